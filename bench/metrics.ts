@@ -68,7 +68,7 @@ async function timed(work: () => Promise<string>) {
 
 progress(hasPrometheus ? 'Prometheus takes in a history' : 'no Prometheus here: a stand-in')
 const backend = await (hasPrometheus ? openPrometheus() : openStandIn())
-const provider = await metrics({ url: backend.url, interval: step * 1000 })
+const provider = await metrics({ url: backend.url, intervalMs: step * 1000 })
 const read = async (as?: string) => {
   const params = new Map(
     Object.entries({ start: String(start), end: String(end), step: `${step}s`, ...(as === undefined ? {} : { as }) }),

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openCatalog } from '../src/config/build.ts'
 import { searchesOf } from '../src/config/plan.ts'
-import { parseFound } from '../src/core/found.ts'
+import { parseFound } from '../src/core/search-answer.ts'
 
 const documents = Number(process.argv[2] ?? 5000)
 const changes = Number(process.argv[3] ?? 100)

@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest'
 import { circlesOf } from '../scripts/house/circles.ts'
 import { longFunctions } from '../scripts/house/long-functions.ts'
 import { readSource } from '../scripts/house/source.ts'
-import { riddleIn } from '../scripts/house/words.ts'
+import { repeatedNames, riddleIn } from '../scripts/house/words.ts'
 
 const root = join(import.meta.dirname, '..')
 const source = join(root, 'src')
@@ -134,6 +134,11 @@ describe('the source', () => {
   test('has no import circle, imports of types counted', () => {
     // test/unit/house.test.ts shows that circles are found.
     expect(circlesOf(code)).toEqual([])
+  })
+
+  test('gives one name to few types, and to numbers names with their units', () => {
+    expect(repeatedNames(code)).toEqual([])
+    expect(code.flatMap(({ file, withoutUnit }) => withoutUnit.map((name) => `${file} ${name}`))).toEqual([])
   })
 
   test('has no file over 300 lines', () => {

@@ -66,7 +66,7 @@ export function withPage<F>(tree: Tree<F>, uri: string, cursor: string, page: Pa
 }
 
 /** Replaces the entries of a directory that was listed again. `changed`: the new and the changed entries. */
-export function withListed<F>(tree: Tree<F>, uri: string, { items, next }: Listed) {
+export function withListed<F>(tree: Tree<F>, uri: string, { items, next }: LoadedEntries) {
   const before = new Map(folderAt(tree, uri).items.map((item) => [item.uri, item]))
   const now = freshOf(items, [uri])
   return {
@@ -153,7 +153,7 @@ export function foldersOf(uri: string): readonly string[] {
 }
 
 /** Resources below a folder, at any depth. */
-export interface Below {
+export interface FilesBelow {
   readonly files: readonly Resource[]
   /** Number of files below each folder that was listed completely, by the URI of the folder. */
   readonly counts: ReadonlyMap<string, number>
@@ -174,7 +174,7 @@ interface BelowOptions {
 const atOnce = 4
 
 /** Lists a folder and all folders in it, until everything is listed or a limit is reached. */
-export async function walkBelow(view: View, folder: string, options: BelowOptions): Promise<Below> {
+export async function walkBelow(view: View, folder: string, options: BelowOptions): Promise<FilesBelow> {
   const { files: maxFiles, pages: maxPages = Number.POSITIVE_INFINITY, isFolder: enters = isFolder, signal } = options
   const files = new Map<string, Resource>()
   const pending = [folder]
@@ -233,7 +233,7 @@ function countsOf(folders: ReadonlySet<string>, files: readonly Resource[]): Rea
 }
 
 /** Entries of a directory from its beginning. `next`: cursor of the page after them. */
-interface Listed {
+interface LoadedEntries {
   readonly items: readonly Resource[]
   readonly next?: string
 }
@@ -242,7 +242,7 @@ interface Listed {
 export async function listAgain(
   pageAt: (cursor: string | undefined) => Promise<Page<Resource>>,
   least: number,
-): Promise<Listed> {
+): Promise<LoadedEntries> {
   const items: Resource[] = []
   let next: string | undefined
   do {

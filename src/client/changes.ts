@@ -3,7 +3,7 @@ import { isResourceError, type ResourceError } from '../core/errors.ts'
 import type { Connection, Link } from './connection.ts'
 import { statusOf, unavailable } from './errors.ts'
 import { createFeed, type Feed } from './feed.ts'
-import { type Batch, createListeners, isNothing, nothing, type Told } from './listeners.ts'
+import { type Batch, type ChangeSet, createListeners, isNothing, nothing } from './listeners.ts'
 
 /** The subscriptions of all listeners of one server. They share one feed. */
 export type RemoteChanges = ReturnType<typeof createRemoteChanges>
@@ -76,7 +76,7 @@ function kindOf(method: string): Partial<Omit<Batch, 'uris'>> | undefined {
 
 interface SteadyOptions {
   /** Returns the set of changes that is wanted now. */
-  readonly wanted: () => Told
+  readonly wanted: () => ChangeSet
   readonly hear: Parameters<Connection['hear']>[0]
   /** Called when changes may have been missed. Nobody knows which. */
   readonly onGap: () => void
@@ -132,13 +132,13 @@ function createSteadyFeed(link: Link, options: SteadyOptions) {
     feed = begun
     return begun
   }
-  const askOn = async (opened: Feed): Promise<Told> => {
+  const askOn = async (opened: Feed): Promise<ChangeSet> => {
     agreed = await opened.ask(wanted())
     return agreed
   }
 
-  let next: Promise<Told> | undefined
-  const ask = (): Promise<Told> => {
+  let next: Promise<ChangeSet> | undefined
+  const ask = (): Promise<ChangeSet> => {
     // Callers that come while a request waits for its turn share it.
     next ??= inTurn(async () => {
       next = undefined
@@ -194,7 +194,7 @@ function createSteadyFeed(link: Link, options: SteadyOptions) {
 
   return {
     /** The set of changes that the server has agreed to so far. */
-    get agreed(): Told {
+    get agreed(): ChangeSet {
       return agreed
     },
     /**

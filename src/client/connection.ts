@@ -14,7 +14,7 @@ import { defined } from '../core/kit/object.ts'
 import type { Log } from '../core/log.ts'
 import { traceContext, traced } from '../core/trace.ts'
 import { toResourceError, unavailable } from './errors.ts'
-import { type Standing, tooLarge } from './http.ts'
+import { type ServerStream, tooLarge } from './http.ts'
 import type { About, RequestOptions } from './target.ts'
 import type { Wire } from './wire.ts'
 
@@ -53,7 +53,7 @@ export interface Connection {
    * Opens the stream on which the server sends messages of its own accord. Resolves to `undefined` when the server has none.
    * Undefined when the connection itself carries such messages.
    */
-  openStanding?(): Promise<Standing | undefined>
+  openStanding?(): Promise<ServerStream | undefined>
   /** Sets the listener of all notifications of the server. It replaces the previous one. */
   hear(listener: (method: string, params: Wire) => void): void
   readonly isOver: boolean
@@ -63,7 +63,7 @@ export interface Connection {
 }
 
 /** The state of a connection that its requests and its transport share. */
-export interface State {
+export interface ConnectionState {
   ended: boolean
   /** Why an answer was cut off. It is the error of the request that fails next, and is then cleared unless the connection has ended. */
   fault: ResourceError | undefined
@@ -74,7 +74,7 @@ export interface State {
 const probeTimeoutMs = 10_000
 const firstModern = '2026-07-28'
 
-export function newState(): State {
+export function newState(): ConnectionState {
   return { ended: false, fault: undefined, onEnd: () => {} }
 }
 
@@ -83,7 +83,7 @@ export async function open(
   transport: Transport,
   mode: 'auto' | 'legacy',
   limits: Limits,
-  state: State,
+  state: ConnectionState,
 ): Promise<Client> {
   const { timeoutMs, signal, log } = limits
   const options: ClientOptions =
@@ -119,7 +119,7 @@ export async function open(
 export function bind(
   client: Client,
   { timeoutMs }: Limits,
-  state: State,
+  state: ConnectionState,
   goodbye = async () => {},
   openStanding?: Connection['openStanding'],
 ): Connection {

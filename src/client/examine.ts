@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { ProtocolError, specTypeSchemas } from '@modelcontextprotocol/client'
 import { isResourceError } from '../core/errors.ts'
-import { type Found, failed, ok, type Tell, warning } from '../core/kit/diagnosis.ts'
+import { type CheckResult, failed, ok, type Tell, warning } from '../core/kit/diagnosis.ts'
 import { objectOf } from '../core/kit/object.ts'
 import { compileTemplate } from '../core/template.ts'
 import type { Connection, Limits } from './connection.ts'
@@ -56,7 +56,7 @@ function describe({ about: { name, version }, revision }: Connection): string {
   return `${who}, which speaks MCP ${printable(revision)}`
 }
 
-function capabilities({ about, hasResources, tells }: Connection): Found {
+function capabilities({ about, hasResources, tells }: Connection): CheckResult {
   const named = about.capabilities.map(printable).join(', ') || 'none'
   if (!hasResources)
     return warning(
@@ -67,7 +67,9 @@ function capabilities({ about, hasResources, tells }: Connection): Found {
   return ok(`${named}; it tells of ${told.join(' and ') || 'no changes'}`)
 }
 
-async function list(connection: Connection): Promise<{ readonly resources: readonly Wire[]; readonly found: Found }> {
+async function list(
+  connection: Connection,
+): Promise<{ readonly resources: readonly Wire[]; readonly found: CheckResult }> {
   const { items, pages, fault, isEnd } = await pagesOf(connection, 'resources/list', 'ListResourcesResult', 'resources')
   const uris = items.flatMap((item) => textOf(item.uri) ?? [])
   const twice = uris.find((uri, i) => uris.indexOf(uri) !== i && i < 5000)
@@ -79,7 +81,7 @@ async function list(connection: Connection): Promise<{ readonly resources: reado
 /** A number with a word: `1 page`, `2 pages`. */
 const counted = (number: number, word: string) => `${number} ${word}${number === 1 ? '' : 's'}`
 
-async function templates(connection: Connection): Promise<Found> {
+async function templates(connection: Connection): Promise<CheckResult> {
   const listed = await pagesOf(
     connection,
     'resources/templates/list',
@@ -108,7 +110,7 @@ async function pagesOf(
   const cursors = new Set<string>()
   let cursor: string | undefined
   for (let pages = 1; ; pages++) {
-    const listed = (isEnd: boolean, fault?: Found) => ({ items, pages, isEnd, fault })
+    const listed = (isEnd: boolean, fault?: CheckResult) => ({ items, pages, isEnd, fault })
     let answer: Wire
     try {
       answer = await connection.request(method, cursor === undefined ? {} : { cursor }, undefined)
@@ -133,7 +135,7 @@ async function pagesOf(
 
 const conform = 'Correct it in the server: https://modelcontextprotocol.io/specification has the schema.'
 
-async function read(connection: Connection, resources: readonly Wire[]): Promise<Found | undefined> {
+async function read(connection: Connection, resources: readonly Wire[]): Promise<CheckResult | undefined> {
   const small = resources.filter(({ size }) => typeof size !== 'number' || size <= maxReadBytes).slice(0, maxReads)
   if (small.length === 0) return undefined
   for (const { uri } of small) {
@@ -153,7 +155,7 @@ async function read(connection: Connection, resources: readonly Wire[]): Promise
 }
 
 /** Checks that a server that declares notifications of changes accepts a subscription. */
-async function subscribe(connection: Connection, resources: readonly Wire[]): Promise<Found | undefined> {
+async function subscribe(connection: Connection, resources: readonly Wire[]): Promise<CheckResult | undefined> {
   const uri = textOf(resources[0]?.uri)
   if (!connection.tells.updated || uri === undefined) return undefined
   try {
@@ -175,7 +177,7 @@ async function subscribe(connection: Connection, resources: readonly Wire[]): Pr
 }
 
 /** Checks the answer for a missing URI. The specification requires an error with its own code that names the URI, never an empty answer. */
-async function unknown(connection: Connection): Promise<Found> {
+async function unknown(connection: Connection): Promise<CheckResult> {
   const uri = `hikidashi-examination://${randomBytes(8).toString('hex')}/nothing`
   try {
     const answer = await connection.request('resources/read', { uri }, undefined)

@@ -2,13 +2,13 @@ import type { SubscriptionFilter } from '@modelcontextprotocol/client'
 import { isResourceError } from '../core/errors.ts'
 import type { Connection } from './connection.ts'
 import { isUnknownMethod } from './failures.ts'
-import type { Standing } from './http.ts'
-import { type ChangeStream, createSteadyStream, keyOf, nothing, type Told } from './listeners.ts'
+import type { ServerStream } from './http.ts'
+import { type ChangeSet, type ChangeStream, createSteadyStream, keyOf, nothing } from './listeners.ts'
 
 /** The notifications of one connection. They arrive through `Connection.hear`. */
 export type Feed = ReturnType<typeof createFeed>
 
-type Asking = Omit<Feed, 'isLost'>
+type FeedTerms = Omit<Feed, 'isLost'>
 
 /** @param onLost Called once, when the feed is lost. */
 export function createFeed(connection: Connection, onLost: () => void) {
@@ -30,7 +30,7 @@ export function createFeed(connection: Connection, onLost: () => void) {
      *
      * @throws ResourceError when the server agrees to nothing; then the old set stays in force.
      */
-    ask: ({ uris, list, prompts, tools }: Told): Promise<Told> =>
+    ask: ({ uris, list, prompts, tools }: ChangeSet): Promise<ChangeSet> =>
       feed.ask({
         uris: tells.updated ? uris : nothing.uris,
         list: list && tells.listed,
@@ -49,8 +49,8 @@ export function createFeed(connection: Connection, onLost: () => void) {
 }
 
 /** 2026-07-28: one stream for everything. */
-function listening({ listen }: Connection, lose: () => void): Asking {
-  const open = async ({ uris, list, prompts, tools }: Told): Promise<ChangeStream | undefined> => {
+function listening({ listen }: Connection, lose: () => void): FeedTerms {
+  const open = async ({ uris, list, prompts, tools }: ChangeSet): Promise<ChangeStream | undefined> => {
     const filter: SubscriptionFilter = {
       ...(uris.size > 0 ? { resourceSubscriptions: [...uris] } : {}),
       ...(list ? { resourcesListChanged: true } : {}),
@@ -82,10 +82,10 @@ function listening({ listen }: Connection, lose: () => void): Asking {
 const maxInFlight = 8
 
 /** Before 2026-07-28: one request for each URI, and over HTTP a stream for the notifications. */
-function requesting(connection: Connection, lose: () => void): Asking {
+function requesting(connection: Connection, lose: () => void): FeedTerms {
   const { request, openStanding } = connection
   const asked = new Set<string>()
-  let standing: Standing | undefined
+  let standing: ServerStream | undefined
 
   /** Opens the stream for notifications if the transport needs one. Resolves to false when the server has none. */
   const hears = async (): Promise<boolean> => {

@@ -130,7 +130,7 @@ export function tooLarge(limit: number): ResourceError {
 }
 
 /** The stream on which a server sends messages of its own accord (Streamable HTTP, 2025-03-26 to 2025-11-25). */
-export interface Standing {
+export interface ServerStream {
   /** Resolves when the stream has ended, no matter which side ended it. */
   readonly ended: Promise<void>
   close(): void
@@ -152,7 +152,7 @@ async function openStanding(
   url: URL,
   given: Readonly<Record<string, string>>,
   timeoutMs: number,
-): Promise<Standing | undefined> {
+): Promise<ServerStream | undefined> {
   const { sessionId, protocolVersion } = transport
   const controller = new AbortController()
   const headers = {

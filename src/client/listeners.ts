@@ -4,16 +4,16 @@ import { decodeComponent } from '../core/uri.ts'
 import type { CallOptions, Subscription, ViewChange } from '../core/view.ts'
 
 /** A set of changes: those that a listener wants, or those that a server agreed to notify about. */
-export interface Told {
+export interface ChangeSet {
   readonly uris: ReadonlySet<string>
   readonly list: boolean
   readonly prompts: boolean
   readonly tools: boolean
 }
 
-export const nothing: Told = { uris: new Set(), list: false, prompts: false, tools: false }
+export const nothing: ChangeSet = { uris: new Set(), list: false, prompts: false, tools: false }
 
-export function isNothing({ uris, list, prompts, tools }: Told): boolean {
+export function isNothing({ uris, list, prompts, tools }: ChangeSet): boolean {
   return uris.size === 0 && !list && !prompts && !tools
 }
 
@@ -28,9 +28,9 @@ export type Listeners = ReturnType<typeof createListeners>
 
 interface ListenersOptions {
   /** Asks the server for what is wanted now. Resolves to what it agreed to. */
-  ask(): Promise<Told>
+  ask(): Promise<ChangeSet>
   /** Returns what the server has agreed to so far. */
-  agreed(): Told
+  agreed(): ChangeSet
   /** Asks the server to stop notifying about what nobody listens to any more. */
   shrink(): void
   /** Maximum number of URIs of all listeners together. */
@@ -119,7 +119,7 @@ export function createListeners({ ask, agreed, shrink, maxUris, onFault }: Liste
   return {
     open,
     /** Returns the union of the changes that all listeners asked for. */
-    wanted: (): Told => ({
+    wanted: (): ChangeSet => ({
       uris: new Set(names.all()),
       list: [...all].some(({ list }) => list),
       prompts: [...all].some(({ prompts }) => prompts),
@@ -209,7 +209,7 @@ export interface ChangeStream {
   /** How many URIs were asked for. */
   readonly asked: number
   /** The set that the server agreed to. */
-  readonly told: Told
+  readonly told: ChangeSet
   /** Resolves when it ends, for any reason. */
   readonly ended: Promise<unknown>
   close(): void
@@ -223,7 +223,7 @@ export interface ChangeStream {
  * @param spare A stream with up to this many URIs too many, beyond twice the wanted ones, is kept: that costs less than a new one.
  */
 export function createSteadyStream(
-  open: (wanted: Told) => Promise<ChangeStream | undefined>,
+  open: (wanted: ChangeSet) => Promise<ChangeStream | undefined>,
   onLost: () => void,
   spare = 8,
 ) {
@@ -234,7 +234,7 @@ export function createSteadyStream(
     previous?.close()
   }
   return {
-    get told(): Told | undefined {
+    get told(): ChangeSet | undefined {
       return current?.told
     },
     /**
@@ -242,7 +242,7 @@ export function createSteadyStream(
      *
      * @throws ResourceError when the server agrees to nothing; then the old stream stays.
      */
-    ask: async (wanted: Told): Promise<Told> => {
+    ask: async (wanted: ChangeSet): Promise<ChangeSet> => {
       if (current !== undefined && suffices(current, wanted, spare)) return current.told
       const next = isNothing(wanted) ? undefined : await open(wanted)
       // The old stream told of changes until here, so none is missed.
@@ -259,7 +259,7 @@ export function createSteadyStream(
 }
 
 /** Whether a stream tells of all that is wanted, and of little else. */
-function suffices({ asked, told }: ChangeStream, wanted: Told, spare: number): boolean {
+function suffices({ asked, told }: ChangeStream, wanted: ChangeSet, spare: number): boolean {
   if (isNothing(wanted) || asked > 2 * wanted.uris.size + spare) return false
   const kinds = ['list', 'prompts', 'tools'] as const
   return kinds.every((kind) => told[kind] || !wanted[kind]) && [...wanted.uris].every((uri) => told.uris.has(uri))

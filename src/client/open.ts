@@ -1,7 +1,7 @@
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client'
 import { invalid, isResourceError, type ResourceError } from '../core/errors.ts'
 import { untilAborted } from '../core/kit/abort.ts'
-import { bind, type Connection, type Limits, newState, open, type State } from './connection.ts'
+import { bind, type Connection, type ConnectionState, type Limits, newState, open } from './connection.ts'
 import {
   causesOf,
   memoryExceeded,
@@ -102,7 +102,7 @@ async function openCommand(target: CommandTarget, limits: Limits): Promise<Conne
 }
 
 /** Returns the rate limit for the messages that the server sends without a request. */
-function floodOf(state: State, { log }: Limits): Flood {
+function floodOf(state: ConnectionState, { log }: Limits): Flood {
   return createFlood(() => {
     state.fault = unavailable('The server sends messages without an end that nobody asked for: its connection is cut.')
     log('warn', 'a server sends messages without an end that nobody asked for: its connection is cut')

@@ -25,19 +25,19 @@ import {
 } from './wire.ts'
 
 /** Sends one request and resolves to its result. */
-type Ask = (method: string, params: Wire, options: CallOptions | undefined) => Promise<Wire>
+type SendRequest = (method: string, params: Wire, options: CallOptions | undefined) => Promise<Wire>
 
 type Cursor = string | undefined
 type Options = CallOptions | undefined
 
 /** A variable to complete, and the values of those that are filled in already. */
-export type Asked = Omit<ViewCompletionRequest, 'uriTemplate'>
+export type VariableRequest = Omit<ViewCompletionRequest, 'uriTemplate'>
 
 /** The requests that a view of a server is made of. Results are core types, cursors are those of the server. */
 export type Requests = ReturnType<typeof createRequests>
 
 /** @param decode Decodes base64. A browser passes its own function. */
-export function createRequests(ask: Ask, decode = decodeBase64) {
+export function createRequests(ask: SendRequest, decode = decodeBase64) {
   const pageOf = <T>(answer: Wire, read: (answer: Wire) => Omit<Page<T>, 'nextCursor'>): Page<T> => ({
     ...read(answer),
     ...defined({ nextCursor: cursorOf(answer) }),
@@ -58,7 +58,7 @@ export function createRequests(ask: Ask, decode = decodeBase64) {
       return { contents: contentsOf(answer, uri, decode), cache: cacheOf(answer) }
     },
     /** Completes a variable of what `ref` names: a template of resources, or a prompt. */
-    complete: async (ref: Wire, { argument, arguments: given }: Asked, options: Options) => {
+    complete: async (ref: Wire, { argument, arguments: given }: VariableRequest, options: Options) => {
       const context =
         given === undefined || given.size === 0 ? {} : { context: { arguments: Object.fromEntries(given) } }
       return completionOf(await ask('completion/complete', { ref, argument, ...context }, options))

@@ -5,7 +5,7 @@ import type { CallOptions, Page, PromptView, Resource } from '../core/view.ts'
 import type { RemoteChanges } from './changes.ts'
 import type { Link } from './connection.ts'
 import { isUnknownMethod } from './failures.ts'
-import { type Asked, childrenOf, createRequests, isMadeUp, type Requests, rootsOf } from './requests.ts'
+import { childrenOf, createRequests, isMadeUp, type Requests, rootsOf, type VariableRequest } from './requests.ts'
 import type { RemoteTool, RemoteTools, RemoteView } from './target.ts'
 import { blockOf, cursorOf, descriptionOf, listOf, metaOf, textOf, type Wire } from './wire.ts'
 
@@ -30,7 +30,11 @@ export function createRemoteView(link: Link, changes: RemoteChanges): RemoteView
   const { gatherOnce, gatheredDirectory } = createGathering(async (cursor, options) =>
     hasResources ? (await listPage(requests, cursor, options)).page : { items: [], cache: noCache },
   )
-  const complete = async (ref: Wire, { arguments: given, ...asked }: Asked, options: CallOptions | undefined) => {
+  const complete = async (
+    ref: Wire,
+    { arguments: given, ...asked }: VariableRequest,
+    options: CallOptions | undefined,
+  ) => {
     const hasContext = link.connection.revision >= contextSince
     try {
       return await requests.complete(ref, { ...asked, ...(hasContext ? defined({ arguments: given }) : {}) }, options)
@@ -198,7 +202,7 @@ function createGathering(
  * detects a cycle: the number of pages so far, and the hash of an earlier cursor. They travel in the cursor because a view holds
  * no state.
  */
-interface Position {
+interface WalkPosition {
   /** The server's own cursor; undefined for the first page. */
   readonly cursor?: string
   readonly pages: number
@@ -208,10 +212,10 @@ interface Position {
 /** Maximum number of pages of a listing. No real listing has as many. */
 const maxPages = 100_000
 
-const start: Position = { pages: 0, mark: '' }
+const start: WalkPosition = { pages: 0, mark: '' }
 
 /** @throws ResourceError `invalid` for a cursor that this client did not make. */
-export function openCursor(cursor: string | undefined): Position {
+export function openCursor(cursor: string | undefined): WalkPosition {
   if (cursor === undefined) return start
   const parts = /^(\d{1,6})\.([\w-]{12})\.(.*)$/s.exec(cursor)
   const [, pages, mark, raw] = parts ?? []
@@ -228,7 +232,7 @@ export function openCursor(cursor: string | undefined): Position {
  *
  * @throws ResourceError `internal` for a cursor that repeats, or a listing without an end.
  */
-export function nextCursor(position: Position, raw: string | undefined): { readonly nextCursor?: string } {
+export function nextCursor(position: WalkPosition, raw: string | undefined): { readonly nextCursor?: string } {
   if (raw === undefined) return {}
   const pages = position.pages + 1
   const mark = createHash('sha256').update(raw).digest('base64url').slice(0, 12)

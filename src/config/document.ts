@@ -1,5 +1,12 @@
 import { type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser'
-import { type ConfigProblem, type Document, type Finding, formatKey, type Position, type Step } from './problem.ts'
+import {
+  type ConfigProblem,
+  type Document,
+  type Finding,
+  formatKey,
+  type PathStep,
+  type TextPosition,
+} from './problem.ts'
 
 /**
  * Parses JSON with comments and trailing commas.
@@ -67,7 +74,7 @@ function members(object: Node): readonly { readonly key: Node; readonly value: N
   )
 }
 
-function* duplicatesIn(node: Node, path: readonly Step[]): Generator<{ node: Node; path: readonly Step[] }> {
+function* duplicatesIn(node: Node, path: readonly PathStep[]): Generator<{ node: Node; path: readonly PathStep[] }> {
   if (node.type === 'array')
     for (const [index, child] of (node.children ?? []).entries()) yield* duplicatesIn(child, [...path, index])
   if (node.type !== 'object') return
@@ -81,15 +88,15 @@ function* duplicatesIn(node: Node, path: readonly Step[]): Generator<{ node: Nod
 }
 
 /** Returns the offset of a value or its key. Of duplicate keys, the last one counts. */
-function offsetOf(tree: Node, path: readonly Step[], at: 'key' | 'value'): number {
-  let place = { key: tree, value: tree }
+function offsetOf(tree: Node, path: readonly PathStep[], at: 'key' | 'value'): number {
+  let found = { key: tree, value: tree }
   for (const step of path) {
-    const next = typeof step === 'number' ? itemAt(place.value, step) : memberAt(place.value, step)
+    const next = typeof step === 'number' ? itemAt(found.value, step) : memberAt(found.value, step)
     // A missing member has the position of the key of its parent.
-    if (next === undefined) return place.key.offset
-    place = next
+    if (next === undefined) return found.key.offset
+    found = next
   }
-  return place[at].offset
+  return found[at].offset
 }
 
 function itemAt(array: Node, index: number) {
@@ -102,7 +109,7 @@ function memberAt(object: Node, name: string) {
   return member === undefined ? undefined : { key: member.key, value: member.value ?? member.key }
 }
 
-function positions(text: string): (offset: number) => Position {
+function positions(text: string): (offset: number) => TextPosition {
   const starts = [0, ...Array.from(text.matchAll(/\r\n|\r|\n/g), (end) => end.index + end[0].length)]
   return (offset) => {
     const line = starts.findLastIndex((start) => start <= offset)

@@ -10,10 +10,10 @@ import { clients } from './schema.ts'
 import { postPath } from './writing.ts'
 
 /** A finding about a key, or about its value. */
-type Placed = Finding & { readonly at?: 'key' | 'value' }
+type KeyFinding = Finding & { readonly at?: 'key' | 'value' }
 
 /** Converts an issue of the schema library to findings, with their places in the document. */
-export function findingsOf(issue: Issue): readonly Placed[] {
+export function findingsOf(issue: Issue): readonly KeyFinding[] {
   const path = issue.path.map((step) => (typeof step === 'number' ? step : String(step)))
   if (issue.code === 'unrecognized_keys') {
     const known = JSON.parse(issue.message) as readonly string[]
@@ -78,11 +78,11 @@ export function postingFindings(mounts: ReadonlyMap<string, unknown>): readonly 
   return [...mounts].flatMap(([address, mount]) => {
     const isWritten = memberOf(mount, 'provider') === 'results' && memberOf(mount, 'write') !== undefined
     if (!isAddress(address) || !isWritten) return []
-    const place = postPath(address)
-    const other = seen.get(place)
-    seen.set(place, address)
+    const path = postPath(address)
+    const other = seen.get(path)
+    seen.set(path, address)
     if (other === undefined) return []
-    const message = `Results would be posted to it at ${place}, and to ${JSON.stringify(other)} as well.`
+    const message = `Results would be posted to it at ${path}, and to ${JSON.stringify(other)} as well.`
     return [{ path: ['mounts', address, 'write'], message, fix: 'Give one of them another address.' }]
   })
 }

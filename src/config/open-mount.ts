@@ -98,11 +98,17 @@ async function openSource(planned: PlannedMount, settings: MountSettings): Promi
 
 /** An open provider as a mount: with the limits of its configuration, and its access rules. */
 function mountOf({ address, config }: PlannedMount, opened: Provider, settings: MountSettings): Mount {
-  const { title, description, link, access, scopes, cache, limits } = config
+  const { title, description, link, access, scopes, cache } = config
+  const { timeout, pause, ...limits } = config.limits ?? {}
   const told = link === undefined ? opened : linked(opened, { link, ...exceptionsOf(config) })
   return {
     address,
-    provider: limited(told, { ...limits, log: settings.log, ...observed(config.provider, settings) }),
+    provider: limited(told, {
+      ...limits,
+      ...defined({ timeoutMs: timeout, pauseMs: pause }),
+      log: settings.log,
+      ...observed(config.provider, settings),
+    }),
     ...defined({ title, description, scopes }),
     ...(access === undefined ? {} : { access: compileAccess(access) }),
     ...(cache === undefined ? {} : { cache: { ttlMs: cache.ttl, scope: scopeOf(config) } }),
@@ -193,9 +199,9 @@ async function withPolling(provider: Provider, config: MountConfig): Promise<Pro
   const refusal =
     provider.watch === undefined
       ? (config.provider === 'env' && config.file === undefined && 'The environment of a process does not change.') ||
-        (config.provider === 'inline' && 'The texts of a configuration do not change while it is served.')
+        (config.provider === 'inline' && 'A text in the configuration does not change while it is served.')
       : 'It tells of changes by itself, which is sooner and costs less.'
-  if (refusal === false) return polled(provider, { interval: poll })
+  if (refusal === false) return polled(provider, { intervalMs: poll })
   await provider.close?.()
   throw invalid(`${refusal} Remove "poll".`, 'poll')
 }

@@ -13,7 +13,7 @@ const maxRows = 200
 const statusTimeoutMs = 1000
 
 /** The visible facts of one mount for a principal. */
-interface Row {
+interface OverviewRow {
   readonly mount: PlannedMount
   readonly address: string
   readonly opening: MountOpening['state']
@@ -47,12 +47,12 @@ export async function writeOverview(sources: OverviewSources, principal: Princip
 }
 
 /** The mounts in which a principal may see something. */
-async function rowsFor({ mounts, opened }: OverviewSources, principal: Principal): Promise<readonly Row[]> {
+async function rowsFor({ mounts, opened }: OverviewSources, principal: Principal): Promise<readonly OverviewRow[]> {
   const catalog = opened()
   return catalog === undefined ? rowsBefore(mounts, principal) : rowsOf(catalog, principal)
 }
 
-function rowsBefore(mounts: readonly PlannedMount[], principal: Principal): readonly Row[] {
+function rowsBefore(mounts: readonly PlannedMount[], principal: Principal): readonly OverviewRow[] {
   return mounts
     .filter(({ config }) => seesAnyOf(config)(principal))
     .map((mount) => ({
@@ -65,7 +65,7 @@ function rowsBefore(mounts: readonly PlannedMount[], principal: Principal): read
     }))
 }
 
-async function rowsOf(catalog: OpenedCatalog, principal: Principal): Promise<readonly Row[]> {
+async function rowsOf(catalog: OpenedCatalog, principal: Principal): Promise<readonly OverviewRow[]> {
   const progress = await progressOf(catalog)
   return catalog.openings().flatMap(({ mount, state }) => {
     const reader = catalog.reader(mount.address)
@@ -99,7 +99,7 @@ async function withinTime(status: Promise<FeedStatus | undefined>): Promise<Feed
   }
 }
 
-function writeRow(row: Row): string {
+function writeRow(row: OverviewRow): string {
   const { title, kind } = mountName(row.mount)
   const named = title === '' ? kind : title.toLowerCase() === kind ? title : `${title} (${kind})`
   const cells = [plainText(named), `\`${row.address}\``, stateOf(row), extentOf(row), freshnessOf(row)]
@@ -111,13 +111,13 @@ function mountName({ config }: PlannedMount): { readonly title: string; readonly
   return { title: config.title === undefined ? '' : cleanText(config.title).trim(), kind: kindOf(config) }
 }
 
-function stateOf({ opening, progress }: Row): string {
+function stateOf({ opening, progress }: OverviewRow): string {
   if (opening === 'failed' || progress?.state === 'unavailable') return 'does not answer'
   if (opening === 'open') return 'open'
   return opening === 'opening' ? 'being opened' : 'not opened yet'
 }
 
-function extentOf({ mount, opening, isWhole, progress }: Row): string {
+function extentOf({ mount, opening, isWhole, progress }: OverviewRow): string {
   if (mount.config.provider === 'search' || !isWhole || opening !== 'open') return ''
   if (progress === undefined) return 'not counted'
   const { state, looked, of } = progress
@@ -128,7 +128,7 @@ function extentOf({ mount, opening, isWhole, progress }: Row): string {
     : `${number(looked)}${of === undefined ? '' : ` of ${number(of)}`} so far`
 }
 
-function freshnessOf({ mount, opening, isWhole, reader, progress }: Row): string {
+function freshnessOf({ mount, opening, isWhole, reader, progress }: OverviewRow): string {
   if (mount.config.provider === 'search') return ''
   const indexed = progress === undefined ? [] : [indexedOf(progress, isWhole)]
   const changes = reader?.degraded() === undefined ? changesOf(mount, progress) : 'changes may be missed just now'
@@ -148,7 +148,7 @@ function changesOf({ config }: PlannedMount, progress: MountProgress | undefined
 }
 
 /** How to use the mounts, with an address of this server in each example. */
-function adviceOn(rows: readonly Row[]): readonly string[] {
+function adviceOn(rows: readonly OverviewRow[]): readonly string[] {
   const search = rows.find(({ mount }) => mount.config.provider === 'search')
   const files = rows.find(({ mount }) => mount.config.provider === 'files')
   return [
@@ -189,7 +189,7 @@ export async function writeLlms(sources: OverviewSources, principal: Principal, 
   ].join('\n')
 }
 
-function linkTo({ mount, address }: Row): string {
+function linkTo({ mount, address }: OverviewRow): string {
   const { title, kind } = mountName(mount)
   // In angle brackets a parenthesis does not end the address.
   const target = /[()]/.test(address) ? `<${address}>` : address

@@ -1,6 +1,6 @@
-import type { Finding, Step } from '../schema/refusals.ts'
+import type { Finding, PathStep } from '../schema/refusals.ts'
 
-export type { Finding, Step } from '../schema/refusals.ts'
+export type { Finding, PathStep } from '../schema/refusals.ts'
 
 /** Something wrong in a configuration file, and where. */
 export interface ConfigProblem {
@@ -30,12 +30,12 @@ export function servedFinding(path: Finding['path'], what: string, address: stri
 
 /** A problem as one line of text: `hikidashi.json:3:5: mounts: MESSAGE. FIX.` */
 export function formatConfigProblem({ file, line, column, key, message, fix }: ConfigProblem): string {
-  const place = line === 0 ? file : `${file}:${line}:${column}`
-  return `${place}: ${key === '' ? '' : `${key}: `}${message} ${fix}`
+  const position = line === 0 ? file : `${file}:${line}:${column}`
+  return `${position}: ${key === '' ? '' : `${key}: `}${message} ${fix}`
 }
 
 /** A path of keys as it would be written in JavaScript. */
-export function formatKey(path: readonly Step[]): string {
+export function formatKey(path: readonly PathStep[]): string {
   const parts = path.map((step) => {
     if (typeof step === 'number') return `[${step}]`
     return /^[A-Za-z_$][\w$]*$/.test(step) ? `.${step}` : `[${JSON.stringify(step)}]`
@@ -48,10 +48,10 @@ export interface Document {
   readonly file: string
   readonly value: unknown
   /** Returns the position of a value or its key, or of the nearest enclosing value when it is missing. Line and column start at 1. */
-  positionOf(path: readonly Step[], at: 'key' | 'value'): Position
+  positionOf(path: readonly PathStep[], at: 'key' | 'value'): TextPosition
 }
 
-export interface Position {
+export interface TextPosition {
   readonly line: number
   readonly column: number
 }

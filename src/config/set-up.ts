@@ -65,14 +65,14 @@ function when(isThere: boolean, address: string, config: MountConfig): readonly 
 /** Mounts of folders or files: at the address itself, or below it by their names if there are several. */
 function each(
   address: string,
-  places: readonly string[],
-  nameOf: (place: string) => string,
-  configOf: (place: string) => MountConfig,
+  sources: readonly string[],
+  nameOf: (source: string) => string,
+  configOf: (source: string) => MountConfig,
 ): readonly SetUpMount[] {
-  const [, second] = places
-  const addressOf = (place: string) =>
-    second === undefined ? address : formatUri(parseAddress(address), nameOf(place))
-  return places.map((place) => ({ address: addressOf(place), config: configOf(place) }))
+  const [, second] = sources
+  const addressOf = (source: string) =>
+    second === undefined ? address : formatUri(parseAddress(address), nameOf(source))
+  return sources.map((source) => ({ address: addressOf(source), config: configOf(source) }))
 }
 
 /** The first word in the path of a folder. */

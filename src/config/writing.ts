@@ -13,7 +13,7 @@ export interface WritableMount extends Mount {
 }
 
 /** The ways to write into a catalog: tools, and paths that accept posts. */
-export interface Writing {
+export interface WriteAccess {
   tools(principal: Principal): readonly Tool[]
   /** Returns the endpoint at a path below {@link postsUnder}. Undefined when there is none that the principal may post to. */
   postingAt(path: string, principal: Principal): Posting | undefined
@@ -25,7 +25,7 @@ export const postsUnder = '/results/'
 const mostAtOnce = 100
 
 /** Returns undefined if nobody may write anything. */
-export function writingOf(catalog: Catalog): Writing | undefined {
+export function writingOf(catalog: Catalog): WriteAccess | undefined {
   const writable = catalog.mounts.filter(isWritable).filter(({ writers }) => writers.length > 0)
   if (writable.length === 0) return undefined
   const mayWrite = (principal: Principal) => (mount: WritableMount) =>

@@ -2,7 +2,7 @@ import { ResourceError } from '../core/errors.ts'
 import { defined } from '../core/kit/object.ts'
 import type { JsonObject, ToolAnswer, ToolBlock } from '../core/tool.ts'
 import type { Resource, View } from '../core/view.ts'
-import type { Asked } from './asked.ts'
+import type { ContextCall } from './asked.ts'
 import { assemble, measure } from './assemble.ts'
 import { manifestFor } from './manifest.ts'
 import { rankAll } from './rank.ts'
@@ -16,7 +16,7 @@ import { type AssembleOptions, type Candidate, defaultLimits, type Explanation, 
 const most = { omitted: 50, text: 8_000_000, suggested: 500 }
 
 /** Returns the answer to a call of `assemble_context`. */
-export async function answer(view: View, { what, options, limit }: Asked): Promise<ToolAnswer> {
+export async function answer(view: View, { what, options, limit }: ContextCall): Promise<ToolAnswer> {
   if (what === 'suggest') return suggested(view, options, limit)
   return what === 'measure' ? measured(view, options) : assembled(view, options)
 }

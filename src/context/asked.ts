@@ -82,14 +82,14 @@ export const inputSchema: JsonObject = objectSchema([], {
 })
 
 /** Parsed arguments of a call. */
-export interface Asked {
+export interface ContextCall {
   readonly what: 'assemble' | 'suggest' | 'measure'
   readonly options: AssembleOptions
   readonly limit: number
 }
 
 /** @throws ResourceError `invalid`, which names the argument. */
-export function askedIn(given: JsonObject, now: () => number): Asked {
+export function askedIn(given: JsonObject, now: () => number): ContextCall {
   const args = argumentsIn(given, inputSchema)
   const suggest = args.flag('suggest')
   const measure = args.flag('measure')

@@ -3,11 +3,11 @@ import { invalid, ResourceError } from '../core/errors.ts'
 import { defined, requireKeys } from '../core/kit/object.ts'
 import type { View } from '../core/view.ts'
 import { type Collapse, createCollapse, shinglesOf } from './collapse.ts'
-import { type Form, type Formed, type Forming, formsOf } from './forms.ts'
+import { type Formed, type Forming, formsOf, type ResourceForm } from './forms.ts'
 import { commonEntries, inOrder, type Packing, packAfter, prefixesOf } from './prefix.ts'
 import { rankAll } from './rank.ts'
 import { createReader, matcherOf } from './reader.ts'
-import { blocksOf, type Part, type Renderer, rendererOf, timeOf } from './render.ts'
+import { blocksOf, type RenderedPart, type Renderer, rendererOf, timeOf } from './render.ts'
 import { openCounter } from './tokens.ts'
 import {
   type Assembled,
@@ -52,7 +52,7 @@ export async function assemble(view: View, options: AssembleOptions): Promise<As
   const { earlier = [] } = options
   const before = new Set(earlier.flatMap(({ uri, level }) => (level === 'link' ? [] : [uri])))
   const detailed = candidates.filter(
-    ({ resource }, place) => place < required.length + limits.detailed || before.has(resource.uri),
+    ({ resource }, index) => index < required.length + limits.detailed || before.has(resource.uri),
   )
   const read = await reader.read(detailed.map(({ resource }) => resource.uri))
   const readings = new Map(detailed.map((candidate, index) => [candidate, read[index]] as const))
@@ -85,7 +85,7 @@ export async function assemble(view: View, options: AssembleOptions): Promise<As
   const headTokens = await counter.count(renderer.head)
   const frame = headTokens + (await counter.count(renderer.tail))
   const cap = options.cap ?? Math.floor(capShare * options.budget)
-  const count = (part: Part) => counter.count(renderer.part(part, 1), signal)
+  const count = (part: RenderedPart) => counter.count(renderer.part(part, 1), signal)
   const bounds = { budget: usable, cap, frame, items: limits.items }
   const packing = await packAfter(formed, earlier, { renderer, count }, bounds)
   if (packing === undefined) throw tooMuch(formed, frame, usable)
@@ -133,9 +133,9 @@ async function twinOf(
   return undefined
 }
 
-type Chosen = Formed & { readonly form: Form }
+type ChosenForm = Formed & { readonly form: ResourceForm }
 
-async function itemOf({ candidate, form, notes, levels }: Chosen): Promise<AssembledItem> {
+async function itemOf({ candidate, form, notes, levels }: ChosenForm): Promise<AssembledItem> {
   return {
     uri: candidate.resource.uri,
     resource: candidate.resource,
@@ -148,7 +148,7 @@ async function itemOf({ candidate, form, notes, levels }: Chosen): Promise<Assem
   }
 }
 
-function manifestOf({ candidate, form, reading }: Chosen, prefix: string | undefined): ManifestEntry {
+function manifestOf({ candidate, form, reading }: ChosenForm, prefix: string | undefined): ManifestEntry {
   const { uri, modified, version: listed } = candidate.resource
   const read = reading !== undefined && 'text' in reading ? reading : undefined
   const version = read?.version ?? listed

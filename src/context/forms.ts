@@ -2,15 +2,15 @@ import { createRecent } from '../core/kit/lru.ts'
 import { defined } from '../core/kit/object.ts'
 import { outlineOf } from '../text/structure.ts'
 import type { TextReading } from './memory.ts'
-import { pathOf, type Reading } from './reader.ts'
-import { isXmlText, type Part, type Renderer } from './render.ts'
+import { pathOf, type ReadOutcome } from './reader.ts'
+import { isXmlText, type RenderedPart, type Renderer } from './render.ts'
 import type { Counter } from './tokens.ts'
 import type { Candidate, Format, Level, LevelTokens, LineRange } from './types.ts'
 import { windowsOf } from './windows.ts'
 
 /** A resource at one level, as it would be shown, and its tokens. */
-export interface Form {
-  readonly part: Part
+export interface ResourceForm {
+  readonly part: RenderedPart
   /** Until `count` is called, a number of tokens that it has at least. */
   tokens: number
   /** Its value as a share of that of the whole text, from 0 to 1. */
@@ -22,9 +22,9 @@ export interface Form {
 
 export interface Formed {
   readonly candidate: Candidate
-  readonly reading?: Reading
+  readonly reading?: ReadOutcome
   /** Smallest level first. A required resource has only one. */
-  readonly forms: readonly Form[]
+  readonly forms: readonly ResourceForm[]
   /** Approximate number of tokens of the whole text, within bounds: a longer text contains more of the searched places. */
   readonly size: number
   readonly notes: readonly string[]
@@ -63,34 +63,34 @@ export interface Forming {
 }
 
 /** Maximum length of a token in any encoding, in bytes. */
-export const longestToken = 128
+export const maxTokenBytes = 128
 
 /**
  * All forms of a resource. An unread or binary resource has only a link.
  *
- * @param place The index of the candidate, from 0: the leaders have larger windows.
+ * @param index The index of the candidate, from 0: the leaders have larger windows.
  */
 export async function formsOf(
   candidate: Candidate,
-  reading: Reading | undefined,
+  reading: ReadOutcome | undefined,
   given: Forming,
-  place: number,
+  index: number,
 ): Promise<Formed> {
   const { resource, required } = candidate
   const isText = reading !== undefined && 'text' in reading
   if (!isText && required === undefined && given.countLevels !== true) return linkOf(candidate, reading, given)
-  const bodies = bodiesOf(candidate, reading, given.terms, place)
+  const bodies = bodiesOf(candidate, reading, given.terms, index)
   const wanted = required === undefined ? undefined : nearest(bodies, required)
   const counted = wanted === undefined || given.countLevels === true ? bodies : [wanted]
-  const forms: Form[] = []
+  const forms: ResourceForm[] = []
   const all = Number.POSITIVE_INFINITY
   // Skip counting a form that cannot fit, because counting takes long.
-  const countable = counted.filter((one) => one === wanted || !isLonger(one.body ?? '', longestToken * given.most))
-  const partOf = ({ level, body }: Body): Part => ({ resource, level, ...defined({ body }) })
+  const countable = counted.filter((one) => one === wanted || !isLonger(one.body ?? '', maxTokenBytes * given.most))
+  const partOf = ({ level, body }: Body): RenderedPart => ({ resource, level, ...defined({ body }) })
   for (const one of wanted === undefined ? countable : [wanted]) {
     const { level, ranges } = one
     const part = partOf(one)
-    const form: Form = { part, tokens: 0, worth: one.worth ?? worth[level], ...defined({ ranges }) }
+    const form: ResourceForm = { part, tokens: 0, worth: one.worth ?? worth[level], ...defined({ ranges }) }
     if (one === wanted || level === 'link') form.tokens = await tokensOf(part, one.digest, given, all)
     else {
       // Most forms of most candidates are never counted, since they would not be chosen even with so few tokens.
@@ -128,8 +128,8 @@ export async function formsOf(
 /**
  * Makes the only form of a candidate that is shown as a link. There may be thousands of them, so it does as little as possible.
  */
-async function linkOf(candidate: Candidate, reading: Reading | undefined, given: Forming): Promise<Formed> {
-  const part: Part = { resource: candidate.resource, level: 'link' }
+async function linkOf(candidate: Candidate, reading: ReadOutcome | undefined, given: Forming): Promise<Formed> {
+  const part: RenderedPart = { resource: candidate.resource, level: 'link' }
   const tokens = await given.counter.count(given.renderer.part(part, 1), given.signal)
   return {
     candidate,
@@ -140,7 +140,7 @@ async function linkOf(candidate: Candidate, reading: Reading | undefined, given:
   }
 }
 
-function notesOf(reading: Reading | undefined): readonly string[] {
+function notesOf(reading: ReadOutcome | undefined): readonly string[] {
   return reading !== undefined && 'fault' in reading ? [`a link alone: ${faults[reading.fault]}`] : []
 }
 
@@ -210,7 +210,7 @@ function outlineFor({ text, sha256 }: TextReading, path: string, mimeType: strin
 }
 
 /** The tokens of a part; if there are more than `most`, any number above it. */
-async function tokensOf(part: Part, digest: string | undefined, given: Forming, most: number): Promise<number> {
+async function tokensOf(part: RenderedPart, digest: string | undefined, given: Forming, most: number): Promise<number> {
   const { counter, renderer, format, signal } = given
   const count = () => counter.count(renderer.part(part, 1), signal, most)
   if (digest === undefined) return count()
@@ -226,20 +226,20 @@ async function tokensOf(part: Part, digest: string | undefined, given: Forming, 
 
 function bodiesOf(
   { resource, found, required }: Candidate,
-  reading: Reading | undefined,
+  reading: ReadOutcome | undefined,
   terms: ReadonlySet<string>,
-  place: number,
+  index: number,
 ): Body[] {
   const bodies: Body[] = [{ level: 'link' }]
   if (reading === undefined || !('text' in reading)) return bodies
   const { text, sha256 } = reading
   bodies.push({ level: 'outline', ...outlineFor(reading, pathOf(resource.uri), resource.mimeType ?? reading.mimeType) })
   const shown = { text, path: pathOf(resource.uri), mimeType: resource.mimeType ?? reading.mimeType, found }
-  const ofPlace = place < windowSizes.leaders ? windowSizes.ofLeaders : windowSizes.ofOthers
+  const sizes = index < windowSizes.leaders ? windowSizes.ofLeaders : windowSizes.ofOthers
   for (const { text: body, ranges, share } of windowsOf(
     shown,
     terms,
-    required === undefined ? ofPlace : windowSizes.required,
+    required === undefined ? sizes : windowSizes.required,
   ))
     bodies.push({ level: 'windows', body, ranges, worth: worth.windows + worthOfScores * share })
   bodies.push({ level: 'full', body: text, digest: sha256 })

@@ -3,8 +3,8 @@ import type { Resource } from '../core/view.ts'
 import { bm25, rarityIn, rarityOf, type TermCounts } from '../text/relevance.ts'
 import { bagOf, createBagCount, createTermCount } from '../text/words.ts'
 import type { Memory } from './memory.ts'
-import { pathOf, type Reader, type Reading } from './reader.ts'
-import { compare, type Scored, scaled } from './searched.ts'
+import { type ContextReader, pathOf, type ReadOutcome } from './reader.ts'
+import { compare, type ScoredDocument, scaled } from './searched.ts'
 import type { Limits } from './types.ts'
 
 /** Number of resources read at a time, and number of UTF-16 units examined before the task yields to the event loop. */
@@ -13,9 +13,9 @@ const slice = 65_536
 
 export interface Lexical {
   /** Resources with words in their names. */
-  readonly names: readonly Scored[]
+  readonly names: readonly ScoredDocument[]
   /** Resources with words in their texts. */
-  readonly contents: readonly Scored[]
+  readonly contents: readonly ScoredDocument[]
   /** The rarity of each term among the texts that were read. */
   readonly rarity: readonly number[]
   readonly notes: readonly string[]
@@ -32,7 +32,7 @@ export async function matchWords(
   resources: readonly Resource[],
   terms: readonly string[],
   isRead: (resource: Resource) => boolean,
-  reader: Reader,
+  reader: ContextReader,
   limits: Limits,
   memory?: Memory,
   minTermsOf: (resource: Resource) => number = () => 1,
@@ -108,9 +108,9 @@ function hasTerm(found: TermCounts | undefined, term: number): boolean {
 /** Reads the next texts while these are examined. */
 async function* ahead(
   uris: readonly string[],
-  reader: Reader,
+  reader: ContextReader,
   unitsOf: (uri: string) => number | undefined,
-): AsyncGenerator<{ readonly reading: Reading | 'remembered' | undefined; readonly position: number }> {
+): AsyncGenerator<{ readonly reading: ReadOutcome | 'remembered' | undefined; readonly position: number }> {
   const read = (from: number) => {
     const reading = reader.readOthers(uris.slice(from, from + batch), unitsOf)
     // Handled at the `await` below: this line only prevents an unhandled rejection.
@@ -145,7 +145,7 @@ export async function estimateRarity(
   leaders: readonly TermCounts[],
   others: readonly Resource[],
   terms: readonly string[],
-  reader: Reader,
+  reader: ContextReader,
   memory: Memory | undefined,
 ): Promise<readonly number[]> {
   const sample = spread(others)

@@ -3,8 +3,8 @@ import type { Resource } from '../core/view.ts'
 import { bm25, type TermCounts } from '../text/relevance.ts'
 import { estimateRarity, isReadable, type Lexical, matchWords } from './lexical.ts'
 import type { Memory } from './memory.ts'
-import { folderOf, pathOf, type Reader } from './reader.ts'
-import { compare, type RankedList, type Scored, type Searched, scaled, sumsOf } from './searched.ts'
+import { type ContextReader, folderOf, pathOf } from './reader.ts'
+import { compare, type RankedList, type ScoredDocument, type Searched, scaled, sumsOf } from './searched.ts'
 import type { Limits } from './types.ts'
 import { bestSection, type Section, sectionsOf } from './windows.ts'
 
@@ -35,7 +35,7 @@ const nearness = { referred: 0.1, folder: 0.05, seeds: 10 }
  */
 const outside = { weight: 0.5, minTerms: 2 }
 
-interface Looked {
+interface ListInputs {
   readonly terms: ReadonlySet<string>
   /** Tells how well a path fits the labels of the query. `undefined`: it has none. */
   readonly labelScore: ((path: string) => number) | undefined
@@ -47,7 +47,7 @@ interface Looked {
   isRead(resource: Resource): boolean
   /** Whether a resource is the copy of one that a search has found. */
   isDouble(uri: string): boolean
-  readonly reader: Reader
+  readonly reader: ContextReader
   readonly limits: Limits
   readonly memory: Memory | undefined
 }
@@ -55,7 +55,7 @@ interface Looked {
 /** Searches resources in all ways except by their neighbours. */
 export async function lookedFor(
   known: ReadonlyMap<string, Resource>,
-  { terms, labelScore, searched, isSearched, isCovered, isRead, isDouble, reader, limits, memory }: Looked,
+  { terms, labelScore, searched, isSearched, isCovered, isRead, isDouble, reader, limits, memory }: ListInputs,
 ): Promise<{ readonly lists: readonly RankedList[]; readonly notes: readonly string[] }> {
   const found = searched.lists.map((entries): RankedList => {
     return { name: 'search', entries: entries.filter(({ uri }) => known.has(uri)), weight: weights.search }
@@ -65,7 +65,7 @@ export async function lookedFor(
     isSearched && !isCovered(resource) ? Math.min(outside.minTerms, terms.size) : 1
   const resources = [...known.values()]
   const words = await matchWords(resources, [...terms], isRead, reader, limits, memory, minTermsOf)
-  const lessOutside = (entries: readonly Scored[]): readonly Scored[] => {
+  const lessOutside = (entries: readonly ScoredDocument[]): readonly ScoredDocument[] => {
     const isOutside = (uri: string) => {
       const resource = known.get(uri)
       return isSearched && resource !== undefined && !isCovered(resource)
@@ -100,7 +100,7 @@ async function besideSearch(
   lists: readonly RankedList[],
   isCovered: (resource: Resource) => boolean,
   terms: ReadonlySet<string>,
-  reader: Reader,
+  reader: ContextReader,
   limits: Limits,
   memory: Memory | undefined,
 ): Promise<readonly RankedList[]> {
@@ -143,8 +143,8 @@ async function bySection(
   contents: RankedList,
   { rarity }: Lexical,
   terms: ReadonlySet<string>,
-  reader: Reader,
-): Promise<readonly Scored[]> {
+  reader: ContextReader,
+): Promise<readonly ScoredDocument[]> {
   const hasWords = new Set(contents.entries.map(({ uri }) => uri))
   const leaders = bestOf(sumsOf([names, { ...contents, weight: weights.words + weights.section }]))
     .map(([uri]) => uri)
@@ -159,7 +159,7 @@ async function sectionsOfAll(
   known: ReadonlyMap<string, Resource>,
   uris: readonly string[],
   terms: ReadonlySet<string>,
-  reader: Reader,
+  reader: ContextReader,
 ): Promise<readonly (readonly [uri: string, sections: readonly Section[]])[]> {
   const readings = await reader.read(uris)
   return uris.flatMap((uri, index) => {
@@ -183,7 +183,7 @@ export async function neighboursOf(
   pinned: readonly string[],
   sums: ReadonlyMap<string, number>,
   known: ReadonlyMap<string, Resource>,
-  reader: Reader,
+  reader: ContextReader,
 ): Promise<readonly RankedList[]> {
   const best = bestOf(sums)
   const most = best[0]?.[1] ?? 1

@@ -20,7 +20,7 @@ export interface Memory {
 /** Maximum size of the caches for all callers of a server, in bytes: terms, texts, and data of each text. */
 const maxBytes = { bags: 32 * 2 ** 20, texts: 10 * 2 ** 20, readings: 8 * 2 ** 20 }
 /** Estimated size of a key, a map entry and small objects, in bytes. */
-const overhead = 400
+const overheadBytes = 400
 /**
  * Minimum age of a change before the resource is cached, in milliseconds. Time stamps of file systems have a resolution of up to two
  * seconds (FAT), and two changes within it have the same version.
@@ -37,9 +37,9 @@ interface KnownReading extends Omit<TextReading, 'text'> {
  */
 export function createMemory(): (caller: string) => Memory {
   const bags = createRecent<Bag | { readonly bag: null }>(maxBytes.bags, (bag) =>
-    'bag' in bag ? overhead : overhead + bag.hashes.byteLength + bag.counts.byteLength,
+    'bag' in bag ? overheadBytes : overheadBytes + bag.hashes.byteLength + bag.counts.byteLength,
   )
-  const readings = createRecent<KnownReading>(maxBytes.readings, ({ keyLength }) => overhead + keyLength)
+  const readings = createRecent<KnownReading>(maxBytes.readings, ({ keyLength }) => overheadBytes + keyLength)
   const texts = createRecent<{ readonly text: string; readonly bytes: number }>(maxBytes.texts, ({ bytes }) => bytes)
   return (caller) => {
     const keyOf = ({ uri, version }: Resource) =>
@@ -70,7 +70,8 @@ export function createMemory(): (caller: string) => Memory {
         const key = facts.version === resource.version ? keyToKeep(resource) : undefined
         if (key === undefined) return
         readings.set(key, { ...facts, keyLength: key.length })
-        if (texts.get(facts.sha256) === undefined) texts.set(facts.sha256, { text, bytes: overhead + bytesOf(text) })
+        if (texts.get(facts.sha256) === undefined)
+          texts.set(facts.sha256, { text, bytes: overheadBytes + bytesOf(text) })
       },
     }
   }

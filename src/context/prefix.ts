@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { setImmediate as turn } from 'node:timers/promises'
 import { createHeap } from '../core/kit/sorted.ts'
-import type { Form, Formed } from './forms.ts'
-import type { Part, Renderer } from './render.ts'
+import type { Formed, ResourceForm } from './forms.ts'
+import type { RenderedPart, Renderer } from './render.ts'
 import type { ManifestEntry } from './types.ts'
 import { windowsAt } from './windows.ts'
 
@@ -13,9 +13,9 @@ export interface Packing {
 }
 
 /** A resource in the form of the earlier context. */
-interface Kept {
+interface EarlierItem {
   readonly uri: string
-  readonly form: Form
+  readonly form: ResourceForm
 }
 
 /**
@@ -30,12 +30,12 @@ const digits = 16
 /** Digests of the beginnings of a text: each call appends one part, and returns the digest of everything up to its end. */
 function createDigests({ head, part }: Renderer) {
   let hash = createHash('sha256').update(head)
-  const after = (one: Part, index: number) => hash.copy().update(part(one, index).toWellFormed())
+  const after = (one: RenderedPart, index: number) => hash.copy().update(part(one, index).toWellFormed())
   const hexOf = (each: typeof hash) => each.copy().digest('hex').slice(0, digits)
   return {
     /** Returns the digest that `take` would return. */
-    peek: (one: Part, index: number) => hexOf(after(one, index)),
-    take: (one: Part, index: number) => {
+    peek: (one: RenderedPart, index: number) => hexOf(after(one, index)),
+    take: (one: RenderedPart, index: number) => {
       hash = after(one, index)
       return hexOf(hash)
     },
@@ -43,7 +43,7 @@ function createDigests({ head, part }: Renderer) {
 }
 
 /** For each part the digest of the text from its beginning to the end of the part. */
-export function prefixesOf(parts: readonly Part[], renderer: Renderer): readonly string[] {
+export function prefixesOf(parts: readonly RenderedPart[], renderer: Renderer): readonly string[] {
   const digests = createDigests(renderer)
   return parts.map((part, index) => digests.take(part, index + 1))
 }
@@ -61,16 +61,16 @@ async function keepable(
   formed: readonly Formed[],
   earlier: readonly ManifestEntry[],
   renderer: Renderer,
-  count: (part: Part) => Promise<number>,
-): Promise<readonly Kept[]> {
+  count: (part: RenderedPart) => Promise<number>,
+): Promise<readonly EarlierItem[]> {
   const byUri = new Map(formed.map((each) => [each.candidate.resource.uri, each] as const))
   const digests = createDigests(renderer)
-  const kept: Kept[] = []
+  const kept: EarlierItem[] = []
   for (const [index, entry] of earlier.entries()) {
     const each = byUri.get(entry.uri)
     if (each === undefined || entry.prefix === undefined) break
     byUri.delete(entry.uri)
-    const isSame = ({ part }: { readonly part: Part }) => digests.peek(part, index + 1) === entry.prefix
+    const isSame = ({ part }: { readonly part: RenderedPart }) => digests.peek(part, index + 1) === entry.prefix
     const form =
       each.forms.find((one) => one.part.level === entry.level && isSame(one)) ??
       (await rebuilt(each, entry, isSame, count))
@@ -85,14 +85,14 @@ async function keepable(
 async function rebuilt(
   { candidate, reading, forms }: Formed,
   { level, ranges }: ManifestEntry,
-  isSame: (form: { readonly part: Part }) => boolean,
-  count: (part: Part) => Promise<number>,
-): Promise<Form | undefined> {
+  isSame: (form: { readonly part: RenderedPart }) => boolean,
+  count: (part: RenderedPart) => Promise<number>,
+): Promise<ResourceForm | undefined> {
   if (level !== 'windows' || ranges === undefined || candidate.required !== undefined) return undefined
   if (reading === undefined || !('text' in reading)) return undefined
   const body = windowsAt(reading.text, ranges)
   if (body === undefined) return undefined
-  const part: Part = { resource: candidate.resource, level, body }
+  const part: RenderedPart = { resource: candidate.resource, level, body }
   if (!isSame({ part })) return undefined
   const tokens = await count(part)
   for (const form of forms) if (form.part.level === 'windows') await form.count?.()
@@ -111,10 +111,10 @@ async function rebuilt(
 export async function packAfter(
   formed: readonly Formed[],
   earlier: readonly ManifestEntry[],
-  { renderer, count }: { readonly renderer: Renderer; readonly count: (part: Part) => Promise<number> },
+  { renderer, count }: { readonly renderer: Renderer; readonly count: (part: RenderedPart) => Promise<number> },
   limits: PackLimits,
 ): Promise<Packing | undefined> {
-  const attempt = async (kept: readonly Kept[]): Promise<Packing | undefined> => {
+  const attempt = async (kept: readonly EarlierItem[]): Promise<Packing | undefined> => {
     const fixed = new Map(kept.map(({ uri, form }) => [uri, form] as const))
     const items = new Map(formed.map((each) => itemOf(each, fixed.get(each.candidate.resource.uri))))
     const packed = await pack([...items.keys()], limits)
@@ -136,7 +136,7 @@ export async function packAfter(
   return best
 }
 
-function itemOf(each: Formed, fixed: Form | undefined): readonly [PackItem, Formed] {
+function itemOf(each: Formed, fixed: ResourceForm | undefined): readonly [PackItem, Formed] {
   const { candidate, forms, size } = each
   const item: PackItem = {
     uri: candidate.resource.uri,
@@ -160,7 +160,7 @@ function worthOf({ packed }: Packing): number {
  * Orders the chosen items: first those of the earlier context in their order, up to and including the first one that differs (a
  * file that grew at its end still begins with the same text); then all others, best first.
  */
-export function inOrder<Chosen extends { readonly candidate: Formed['candidate']; readonly form: Form }>(
+export function inOrder<Chosen extends { readonly candidate: Formed['candidate']; readonly form: ResourceForm }>(
   chosen: readonly Chosen[],
   earlier: readonly ManifestEntry[],
   renderer: Renderer,
@@ -179,7 +179,7 @@ export function inOrder<Chosen extends { readonly candidate: Formed['candidate']
 }
 
 /** One form in which an item can be taken. */
-type PackOption = Pick<Form, 'tokens' | 'worth' | 'count'>
+type PackOption = Pick<ResourceForm, 'tokens' | 'worth' | 'count'>
 
 export interface PackItem {
   readonly uri: string

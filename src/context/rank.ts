@@ -1,12 +1,12 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { requiredPriority } from '../core/entry.ts'
 import { isResourceError } from '../core/errors.ts'
-import { searchStatusMimeType } from '../core/found.ts'
 import { pagesOf } from '../core/kit/groups.ts'
+import { searchStatusMimeType } from '../core/search-answer.ts'
 import type { Resource, View } from '../core/view.ts'
 import { createLabelScore, queryTerms } from '../text/relevance.ts'
 import { lookedFor, neighboursOf } from './lists.ts'
-import { canonical, folderOf, isHistory, matcherOf, type Reader, withinOf } from './reader.ts'
+import { type ContextReader, canonical, folderOf, isHistory, matcherOf, withinOf } from './reader.ts'
 import { compare, explain, type Fused, fuse, isFor, listAll, searchAll, sumsOf, untilRepeated } from './searched.ts'
 import type { AssembleOptions, Candidate, Level, Limits, Pin } from './types.ts'
 
@@ -64,7 +64,12 @@ interface Ranked {
 const slice = 1024
 
 /** Finds the candidates, and scores them. */
-export async function rankAll(view: View, options: AssembleOptions, limits: Limits, reader: Reader): Promise<Ranked> {
+export async function rankAll(
+  view: View,
+  options: AssembleOptions,
+  limits: Limits,
+  reader: ContextReader,
+): Promise<Ranked> {
   const { query = '', pins = [], excludes = [], mounts, audience = 'assistant', signal } = options
   const isExcluded = matcherOf(excludes)
   if (options.pinsOnly === true) return onlyPins(view, options, isExcluded)
@@ -121,11 +126,11 @@ export async function rankAll(view: View, options: AssembleOptions, limits: Limi
   const near = await neighboursOf([...required.keys()], sumsOf(lists), known, reader)
   const fused = fuse([...lists, ...near])
   const whole = { relevance: 1, because: query.trim() === '' ? 'no query' : 'required' }
-  const candidateOf = (resource: Resource, place: Pick<Fused, 'relevance' | 'because'>): Candidate => {
+  const candidateOf = (resource: Resource, rank: Pick<Fused, 'relevance' | 'because'>): Candidate => {
     const pinned = required.get(resource.uri)
     return {
       resource,
-      explanation: explain(resource, { ...place, isHistory: isHistory(resource.uri, terms) }, options),
+      explanation: explain(resource, { ...rank, isHistory: isHistory(resource.uri, terms) }, options),
       ...(pinned === undefined ? {} : { required: pinned.level }),
       found: searched.lines.get(resource.uri) ?? [],
     }
@@ -134,8 +139,8 @@ export async function rankAll(view: View, options: AssembleOptions, limits: Limi
   const may = resources
     .filter(({ uri }) => !required.has(uri) && !isDouble(uri))
     .flatMap((resource) => {
-      const place = query.trim() === '' && pins.length === 0 ? whole : fused.get(resource.uri)
-      return place === undefined ? [] : [candidateOf(resource, place)]
+      const rank = query.trim() === '' && pins.length === 0 ? whole : fused.get(resource.uri)
+      return rank === undefined ? [] : [candidateOf(resource, rank)]
     })
     .sort((a, b) => b.explanation.score - a.explanation.score || compare(a.resource.uri, b.resource.uri))
   const notes = [...(empty.size === 0 ? [] : [nothingIn([...empty])]), ...listed.notes, ...searched.notes, ...said]

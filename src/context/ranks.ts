@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 
 /** A token of an encoding: its text, or its bytes if they are no text. An unused token is a hole. */
-type Token = string | readonly number[] | undefined
+type EncodedToken = string | readonly number[] | undefined
 
 /** The tokens of an encoding by rank: the number of bytes of each, 0 for a hole; and the bytes of all of them, one after the other. */
 interface TokenList {
@@ -9,7 +9,7 @@ interface TokenList {
   readonly bytes: Uint8Array
 }
 
-function tokenListOf(tokens: readonly Token[]): TokenList {
+function tokenListOf(tokens: readonly EncodedToken[]): TokenList {
   const parts = Array.from(tokens, (token = '') =>
     typeof token === 'string' ? Buffer.from(token) : Buffer.from(token),
   )
@@ -33,7 +33,7 @@ const slice = 16_384
  *
  * @param tokens The module of an encoding, or the file that the build makes of it.
  */
-export async function ranksOf(tokens: Buffer | readonly Token[]) {
+export async function ranksOf(tokens: Buffer | readonly EncodedToken[]) {
   const { lengths, bytes: held } = Buffer.isBuffer(tokens) ? parseTokenFile(tokens) : tokenListOf(tokens)
   const mask = 2 ** Math.ceil(Math.log2(2 * lengths.length + 1)) - 1
   /** The rank in a slot, plus 1; 0: the slot is free. */

@@ -12,9 +12,9 @@ import type { TextReading } from './memory.ts'
 import type { AssembleOptions, Limits } from './types.ts'
 
 /** Content of a resource as text, or the reason why there is none. */
-export type Reading = TextReading | Fault
+export type ReadOutcome = TextReading | ReadFault
 
-interface Fault {
+interface ReadFault {
   readonly fault: 'not-found' | 'too-large' | 'not-text' | 'unavailable'
   /** The value of `?as=` with which its source reads a binary document. */
   readonly form?: string
@@ -32,12 +32,12 @@ export function createReader(
   { signal, memory }: Pick<AssembleOptions, 'signal' | 'memory'>,
 ) {
   const listed = new Map<string, Resource>()
-  const known = new Map<string, Reading>()
+  const known = new Map<string, ReadOutcome>()
   /** Cached resources, which count as read. */
   const counted = new Set<string>()
   let held = 0
   let readsDocuments = true
-  const readOne = async (uri: string, arrival: Arrival): Promise<Reading> => {
+  const readOne = async (uri: string, arrival: Arrival): Promise<ReadOutcome> => {
     const resource = listed.get(uri)
     const remembered = resource === undefined ? undefined : memory?.reading(resource)
     if (remembered !== undefined && Buffer.byteLength(remembered.text) <= limits.item) return remembered
@@ -47,7 +47,7 @@ export function createReader(
     const text = await readAsIs(withParameter(uri, 'as', reading.form), undefined, arrival)
     return 'text' in text ? { ...text, isOfDocument: true } : text
   }
-  const readAsIs = async (uri: string, resource: Resource | undefined, arrival: Arrival): Promise<Reading> => {
+  const readAsIs = async (uri: string, resource: Resource | undefined, arrival: Arrival): Promise<ReadOutcome> => {
     try {
       const { contents } = await view.read(uri, { bare: true, arrival, ...defined({ signal }) })
       const shown: ResourceContent[] = []
@@ -102,7 +102,7 @@ export function createReader(
       for (const resource of resources) if (resource.version !== undefined) listed.set(resource.uri, resource)
     },
     /** Returns readings in the order of the URIs. Beyond the limit they are undefined; the same URIs in the same order give the same readings. */
-    read: async (uris: readonly string[]): Promise<readonly (Reading | undefined)[]> => {
+    read: async (uris: readonly string[]): Promise<readonly (ReadOutcome | undefined)[]> => {
       // The search for words does not read documents, because each takes a second. Chosen documents are read here.
       readsDocuments = true
       for (const uri of uris) {
@@ -121,7 +121,7 @@ export function createReader(
     readOthers: async (
       uris: readonly string[],
       unitsOf: (uri: string) => number | undefined,
-    ): Promise<readonly (Reading | 'remembered' | undefined)[]> => {
+    ): Promise<readonly (ReadOutcome | 'remembered' | undefined)[]> => {
       readsDocuments = false
       await readAll(
         uris.filter((uri) => !counted.has(uri)),
@@ -132,7 +132,7 @@ export function createReader(
   }
 }
 
-export type Reader = ReturnType<typeof createReader>
+export type ContextReader = ReturnType<typeof createReader>
 
 /**
  * The form in which a single binary document is read: Markdown if its source supports it. `undefined`: it is not such a document.
@@ -146,7 +146,7 @@ function formOf(contents: readonly ResourceContent[]): string | undefined {
   return ['markdown', 'text'].find((form) => forms.includes(form))
 }
 
-async function readingOf(contents: readonly ResourceContent[], limit: number): Promise<Reading> {
+async function readingOf(contents: readonly ResourceContent[], limit: number): Promise<ReadOutcome> {
   const texts: string[] = []
   let left = limit
   for (const content of contents) {
@@ -166,7 +166,10 @@ async function readingOf(contents: readonly ResourceContent[], limit: number): P
   }
 }
 
-async function textOf(content: ResourceContent, limit: number): Promise<string | Exclude<Reading, { text: string }>> {
+async function textOf(
+  content: ResourceContent,
+  limit: number,
+): Promise<string | Exclude<ReadOutcome, { text: string }>> {
   if ('text' in content) return content.text
   if ('stream' in content && content.length > limit) {
     await leave(content.stream)
@@ -220,11 +223,11 @@ export function matcherOf(uris: readonly string[]): (uri: string) => boolean {
 
 /** The first of these addresses that contains a URI. */
 export function withinOf(addresses: readonly string[]): (uri: string) => string | undefined {
-  const places = addresses.map((address) => {
-    const place = address.endsWith('/') ? address.slice(0, -1) : address
-    return { address, place, prefix: `${place}/` }
+  const mounts = addresses.map((address) => {
+    const root = address.endsWith('/') ? address.slice(0, -1) : address
+    return { address, root, prefix: `${root}/` }
   })
-  return (uri) => places.find(({ place, prefix }) => uri.startsWith(prefix) || uri === place)?.address
+  return (uri) => mounts.find(({ root, prefix }) => uri.startsWith(prefix) || uri === root)?.address
 }
 
 /** The folder of a URI, with its `/`. */

@@ -4,7 +4,7 @@ import type { Resource } from '../core/view.ts'
 import type { Annotations, ContentBlock, Format, Level } from './types.ts'
 
 /** A resource at a level, for the output. */
-export interface Part {
+export interface RenderedPart {
   readonly resource: Resource
   readonly level: Level
   /** The text that is included. Undefined for a link. */
@@ -23,7 +23,7 @@ export interface Renderer {
   readonly head: string
   readonly tail: string
   /** @param index From 1 to 999, each of which is one token. */
-  part(part: Part, index: number): string
+  part(part: RenderedPart, index: number): string
 }
 
 export function rendererOf(format: Format): Renderer {
@@ -38,7 +38,7 @@ const renderers: Readonly<Record<Format, Renderer>> = {
 }
 
 /** The content blocks of parts, after the note. Empty if there are no parts. */
-export function blocksOf(parts: readonly Part[]): readonly ContentBlock[] {
+export function blocksOf(parts: readonly RenderedPart[]): readonly ContentBlock[] {
   return parts.length === 0 ? [] : [{ type: 'text', text: note }, ...parts.map(blockOf)]
 }
 
@@ -56,7 +56,7 @@ function fenceFor(text: string, least: number): string {
   return '`'.repeat(longest + 1)
 }
 
-function markdownPart({ resource, level, body }: Part, index: number): string {
+function markdownPart({ resource, level, body }: RenderedPart, index: number): string {
   const uri = oneLine(resource.uri)
   const quotes = fenceFor(uri, 1)
   const space = uri.startsWith('`') || uri.endsWith('`') ? ' ' : ''
@@ -105,7 +105,7 @@ function escaped(text: string): string {
   return text.replace(notXml, '\ufffd').replace(/[&<>"\r]/g, (character) => escapes[character] ?? character)
 }
 
-function xmlPart({ resource, level, body }: Part, index: number): string {
+function xmlPart({ resource, level, body }: RenderedPart, index: number): string {
   const { uri, mimeType, title } = resource
   const facts = {
     index: String(index),
@@ -121,13 +121,13 @@ function xmlPart({ resource, level, body }: Part, index: number): string {
   return `<document${attributes}>${escaped(body)}</document>\n`
 }
 
-function jsonPart({ resource, level, body }: Part, index: number): string {
+function jsonPart({ resource, level, body }: RenderedPart, index: number): string {
   const { uri, mimeType, title, description } = resource
   const about = body === undefined ? { title, description } : { text: body }
   return `,${JSON.stringify({ type: 'document', index, source: uri, level, mimeType, ...about })}\n`
 }
 
-function blockOf({ resource, level, body }: Part): ContentBlock {
+function blockOf({ resource, level, body }: RenderedPart): ContentBlock {
   const { uri, name, title, description, mimeType } = resource
   const facts = annotationsOf(resource)
   const type = mimeType === undefined ? {} : { mimeType }
@@ -163,10 +163,10 @@ function annotationsOf({ audience, priority, modified }: Resource): { readonly a
 }
 
 /** A content block in the types of the core. */
-type Piece = { readonly text: string } | { readonly resource: EmbeddedText } | { readonly link: Resource }
+type OutputBlock = { readonly text: string } | { readonly resource: EmbeddedText } | { readonly link: Resource }
 
 /** Content blocks in the form of tools and prompts, from which the server writes each revision of the protocol. */
-export function piecesOf(blocks: readonly ContentBlock[]): readonly Piece[] {
+export function piecesOf(blocks: readonly ContentBlock[]): readonly OutputBlock[] {
   return blocks.map((block) => {
     if (block.type === 'text') return { text: block.text }
     if (block.type === 'resource') return { resource: { ...block.resource, ...factsOf(block.annotations) } }

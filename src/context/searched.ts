@@ -1,24 +1,24 @@
 import { isResourceError } from '../core/errors.ts'
-import {
-  type Found,
-  type FoundHit,
-  parseFound,
-  parseSearchStatus,
-  type SearchPlace,
-  saidOf,
-  searchPlaces,
-} from '../core/found.ts'
 import { pagesOf } from '../core/kit/groups.ts'
 import { defined } from '../core/kit/object.ts'
 import { overviewUri } from '../core/meta.ts'
 import type { Audience } from '../core/provider.ts'
+import {
+  type FoundHit,
+  parseFound,
+  parseSearchStatus,
+  type SearchAnswer,
+  type SearchMount,
+  saidOf,
+  searchMounts,
+} from '../core/search-answer.ts'
 import { directoryMimeType, type Resource, type ResourceTemplate, type View } from '../core/view.ts'
 import type { AssembleOptions, Explanation, Factor, Limits, LineRange } from './types.ts'
 
 /** Results of the searches of a view. */
 export interface Searched {
   /** The documents found by each search, best first, with the scores of their best hits. */
-  readonly lists: readonly (readonly Scored[])[]
+  readonly lists: readonly (readonly ScoredDocument[])[]
   readonly lines: ReadonlyMap<string, readonly LineRange[]>
   /** Resources of the hits, as the search describes them: a listing that was cut may not contain them. */
   readonly resources: readonly Resource[]
@@ -40,24 +40,24 @@ export async function searchAll(
   const templates: ResourceTemplate[] = []
   for await (const page of pagesOf((cursor) => view.templates(cursor, options), untilRepeated))
     templates.push(...page.items)
-  const lists: (readonly Scored[])[] = []
+  const lists: (readonly ScoredDocument[])[] = []
   const lines = new Map<string, LineRange[]>()
   const resources: Resource[] = []
   const covered: string[] = []
   const notes: string[] = []
-  for (const place of searchPlaces(templates)) {
+  for (const reason of searchMounts(templates)) {
     const [answer, status] = await Promise.all([
-      textAt(view, () => place.uriOf({ query, limit: most, audience }), options),
-      textAt(view, () => place.status, options),
+      textAt(view, () => reason.uriOf({ query, limit: most, audience }), options),
+      textAt(view, () => reason.status, options),
     ])
     const found = answer === undefined ? undefined : parseFound(answer)
     signal?.throwIfAborted()
     if (found === undefined) {
-      notes.push(`the search at ${place.address} does not answer`)
+      notes.push(`the search at ${reason.address} does not answer`)
       continue
     }
     notes.push(...saidOf(found))
-    covered.push(...coveredBy(place, status))
+    covered.push(...coveredBy(reason, status))
     lists.push(collect(found, lines))
     resources.push(...found.hits.map(resourceOf))
   }
@@ -76,13 +76,13 @@ async function textAt(view: View, uri: () => string, options: { readonly signal?
 }
 
 /** Only mounts with a current index: for others, the search may miss documents. */
-function coveredBy({ address }: SearchPlace, status: string | undefined): readonly string[] {
+function coveredBy({ address }: SearchMount, status: string | undefined): readonly string[] {
   const known = status === undefined ? undefined : parseSearchStatus(status)
   const current = (known?.mounts ?? []).filter(({ state }) => state === 'current')
   return [address, ...current.map((mount) => mount.address)]
 }
 
-function collect({ hits }: Found, lines: Map<string, LineRange[]>): readonly Scored[] {
+function collect({ hits }: SearchAnswer, lines: Map<string, LineRange[]>): readonly ScoredDocument[] {
   const documents = new Map<string, number>()
   for (const { document, lines: range, score } of hits) {
     documents.set(document, Math.max(score, documents.get(document) ?? 0))
@@ -105,13 +105,13 @@ function resourceOf({ document, title, mimeType, modified, priority, audience }:
 /** A faulty server that never ends a listing spoils no context: the pages that it gave are used. */
 export const untilRepeated = { repeated: 'end' } as const
 
-interface Listed {
+interface ListedResources {
   readonly resources: readonly Resource[]
   readonly notes: readonly string[]
 }
 
 /** All resources of a view, in its order, up to a limit, each once. */
-export async function listAll(view: View, limits: Limits, signal?: AbortSignal): Promise<Listed> {
+export async function listAll(view: View, limits: Limits, signal?: AbortSignal): Promise<ListedResources> {
   const notes = new Set<string>()
   const resources = new Map<string, Resource>()
   for await (const page of pagesOf((query) => view.list(query, defined({ signal })), untilRepeated)) {
@@ -141,11 +141,11 @@ export function isFor(audience: Audience, given: readonly Audience[] | undefined
 /** The results of one search method, best first: URIs with scores from 0 to 1. */
 export interface RankedList {
   readonly name: string
-  readonly entries: readonly Scored[]
+  readonly entries: readonly ScoredDocument[]
   readonly weight: number
 }
 
-export interface Scored {
+export interface ScoredDocument {
   readonly uri: string
   readonly score: number
 }
@@ -180,12 +180,12 @@ export function fuse(lists: readonly RankedList[]): ReadonlyMap<string, Fused> {
   let best = 0
   for (const { name, entries, weight } of lists)
     for (const [index, { uri, score }] of entries.entries()) {
-      const place = `${name} #${index + 1}`
+      const reason = `${name} #${index + 1}`
       const known = found.get(uri)
-      if (known === undefined) found.set(uri, { relevance: weight * score, because: place })
+      if (known === undefined) found.set(uri, { relevance: weight * score, because: reason })
       else {
         known.relevance += weight * score
-        known.because = `${known.because}, ${place}`
+        known.because = `${known.because}, ${reason}`
       }
     }
   for (const { relevance } of found.values()) best = Math.max(best, relevance)
@@ -194,7 +194,7 @@ export function fuse(lists: readonly RankedList[]): ReadonlyMap<string, Fused> {
 }
 
 /** Scores relative to the best of them, best first; equal scores in the order of their URIs. Scores of 0 are left out. */
-export function scaled(scores: Iterable<readonly [uri: string, score: number]>): readonly Scored[] {
+export function scaled(scores: Iterable<readonly [uri: string, score: number]>): readonly ScoredDocument[] {
   const entries = [...scores].filter(([, score]) => score > 0)
   const best = entries.reduce((most, [, score]) => Math.max(most, score), 0)
   return entries

@@ -85,7 +85,7 @@ function createCounter(encoding: Encoding, { pattern, ranks, bytesOf }: Vocabula
     const known = others.get(piece)
     if (known !== undefined) return known
     const bytes = bytesOf(piece)
-    const tokens = bytes.length <= short ? mergeShort(bytes, ranks) : yield* mergeSteps(bytes, ranks)
+    const tokens = bytes.length <= shortBytes ? mergeShort(bytes, ranks) : yield* mergeSteps(bytes, ranks)
     if (others.size >= remembered.others) others.clear()
     if (piece.length <= remembered.units) others.set(ownCopy(piece), tokens)
     return tokens
@@ -143,8 +143,8 @@ function asciiHashOf(text: string, start: number, end: number): number | undefin
 }
 
 /** Maximum length of a piece in bytes whose pairs are all looked at for each merge, and memory that these pieces share. */
-const short = 64
-const [endOf, rankOf] = [new Uint8Array(short), new Int32Array(short)]
+const shortBytes = 64
+const [endOf, rankOf] = [new Uint8Array(shortBytes), new Int32Array(shortBytes)]
 
 /** The tokens of a short piece: the plain algorithm, which for these takes the least time and no memory. */
 function mergeShort(piece: string, ranks: Ranks): number {

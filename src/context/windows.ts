@@ -17,7 +17,7 @@ interface Windows {
 }
 
 /** A text for which windows are made. */
-interface Shown extends Sectioned {
+interface WindowedText extends Sectioned {
   /** The lines of the hits of a search, best first. */
   readonly found: readonly LineRange[]
 }
@@ -31,7 +31,11 @@ interface Block extends LineRange {
  * For each size in UTF-16 units, the best functions and sections that fit into it: those that contain the terms, or that a search
  * found. Windows that are nearly the whole text are left out.
  */
-export function windowsOf(shown: Shown, terms: ReadonlySet<string>, sizes: readonly number[]): readonly Windows[] {
+export function windowsOf(
+  shown: WindowedText,
+  terms: ReadonlySet<string>,
+  sizes: readonly number[],
+): readonly Windows[] {
   const blocks = scored(sectionsOf(shown, terms), terms, shown.found)
   const total = blocks.reduce((sum, { score }) => sum + score, 0)
   if (total === 0) return []
@@ -93,8 +97,8 @@ function scored(sections: readonly Section[], terms: ReadonlySet<string>, found:
   })
   const most = scores.reduce((best, score) => Math.max(best, score), 0) || 1
   return sections.map(({ start, end, units }, index) => {
-    const place = found.findIndex((range) => range.start <= end && start <= range.end)
-    const score = (scores[index] ?? 0) + (place < 0 ? 0 : most / (place + 1))
+    const hit = found.findIndex((range) => range.start <= end && start <= range.end)
+    const score = (scores[index] ?? 0) + (hit < 0 ? 0 : most / (hit + 1))
     return { start, end, units: units + 20, score }
   })
 }
@@ -133,16 +137,16 @@ interface Sectioned {
 }
 
 /** Caches for the terms of one query: words repeat in other texts, and a text is ranked before its windows are made. */
-interface Known {
+interface QueryCaches {
   readonly count: ReturnType<typeof createTermCount>
   readonly sections: Map<string, { readonly of: Sectioned; readonly sections: readonly Section[] }>
 }
 
-const known = new WeakMap<ReadonlySet<string>, Known>()
+const known = new WeakMap<ReadonlySet<string>, QueryCaches>()
 
 /** The functions and sections of a text, with the frequencies of the terms in each. */
 export function sectionsOf(of: Sectioned, terms: ReadonlySet<string>): readonly Section[] {
-  const { count, sections: remembered }: Known = known.get(terms) ?? {
+  const { count, sections: remembered }: QueryCaches = known.get(terms) ?? {
     count: createTermCount([...terms]),
     sections: new Map(),
   }

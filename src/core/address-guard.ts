@@ -143,8 +143,8 @@ const maxPreliminary = 16
 export function sendGuarded(guard: Guard, request: GuardedRequest): Promise<IncomingMessage> {
   const { host, port, scheme } = request.url
   const method = request.body === undefined ? 'GET' : 'POST'
-  const place = { 'server.address': host, 'server.port': Number(port), 'url.scheme': scheme }
-  const attributes = { 'http.request.method': method, ...place }
+  const server = { 'server.address': host, 'server.port': Number(port), 'url.scheme': scheme }
+  const attributes = { 'http.request.method': method, ...server }
   const options = { kind: 'client', attributes, duration: 'http.client.request.duration' } as const
   return traced(method, options, async (span) => {
     const response = await send(guard, request)

@@ -114,7 +114,7 @@ async function openParts(
   }
   let step = firstPartBytes
   let maxStep = maxPartBytes
-  const part = async (start: number, end = Number.POSITIVE_INFINITY): Promise<Part> => {
+  const part = async (start: number, end = Number.POSITIVE_INFINITY): Promise<ContentPart> => {
     const last = Math.min(end, start + step) - 1
     try {
       const asked = inOneMemory ? { ...options, into: intoMemory() } : options
@@ -155,7 +155,7 @@ async function openParts(
 }
 
 /** A part of a resource: its bytes, the offsets of the first and the last one, and the query for what follows. */
-interface Part {
+interface ContentPart {
   readonly content: ResourceContent
   readonly bytes: Uint8Array
   readonly first: number
@@ -165,7 +165,7 @@ interface Part {
 }
 
 /** @param error Error for a source without parts: the one of the read as a whole. */
-function partOf(content: ResourceContent, error: Error): Part {
+function partOf(content: ResourceContent, error: Error): ContentPart {
   const facts = content.meta?.[metaKeys.part]
   if ('stream' in content || typeof facts !== 'object' || facts === null) throw error
   const { first, last, next, size } = facts as { first?: unknown; last?: unknown; next?: unknown; size?: unknown }

@@ -135,7 +135,7 @@ export interface Timed {
    */
   begunSeconds?: number
   /** Index among the requests in flight. */
-  place?: number | undefined
+  index?: number | undefined
 }
 
 /** The requests in flight. Ends those that take longer than a time-out, with one timer for all of them. */
@@ -149,13 +149,13 @@ export function createOverdue<T extends Timed>(timeoutMs: number) {
   let timer: NodeJS.Timeout | undefined
 
   const end = (request: T): void => {
-    const { place } = request
-    if (place === undefined || running[place] !== request) return
-    request.place = undefined
+    const { index } = request
+    if (index === undefined || running[index] !== request) return
+    request.index = undefined
     const last = running.pop()
     if (last !== undefined && last !== request) {
-      running[place] = last
-      last.place = place
+      running[index] = last
+      last.index = index
     }
     // The timer goes on for the next request, but does not keep the process alive.
     if (running.length === 0) timer?.unref()
@@ -179,7 +179,7 @@ export function createOverdue<T extends Timed>(timeoutMs: number) {
     /** Calls `onOver` of the request when the time is over, at most an eighth of it late, unless the request ends before. */
     begin: (request: T): void => {
       request.begunSeconds = process.uptime()
-      request.place = running.length
+      request.index = running.length
       running.push(request)
       if (timer === undefined) timer = setInterval(look, Math.max(1, Math.ceil(timeoutMs / 8)))
       else if (running.length === 1) timer.ref()

@@ -21,7 +21,7 @@ interface Spellings {
 }
 
 /** The changes for one listener: the URIs that it listens to, and the changed paths below its directories. */
-interface Told {
+interface PendingChanges {
   readonly uris: Set<string>
   readonly below: Set<string>
 }
@@ -42,7 +42,7 @@ export function createChangeListeners(mount: Mounted, log: Log) {
     for (const hear of wholes) hear(changes)
   }
 
-  const notify = (listener: Listener, told: Told | undefined, listed: boolean): void => {
+  const notify = (listener: Listener, told: PendingChanges | undefined, listed: boolean): void => {
     try {
       const [uris, below] = [[...(told?.uris ?? [])], [...(told?.below ?? [])]]
       // A truncated list would look like a complete one.
@@ -68,7 +68,7 @@ export function createChangeListeners(mount: Mounted, log: Log) {
     for (const [kind, changed] of batch.of) tellOf(kind, changed)
     if (batch.everything && mount.provider.prompts?.separate === true) tellOf('prompts', new Set(['']))
     if (batch.everything && mount.provider.tools !== undefined) tellOf('tools', new Set(['']))
-    const told = new Map<Listener, Told>()
+    const told = new Map<Listener, PendingChanges>()
     /** Whether a principal may see all other paths of the changed file. */
     const seesAliases = (principal: Principal, path: string) =>
       [...(batch.aliases.get(path) ?? [])].every((other) => mount.access(principal, other))

@@ -20,10 +20,10 @@ import type { CallOptions, ChangeListener, Subscription, ViewChange } from './vi
 export type { ChangeLimits } from './subscription-limits.ts'
 
 /** Finds the mount and path of a URI; undefined when it lies in no mount. */
-type Route = (uri: ParsedUri) => { readonly mount: Mounted; readonly path: string } | undefined
+type FindMount = (uri: ParsedUri) => { readonly mount: Mounted; readonly path: string } | undefined
 
 /** State that the URIs of one call to `add` share. */
-interface Adding {
+interface AddState {
   readonly context: Context
   /** Watches that could not be armed: the other URIs do not wait for them again. */
   readonly mute: Set<MountWatch>
@@ -34,7 +34,7 @@ interface Adding {
 /** The parts that all subscriptions of a catalog share. */
 interface SubscriptionParts {
   readonly state: CatalogState
-  readonly route: Route
+  readonly route: FindMount
   readonly watches: ReadonlyMap<Mounted, MountWatch>
   readonly quota: ReturnType<typeof createQuota>
   /** Minimum time between two notifications that a list has changed, in milliseconds. */
@@ -69,8 +69,8 @@ function openSubscription(
   const own: Listener = { principal, notify: tell }
 
   /** Adds a URI that has been counted towards the limits. Undefined when it cannot be listened to. */
-  const addOne = async (uri: string, adding: Adding): Promise<'added' | 'known' | undefined> => {
-    const found = placeOf(uri, route)
+  const addOne = async (uri: string, adding: AddState): Promise<'added' | 'known' | undefined> => {
+    const found = targetOf(uri, route)
     const watch = found && watches.get(found.mount)
     if (found === undefined || watch === undefined) return undefined
     if (!(await isFollowed(found.mount, watch, found.path, adding, () => closed))) return undefined
@@ -82,10 +82,10 @@ function openSubscription(
 
   /** Returns the other spellings under which the same path is listened to. */
   const spelledElse = (uri: string): readonly string[] => {
-    const place = placeOf(uri, route)
-    const watch = place && watches.get(place.mount)
-    if (place === undefined || watch === undefined) return []
-    return [...told].flatMap(([spelled, one]) => (one.watch === watch && one.path === place.path ? [spelled] : []))
+    const target = targetOf(uri, route)
+    const watch = target && watches.get(target.mount)
+    if (target === undefined || watch === undefined) return []
+    return [...told].flatMap(([spelled, one]) => (one.watch === watch && one.path === target.path ? [spelled] : []))
   }
 
   /** Listens to the lists of mounts. Resolves to whether at least one mount reports changes of its list. */
@@ -170,7 +170,7 @@ async function isFollowed(
   mount: Mounted,
   watch: MountWatch,
   path: string,
-  adding: Adding,
+  adding: AddState,
   isClosed: () => boolean,
 ): Promise<boolean> {
   const { mute, context } = adding
@@ -191,7 +191,7 @@ async function isFollowed(
  * Whether the caller may listen to a path. Access decides; for a directory that it may not see itself, a bounded search for a visible
  * entry.
  */
-async function isAllowed(mount: Mounted, path: string, adding: Adding): Promise<boolean> {
+async function isAllowed(mount: Mounted, path: string, adding: AddState): Promise<boolean> {
   const { principal } = adding.context
   if (!mount.restricted || mount.access(principal, path)) return true
   // A caller may listen to a directory if it may see something in it. The search for a visible entry is bounded by the limit.
@@ -207,7 +207,7 @@ async function isAllowed(mount: Mounted, path: string, adding: Adding): Promise<
 }
 
 /** Returns the mount and path of a URI; undefined when it lies in no mount or is malformed. */
-function placeOf(uri: string, route: Route): ReturnType<Route> {
+function targetOf(uri: string, route: FindMount): ReturnType<FindMount> {
   return attempt(() => route(parseUri(uri)), fallbackTo(undefined, 'invalid'))
 }
 
@@ -220,7 +220,7 @@ export interface DegradedMount {
 /** The subscriptions of all principals. Each mount has one watch, which runs while anyone listens. */
 export function createChanges(
   state: CatalogState,
-  route: Route,
+  route: FindMount,
   limits: Partial<ChangeLimits> = {},
   clock: Clock = systemClock,
 ) {

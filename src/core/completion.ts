@@ -98,13 +98,13 @@ async function completeVisible(
   context: Context,
 ): Promise<Completion | undefined> {
   const { principal } = context
-  const place = placeOf(template, argument.name, filled)
-  if (place === undefined) return { values: [] }
-  const typed = place.head + argument.value
+  const position = positionOf(template, argument.name, filled)
+  if (position === undefined) return { values: [] }
+  const typed = position.head + argument.value
   const directory = typed.slice(0, typed.lastIndexOf('/') + 1)
   // As in a read: the source never learns the name of a directory in which the principal may see nothing.
   const isClosed = mount.reach(principal, directory) === 'none'
-  const value = isClosed ? mount.asked(typed, principal).path.slice(place.head.length) : argument.value
+  const value = isClosed ? mount.asked(typed, principal).path.slice(position.head.length) : argument.value
   const known = await ask({ ...argument, value })
   if (known === undefined) return undefined
   const { values } = known
@@ -115,7 +115,7 @@ async function completeVisible(
     const { path, whole } = pathOf(
       template,
       { ...Object.fromEntries(filled), [argument.name]: template.compiled.valueFor(argument.name, found) },
-      place.head + found,
+      position.head + found,
     )
     if (whole) return mount.access(principal, path)
     const below = path.endsWith('/') ? path : `${path}/`
@@ -154,7 +154,7 @@ function pathOf(
  * Finds the position of a variable in the path after the variables before it are expanded: `head` is the path before it, decoded; `spans`,
  * whether its value may contain `/`.
  */
-function placeOf(template: MountTemplate, name: string, filled: ReadonlyMap<string, string>) {
+function positionOf(template: MountTemplate, name: string, filled: ReadonlyMap<string, string>) {
   const expand = (value: string) => template.compiled.expand({ ...Object.fromEntries(filled), [name]: value })
   const expanded = expand(marker)
   const at = expanded.indexOf(marker)
@@ -175,9 +175,9 @@ async function completeFromTree(
   filled: ReadonlyMap<string, string>,
   context: Context,
 ): Promise<Completion> {
-  const place = placeOf(template, argument.name, filled)
-  if (place === undefined || (!place.spans && argument.value.includes('/'))) return { values: [] }
-  const typed = place.head + argument.value
+  const position = positionOf(template, argument.name, filled)
+  if (position === undefined || (!position.spans && argument.value.includes('/'))) return { values: [] }
+  const typed = position.head + argument.value
   const directory = typed.slice(0, typed.lastIndexOf('/') + 1)
   const stem = typed.slice(directory.length)
   // The typed text need not be a path yet, but its directory must be.
@@ -185,7 +185,7 @@ async function completeFromTree(
 
   const values: string[] = []
   const take = (path: string) =>
-    values.push(place.spans || !path.endsWith('/') ? path.slice(place.head.length) : baseName(path))
+    values.push(position.spans || !path.endsWith('/') ? path.slice(position.head.length) : baseName(path))
   const list = mount.list(context)
   if (stem !== '' && (await exists(mount, typed, context))) take(typed)
   // The listing resumes strictly after the stem, where the names that begin with it are.

@@ -9,18 +9,18 @@ interface CharacterClass {
 /** A token that matches characters: one code point, `?`, `*` or a class. */
 type Plain = number | 'any' | 'star' | CharacterClass
 /** A token of a glob. The braces are balanced, and `,` occurs only within braces. */
-type Token = Plain | '{' | ',' | '}'
+type GlobToken = Plain | '{' | ',' | '}'
 /** Returns the error for a malformed glob. */
-type Fault = (what: string) => Error
+type GlobError = (what: string) => Error
 
 const maxLength = 4096
 const maxAlternatives = 1000
 const maxDepth = 20
 
 /** @throws ResourceError `invalid` (reason `glob`) for a malformed glob, or one beyond a limit. */
-export function parseGlob(pattern: string): { readonly tokens: readonly Token[]; readonly fault: Fault } {
+export function parseGlob(pattern: string): { readonly tokens: readonly GlobToken[]; readonly fault: GlobError } {
   const shown = pattern.length > 60 ? `${pattern.slice(0, 60)}…` : pattern
-  const fault: Fault = (what) => invalid(`The glob ${JSON.stringify(shown)} is malformed: ${what}.`, 'glob')
+  const fault: GlobError = (what) => invalid(`The glob ${JSON.stringify(shown)} is malformed: ${what}.`, 'glob')
   if (pattern.length > maxLength) throw fault(`it is longer than ${maxLength} characters`)
   if (pattern.startsWith('!'))
     throw fault('it begins with "!", and there is no negation; write "\\!" for the character')
@@ -30,7 +30,7 @@ export function parseGlob(pattern: string): { readonly tokens: readonly Token[];
 }
 
 /** Counts the alternatives of the braces after expansion, as a shell would expand them. */
-function countAlternatives(tokens: readonly Token[], fault: Fault): void {
+function countAlternatives(tokens: readonly GlobToken[], fault: GlobError): void {
   let at = 0
   const bounded = (count: number) => {
     if (count > maxAlternatives) throw fault(`it has more than ${maxAlternatives} alternatives`)
@@ -55,9 +55,9 @@ function countAlternatives(tokens: readonly Token[], fault: Fault): void {
   countSequence()
 }
 
-function tokenize(pattern: string, fault: Fault): readonly Token[] {
+function tokenize(pattern: string, fault: GlobError): readonly GlobToken[] {
   const characters = Array.from(pattern)
-  const tokens: Token[] = []
+  const tokens: GlobToken[] = []
   let depth = 0
   for (let at = 0; at < characters.length; at++) {
     const character = characters[at] ?? ''
@@ -85,7 +85,7 @@ function tokenize(pattern: string, fault: Fault): readonly Token[] {
 }
 
 /** Reads the class that begins at the `[` at `start`. Returns it and the index of its `]`. A `]` in first position is a member. */
-function readClass(characters: readonly string[], start: number, fault: Fault) {
+function readClass(characters: readonly string[], start: number, fault: GlobError) {
   const negated = characters[start + 1] === '!' || characters[start + 1] === '^'
   const opening = start + (negated ? 2 : 1)
   let at = opening
@@ -146,22 +146,22 @@ interface Segment {
  */
 type Tie = 'start' | 'loose' | 'untied' | 'leading' | 'tied' | 'closing'
 
-interface State extends Segment {
+interface GlobState extends Segment {
   /** Index of the next token; the number of tokens at the end. */
   readonly at: number
   readonly tie: Tie
 }
 
 /** A transition of the automaton: steps to another state or to an end. */
-export interface Way {
+export interface Transition {
   readonly steps: readonly GlobStep[]
-  readonly to: State | 'exact' | 'within'
+  readonly to: GlobState | 'exact' | 'within'
 }
 
 export const fresh: Segment = { stars: 0, dots: 0, starred: false }
 
 /** Returns, for each `{`, the beginnings of its alternatives, and for each `,` and `}`, the token after the braces. */
-export function jumpsIn(tokens: readonly Token[]): ReadonlyMap<number, readonly number[]> {
+export function jumpsIn(tokens: readonly GlobToken[]): ReadonlyMap<number, readonly number[]> {
   const jumps = new Map<number, readonly number[]>()
   const open: number[][] = []
   for (const [at, token] of tokens.entries()) {
@@ -180,7 +180,7 @@ export function jumpsIn(tokens: readonly Token[]): ReadonlyMap<number, readonly 
 }
 
 /** Returns the transitions over a token, or (`undefined`) at the end. */
-export function waysFrom(state: State, token: Token | undefined, fault: Fault): readonly Way[] {
+export function waysFrom(state: GlobState, token: GlobToken | undefined, fault: GlobError): readonly Transition[] {
   const { at, tie, stars, dots, starred } = state
   const isEmpty = stars === 0 && dots === 0
   if (tie === 'closing') return token === undefined ? [{ steps: [], to: 'within' }] : []
@@ -206,7 +206,7 @@ function heldIn({ stars }: Segment): readonly GlobStep[] {
 const dotFault = 'it has a segment "." or "..", which no path has'
 const emptyFault = 'it has an empty segment'
 
-function waysPastEnd(state: State, fault: Fault): readonly Way[] {
+function waysPastEnd(state: GlobState, fault: GlobError): readonly Transition[] {
   const { tie, stars, dots } = state
   if (dots === 1 || dots === 2) throw fault(dotFault)
   if (tie === 'start') throw fault('it is empty')
@@ -217,7 +217,7 @@ function waysPastEnd(state: State, fault: Fault): readonly Way[] {
 }
 
 /** A final slash means the directory and everything below it; any other slash separates two segments. */
-function waysPastSlash(state: State, fault: Fault): readonly Way[] {
+function waysPastSlash(state: GlobState, fault: GlobError): readonly Transition[] {
   const { tie, stars, dots } = state
   const at = state.at + 1
   if (dots === 1 || dots === 2) throw fault(dotFault)
@@ -227,11 +227,11 @@ function waysPastSlash(state: State, fault: Fault): readonly Way[] {
     throw fault(emptyFault)
   }
   const held = heldIn(state)
-  const between: Way = {
+  const between: Transition = {
     steps: stars === 2 ? ['deep', 'inside'] : [...held, slash],
     to: { ...fresh, at, tie: 'tied' },
   }
-  const last: Way = {
+  const last: Transition = {
     steps: [...(stars === 2 ? (['all'] as const) : held), slash, 'all'],
     to: { ...fresh, at, tie: 'closing' },
   }

@@ -1,4 +1,4 @@
-import { fresh, type GlobStep, jumpsIn, parseGlob, type Way, waysFrom } from './glob-syntax.ts'
+import { fresh, type GlobStep, jumpsIn, parseGlob, type Transition, waysFrom } from './glob-syntax.ts'
 
 /** Whether a glob matches a path of a mount. A final `/` marks a directory. */
 export type PathTest = (path: string) => boolean
@@ -70,30 +70,32 @@ export interface GlobProgram {
 export function compileGlobProgram(pattern: string): GlobProgram {
   const { tokens, fault } = parseGlob(pattern)
   const jumps = jumpsIn(tokens)
-  const starts: readonly Way[] = [
+  const starts: readonly Transition[] = [
     { steps: ['deep', 'inside'], to: { ...fresh, at: 0, tie: 'loose' } },
     { steps: [], to: { ...fresh, at: 0, tie: 'start' } },
   ]
-  const ways = new Map<string, readonly Way[]>()
+  const ways = new Map<string, readonly Transition[]>()
   const pending = starts.map(({ to }) => to)
   for (let state = pending.pop(); state !== undefined; state = pending.pop()) {
     if (typeof state === 'string' || ways.has(keyOf(state))) continue
     const { at } = state
     const jump = jumps.get(at)
     const found =
-      jump?.map((to): Way => ({ steps: [], to: { ...state, at: to } })) ?? waysFrom(state, tokens[at], fault)
+      jump?.map((to): Transition => ({ steps: [], to: { ...state, at: to } })) ?? waysFrom(state, tokens[at], fault)
     ways.set(keyOf(state), found)
     pending.push(...found.map(({ to }) => to))
   }
   return { steps: layOut(starts, withoutDeadEnds(ways)) }
 }
 
-function keyOf(to: Way['to']): string {
+function keyOf(to: Transition['to']): string {
   return typeof to === 'string' ? to : `${to.at} ${to.tie} ${to.stars} ${to.dots} ${to.starred}`
 }
 
 /** Returns the same transitions, without those that lead to no end. */
-function withoutDeadEnds(ways: ReadonlyMap<string, readonly Way[]>): (to: Way['to']) => readonly Way[] {
+function withoutDeadEnds(
+  ways: ReadonlyMap<string, readonly Transition[]>,
+): (to: Transition['to']) => readonly Transition[] {
   const sources = new Map<string, string[]>()
   for (const [key, found] of ways)
     for (const { to } of found) sources.set(keyOf(to), [...(sources.get(keyOf(to)) ?? []), key])
@@ -108,13 +110,16 @@ function withoutDeadEnds(ways: ReadonlyMap<string, readonly Way[]>): (to: Way['t
 }
 
 /** Writes the transitions one after the other. A state that is reached from several, or leads to several, gets a fork. */
-function layOut(starts: readonly Way[], waysOf: (to: Way['to']) => readonly Way[]): readonly GlobStep[] {
+function layOut(
+  starts: readonly Transition[],
+  waysOf: (to: Transition['to']) => readonly Transition[],
+): readonly GlobStep[] {
   const steps: (GlobStep | { to: number[] })[] = []
-  const places = new Map<string, number>()
-  const isLive = ({ to }: Way) => typeof to === 'string' || waysOf(to).length > 0
+  const stepOf = new Map<string, number>()
+  const isLive = ({ to }: Transition) => typeof to === 'string' || waysOf(to).length > 0
   /** Transitions to be written, and the fork that leads to each. */
-  const pending: { readonly way: Way; readonly fork: { to: number[] } | undefined }[] = []
-  const fan = (ways: readonly Way[]) => {
+  const pending: { readonly way: Transition; readonly fork: { to: number[] } | undefined }[] = []
+  const fan = (ways: readonly Transition[]) => {
     const [only, ...others] = ways
     if (only !== undefined && others.length === 0) return pending.push({ way: only, fork: undefined })
     const fork = { to: [] }
@@ -130,12 +135,12 @@ function layOut(starts: readonly Way[], waysOf: (to: Way['to']) => readonly Way[
       steps.push(way.to)
       continue
     }
-    const place = places.get(keyOf(way.to))
-    if (place !== undefined) {
-      steps.push({ to: [place] })
+    const known = stepOf.get(keyOf(way.to))
+    if (known !== undefined) {
+      steps.push({ to: [known] })
       continue
     }
-    places.set(keyOf(way.to), steps.length)
+    stepOf.set(keyOf(way.to), steps.length)
     fan(waysOf(way.to))
   }
   return steps

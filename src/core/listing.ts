@@ -8,7 +8,7 @@ import type { Context, Description, Principal } from './provider.ts'
 import type { CacheHint, Page, Resource, ResourceTemplate } from './view.ts'
 
 /** Position of a listing: strictly after `key` (a path, or the number of a template) in the mount at `address`. */
-interface Position {
+interface ListPosition {
   readonly page: number
   readonly address: string
   readonly key: string
@@ -81,7 +81,7 @@ export function createListing(state: CatalogState, { most, pages = Number.POSITI
   const mounts = ownFirst ? state.mounts.toSorted((a, b) => Number(a.derived) - Number(b.derived)) : state.mounts
   const listed = most !== undefined ? 'selection' : ownFirst ? 'list, own first' : 'list'
 
-  const open = (cursor: string | undefined, scope: readonly string[]): Position | undefined => {
+  const open = (cursor: string | undefined, scope: readonly string[]): ListPosition | undefined => {
     if (cursor === undefined) return undefined
     const sealed = JSON.parse(seal.open(scope, cursor)) as [number, string?, string?]
     const [page, address = '', key = ''] = sealed
@@ -90,7 +90,7 @@ export function createListing(state: CatalogState, { most, pages = Number.POSITI
 
   /** Returns the mounts from a position on, each with the key to resume after. A mount that was unmounted since is skipped. */
   const from = (
-    position: Position | undefined,
+    position: ListPosition | undefined,
     { principal }: Context,
   ): readonly { mount: Mounted; after?: string }[] => {
     // Do not ask the hidden mounts at all: the time would reveal that they exist.

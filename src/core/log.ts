@@ -4,7 +4,7 @@ export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 export type Log = (level: LogLevel, message: string, fields?: Readonly<Record<string, unknown>>) => void
 
 /** A metric with its samples, as in the exposition format of Prometheus. */
-export interface Measured {
+export interface MetricFamily {
   /** Name by the conventions of Prometheus: `process_cpu_seconds_total`. */
   readonly name: string
   readonly type: 'counter' | 'gauge'
@@ -21,18 +21,18 @@ interface MeasuredSample {
 
 /** Registry of the metrics of a process: any part of it may add some, and an exporter reads all of them. */
 export function createMeasurements() {
-  const measures = new Set<() => readonly Measured[]>()
+  const measures = new Set<() => readonly MetricFamily[]>()
   return {
     /** Adds a function that measures at each read. Returns a function that removes it. */
-    add: (measure: () => readonly Measured[]): (() => void) => {
+    add: (measure: () => readonly MetricFamily[]): (() => void) => {
       // A wrapper of its own, so a function that is added twice has to be removed twice.
       const own = () => measure()
       measures.add(own)
       return () => void measures.delete(own)
     },
     /** Returns all current metrics: each name once, in the order in which it was added. */
-    read: (): readonly Measured[] => {
-      const byName = new Map<string, Measured>()
+    read: (): readonly MetricFamily[] => {
+      const byName = new Map<string, MetricFamily>()
       for (const measure of measures)
         for (const measured of measure()) {
           const known = byName.get(measured.name)

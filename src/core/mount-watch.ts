@@ -38,7 +38,7 @@ export interface MountWatch {
 }
 
 /** One watch of the provider, from its beginning to its end. */
-interface Run {
+interface WatchRun {
   /** Resolves to whether it began. */
   readonly armed: Promise<boolean>
   began: boolean
@@ -101,14 +101,14 @@ async function restart(provider: Provider, signal: AbortSignal, overdue: () => v
   }
 }
 
-function startRun(mount: Mounted, log: Log, events: WatchEvents): Run {
+function startRun(mount: Mounted, log: Log, events: WatchEvents): WatchRun {
   const controller = new AbortController()
   const { promise: armed, resolve: settle } = withResolvers<boolean>()
   const end = () => {
     controller.abort()
     return run.ended
   }
-  const run: Run = { armed, began: false, ended: Promise.resolve(), end }
+  const run: WatchRun = { armed, began: false, ended: Promise.resolve(), end }
   const begun = (isAgain: boolean) => {
     run.began = true
     events.begun(isAgain)
@@ -154,14 +154,14 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
   if (provider.watch === undefined) return undefined
   const listeners = createChangeListeners(mount, log)
   const { collect, close: dropChanges } = createChangeCollector(listeners.deliver)
-  let running: Run | undefined
+  let running: WatchRun | undefined
   /** Number of callers that wait for the watch to begin. */
   let arming = 0
   /** Whether there are listeners, but the watch does not run. */
   let lost = false
   let closed = false
 
-  const start = (): Run => {
+  const start = (): WatchRun => {
     const begun = startRun(mount, log, {
       collect,
       begun: (isAgain) => {

@@ -11,7 +11,7 @@ import { tracedSource } from './trace.ts'
 import type { ListedArgument, ListedPrompt, Page, PromptContent, PromptView, View } from './view.ts'
 
 /** A prompt of a mount, with the name that one principal uses for it. */
-interface Named {
+interface MountPrompt {
   readonly mount: Mounted
   readonly prompt: Prompt
   readonly name: string
@@ -41,7 +41,7 @@ export function createPrompts(
   const gather = async (context: Context) => {
     const failed: { readonly mount: Mounted; readonly error: ResourceError }[] = []
     const asked = sources.filter((mount) => !mount.isHidden(context.principal))
-    const listOf = async (mount: Mounted): Promise<readonly Omit<Named, 'name'>[]> => {
+    const listOf = async (mount: Mounted): Promise<readonly Omit<MountPrompt, 'name'>[]> => {
       try {
         const prompts = (await mount.provider.prompts?.list(context)) ?? []
         const visible = prompts.filter(({ path }) => mount.access(context.principal, path))
@@ -61,7 +61,7 @@ export function createPrompts(
     return { named, unavailable: missing.map(({ mount }) => mount.address.text) }
   }
 
-  const find = async (name: string, context: Context): Promise<Named> => {
+  const find = async (name: string, context: Context): Promise<MountPrompt> => {
     const found = (await gather(context)).named.find((one) => one.name === name)
     if (found === undefined) throw invalid('There is no such prompt.', 'unknown-prompt')
     return found
@@ -179,10 +179,10 @@ async function fillMessages(
  * Gives each prompt its name: its own, or if that is taken its long name, or its URI. Prompts of other servers choose last, so that
  * they take no name of a prompt of this server.
  */
-function withNames(prompts: readonly Omit<Named, 'name'>[]): readonly Named[] {
+function withNames(prompts: readonly Omit<MountPrompt, 'name'>[]): readonly MountPrompt[] {
   const names = new Map<Prompt, string>()
   const taken = new Set<string>()
-  const isForeign = ({ prompt }: Omit<Named, 'name'>) => prompt.longName !== undefined
+  const isForeign = ({ prompt }: Omit<MountPrompt, 'name'>) => prompt.longName !== undefined
   for (const one of [...prompts.filter((one) => !isForeign(one)), ...prompts.filter(isForeign)]) {
     const { mount, prompt } = one
     const choices = [prompt.name, ...(prompt.longName === undefined ? [] : [prompt.longName])]
@@ -194,13 +194,16 @@ function withNames(prompts: readonly Omit<Named, 'name'>[]): readonly Named[] {
 }
 
 /** Whether a prompt comes after the last one of the previous page. */
-function isBehind({ mount, prompt }: Named, [address, path]: readonly string[]): boolean {
+function isBehind({ mount, prompt }: MountPrompt, [address, path]: readonly string[]): boolean {
   if (address === undefined || path === undefined) return true
   const order = Buffer.compare(Buffer.from(mount.address.text), Buffer.from(address))
   return order > 0 || (order === 0 && comparePaths(prompt.path, path) > 0)
 }
 
-function listedOf({ name, prompt: { path: _, longName: __, arguments: declared, ...given } }: Named): ListedPrompt {
+function listedOf({
+  name,
+  prompt: { path: _, longName: __, arguments: declared, ...given },
+}: MountPrompt): ListedPrompt {
   const facts = cleanTexts(given)
   if (declared === undefined || declared.length === 0) return { ...facts, name }
   return {

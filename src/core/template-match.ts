@@ -13,7 +13,7 @@ import {
 /** A value of a variable in a URI, percent-decoded once: text; the members of a list; or the map of `{?map*}`. */
 export type MatchedValue = string | readonly string[] | ReadonlyMap<string, string>
 
-type Match = ReadonlyMap<string, MatchedValue>
+type TemplateMatch = ReadonlyMap<string, MatchedValue>
 
 interface Capture {
   readonly variable: Variable
@@ -27,7 +27,7 @@ const equals = unitOf('=')
 const comma = unitOf(',')
 
 /** Compiles the `match` of a template, of its flattened parts. */
-export function compileMatcher(parts: readonly MatchPart[]): (uri: string) => Match | undefined {
+export function compileMatcher(parts: readonly MatchPart[]): (uri: string) => TemplateMatch | undefined {
   return (uri) => {
     const units = toUnits(uri)
     return units === undefined ? undefined : matchUnits(parts, units)
@@ -39,7 +39,7 @@ export function compileMatcher(parts: readonly MatchPart[]): (uri: string) => Ma
  * match; a forward pass then takes, for each part, the end that it prefers among the marked ones. So every part visits every
  * position a fixed number of times.
  */
-export function matchUnits(parts: readonly MatchPart[], units: Units): Match | undefined {
+export function matchUnits(parts: readonly MatchPart[], units: Units): TemplateMatch | undefined {
   const [head] = parts
   if (head?.kind === 'literal' && !startsWith(units, head.units)) return undefined
   const marks = markStarts(parts, units)
@@ -235,7 +235,7 @@ function split(units: Units, start: number, end: number, delimiter: number | und
 }
 
 /** Returns one value for each variable. Undefined when two occurrences of a variable disagree. */
-function reconcile(captures: readonly Capture[]): Match | undefined {
+function reconcile(captures: readonly Capture[]): TemplateMatch | undefined {
   const best = new Map<string, Capture>()
   for (const capture of captures) {
     const known = best.get(capture.variable.name)

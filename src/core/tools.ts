@@ -8,7 +8,7 @@ import type { ProvidedTool, Tool, ToolAnswer, ToolBlock, ToolOutcome, ToolPart }
 import { tracedSource } from './trace.ts'
 import type { ToolView } from './view.ts'
 
-interface Found {
+interface MountedTool {
   readonly mount: Mounted
   readonly tool: ProvidedTool
 }
@@ -22,7 +22,7 @@ export function createTools(
   const sources = state.mounts.filter(({ provider }) => provider.tools !== undefined)
   if (sources.length === 0) return undefined
 
-  const listOf = async (mount: Mounted, context: Context): Promise<readonly Found[]> => {
+  const listOf = async (mount: Mounted, context: Context): Promise<readonly MountedTool[]> => {
     try {
       const tools = (await mount.provider.tools?.list(context)) ?? []
       return tools.filter(({ path }) => mount.access(context.principal, path)).map((tool) => ({ mount, tool }))
@@ -47,7 +47,7 @@ export function createTools(
 }
 
 /** Gives each tool its name, or if that is taken or reserved its long name, if necessary with a number. */
-function withNames(found: readonly Found[], reserved: ReadonlySet<string>) {
+function withNames(found: readonly MountedTool[], reserved: ReadonlySet<string>) {
   const taken = new Set(reserved)
   return found.map(({ mount, tool }) => {
     let name = [tool.name, tool.longName].find((choice) => !taken.has(choice))
@@ -61,7 +61,7 @@ function withNames(found: readonly Found[], reserved: ReadonlySet<string>) {
 }
 
 /** @param principal The principal that the tool was listed for. It is the one that calls it. */
-function toolOf({ mount, tool: provided, name }: Found & { readonly name: string }, principal: Principal): Tool {
+function toolOf({ mount, tool: provided, name }: MountedTool & { readonly name: string }, principal: Principal): Tool {
   const { path, longName: _, description = '', title, ...tool } = provided
   return {
     ...tool,

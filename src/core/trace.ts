@@ -20,7 +20,7 @@ interface SpanOptions {
 }
 
 /** The span of running work. */
-interface Span {
+interface TraceSpan {
   set(attributes: Readonly<Record<string, string | number>>): void
   /** Marks the work as failed, although it does not throw. `type` is one word of a closed list. */
   fail(type: string): void
@@ -28,12 +28,12 @@ interface Span {
 
 /** Records spans and durations. Implemented over OpenTelemetry, when this process has its SDK. */
 export interface Telemetry {
-  run<T>(name: string, options: SpanOptions, work: (span: Span) => Promise<T>): Promise<T>
+  run<T>(name: string, options: SpanOptions, work: (span: TraceSpan) => Promise<T>): Promise<T>
   /** Returns the trace context of the current span. */
   current(): TraceContext | undefined
 }
 
-const noSpan: Span = { set: () => {}, fail: () => {} }
+const noSpan: TraceSpan = { set: () => {}, fail: () => {} }
 const contexts = new AsyncLocalStorage<TraceContext>()
 /** The telemetry of this process, if there is one. It is process-wide, as the SDK of OpenTelemetry is. */
 export let telemetry: Telemetry | undefined
@@ -46,7 +46,7 @@ export function setTelemetry(next: Telemetry | undefined): void {
  * Runs work in a span. Without telemetry it only runs the work; the trace context of the caller is then passed on unchanged by
  * {@link traceContext}.
  */
-export function traced<T>(name: string, options: SpanOptions, work: (span: Span) => Promise<T>): Promise<T> {
+export function traced<T>(name: string, options: SpanOptions, work: (span: TraceSpan) => Promise<T>): Promise<T> {
   if (telemetry !== undefined) return telemetry.run(name, options, work)
   return options.parent === undefined ? work(noSpan) : contexts.run(options.parent, () => work(noSpan))
 }

@@ -1,8 +1,8 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import type { Page, PageAnswer } from './page.ts'
+import type { AnswerPage, PageAnswer } from './page.ts'
 
-export { createPage, type Page } from './page.ts'
+export { type AnswerPage, createPage } from './page.ts'
 
 interface GuardOptions {
   /** Called when the token has opened the session. */
@@ -61,10 +61,10 @@ export function createGuardedPage({ onOpen, onReuse }: GuardOptions = {}) {
     token,
     /** Wraps the page, and refuses requests without a session. */
     guard:
-      (page: Page): Page =>
+      (page: AnswerPage): AnswerPage =>
       async (request) => {
-        const [place] = (request.url ?? '').split('?', 1)
-        if (place === `${base}session`) return open(request)
+        const [path] = (request.url ?? '').split('?', 1)
+        if (path === `${base}session`) return open(request)
         return (await page(request)) ?? (isOpen(request) ? undefined : refusal())
       },
   }

@@ -14,7 +14,7 @@ export type PageAnswer = {
 } & ({ readonly body: Uint8Array } | { readonly message: string })
 
 /** Answers a request for the page. `undefined`: the request is for something else. */
-export type Page = (request: IncomingMessage) => PageAnswer | undefined | Promise<PageAnswer | undefined>
+export type AnswerPage = (request: IncomingMessage) => PageAnswer | undefined | Promise<PageAnswer | undefined>
 
 interface PageOptions {
   /** The path of the MCP endpoint. The page is in the same folder. By default `/mcp`. */
@@ -25,14 +25,14 @@ interface PageOptions {
   readonly isPrivate?: boolean
 }
 
-type Encoding = 'br' | 'gzip' | 'identity'
+type ContentCoding = 'br' | 'gzip' | 'identity'
 
 /** One served file, in every encoding that was requested so far. */
 interface Served {
   readonly type: string
   readonly headers: Readonly<Record<string, string>>
   readonly bytes: () => Promise<Buffer>
-  readonly encoded: Map<Encoding, Promise<Buffer>>
+  readonly encoded: Map<ContentCoding, Promise<Buffer>>
   /** Whether its name changes whenever its content does. */
   readonly immutable: boolean
 }
@@ -73,7 +73,7 @@ export async function createPage({
   path = '/mcp',
   folder = builtPage(),
   isPrivate = false,
-}: PageOptions = {}): Promise<Page> {
+}: PageOptions = {}): Promise<AnswerPage> {
   const base = path.slice(0, path.lastIndexOf('/') + 1)
   const name = path.slice(base.length)
   const files = await filesOf(folder)
@@ -88,8 +88,8 @@ export async function createPage({
     )
   }
   return (request) => {
-    const [place = ''] = (request.url ?? '').split('?', 1)
-    const found = served.get(place)
+    const [path = ''] = (request.url ?? '').split('?', 1)
+    const found = served.get(path)
     if (found === undefined) return undefined
     if (request.method === 'GET' || request.method === 'HEAD') return answer(found, request)
     return { status: 405, headers: { Allow: 'GET, HEAD' }, message: 'The method is not allowed here.' }
@@ -154,7 +154,7 @@ async function answer(file: Served, request: IncomingMessage): Promise<PageAnswe
 }
 
 /** A file in an encoding: compressed once, cached as long as the server runs. */
-function encode(file: Served, encoding: Encoding): Promise<Buffer> {
+function encode(file: Served, encoding: ContentCoding): Promise<Buffer> {
   const before = file.encoded.get(encoding)
   if (before !== undefined) return before
   const made = file.bytes().then((bytes) => compress(bytes, encoding))
@@ -164,13 +164,13 @@ function encode(file: Served, encoding: Encoding): Promise<Buffer> {
   return made
 }
 
-async function compress(bytes: Buffer, encoding: Encoding): Promise<Buffer> {
+async function compress(bytes: Buffer, encoding: ContentCoding): Promise<Buffer> {
   if (encoding === 'gzip') return compressGzip(bytes, { level: 9 })
   if (encoding === 'br') return compressBrotli(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: brotliQuality } })
   return bytes
 }
 
-function encodingFor(accepted: string | string[] | undefined): Encoding {
+function encodingFor(accepted: string | string[] | undefined): ContentCoding {
   const wanted = new Set(
     String(accepted ?? '')
       .split(',')

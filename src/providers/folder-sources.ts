@@ -113,7 +113,7 @@ export const openSearch: OpenSource<typeof searchSource, Search> = async (
     store,
     name,
     mounts,
-    ...defined({ maxBytes, maxRows, interval: refresh, scrubber }),
+    ...defined({ maxBytes, maxRows, intervalMs: refresh, scrubber }),
     log,
   })
 }

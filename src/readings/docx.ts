@@ -1,4 +1,4 @@
-import type { Form, Reading, ReadingLimits } from './formats.ts'
+import type { Reading, ReadingForm, ReadingLimits } from './formats.ts'
 import { type Attributes, mainPartOf, openZip, relationshipsOf, walkXml, type Zip } from './package.ts'
 import { createWriter, type Writer } from './writer.ts'
 
@@ -25,7 +25,7 @@ interface Paragraph {
 }
 
 /** Reads a Word document (ECMA-376, part 1, section 17). */
-export async function readDocx(bytes: Uint8Array, form: Form, limits: ReadingLimits): Promise<Reading> {
+export async function readDocx(bytes: Uint8Array, form: ReadingForm, limits: ReadingLimits): Promise<Reading> {
   const zip = await openZip(bytes, limits.unpacked)
   const main = await mainPartOf(zip)
   const relationships = await relationshipsOf(zip, main)
@@ -45,7 +45,7 @@ export async function readDocx(bytes: Uint8Array, form: Form, limits: ReadingLim
 
 interface Surroundings {
   readonly writer: Writer
-  readonly styles: ReadonlyMap<string, Style>
+  readonly styles: ReadonlyMap<string, ParagraphStyle>
   readonly numbering: Awaited<ReturnType<typeof readNumbering>>
   readonly links: ReadonlyMap<string, string>
 }
@@ -174,13 +174,13 @@ function setProperty(paragraph: Paragraph, name: string, value: string): void {
 }
 
 /** Effect of a style on a paragraph. */
-interface Style {
+interface ParagraphStyle {
   readonly level?: number
   readonly list?: string
 }
 
 /** The styles that make headings and lists. Their names are in English in every language of Word. */
-async function readStyles(zip: Zip, part: string | undefined): Promise<ReadonlyMap<string, Style>> {
+async function readStyles(zip: Zip, part: string | undefined): Promise<ReadonlyMap<string, ParagraphStyle>> {
   const styles = new Map<string, { level?: number; list?: string }>()
   if (part === undefined || !zip.has(part)) return styles
   let style: { level?: number; list?: string } = {}

@@ -1,18 +1,18 @@
 import { type ErrorReason, ResourceError, tooLarge } from '../core/errors.ts'
 
 /** Documents that have a reading as text. */
-export type Format = 'pdf' | 'docx' | 'xlsx' | 'pptx' | 'html'
+export type DocumentFormat = 'pdf' | 'docx' | 'xlsx' | 'pptx' | 'html'
 
 /** Form of a reading. A PDF has only text: its headings and tables are unknown. */
-export type Form = 'text' | 'markdown'
+export type ReadingForm = 'text' | 'markdown'
 
-const types: Readonly<Record<string, Format>> = {
+const types: Readonly<Record<string, DocumentFormat>> = {
   'application/pdf': 'pdf',
   'text/html': 'html',
   'application/xhtml+xml': 'html',
 }
 
-const extensions: Readonly<Record<string, Format>> = {
+const extensions: Readonly<Record<string, DocumentFormat>> = {
   pdf: 'pdf',
   docx: 'docx',
   docm: 'docx',
@@ -29,14 +29,14 @@ const extensions: Readonly<Record<string, Format>> = {
 }
 
 /** The format of a document, by the extension of its path, or else by its MIME type. */
-export function formatOf(path: string, mimeType: string | undefined): Format | undefined {
+export function formatOf(path: string, mimeType: string | undefined): DocumentFormat | undefined {
   const extension = /\.(\w{3,5})$/.exec(path)?.[1]?.toLowerCase() ?? ''
   if (Object.hasOwn(extensions, extension)) return extensions[extension]
   const type = mimeType?.split(';')[0]?.trim().toLowerCase() ?? ''
   return Object.hasOwn(types, type) ? types[type] : officeFormat(type)
 }
 
-function officeFormat(type: string): Format | undefined {
+function officeFormat(type: string): DocumentFormat | undefined {
   if (!type.includes('openxmlformats-officedocument')) return undefined
   if (type.includes('wordprocessingml')) return 'docx'
   if (type.includes('spreadsheetml')) return 'xlsx'
@@ -44,15 +44,15 @@ function officeFormat(type: string): Format | undefined {
 }
 
 /** The forms that documents of a format can be read as. */
-export function formsOf(format: Format): readonly Form[] {
+export function formsOf(format: DocumentFormat): readonly ReadingForm[] {
   return format === 'pdf' ? ['text'] : ['text', 'markdown']
 }
 
 /** Job of the worker. */
 export interface ReadingJob {
-  readonly format: Format
+  readonly format: DocumentFormat
   /** `csv`: each sheet of a workbook by itself. */
-  readonly form: Form | 'csv'
+  readonly form: ReadingForm | 'csv'
   readonly bytes: Uint8Array
   readonly limits: ReadingLimits
 }

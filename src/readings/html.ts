@@ -1,7 +1,7 @@
 import { Parser } from 'htmlparser2'
 import { decodeBytes } from '../text/encoding/decode.ts'
 import { detectEncoding } from '../text/encoding/detect.ts'
-import { type Form, type Reading, type ReadingLimits, unreadable } from './formats.ts'
+import { type Reading, type ReadingForm, type ReadingLimits, unreadable } from './formats.ts'
 import { createWriter, type Writer } from './writer.ts'
 
 /** Elements that are not displayed as text. */
@@ -35,7 +35,7 @@ const maxSpans = 100
 const maxDepth = 20_000
 
 /** Reads a page of HTML, as people see it and without running it. */
-export function readHtml(bytes: Uint8Array, form: Form, limits: ReadingLimits): Reading {
+export function readHtml(bytes: Uint8Array, form: ReadingForm, limits: ReadingLimits): Reading {
   const html = decodeBytes(bytes, detectEncoding(bytes) ?? 'windows-1252') ?? ''
   const writer = createWriter(form, limits.characters)
   const page = createPage(writer)

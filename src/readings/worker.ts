@@ -6,9 +6,9 @@ import { isResourceError } from '../core/errors.ts'
 import { pdfiumMemoryBytes } from '../core/kit/workers.ts'
 import { readDocx } from './docx.ts'
 import {
-  type Form,
   type Reading,
   type ReadingAnswer,
+  type ReadingForm,
   type ReadingJob,
   type ReadingLimits,
   tooMuch,
@@ -159,7 +159,7 @@ interface Shape {
 }
 
 /** Reads a PowerPoint presentation (ECMA-376, part 1, section 19): slide by slide, with its notes. */
-async function readPptx(bytes: Uint8Array, form: Form, limits: ReadingLimits): Promise<Reading> {
+async function readPptx(bytes: Uint8Array, form: ReadingForm, limits: ReadingLimits): Promise<Reading> {
   const zip = await openZip(bytes, limits.unpacked)
   const main = await mainPartOf(zip)
   const targets = new Map((await relationshipsOf(zip, main)).map(({ id, target }) => [id, target]))

@@ -1,4 +1,4 @@
-import { type Form, tooMuch } from './formats.ts'
+import { type ReadingForm, tooMuch } from './formats.ts'
 
 /**
  * Writes a document, block by block, as plain text or as Markdown. The texts of a block come from `plain`, `link` and the other
@@ -9,7 +9,7 @@ export type Writer = ReturnType<typeof createWriter>
 type Block = 'item' | 'row' | 'other'
 
 /** @param limit In characters. Beyond it every method throws ResourceError `too-large`. */
-export function createWriter(form: Form, limit: number) {
+export function createWriter(form: ReadingForm, limit: number) {
   const pieces: string[] = []
   const markdown = form === 'markdown'
   let length = 0

@@ -1,4 +1,4 @@
-import { type Form, type Reading, type ReadingLimits, type SheetText, tooMuch } from './formats.ts'
+import { type Reading, type ReadingForm, type ReadingLimits, type SheetText, tooMuch } from './formats.ts'
 import { mainPartOf, openZip, relationshipsOf, walkXml, type Zip } from './package.ts'
 import { createWriter, type Writer } from './writer.ts'
 
@@ -13,7 +13,7 @@ interface Workbook {
 }
 
 /** Reads an Excel workbook (ECMA-376, part 1, section 18): each sheet as a table of the values that are shown. */
-export async function readXlsx(bytes: Uint8Array, form: Form, limits: ReadingLimits): Promise<Reading> {
+export async function readXlsx(bytes: Uint8Array, form: ReadingForm, limits: ReadingLimits): Promise<Reading> {
   const writer = createWriter(form, limits.characters)
   const parts = await writeSheets(bytes, limits, writer)
   return { text: writer.finish(), parts }
@@ -105,7 +105,7 @@ async function readSheet(zip: Zip, part: string, workbook: Workbook, writer: Row
   let cell = { column: 0, type: 'n', style: 0, text: '' }
   let inValue = false
 
-  const place = () => {
+  const address = () => {
     const { column, type, style, text } = cell
     if (text === '') return
     // Fills the gap between two cells with empty cells.
@@ -130,7 +130,7 @@ async function readSheet(zip: Zip, part: string, workbook: Workbook, writer: Row
     },
     close: (name) => {
       inValue = false
-      if (name === 'c') place()
+      if (name === 'c') address()
       if (name !== 'row' || row.every((value) => value === '')) return
       // An empty row separates two tables.
       if (number > written + 1) writer.end()

@@ -16,9 +16,9 @@ import type {
   RefinementCtx,
   Refusal,
   Schema,
+  SchemaStep,
   Shape,
   Sized,
-  Step,
   Text,
 } from './types.ts'
 
@@ -35,7 +35,7 @@ type Judge = (value: unknown) => unknown
 /** Data of a schema, besides its methods. */
 interface Facts {
   readonly judge: Judge
-  readonly step: Step
+  readonly step: SchemaStep
   readonly shape?: Shape
   readonly inner?: Schema<unknown>
   readonly value?: unknown

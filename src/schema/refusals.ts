@@ -139,11 +139,11 @@ function distanceOf(a: string, b: string, most: number): number {
 }
 
 /** A step from a value into it: a key, or an index from 0. */
-export type Step = string | number
+export type PathStep = string | number
 
 /** A fault of a value in a configuration, before its position in the file is known. */
 export interface Finding {
-  readonly path: readonly Step[]
+  readonly path: readonly PathStep[]
   readonly message: string
   readonly fix: string
 }

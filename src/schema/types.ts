@@ -22,14 +22,14 @@ export interface Refusal {
 }
 
 /** How a schema was made: by a function of this module, or by a method of the schema before it. */
-export interface Step {
+export interface SchemaStep {
   readonly before: Schema<unknown> | undefined
   readonly method: string
   readonly args: readonly unknown[]
 }
 
 export interface Schema<Output> {
-  readonly step: Step
+  readonly step: SchemaStep
   safeParse(value: unknown): Parsed<Output>
   /** @throws TypeError for a value that is refused. */
   parse(value: unknown): Output

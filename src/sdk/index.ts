@@ -5,7 +5,7 @@ import type { Principal } from '../core/provider.ts'
 import type { Scrubber } from '../core/scrub.ts'
 import type { Tool } from '../core/tool.ts'
 import type { View } from '../core/view.ts'
-import { type Asking, type Audit, attachedTo, localPrincipal } from '../server/attached.ts'
+import { type Audit, attachedTo, localPrincipal, type MethodCaller } from '../server/attached.ts'
 import { ProtocolError } from '../server/protocol/messages.ts'
 
 /**
@@ -59,8 +59,8 @@ export function attach(given: AttachableServer, source: AttachSource, options: A
     ...(tools === false ? {} : { tools: {} }),
   })
 
-  const askings = new Map<View, Asking>()
-  const asking = (context: SdkContext): Asking => {
+  const askings = new Map<View, MethodCaller>()
+  const asking = (context: SdkContext): MethodCaller => {
     const view = typeof source === 'function' ? source(context.authInfo ?? context.http?.authInfo) : source
     const known = askings.get(view)
     if (known !== undefined) return known

@@ -84,8 +84,8 @@ function openaiOf({ url, key }: { readonly url: string; readonly key?: string })
       const { data } = answer as { readonly data?: unknown }
       if (!Array.isArray(data)) return undefined
       const ordered: unknown[] = []
-      for (const [place, each] of data.entries()) {
-        const { index = place, embedding } = each as { readonly index?: number; readonly embedding?: unknown }
+      for (const [position, each] of data.entries()) {
+        const { index = position, embedding } = each as { readonly index?: number; readonly embedding?: unknown }
         ordered[index] = embedding
       }
       return ordered

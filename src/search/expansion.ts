@@ -1,9 +1,9 @@
 import type { TextSet, Texts } from '../store/index.ts'
 import { fold } from '../text/fold.ts'
 import { tokenize } from '../text/tokenizer.ts'
-import type { Found } from './part.ts'
+import type { FoundPassage } from './part.ts'
 import { createRanker, type Ranker, type RatedTerm, type WordForm } from './rank.ts'
-import { byScore, type JudgedPassage, judgedOf, type Ranking, type Scored } from './rank-passages.ts'
+import { byScore, type JudgedPassage, judgedOf, type Ranking, type ScoredPassage } from './rank-passages.ts'
 
 /**
  * Pseudo relevance feedback: the words that the best passages share find further passages, which have other words than the query. It
@@ -46,7 +46,7 @@ export const afterHits = feedback.after
 /** Adds the words of the best passages to those of a query. Undefined: the passages share no words. */
 export async function expandedBy(
   texts: Texts,
-  ranked: readonly Scored[],
+  ranked: readonly ScoredPassage[],
   { ranker, counts, size, among, averageLength }: Expanding,
 ): Promise<Expanded | undefined> {
   const impacts = sharedWords(bestOfDocuments(ranked), averageLength)
@@ -83,7 +83,7 @@ export async function rankExpanded(
   ids: readonly number[],
   ranking: Ranking,
   ownTerms: number,
-): Promise<readonly Scored[]> {
+): Promise<readonly ScoredPassage[]> {
   const { ranker, averageLength, averageDocumentLength } = ranking
   const documents = new Map<string, JudgedPassage[]>()
   for await (const passage of judgedOf(texts, ids, ranking)) {
@@ -94,25 +94,28 @@ export async function rankExpanded(
   const scored = [...documents.values()].flatMap((passages) => {
     const whole = ranker.documentScore(passages, averageDocumentLength)
     return passages.map(
-      (one): Scored => ({ found: one.found, score: whole + ranker.documentScore([one], averageLength) }),
+      (one): ScoredPassage => ({ found: one.found, score: whole + ranker.documentScore([one], averageLength) }),
     )
   })
   return scored.sort(byScore)
 }
 
 /** Fuses the passages behind the best with those of the second ranking. Their scores are at most that of the last of the best. */
-export function fusedTail(ranked: readonly Scored[], second: readonly Scored[]): readonly Scored[] {
+export function fusedTail(
+  ranked: readonly ScoredPassage[],
+  second: readonly ScoredPassage[],
+): readonly ScoredPassage[] {
   const head = new Set(ranked.slice(0, feedback.after).map(({ found }) => found.id))
   const last = ranked[feedback.after - 1]?.score ?? 0
-  const fused = new Map<number, Scored>()
+  const fused = new Map<number, ScoredPassage>()
   for (const [list, share] of [[ranked, 1] as const, [second, feedback.share] as const]) {
-    const places = new Map<string, number>()
+    const ranks = new Map<string, number>()
     for (const { found } of list) {
       if (head.has(found.id)) continue
-      const place = places.get(found.facts.uri) ?? places.size
-      places.set(found.facts.uri, place)
+      const rank = ranks.get(found.facts.uri) ?? ranks.size
+      ranks.set(found.facts.uri, rank)
       const score =
-        (fused.get(found.id)?.score ?? 0) + (share * last * (feedback.fusion + 1)) / (feedback.fusion + 1 + place) / 2
+        (fused.get(found.id)?.score ?? 0) + (share * last * (feedback.fusion + 1)) / (feedback.fusion + 1 + rank) / 2
       fused.set(found.id, { found, score })
     }
   }
@@ -120,8 +123,8 @@ export function fusedTail(ranked: readonly Scored[], second: readonly Scored[]):
 }
 
 /** The best passage of each of the best documents. */
-function bestOfDocuments(ranked: readonly Scored[]): readonly Found[] {
-  const best = new Map<string, Found>()
+function bestOfDocuments(ranked: readonly ScoredPassage[]): readonly FoundPassage[] {
+  const best = new Map<string, FoundPassage>()
   for (const { found } of ranked) {
     if (best.size === feedback.documents) break
     if (!best.has(found.facts.uri)) best.set(found.facts.uri, found)
@@ -130,7 +133,7 @@ function bestOfDocuments(ranked: readonly Scored[]): readonly Found[] {
 }
 
 /** The words that several passages have, with the sum of their impacts (BM25 without the rarity), the greatest first. */
-function sharedWords(passages: readonly Found[], averageLength: number): readonly (readonly [string, number])[] {
+function sharedWords(passages: readonly FoundPassage[], averageLength: number): readonly (readonly [string, number])[] {
   const impacts = new Map<string, { sum: number; passages: number }>()
   for (const { passage, title, path, length } of passages) {
     const counts = new Map<string, number>()

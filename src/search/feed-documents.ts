@@ -9,7 +9,7 @@ import { formatOf } from '../readings/formats.ts'
 import type { SearchDocument } from './search-index.ts'
 
 /** Settings for reading the documents of one mount. */
-export interface Reading {
+export interface ReadingSettings {
   readonly mount: MountReader
   /** Key of the reading settings. Documents that were read with another key are read again. */
   readonly way: string
@@ -50,7 +50,7 @@ export function hasTextForm(path: string, mimeType: string | undefined): boolean
 export const nameVersion = 'name'
 
 /** A document without its text, which can be found by its path and title until it is read. */
-export function nameOnly(entry: Entry, reading: Pick<Reading, 'mount' | 'scrubber'>): SearchDocument {
+export function nameOnly(entry: Entry, reading: Pick<ReadingSettings, 'mount' | 'scrubber'>): SearchDocument {
   return documentOf(entry, reading, { text: '', version: nameVersion })
 }
 
@@ -59,7 +59,7 @@ export function nameOnly(entry: Entry, reading: Pick<Reading, 'mount' | 'scrubbe
  *
  * @throws ResourceError `unavailable` if it exists, but cannot be read now.
  */
-export async function readDocument(entry: Entry, reading: Reading): Promise<SearchDocument | undefined> {
+export async function readDocument(entry: Entry, reading: ReadingSettings): Promise<SearchDocument | undefined> {
   const { way, scrubber } = reading
   try {
     const found = await textOf(entry, reading)
@@ -73,7 +73,7 @@ export async function readDocument(entry: Entry, reading: Reading): Promise<Sear
 
 function documentOf(
   { path, title, mimeType, audience, priority, size, modified, meta }: Entry,
-  { mount, scrubber }: Pick<Reading, 'mount' | 'scrubber'>,
+  { mount, scrubber }: Pick<ReadingSettings, 'mount' | 'scrubber'>,
   content: Pick<SearchDocument, 'text' | 'version'>,
 ): SearchDocument {
   const { link, revision } = originIn(meta)
@@ -94,7 +94,7 @@ const binary =
   /^(?:image\/(?!svg)|audio\/|video\/|font\/|application\/(?:zip|gzip|x-tar|x-7z|vnd\.rar|java-archive|wasm)\b)/
 
 /** The text of a document; empty if it has none, or cannot be read: then only its path and title can be found. */
-async function textOf({ path, mimeType = '' }: Entry, reading: Reading): Promise<string> {
+async function textOf({ path, mimeType = '' }: Entry, reading: ReadingSettings): Promise<string> {
   const { mount, maxBytes, onRead, signal } = reading
   const isDocument = hasTextForm(path, mimeType)
   if (!isDocument && binary.test(mimeType)) return ''

@@ -5,7 +5,7 @@ import { defined } from '../core/kit/object.ts'
 import type { Log } from '../core/log.ts'
 import type { Entry } from '../core/provider.ts'
 import type { MountProgress, MountState } from '../core/tool.ts'
-import { createWriter, newestFirst, type Reading, readDocument, stampOf } from './feed-documents.ts'
+import { createWriter, newestFirst, type ReadingSettings, readDocument, stampOf } from './feed-documents.ts'
 import {
   countKnown,
   createNaming,
@@ -17,14 +17,14 @@ import {
 } from './feed-steps.ts'
 import type { SearchDocument, SearchIndex } from './search-index.ts'
 
-export interface FeedMountOptions extends Pick<Reading, 'mount' | 'way' | 'scrubber'> {
+export interface FeedMountOptions extends Pick<ReadingSettings, 'mount' | 'way' | 'scrubber'> {
   readonly index: SearchIndex
   /** Maximum length of the indexed beginning of a text, in bytes. Default 1 MiB. */
   readonly maxBytes: number
   /** Number of documents that are read at once. Default 2. */
   readonly concurrent: number
   /** Interval of comparisons if the source cannot report changes, in milliseconds. Default 60,000. */
-  readonly interval: number
+  readonly intervalMs: number
   /** Maximum number of indexed parts of one entry, such as rows of a table. Default 10,000. */
   readonly maxParts: number
   /** Maximum number of pending documents. Default 50,000. */
@@ -32,8 +32,8 @@ export interface FeedMountOptions extends Pick<Reading, 'mount' | 'way' | 'scrub
   readonly log: Log
 }
 
-const firstWait = 500
-const longestWait = 60_000
+const firstWaitMs = 500
+const maxWaitMs = 60_000
 /** Number of documents indexed at once, and number of indexed documents requested at once. */
 const batchSize = 16
 const pageSize = 1000
@@ -47,7 +47,7 @@ const mostFailures = 20
  * the index because a source does not answer.
  */
 export function createFeedMount(options: FeedMountOptions) {
-  const { mount, index, way, interval, window = defaultWindow, log } = options
+  const { mount, index, way, intervalMs, window = defaultWindow, log } = options
   const tasks = createTasks()
   let state: MountState = 'waiting'
   let since = Date.now()
@@ -162,7 +162,7 @@ export function createFeedMount(options: FeedMountOptions) {
         signal.throwIfAborted()
         const batch = entries.slice(at, at + batchSize)
         const found = await mapConcurrently(batch, options.concurrent, (entry) => read(entry, signal))
-        const gone = batch.filter((_, place) => found[place] === undefined)
+        const gone = batch.filter((_, index) => found[index] === undefined)
         await remove(gone.map(({ path }) => mount.uriOf(path)))
         await writer.add(found.filter((one) => one !== undefined && one !== 'later'))
         counts.looked += batch.length
@@ -243,7 +243,7 @@ export function createFeedMount(options: FeedMountOptions) {
 
   /** Works until the signal aborts. */
   const run = async (signal: AbortSignal): Promise<void> => {
-    let wait = firstWait
+    let wait = firstWaitMs
     tasks.hear([{}])
     enter('comparing')
     await mount.watch?.(tasks.hear, signal).catch(() => false)
@@ -251,9 +251,9 @@ export function createFeedMount(options: FeedMountOptions) {
       try {
         await work(signal)
         enter('current')
-        wait = firstWait
-        const untilNext = mount.watch === undefined ? interval : undefined
-        const isDue = await tasks.wait(signal, tasks.hasLater() ? firstWait * 4 : untilNext)
+        wait = firstWaitMs
+        const untilNext = mount.watch === undefined ? intervalMs : undefined
+        const isDue = await tasks.wait(signal, tasks.hasLater() ? firstWaitMs * 4 : untilNext)
         if (isDue) tasks.due(mount.watch === undefined)
       } catch (error) {
         if (signal.aborted) break
@@ -264,7 +264,7 @@ export function createFeedMount(options: FeedMountOptions) {
         failures = 0
         tasks.hear([{}])
         await sleep(wait, signal)
-        wait = Math.min(wait * 2, longestWait)
+        wait = Math.min(wait * 2, maxWaitMs)
       }
     }
     enter('waiting')

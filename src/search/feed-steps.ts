@@ -3,10 +3,10 @@ import { defined } from '../core/kit/object.ts'
 import type { MountReader } from '../core/mount-reader.ts'
 import type { Change, Entry, EntryPart } from '../core/provider.ts'
 import type { Scrubber } from '../core/scrub.ts'
-import { digestOf, nameOnly, nameVersion, type Reading } from './feed-documents.ts'
+import { digestOf, nameOnly, nameVersion, type ReadingSettings } from './feed-documents.ts'
 import type { SearchDocument, SearchIndex } from './search-index.ts'
 
-interface PartsOptions extends Pick<Reading, 'mount' | 'way' | 'scrubber'> {
+interface PartsOptions extends Pick<ReadingSettings, 'mount' | 'way' | 'scrubber'> {
   /** Maximum number of indexed parts of one entry. */
   readonly maxParts: number
   /** Writes documents into the index. Returns how many were written. */

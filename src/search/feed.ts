@@ -15,7 +15,7 @@ export interface FedMount {
 
 interface FeedOptions
   extends Pick<FeedMountOptions, 'index' | 'window' | 'scrubber' | 'log'>,
-    Partial<Pick<FeedMountOptions, 'maxBytes' | 'concurrent' | 'interval' | 'maxParts'>> {
+    Partial<Pick<FeedMountOptions, 'maxBytes' | 'concurrent' | 'intervalMs' | 'maxParts'>> {
   readonly mounts: readonly FedMount[]
   /** Store of the index. Of the processes that share it, one feeds the index and writes its progress for the others. */
   readonly store: Store
@@ -28,10 +28,10 @@ interface FeedOptions
 /** Interval of writing the progress, in milliseconds, and number of intervals after which its process counts as dead. */
 const tellMs = 1000
 const staleTells = 10
-const firstWait = 1000
+const firstWaitMs = 1000
 /** Maximum number of abort listeners of the feed of one mount: its readings, watches and timers. */
 const listenersPerMount = 10
-const longestWait = 30_000
+const maxWaitMs = 30_000
 
 /** Reads the progress of the feed of an index from its store. */
 export async function readFeedStatus(store: Store, name: string): Promise<FeedStatus | undefined> {
@@ -175,7 +175,7 @@ export function startFeed(options: FeedOptions) {
     signal.addEventListener('abort', note, { once: true })
     try {
       await removeOthers(signal)
-      const rest = { maxBytes: 2 ** 20, concurrent: 2, interval: 60_000, maxParts: 10_000, ...options }
+      const rest = { maxBytes: 2 ** 20, concurrent: 2, intervalMs: 60_000, maxParts: 10_000, ...options }
       feeding = options.mounts.map(({ mount, way }) => createFeedMount({ ...rest, mount, way }))
       isStarting = false
       await Promise.all([...feeding.map((mount) => mount.run(signal)), tell(feeding, signal)])
@@ -192,7 +192,7 @@ export function startFeed(options: FeedOptions) {
   }
 
   const run = async (): Promise<void> => {
-    let wait = firstWait
+    let wait = firstWaitMs
     while (!ended.signal.aborted) {
       try {
         const lease = await store.lease(`search/${name}`, leaseMs)
@@ -202,15 +202,15 @@ export function startFeed(options: FeedOptions) {
         }
         others = await readFeedStatus(store, name)
         isStarting = false
-        wait = firstWait
-        await sleep(firstWait, ended.signal)
+        wait = firstWaitMs
+        await sleep(firstWaitMs, ended.signal)
       } catch (error) {
         if (ended.signal.aborted) return
         others = undefined
         isStarting = false
         log('warn', 'an index cannot be fed just now', { index: name, error })
         await sleep(wait, ended.signal)
-        wait = Math.min(wait * 2, longestWait)
+        wait = Math.min(wait * 2, maxWaitMs)
       }
     }
   }

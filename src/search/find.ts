@@ -5,10 +5,10 @@ import { createLabelScore } from '../text/relevance.ts'
 import { type Documents, documentsOf, documentWords, isLong } from './documents.ts'
 import type { Nearest } from './embedder.ts'
 import { afterHits, expandedBy, fusedTail, rankExpanded, rarityOf, withForms } from './expansion.ts'
-import { type Found, strong } from './part.ts'
+import { type FoundPassage, strong } from './part.ts'
 import { parseQuery, type Query } from './query.ts'
 import { createRanker, type Ranker, type RatedTerm } from './rank.ts'
-import { type Ranking, rankPassages, type Scored, snippetOf } from './rank-passages.ts'
+import { type Ranking, rankPassages, type ScoredPassage, snippetOf } from './rank-passages.ts'
 import type { SearchHit, SearchQuery } from './search-index.ts'
 import { filterOf, type Visibility, type Visible, whereTest } from './visible.ts'
 
@@ -42,7 +42,7 @@ const looseHits =
 /** Note with hits that lack the quoted text of a query. */
 const unquotedHits = 'No passage has the quoted text. The passages below have words of the query.'
 
-interface Asked extends Query, Ranking {
+interface RankedQuery extends Query, Ranking {
   /** The number of passages with each of the ranker's terms. */
   readonly counts: readonly number[]
   /** The number of documents and of passages. */
@@ -106,12 +106,12 @@ export async function* findPassages(
 /** Yields the passages with any of the finding terms, page by page, each page best first, without those in `seen`. */
 async function* rankedPages(
   texts: Texts,
-  asked: Asked,
+  asked: RankedQuery,
   where: TextFilter | undefined,
   near: readonly number[],
   seen: Set<number>,
   signal: AbortSignal | undefined,
-): AsyncGenerator<Scored> {
+): AsyncGenerator<ScoredPassage> {
   let isFirst = true
   for await (const { ids, ...documents } of pages(texts, asked, where, near)) {
     signal?.throwIfAborted()
@@ -137,10 +137,10 @@ async function* rankedPages(
 /** The passages behind the best ones, and further ones that have words of the best, in one order. */
 async function tailOf(
   texts: Texts,
-  ranked: readonly Scored[],
-  asked: Asked,
+  ranked: readonly ScoredPassage[],
+  asked: RankedQuery,
   where: TextFilter | undefined,
-): Promise<readonly Scored[]> {
+): Promise<readonly ScoredPassage[]> {
   const expanded = await expandedBy(texts, ranked, asked)
   if (expanded === undefined) return ranked.slice(afterHits)
   const { among, block } = asked
@@ -154,7 +154,7 @@ async function ask(
   texts: Texts,
   text: string,
   visible: Visible | undefined,
-): Promise<Omit<Asked, 'block' | 'hasFeedback'>> {
+): Promise<Omit<RankedQuery, 'block' | 'hasFeedback'>> {
   const query = parseQuery(text)
   const terms = query.terms.map(({ term }) => term)
   const [counts, size] = await Promise.all([texts.counts(terms, visible?.set), visible ?? texts.size()])
@@ -191,7 +191,7 @@ function repeated(term: RatedTerm, { count, times } = { count: 0, times: 1 }, pa
  */
 async function* pages(
   texts: Texts,
-  asked: Asked,
+  asked: RankedQuery,
   where: TextFilter | undefined,
   near: readonly number[],
 ): AsyncGenerator<{ readonly ids: readonly number[] } | Documents> {
@@ -212,7 +212,10 @@ async function* pages(
   }
 }
 
-async function firstTerms(texts: Texts, { ranker, counts, among, block }: Asked): Promise<readonly WeightedTerm[]> {
+async function firstTerms(
+  texts: Texts,
+  { ranker, counts, among, block }: RankedQuery,
+): Promise<readonly WeightedTerm[]> {
   const all = ranker.terms
     .map((term, index) => ({ term, count: counts[index] ?? 0 }))
     .sort((a, b) => a.count - b.count || (a.term.term < b.term.term ? -1 : 1))
@@ -264,7 +267,7 @@ function weighed({ term, prefix, weight }: RatedTerm, share = 1): WeightedTerm {
 }
 
 /** Returns a function that decides for each passage whether it is part of the answer. Hidden passages have no influence. */
-function chooser({ where, allows }: SearchQuery, phrases: readonly string[]): (found: Found) => boolean {
+function chooser({ where, allows }: SearchQuery, phrases: readonly string[]): (found: FoundPassage) => boolean {
   const passes = whereTest(where)
   const taken = new Map<string, number>()
   const known = new Set<string>()
@@ -285,7 +288,7 @@ function chooser({ where, allows }: SearchQuery, phrases: readonly string[]): (f
   }
 }
 
-function hitOf({ facts, mount, passage }: Found, score: number, ranker: Ranker): SearchHit {
+function hitOf({ facts, mount, passage }: FoundPassage, score: number, ranker: Ranker): SearchHit {
   const { text, start, end, heading } = passage
   const named = heading === undefined ? {} : { heading }
   return { ...facts, mount, score, lines: { start, end }, ...named, snippet: snippetOf(text, ranker) }

@@ -41,7 +41,7 @@ export interface SearchIndexOptions {
 /** Maximum size of one write, in UTF-16 units of text and in documents, so that a write is short and its terms are soon freed. */
 const oneWrite = { units: 64_000, documents: 64 }
 /** Time slice for cutting texts, in milliseconds. */
-const oneTurn = 8
+const sliceMs = 8
 
 /** Opens an index in a store. Earlier documents are still in it. */
 export async function openSearchIndex(options: SearchIndexOptions): Promise<SearchIndex> {
@@ -103,7 +103,7 @@ export async function openSearchIndex(options: SearchIndexOptions): Promise<Sear
 async function* writesOf(documents: readonly SearchDocument[]): AsyncGenerator<readonly NewText[]> {
   let since = performance.now()
   const pause = async () => {
-    if (performance.now() - since < oneTurn) return
+    if (performance.now() - since < sliceMs) return
     await new Promise((resolve) => setImmediate(resolve))
     since = performance.now()
   }

@@ -53,8 +53,8 @@ export async function textOf(document: SearchDocument, pause: () => Promise<void
     edition,
     labels,
     value: JSON.stringify(facts).replaceAll('\\u0000', ''),
-    parts: parts.map(({ stored, terms, length: each }, place) =>
-      place > 0
+    parts: parts.map(({ stored, terms, length: each }, index) =>
+      index > 0
         ? { value: JSON.stringify(stored), terms, length: each }
         : {
             value: JSON.stringify(stored),
@@ -72,12 +72,12 @@ interface Cut {
 }
 
 /** The terms of title and path: all of them, and those of words. */
-interface Named {
+interface NameTerms {
   readonly terms: ReadonlySet<string>
   readonly words: ReadonlySet<string>
 }
 
-function namedIn(about: readonly string[]): Named {
+function namedIn(about: readonly string[]): NameTerms {
   const terms = new Set<string>()
   const words = new Set<string>()
   for (const text of about)
@@ -89,7 +89,7 @@ function namedIn(about: readonly string[]): Named {
 }
 
 /** @param whole Frequency of each word in the document. This call adds to it. */
-function cutOf({ text, start, end, heading }: Passage, named: Named, whole: Map<string, number>): Cut {
+function cutOf({ text, start, end, heading }: Passage, named: NameTerms, whole: Map<string, number>): Cut {
   const counts = new Map<string, number>()
   let length = 0
   // Both engines can store all of Unicode except NUL.
@@ -119,10 +119,10 @@ function addTo(counts: Map<string, number>, term: string, count: number): void {
 }
 
 /** A found passage. */
-export interface Found {
+export interface FoundPassage {
   readonly id: number
   /** Its index among the passages of the document, from 0. */
-  readonly place: number
+  readonly index: number
   readonly mount: string
   readonly facts: DocumentFacts
   readonly passage: Passage
@@ -135,14 +135,14 @@ export interface Found {
 }
 
 /** Parses a stored passage. */
-export function foundOf({ id, key, place, mount, length, value, text, parts }: FoundPart): Found {
+export function foundOf({ id, key, place: index, mount, length, value, text, parts }: FoundPart): FoundPassage {
   const { t, s, e, h } = JSON.parse(value) as Stored
   const { facts, path, title } = documentOf(key, mount, text)
   const passage = h === undefined ? { text: t, start: s, end: e } : { text: t, start: s, end: e, heading: h }
-  return { id, place, mount, facts, passage, length, passages: parts, path, title }
+  return { id, index, mount, facts, passage, length, passages: parts, path, title }
 }
 
-interface ParsedDocument extends Pick<Found, 'mount' | 'facts' | 'path' | 'title'> {
+interface ParsedDocument extends Pick<FoundPassage, 'mount' | 'facts' | 'path' | 'title'> {
   /** The value from which it was parsed. */
   readonly text: string
 }

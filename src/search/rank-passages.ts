@@ -2,8 +2,8 @@ import { joinRanges } from '../core/kit/sorted.ts'
 import type { Texts } from '../store/index.ts'
 import { classOf, fold, word } from '../text/fold.ts'
 import type { Documents } from './documents.ts'
-import { type Found, foundOf } from './part.ts'
-import type { Judged, Ranker } from './rank.ts'
+import { type FoundPassage, foundOf } from './part.ts'
+import type { PassageScore, Ranker } from './rank.ts'
 import type { Snippet } from './search-index.ts'
 
 /** Number of passages ranked before the task yields to the event loop. */
@@ -24,14 +24,14 @@ export interface Ranking {
   readonly averageDocumentLength: number
 }
 
-export interface Scored {
-  readonly found: Found
+export interface ScoredPassage {
+  readonly found: FoundPassage
   readonly score: number
 }
 
 export interface JudgedPassage {
-  readonly found: Found
-  readonly judged: Judged
+  readonly found: FoundPassage
+  readonly judged: PassageScore
 }
 
 /** Ranks passages together, best first. */
@@ -41,7 +41,7 @@ export async function rankPassages(
   ranking: Ranking,
   near: readonly number[],
   whole?: Omit<Documents, 'ids'>,
-): Promise<readonly Scored[]> {
+): Promise<readonly ScoredPassage[]> {
   const { ranker, averageDocumentLength } = ranking
   const documents = new Map<string, JudgedPassage[]>()
   for await (const passage of judgedOf(texts, ids, ranking)) {
@@ -51,7 +51,7 @@ export async function rankPassages(
     else known.push(passage)
   }
   const others = whole === undefined && ranker.hasWords ? await othersOf(texts, documents, ranking) : undefined
-  const scored = [...documents].flatMap(([uri, passages]): readonly Scored[] => {
+  const scored = [...documents].flatMap(([uri, passages]): readonly ScoredPassage[] => {
     const known = whole?.scores.get(uri)
     // Skip a passage of another document: the ids of a document need not be consecutive.
     if (whole !== undefined && known === undefined) return []
@@ -62,12 +62,12 @@ export async function rankPassages(
   })
   const ordered = withPaths(scored, whole?.paths).sort(byScore)
   if (near.length === 0) return ordered
-  const places = new Map(near.map((id, place) => [id, place]))
-  const share = (place: number | undefined) => (place === undefined ? 0 : 1 / (fusion + 1 + place))
+  const ranks = new Map(near.map((id, rank) => [id, rank]))
+  const share = (rank: number | undefined) => (rank === undefined ? 0 : 1 / (fusion + 1 + rank))
   return ordered
-    .map(({ found, score }, place) => ({
+    .map(({ found, score }, rank) => ({
       found,
-      score: share(score > 0 ? place : undefined) + share(places.get(found.id)),
+      score: share(score > 0 ? rank : undefined) + share(ranks.get(found.id)),
     }))
     .sort(byScore)
 }
@@ -108,10 +108,10 @@ async function othersOf(
   const ids = best.flatMap(({ passages }) => {
     const [one] = passages
     if (one === undefined) return []
-    const first = one.found.id - one.found.place
+    const first = one.found.id - one.found.index
     const count = Math.min(completed.passages, one.found.passages)
     const known = new Set(passages.map(({ found }) => found.id))
-    return Array.from({ length: count }, (_, place) => first + place).filter((id) => !known.has(id))
+    return Array.from({ length: count }, (_, index) => first + index).filter((id) => !known.has(id))
   })
   const wanted = new Set(best.map(({ uri }) => uri))
   const others = new Map<string, JudgedPassage[]>()
@@ -125,13 +125,13 @@ async function othersOf(
 }
 
 /** Adds the score of the path of the document, which is a share of the best score. */
-function withPaths(scored: readonly Scored[], paths: ReadonlyMap<string, number> | undefined): Scored[] {
+function withPaths(scored: readonly ScoredPassage[], paths: ReadonlyMap<string, number> | undefined): ScoredPassage[] {
   const most = scored.reduce((best, { score }) => Math.max(best, score), 0)
   return scored.map(({ found, score }) => ({ found, score: score + most * (paths?.get(found.facts.uri) ?? 0) }))
 }
 
 /** Equal scores are ordered by URI, then by position. */
-export function byScore(a: Scored, b: Scored): number {
+export function byScore(a: ScoredPassage, b: ScoredPassage): number {
   if (a.score !== b.score) return b.score - a.score
   if (a.found.facts.uri !== b.found.facts.uri) return a.found.facts.uri < b.found.facts.uri ? -1 : 1
   return a.found.passage.start - b.found.passage.start || a.found.id - b.found.id

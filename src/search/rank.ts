@@ -1,6 +1,6 @@
 import { classOf, type Folded, fold, word } from '../text/fold.ts'
 import { type Beginnings, beginningsOf, tokenize } from '../text/tokenizer.ts'
-import type { Found } from './part.ts'
+import type { FoundPassage } from './part.ts'
 import type { QueryTerm } from './query.ts'
 
 /** A word that is derived like a word of a query. */
@@ -44,7 +44,7 @@ const nearness = { words: { share: 0.5, units: 80 }, characters: { share: 1.5, u
 const beginningUnits = { words: 60, characters: 30 }
 
 /** Occurrence of a term in a folded text. */
-interface Match {
+interface TermMatch {
   readonly term: number
   readonly start: number
   readonly end: number
@@ -53,12 +53,12 @@ interface Match {
 }
 
 /** The terms in a text, and the weight of those that are closest together. */
-interface Seen {
-  readonly matches: readonly Match[]
+interface TextMatches {
+  readonly matches: readonly TermMatch[]
   readonly near: number
 }
 
-export interface Judged {
+export interface PassageScore {
   readonly score: number
   /** The frequency of each term in the passage. */
   readonly counts: Float64Array
@@ -77,13 +77,13 @@ export function createRanker(terms: readonly RatedTerm[]) {
   const areWords = terms.map(({ term }) => classOf(term.codePointAt(0) ?? 0) === word)
   const isOfWords = !areWords.includes(false)
   const together = isOfWords ? nearness.words : nearness.characters
-  const lookAt = (text: string): Seen => {
+  const lookAt = (text: string): TextMatches => {
     const matches = matchesOf(fold(text).text)
     return { matches, near: closest(matches, terms, together.units) }
   }
   /** The titles and paths of documents, which several passages share. */
-  const names = new Map<string, Seen>()
-  const lookAtName = (name: string): Seen => {
+  const names = new Map<string, TextMatches>()
+  const lookAtName = (name: string): TextMatches => {
     const known = names.get(name)
     if (known !== undefined) return known
     const seen = lookAt(name)
@@ -98,12 +98,12 @@ export function createRanker(terms: readonly RatedTerm[]) {
     /** Whether all terms are words: none is a pair of characters. */
     isOfWords,
     /** Returns the occurrences of the terms, in the order in which they begin. */
-    matches: ({ text }: Folded): readonly Match[] => matchesOf(text),
+    matches: ({ text }: Folded): readonly TermMatch[] => matchesOf(text),
     /** The score of a passage by itself. It depends only on the arguments. */
-    judge: ({ passage, place, length, path, title }: Found, averageLength: number): Judged => {
+    judge: ({ passage, index, length, path, title }: FoundPassage, averageLength: number): PassageScore => {
       const counts = new Float64Array(terms.length)
       let near = 0
-      const count = (seen: Seen, times: number) => {
+      const count = (seen: TextMatches, times: number) => {
         for (const { term, share } of seen.matches) counts[term] = (counts[term] ?? 0) + times * share
         near = Math.max(near, seen.near)
       }
@@ -112,7 +112,7 @@ export function createRanker(terms: readonly RatedTerm[]) {
       count(lookAtName(path), bm25.path)
       if (passage.heading !== undefined) count(lookAt(passage.heading), bm25.heading)
       // A text of words may begin with empty lines.
-      if (isOfWords ? place === 0 : passage.start === 1) {
+      if (isOfWords ? index === 0 : passage.start === 1) {
         const units = isOfWords ? beginningUnits.words : beginningUnits.characters
         const opening = matchesOf(fold(passage.text.slice(0, units)).text)
         const isAbout = !isOfWords || new Set(opening.map(({ term }) => term)).size >= Math.min(2, terms.length)
@@ -130,7 +130,7 @@ export function createRanker(terms: readonly RatedTerm[]) {
     },
     /** The increase of the score of each passage of a document, from all its judged passages. */
     documentScore: (
-      passages: readonly { readonly found: Found; readonly judged: Judged }[],
+      passages: readonly { readonly found: FoundPassage; readonly judged: PassageScore }[],
       averageDocumentLength: number,
     ): number => {
       const k1 = bm25.k1.words
@@ -164,8 +164,8 @@ function findMatches(
   complete: ReadonlyMap<string, Meant>,
   beginning: ReadonlyMap<string, number>,
   wanted: Beginnings,
-): readonly Match[] {
-  const matches: Match[] = []
+): readonly TermMatch[] {
+  const matches: TermMatch[] = []
   tokenize(
     text,
     (found, start, end, kind) => {
@@ -183,7 +183,7 @@ function findMatches(
 }
 
 /** The sum of the weights of the terms in the best stretch, each counted once. One pass with a sliding window. */
-function closest(matches: readonly Match[], terms: readonly RatedTerm[], units: number): number {
+function closest(matches: readonly TermMatch[], terms: readonly RatedTerm[], units: number): number {
   const [one] = matches
   if (one === undefined) return 0
   if (matches.length === 1) return terms[one.term]?.weight ?? 0

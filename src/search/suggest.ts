@@ -2,7 +2,7 @@ import { defined } from '../core/kit/object.ts'
 import type { Texts } from '../store/index.ts'
 import { classOf, fold, other, widthAt, word } from '../text/fold.ts'
 import { tokenize } from '../text/tokenizer.ts'
-import { type Found, foundOf, strong } from './part.ts'
+import { type FoundPassage, foundOf, strong } from './part.ts'
 import type { Suggestion, SuggestQuery } from './search-index.ts'
 import { filterOf, type Visibility, type Visible, whereTest } from './visible.ts'
 
@@ -15,7 +15,7 @@ const most = { words: 100, units: 48, uris: 50 }
 /** Weight of a title that begins with the text, beside a word of a text. */
 const shares = { title: 8, inTitle: 4, text: 1 }
 
-interface Candidate {
+interface SuggestedTerm {
   readonly text: string
   readonly uris: Set<string>
   weight: number
@@ -30,7 +30,7 @@ export async function* suggestWords(
   const typed = fold(query.prefix.slice(0, 200).toWellFormed()).text.toLowerCase().trimStart()
   const terms = termsOf(typed)
   if (terms.length === 0) return
-  const candidates = new Map<string, Candidate>()
+  const candidates = new Map<string, SuggestedTerm>()
   const passes = whereTest(query.where)
   const visible = await visibility.of(query.allows, query.signal)
   for await (const found of passagesWith(texts, terms, query, visible)) {
@@ -45,13 +45,13 @@ async function* each(uris: ReadonlySet<string>): AsyncGenerator<string> {
   yield* uris
 }
 
-interface Beginning {
+interface TypedTerm {
   readonly term: string
   readonly prefix: boolean
 }
 
 /** Returns the terms of texts that begin as typed: whole terms, and the prefix of the last one. */
-function termsOf(typed: string): readonly Beginning[] {
+function termsOf(typed: string): readonly TypedTerm[] {
   const found: { term: string; end: number; kind: string }[] = []
   tokenize(typed, (term, _start, end, kind) => {
     if (kind !== 'part') found.push({ term, end, kind })
@@ -71,10 +71,10 @@ function termsOf(typed: string): readonly Beginning[] {
 
 async function* passagesWith(
   texts: Texts,
-  terms: readonly Beginning[],
+  terms: readonly TypedTerm[],
   { where, allows }: SuggestQuery,
   visible: Visible | undefined,
-): AsyncGenerator<Found> {
+): AsyncGenerator<FoundPassage> {
   const filter = filterOf(where)
   const seen = new Set<number>()
   let left = looked
@@ -99,7 +99,7 @@ async function* passagesWith(
   }
 }
 
-function gather(candidates: Map<string, Candidate>, { facts, title, passage }: Found, typed: string): void {
+function gather(candidates: Map<string, SuggestedTerm>, { facts, title, passage }: FoundPassage, typed: string): void {
   const { uri } = facts
   const known = new Set<string>()
   const add = (text: string, share: number) => {

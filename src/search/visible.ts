@@ -3,7 +3,7 @@ import { compileGlob, type PathTest } from '../core/glob.ts'
 import { firstIndex } from '../core/kit/sorted.ts'
 import type { TextEntry, TextFilter, TextSet, Texts } from '../store/index.ts'
 import { isInSet } from '../store/texts.ts'
-import type { Found } from './part.ts'
+import type { FoundPassage } from './part.ts'
 import type { Allows, SearchFilter } from './search-index.ts'
 
 /** Number of documents read from the store at once, and number judged between two checks of the time. */
@@ -27,7 +27,7 @@ export interface Visible {
   has(text: number): boolean
 }
 
-interface Judged {
+interface VisibleDocuments {
   /** The id up to which the documents have been judged. */
   upTo: number
   /** 0: it has changed since it got its last version. */
@@ -48,7 +48,7 @@ export function createVisibility(texts: Texts) {
   let entries: TextEntry[] = []
   let revision = -1
   /** The most recently used set is at the end (LRU). */
-  const sets = new Map<string, Judged>()
+  const sets = new Map<string, VisibleDocuments>()
   let versions = 0
   /** Serialises requests, because all of them change the cache. */
   let queue: Promise<unknown> = Promise.resolve()
@@ -82,7 +82,7 @@ export function createVisibility(texts: Texts) {
     revision = size.revision
   }
 
-  const judge = async (judged: Judged, allows: Allows, signal: AbortSignal | undefined): Promise<void> => {
+  const judge = async (judged: VisibleDocuments, allows: Allows, signal: AbortSignal | undefined): Promise<void> => {
     let since = performance.now()
     for (
       let at = firstIndex(0, entries.length, (index) => (entries[index]?.id ?? 0) > judged.upTo);
@@ -149,29 +149,29 @@ function keyOf({ mounts }: Allows): string | undefined {
   return JSON.stringify(keys)
 }
 
-function empty(first: number): Judged {
+function empty(first: number): VisibleDocuments {
   return { upTo: 0, version: 0, first, bits: new Uint8Array(0), parts: 0, length: 0, counts: new Map() }
 }
 
-function enter(judged: Judged, { id, mount, parts, length }: TextEntry): void {
-  const place = id - judged.first
-  if (place >> 3 >= judged.bits.length) {
-    const grown = new Uint8Array(Math.max(1024, 2 * ((place >> 3) + 1)))
+function enter(judged: VisibleDocuments, { id, mount, parts, length }: TextEntry): void {
+  const bit = id - judged.first
+  if (bit >> 3 >= judged.bits.length) {
+    const grown = new Uint8Array(Math.max(1024, 2 * ((bit >> 3) + 1)))
     grown.set(judged.bits)
     judged.bits = grown
   }
-  judged.bits[place >> 3] = (judged.bits[place >> 3] ?? 0) | (1 << (place & 7))
+  judged.bits[bit >> 3] = (judged.bits[bit >> 3] ?? 0) | (1 << (bit & 7))
   add(judged, mount, 1, parts, length)
 }
 
-function leave(judged: Judged, { id, mount, parts, length }: TextEntry): void {
+function leave(judged: VisibleDocuments, { id, mount, parts, length }: TextEntry): void {
   if (!isInSet(judged, id)) return
-  const place = id - judged.first
-  judged.bits[place >> 3] = (judged.bits[place >> 3] ?? 0) & ~(1 << (place & 7))
+  const bit = id - judged.first
+  judged.bits[bit >> 3] = (judged.bits[bit >> 3] ?? 0) & ~(1 << (bit & 7))
   add(judged, mount, -1, -parts, -length)
 }
 
-function add(judged: Judged, mount: string, texts: number, parts: number, length: number): void {
+function add(judged: VisibleDocuments, mount: string, texts: number, parts: number, length: number): void {
   judged.version = 0
   judged.parts += parts
   judged.length += length
@@ -181,7 +181,7 @@ function add(judged: Judged, mount: string, texts: number, parts: number, length
 }
 
 /** A copy of the current state: later entries are not in it. */
-function visibleOf({ version, first, bits, parts, length, counts }: Judged): Visible {
+function visibleOf({ version, first, bits, parts, length, counts }: VisibleDocuments): Visible {
   const set = { version, first, bits: bits.slice() }
   const texts = [...counts.values()].reduce((sum, count) => sum + count, 0)
   return { set, texts, parts, length, mounts: new Set(counts.keys()), has: (text) => isInSet(set, text) }
@@ -203,7 +203,7 @@ async function areAllOf(texts: Texts, mounts: readonly string[]): Promise<boolea
 }
 
 /** Applies the whole filter, because the store may ignore a part of it. */
-export function whereTest(where: SearchFilter = {}): (found: Found) => boolean {
+export function whereTest(where: SearchFilter = {}): (found: FoundPassage) => boolean {
   const { mounts, mimeType, audience, minPriority, since, path } = where
   const glob: PathTest = path === undefined ? () => true : remembered(compileGlob(path))
   return ({ facts, mount, path: own }) => {

@@ -1,16 +1,16 @@
 import type { Span } from '../core/kit/sorted.ts'
 import { type KeyKind, kindOfKey, looksOpaque } from './keys.ts'
-import { indentOf, linesFrom, type Style, secretValues } from './values.ts'
+import { type FileStyle, indentOf, linesFrom, secretValues } from './values.ts'
 
 const code =
   /\.(?:[cm]?[jt]sx?|vue|svelte|astro|py|pyi|rb|go|rs|java|kts?|scala|groovy|gradle|swift|dart|php|cs|fs|c|h|cc|cpp|cxx|hh|hpp|m|mm|lua|r|jl|hs|ml|ex|exs|erl|clj|cljs|elm|zig|nim|cr|pl|pm|proto|graphql|gql|prisma|sol|css|scss|less|sql)$/i
 const prose = /\.(?:md|mdx|markdown|txt|rst|adoc|asciidoc|org|tex|html?|log|csv|tsv|po|pot|srt|diff|patch|ipynb)$/i
 
 /** The last answer of {@link styleOf}, because it is often called for many texts of one file in a row. */
-let last: { readonly path: string; readonly style: Style } = { path: '', style: 'config' }
+let last: { readonly path: string; readonly style: FileStyle } = { path: '', style: 'config' }
 
 /** The kind of a file, by its name: settings, unless it is known to be code or prose. */
-export function styleOf(path: string): Style {
+export function styleOf(path: string): FileStyle {
   if (last.path !== path) last = { path, style: code.test(path) ? 'code' : prose.test(path) ? 'prose' : 'config' }
   return last.style
 }
@@ -31,11 +31,11 @@ const separator = /(?<![:=!<>+])(?:===?|!==?|=>|:=|=|:(?![:=]))(?![=>])/g
  * settings, a name at the beginning of a line has the rest of the line as its value. Elsewhere a value is a text in quotes, or a
  * word that looks like a secret.
  */
-export function findAssigned(text: string, style: Style): readonly Span[] {
+export function findAssigned(text: string, style: FileStyle): readonly Span[] {
   return [...findSeparated(text, style), ...findMarked(text, style)]
 }
 
-function findSeparated(text: string, style: Style): readonly Span[] {
+function findSeparated(text: string, style: FileStyle): readonly Span[] {
   if (!text.includes('=') && !text.includes(':')) return []
   const found: Span[] = []
   let line = 0
@@ -176,7 +176,7 @@ const forms: readonly RegExp[] = [
 /** Characters of which every match of {@link marks} and {@link forms} holds one, except {@link pgpass}. */
 const signs = /[\s"',;<]/
 
-function findMarked(text: string, style: Style): readonly Span[] {
+function findMarked(text: string, style: FileStyle): readonly Span[] {
   const found: Span[] = []
   // Most names, options and paths have no such sign: a start does not compile the patterns for them.
   const isBare = !signs.test(text)

@@ -4,7 +4,7 @@ import { findAssigned, findKubernetesSecrets, styleOf } from './assignments.ts'
 import { findHeaderSecrets, findJwkSecrets, findTableSecrets } from './formats.ts'
 import { kindOfKey } from './keys.ts'
 import { findShapes, findUrlSecrets } from './shapes.ts'
-import { type Style, secretValues } from './values.ts'
+import { type FileStyle, secretValues } from './values.ts'
 import { type View, viewsOf } from './views.ts'
 
 /**
@@ -81,7 +81,7 @@ export function redactPhrase(text: string): string {
 type Finder = readonly [Layer, (text: string) => readonly Span[]]
 
 function finders({ path, without = [], head }: FindOptions): readonly Finder[] {
-  const style: Style = styleOf(path)
+  const style: FileStyle = styleOf(path)
   const plain: readonly Finder[] = [
     ['blocks', findKeyBlocks],
     ['urls', findUrlSecrets],
@@ -129,7 +129,7 @@ const values = /^(?:value|content|default|val|data|data-value|defaultvalue)$/i
  * Values of elements of HTML and XML whose other attributes have the name of a secret, in any order and with others between:
  * `<input type="password" value="…">`, `<add value="…" key="ApiKey"/>`.
  */
-function findAttributeSecrets(text: string, style: Style): readonly Span[] {
+function findAttributeSecrets(text: string, style: FileStyle): readonly Span[] {
   if (!text.includes('<')) return []
   const found: Span[] = []
   for (const { 0: element, index } of text.matchAll(tag)) {
@@ -144,7 +144,7 @@ function findAttributeSecrets(text: string, style: Style): readonly Span[] {
       const held = groups.double ?? groups.single
       const length = held === undefined ? (groups.bare ?? '').length : held.length + 2
       const from = index + at + whole.length - length
-      const own: Style = style === 'code' ? 'code' : 'config'
+      const own: FileStyle = style === 'code' ? 'code' : 'config'
       const assignment = { from, kind, style: own, first: false, indent: 0, quotedOnly: false }
       for (const span of secretValues(text, assignment)) found.push({ ...span, key: index })
     }

@@ -15,7 +15,7 @@ const secretName = /pass|pwd|secret|token|key|cred|auth|pin|cvv|cookie|session|j
 /** The name of a column. */
 const columnName = patternOf('^[\\p{L}_][^(){}<>=:[\\]`]{0,63}$', 'u')
 
-interface Column {
+interface SecretColumn {
   readonly at: number
   readonly kind: Exclude<KeyKind, undefined>
   readonly counts: boolean
@@ -52,7 +52,12 @@ export function findTableSecrets(text: string, path: string, head?: string): rea
   return found
 }
 
-function secretCell(text: string, cell: Span | undefined, { kind, counts }: Column, isTable: boolean): readonly Span[] {
+function secretCell(
+  text: string,
+  cell: Span | undefined,
+  { kind, counts }: SecretColumn,
+  isTable: boolean,
+): readonly Span[] {
   if (cell === undefined) return []
   const value = text.slice(cell.start, cell.end)
   if (isNothing(value) || /^[:\s-]+$/.test(value) || (counts && /^[\d,._]+[kKM]?$/.test(value))) return []
@@ -70,7 +75,7 @@ function headerOf(line: string, isTable: boolean) {
     if (names.length < 2 || !names.every((name) => name === '' || columnName().test(name))) continue
     // A sentence is not a line of column names.
     if (!isTable && names.some((name) => name.split(' ').length > 4)) continue
-    const columns = names.flatMap((name, at): Column[] => {
+    const columns = names.flatMap((name, at): SecretColumn[] => {
       const kind = kindOfKey(name)
       return kind === undefined || (kind === 'weak' && !isTable) ? [] : [{ at, kind, counts: /tokens?$/i.test(name) }]
     })
@@ -143,7 +148,7 @@ const svgPath = /^m[mzlhvcsqtae\d.-]*$/i
 const maxDepth = 1000
 
 /** Members found so far in one pair of braces. */
-interface Frame {
+interface FormatFrame {
   readonly members: (Span & { readonly name: string })[]
   readonly kinds: number[]
   /** Whether it has a list `oth`, or is an item of one. */
@@ -151,7 +156,7 @@ interface Frame {
   readonly isOther: boolean
 }
 
-const newFrame = (isOther: boolean): Frame => ({ members: [], kinds: [], hasOthers: false, isOther })
+const newFrame = (isOther: boolean): FormatFrame => ({ members: [], kinds: [], hasOthers: false, isOther })
 
 /**
  * The private members of JSON Web Keys (RFC 7517), as JSON, as JSON in a string, as YAML and as an object of JavaScript. Beside
@@ -160,10 +165,10 @@ const newFrame = (isOther: boolean): Frame => ({ members: [], kinds: [], hasOthe
 export function findJwkSecrets(text: string): readonly Span[] {
   if (!text.includes('=') && !text.includes(':')) return []
   const found: Span[] = []
-  const stack: Frame[] = []
+  const stack: FormatFrame[] = []
   let base = newFrame(false)
   let deeper = 0
-  const close = (frame: Frame, hasBraces: boolean) => {
+  const close = (frame: FormatFrame, hasBraces: boolean) => {
     for (const member of privateMembers(text, frame, hasBraces)) found.push(member)
   }
   for (const match of text.matchAll(token)) {
@@ -190,7 +195,7 @@ export function findJwkSecrets(text: string): readonly Span[] {
   return found
 }
 
-function privateMembers(text: string, frame: Frame, hasBraces: boolean): readonly Span[] {
+function privateMembers(text: string, frame: FormatFrame, hasBraces: boolean): readonly Span[] {
   let next = 0
   return frame.members.filter(({ name, start, end, key = start }) => {
     if (/^[rt]$/.test(name) && !frame.isOther && !(frame.hasOthers && !hasBraces)) return false

@@ -5,13 +5,13 @@ import { type KeyKind, kindOfKey, looksOpaque } from './keys.ts'
 import { isNothing } from './references.ts'
 
 /** The kind of a file, which decides what may follow a name: a plain value, an expression, or a sentence. */
-export type Style = 'config' | 'code' | 'prose'
+export type FileStyle = 'config' | 'code' | 'prose'
 
 interface Assignment {
   /** Index after the separator. */
   readonly from: number
   readonly kind: Exclude<KeyKind, undefined>
-  readonly style: Style
+  readonly style: FileStyle
   /** Whether the name is the first thing in its line, so that the rest of the line is its value. */
   readonly first: boolean
   /** Indentation of the line of the name. */
@@ -250,7 +250,7 @@ function endOfPlain(text: string, near: number, { style, first, indent, from, is
 }
 
 /** Returns the word at an index, up to a space, quote or bracket. In code, signs that are rare in values end it too. */
-function wordAt(text: string, from: number, style: Style): string {
+function wordAt(text: string, from: number, style: FileStyle): string {
   const word = style === 'code' ? /^[^\s"'`,;&|<>(){}[\]=:]{0,512}={0,2}/ : /^[^\s"'`,;&|<>(){}[\]]{0,512}/
   return word.exec(text.slice(from, from + 514))?.[0] ?? ''
 }

@@ -78,7 +78,7 @@ export async function redactBytes(bytes: Buffer, options: FindOptions): Promise<
 export type Job = FindOptions & ({ readonly window: Window } | { readonly bytes: Uint8Array })
 
 /** Answer of the worker. An error has no text, because that might hold a part of the scanned content. */
-export type Answer = { readonly part: CleanPart } | { readonly clean: CleanBytes } | { readonly error: true }
+export type ScanAnswer = { readonly part: CleanPart } | { readonly clean: CleanBytes } | { readonly error: true }
 
 async function holdsSecret(bytes: Buffer, options: FindOptions): Promise<boolean> {
   const found = await findSecrets(textsIn(bytes).join('\n'), { ...options, path: 'bytes.txt' })
@@ -158,15 +158,15 @@ export async function findSecrets(text: string, options: FindOptions): Promise<r
 const gate =
   /gh[pousr]_|github_pat|xox|xapp-|hooks\.slack|:\/\/|PRIVATE KEY|npm_|_authToken|SG\.|shp[a-z]{2}_|sk-|lin_api|ops_ey|secret|SECRET|Secret/
 
-type Rule = (typeof rules)[number]
+type SecretRule = (typeof rules)[number]
 
-let scanners: Promise<readonly Rule[]> | undefined
+let scanners: Promise<readonly SecretRule[]> | undefined
 
 /**
  * All of its recommended rules for text, except the one by which comments in a text turn other rules off. They are loaded for the
  * first text that passes the gate: most commands scan none.
  */
-function loadScanners(): Promise<readonly Rule[]> {
+function loadScanners(): Promise<readonly SecretRule[]> {
   scanners ??= import('@secretlint/secretlint-rule-preset-recommend').then(({ rules }) =>
     rules.filter(
       ({ meta }) =>
@@ -176,8 +176,8 @@ function loadScanners(): Promise<readonly Rule[]> {
   return scanners
 }
 
-type RuleContext = Parameters<Rule['create']>[0]
-type Source = Parameters<NonNullable<ReturnType<Rule['create']>['file']>>[0]
+type RuleContext = Parameters<SecretRule['create']>[0]
+type ScanSource = Parameters<NonNullable<ReturnType<SecretRule['create']>['file']>>[0]
 type Report = Parameters<RuleContext['report']>[0]
 
 /**
@@ -202,7 +202,7 @@ async function findByLint(text: string): Promise<readonly Span[]> {
   return found
 }
 
-async function reportsOn(source: Source): Promise<readonly Report[]> {
+async function reportsOn(source: ScanSource): Promise<readonly Report[]> {
   const reports: Report[] = []
   const context: RuleContext = {
     sharedOptions: {},
@@ -215,7 +215,7 @@ async function reportsOn(source: Source): Promise<readonly Report[]> {
 }
 
 /** The path has no physical file, so no rule opens it: one of them reads key stores from the disk. */
-function sourceOf(content: string, filePath: string): Source {
+function sourceOf(content: string, filePath: string): ScanSource {
   const unused = () => {
     throw new Error('no rule asks for lines and columns')
   }

@@ -1,7 +1,7 @@
 import { parentPort } from 'node:worker_threads'
-import { type Answer, type Job, redactBytes, redactWindow } from './window.ts'
+import { type Job, redactBytes, redactWindow, type ScanAnswer } from './window.ts'
 
-async function answer(job: Job): Promise<Answer> {
+async function answer(job: Job): Promise<ScanAnswer> {
   if ('window' in job) return { part: await redactWindow(job.window, job) }
   const { buffer, byteOffset, byteLength } = job.bytes
   return { clean: await redactBytes(Buffer.from(buffer, byteOffset, byteLength), job) }
@@ -10,7 +10,7 @@ async function answer(job: Job): Promise<Answer> {
 parentPort?.on('message', (job: Job) => {
   answer(job).then(
     (found) => parentPort?.postMessage(found),
-    () => parentPort?.postMessage({ error: true } satisfies Answer),
+    () => parentPort?.postMessage({ error: true } satisfies ScanAnswer),
   )
 })
 parentPort?.postMessage('ready')

@@ -28,21 +28,21 @@ interface AttachedOptions {
 }
 
 /** Answers methods of MCP from a view, inside an existing server. */
-export interface Asking {
+export interface MethodCaller {
   /** @throws ProtocolError when the answer is an error. */
   ask(method: string, params: object | undefined, signal: AbortSignal | undefined): Promise<Record<string, unknown>>
   close(): Promise<void>
 }
 
 /** Answers requests as a channel does: with its time-out, redaction and audit, and only with errors of the protocol. */
-export function attachedTo(view: View, options: AttachedOptions): Asking {
+export function attachedTo(view: View, options: AttachedOptions): MethodCaller {
   const { tools, principal, log, scrubber, audit, timeoutMs, revision, tell } = options
   const given = tools === true ? resourceTools(view) : tools === false ? [] : tools
   const channels: { modern?: Promise<Channel>; legacy?: Promise<Channel> } = {}
   const served = {
     ...{ name: 'attached', version: '1', log, view: () => view, principal },
     ...(given.length === 0 ? {} : { tools: () => given }),
-    ...defined({ scrubber, audit, timeout: timeoutMs }),
+    ...defined({ scrubber, audit, timeoutMs }),
   }
   const openLegacy = async (): Promise<Channel> => {
     const write = async ({ method, params }: Notification) =>

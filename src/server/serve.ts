@@ -39,7 +39,7 @@ export interface ServeOptions extends Identity {
   /** The explorer as an MCP App, for clients with the reading tools: with it comes the tool `browse`. */
   readonly explorerApp?: ToolApp
   /** Time-out of a request, in milliseconds. Then it is cancelled, and its client gets an error. Default 120,000. */
-  readonly timeout?: number
+  readonly timeoutMs?: number
   /**
    * The mounts that are still opening: requests that need them wait; `initialize`, `server/discover` and `ping` do not.
    * Undefined: the mounts are open.
@@ -74,7 +74,7 @@ export async function openView(
   era: 'modern' | 'legacy',
   announcements?: Announcements,
 ): Promise<Channel> {
-  const { log, timeout = 120_000, audit, transport = 'stdio' } = options
+  const { log, timeoutMs = 120_000, audit, transport = 'stdio' } = options
   await loadTelemetry(options.version, log)
   const egress = createEgress(options.scrubber)
   let channel: Channel | undefined
@@ -122,7 +122,7 @@ export async function openView(
   const instructions = options.instructions ?? options.guide?.(principal)
   const identity = { ...options, ...defined({ instructions }) }
   channel = openChannel(bind(promised, identity, log, subscription, toolbox), {
-    ...{ era, log, egress, timeoutMs: timeout, onClose, retell },
+    ...{ era, log, egress, timeoutMs, onClose, retell },
     view,
     opening: options.opening,
     ...(given === undefined ? {} : { viewOf: given.view, noteOf: given.note }),

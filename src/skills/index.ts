@@ -137,14 +137,14 @@ function openCursor(cursor: string): string {
 }
 
 /** Maximum size of a `SKILL.md` that a listing reads, in bytes. */
-const maxListed = 1024 * 1024
+const maxListedBytes = 1024 * 1024
 
 /** Gives each `SKILL.md` of a provider the name and description of its skill, as the Skills extension requires. */
 export function describedSkills(provider: Provider): Provider {
   const known = createRecent<Partial<Entry>>(2000)
 
   const factsOf = async ({ path, size = 0 }: Entry, context: Context): Promise<Partial<Entry>> => {
-    if (size > maxListed) return {}
+    if (size > maxListedBytes) return {}
     try {
       const [content] = await provider.read({ path, params: new Map() }, { ...context, bare: true })
       if (content === undefined || !('text' in content)) return {}

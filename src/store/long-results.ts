@@ -31,7 +31,7 @@ interface Facts {
   readonly files: readonly ResultFileFacts[]
 }
 
-interface Kept extends SizedResult {
+interface StoredResult extends SizedResult {
   readonly owner: string
   readonly names: readonly string[]
   readonly revision: number
@@ -50,12 +50,12 @@ export function resultsInStore(store: Store, bounds: LongResultBounds, now: () =
   const timer = setInterval(sweep, Math.min(maxSweepMs, Math.max(60_000, bounds.keepMs)))
   timer.unref()
 
-  const remove = async ({ owner, id, names }: Pick<Kept, 'owner' | 'id' | 'names'>): Promise<void> => {
+  const remove = async ({ owner, id, names }: Pick<StoredResult, 'owner' | 'id' | 'names'>): Promise<void> => {
     await rows.delete(`${ofFacts}${owner}/${id}`)
     for (const name of names) await rows.delete(bodyKey(owner, id, name))
   }
-  const keptByAll = async (): Promise<readonly Kept[]> => {
-    const found = (await listed(rows, ofFacts)).map((row): Kept => {
+  const keptByAll = async (): Promise<readonly StoredResult[]> => {
+    const found = (await listed(rows, ofFacts)).map((row): StoredResult => {
       const [, owner = '', id = ''] = row.key.split('/')
       const { bytes, files } = factsIn(row)
       return { id, owner, bytes, names: files.map(({ name }) => name), revision: row.revision }

@@ -85,7 +85,7 @@ function leaseName(collection: string, key: string): string {
 }
 
 /** A computation: its store, its collection and its parameters. */
-interface Wanted {
+interface Computation {
   readonly store: Store
   readonly rows: Collection
   readonly key: string
@@ -95,7 +95,7 @@ interface Wanted {
   readonly waitMs: number
 }
 
-async function settle(wanted: Wanted, signal: AbortSignal): Promise<OnceOutcome> {
+async function settle(wanted: Computation, signal: AbortSignal): Promise<OnceOutcome> {
   const stored = await lookUp(wanted)
   if (stored !== undefined) return stored
   const end = performance.now() + wanted.waitMs
@@ -123,7 +123,7 @@ async function settle(wanted: Wanted, signal: AbortSignal): Promise<OnceOutcome>
   }
 }
 
-async function lookUp({ rows, key }: Wanted): Promise<OnceOutcome | undefined> {
+async function lookUp({ rows, key }: Computation): Promise<OnceOutcome | undefined> {
   try {
     const row = await rows.get(key)
     return row === undefined ? undefined : { value: row.value, row, computed: false }
@@ -134,7 +134,7 @@ async function lookUp({ rows, key }: Wanted): Promise<OnceOutcome | undefined> {
 }
 
 /** `undefined`: another process has it, or the store is busy. `gone`: the store does not answer. */
-async function takeLease({ store, name, ttlMs }: Wanted): Promise<Lease | 'gone' | undefined> {
+async function takeLease({ store, name, ttlMs }: Computation): Promise<Lease | 'gone' | undefined> {
   try {
     return await store.lease(name, ttlMs)
   } catch (error) {
@@ -144,7 +144,7 @@ async function takeLease({ store, name, ttlMs }: Wanted): Promise<Lease | 'gone'
 }
 
 /** If the lease is lost in the meantime, a second computation may run. The first result stays. */
-async function computeHolding(wanted: Wanted, lease: Lease | 'gone', signal: AbortSignal): Promise<OnceOutcome> {
+async function computeHolding(wanted: Computation, lease: Lease | 'gone', signal: AbortSignal): Promise<OnceOutcome> {
   try {
     const made = await wanted.compute(signal)
     return (await keep(wanted, made)) ?? { value: made.value, row: undefined, computed: true }
@@ -153,7 +153,7 @@ async function computeHolding(wanted: Wanted, lease: Lease | 'gone', signal: Abo
   }
 }
 
-async function keep({ rows, key }: Wanted, made: OnceValue): Promise<OnceOutcome | undefined> {
+async function keep({ rows, key }: Computation, made: OnceValue): Promise<OnceOutcome | undefined> {
   try {
     const written = await rows.put({ ...made, key }, { absent: true })
     const row = written ?? (await rows.get(key))
@@ -171,7 +171,7 @@ async function giveBack(lease: Lease): Promise<void> {
 }
 
 /** Returns a function that waits until the holder releases the lease, the time is over, or no caller waits any longer. */
-async function watchOthers({ store, name }: Wanted, signal: AbortSignal): Promise<(ms: number) => Promise<void>> {
+async function watchOthers({ store, name }: Computation, signal: AbortSignal): Promise<(ms: number) => Promise<void>> {
   const news = await store.watch('leases', signal)
   const event = createEvent()
   signal.addEventListener('abort', event.set, { once: true })

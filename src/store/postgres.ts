@@ -5,7 +5,14 @@ import type { Log } from '../core/log.ts'
 import { type Dialect, type Engine, listSql, type Operations, type Remote } from './engine.ts'
 import type { PostgresStore } from './index.ts'
 import { removalsSql, rowsSql, textTablesSql, textWritesSql } from './postgres/schema.ts'
-import { type Ask, connectTo, createListening, type Found, failureOf, isMissing } from './postgres/server.ts'
+import {
+  connectTo,
+  createListening,
+  failureOf,
+  isMissing,
+  type PostgresRow,
+  type RunStatement,
+} from './postgres/server.ts'
 import { textsOn } from './postgres/texts.ts'
 import { failure, leases, limits, refused } from './rules.ts'
 import type { Condition, Row } from './store.ts'
@@ -24,7 +31,7 @@ export async function openPostgres(options: PostgresStore['postgres'], log: Log)
     ),
   )
   const prepare = doneOnce(() => migrate(schema, server.ask, server.within))
-  const ask: Ask = async (sql, values) => {
+  const ask: RunStatement = async (sql, values) => {
     try {
       await prepare()
       return await server.ask(sql, values)
@@ -61,7 +68,7 @@ function schemaOf(name: string) {
   return { name, quoted: `"${name}"`, channel }
 }
 
-function operationsOn(ask: Ask, schema: string): Remote<Operations> {
+function operationsOn(ask: RunStatement, schema: string): Remote<Operations> {
   const dialect = dialectOf(schema)
   const home = `(select id from ${schema}.collections where name = $1)`
   return {
@@ -172,7 +179,7 @@ function bytesOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
   return Buffer.from(buffer, byteOffset, byteLength)
 }
 
-function rowOf(found: Found): Row {
+function rowOf(found: PostgresRow): Row {
   const { key, revision, created, modified, expires, terms, value } = found
   return {
     key: String(key),
@@ -204,8 +211,8 @@ function migrations(schema: string, channel: string): readonly string[] {
  */
 async function migrate(
   { name, quoted, channel }: { readonly name: string; readonly quoted: string; readonly channel: string },
-  ask: Ask,
-  within: (act: (ask: Ask) => Promise<void>) => Promise<void>,
+  ask: RunStatement,
+  within: (act: (ask: RunStatement) => Promise<void>) => Promise<void>,
 ): Promise<void> {
   const steps = migrations(quoted, channel)
   if ((await versionOf(name, quoted, ask)) === steps.length) return
@@ -224,7 +231,7 @@ async function migrate(
 }
 
 /** Reads the version of the schema; 0 when it does not exist. It queries the catalog, because cached names may be out of date. */
-async function versionOf(name: string, quoted: string, ask: Ask): Promise<number> {
+async function versionOf(name: string, quoted: string, ask: RunStatement): Promise<number> {
   const [there] = await ask(
     `select 1 from pg_catalog.pg_class c join pg_catalog.pg_namespace s on s.oid = c.relnamespace
      where s.nspname = $1 and c.relname = 'meta'`,
@@ -236,7 +243,7 @@ async function versionOf(name: string, quoted: string, ask: Ask): Promise<number
   return found.version
 }
 
-async function make(name: string, quoted: string, ask: Ask): Promise<void> {
+async function make(name: string, quoted: string, ask: RunStatement): Promise<void> {
   const found = await ask(
     'select count(c.oid)::int as n from pg_namespace s left join pg_class c on c.relnamespace = s.oid where s.nspname = $1 group by s.oid',
     [name],

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { requireProvider } from '../core/kit/object.ts'
 import { comparePaths } from '../core/path.ts'
 import type { Principal, Provider } from '../core/provider.ts'
-import { checkAborts, checkEntries, checkListing, checkTemplates, checkWatch, type Listed } from './listing.ts'
+import { checkAborts, checkEntries, checkListing, checkTemplates, checkWatch, type ListedEntries } from './listing.ts'
 import { checkMissing, checkReading, checkStat, type ExpectedEntry } from './reading.ts'
 import {
   type Bounds,
@@ -82,7 +82,7 @@ export async function checkProvider(
 
 async function checkOne(provider: Provider, expectation: Expectation, options: CheckOptions): Promise<Report> {
   const run = createRun(provider, boundsOf(options))
-  let listed: Listed | undefined
+  let listed: ListedEntries | undefined
   let finished = false
   try {
     listed = await checkEntries(run)
@@ -99,7 +99,7 @@ async function checkOne(provider: Provider, expectation: Expectation, options: C
   }
 }
 
-async function checkAll(run: Run, listed: Listed, expectation: Expectation): Promise<void> {
+async function checkAll(run: Run, listed: ListedEntries, expectation: Expectation): Promise<void> {
   await checkListing(run, listed)
   await checkLeaving(run, listed)
   if (!run.broken('list-paths', 'list-files')) {
@@ -122,7 +122,7 @@ async function checkAll(run: Run, listed: Listed, expectation: Expectation): Pro
   await checkWatch(run)
 }
 
-function checkPresence(run: Run, listed: Listed, expected: ReadonlyMap<string, unknown>, more: boolean): void {
+function checkPresence(run: Run, listed: ListedEntries, expected: ReadonlyMap<string, unknown>, more: boolean): void {
   const paths = new Set(listed.entries.map((entry) => entry.path))
   const last = listed.entries.at(-1)?.path ?? ''
   for (const path of expected.keys()) {
@@ -155,13 +155,13 @@ export function formatProblem({ promise, sentence, path, seen, through }: Proble
 const repeats = 20
 const leaks = 16
 /** Time that open resources may take to close, in milliseconds. */
-const patience = 1000
+const closeTimeoutMs = 1000
 
 /**
  * Leaves listings at their first entry and in their middle, and counts what stays open: files and directories (where
  * the operating system tells), timers, sockets, child processes.
  */
-async function checkLeaving(run: Run, { entries }: Listed): Promise<void> {
+async function checkLeaving(run: Run, { entries }: ListedEntries): Promise<void> {
   if (entries.length === 0 || run.broken('list-ends')) return
   const first = entries[0]?.path
   const leave = (count: number) => {
@@ -172,7 +172,7 @@ async function checkLeaving(run: Run, { entries }: Listed): Promise<void> {
   await leave(Math.ceil(entries.length / 2))
   const before = await quiet()
   for (let i = 0; i < repeats; i++) if ((await leave(1)) === 'failed') return
-  const deadline = Date.now() + patience
+  const deadline = Date.now() + closeTimeoutMs
   let growth = grown(before)
   while (growth.length > 0 && Date.now() < deadline) {
     await sleep(10)
@@ -181,10 +181,10 @@ async function checkLeaving(run: Run, { entries }: Listed): Promise<void> {
   if (growth.length > 0) run.fail('list-stop', `after ${repeats} listings, left at the first entry: ${growth}`, first)
 }
 
-/** Counts the open resources of this process once their number is stable, or after {@link patience}. */
+/** Counts the open resources of this process once their number is stable, or after {@link closeTimeoutMs}. */
 async function quiet(): Promise<ReadonlyMap<string, number>> {
   const total = (counts: ReadonlyMap<string, number>) => [...counts.values()].reduce((sum, count) => sum + count, 0)
-  const deadline = Date.now() + patience
+  const deadline = Date.now() + closeTimeoutMs
   for (let counts = resources(); ; ) {
     await sleep(10)
     const later = resources()

@@ -6,7 +6,7 @@ import { compileTemplate } from '../core/template.ts'
 import { late, metadataFaults, nameOf, type PromiseId, type Run, sample, show, within } from './run.ts'
 
 /** Result of the first listing, the reference for all other checks. */
-export interface Listed {
+export interface ListedEntries {
   readonly entries: readonly Entry[]
   /** Whether `entries` holds the whole listing; false when the limit cut it. */
   readonly complete: boolean
@@ -15,7 +15,7 @@ export interface Listed {
 }
 
 /** Walks the listing once, and checks each entry by itself and against the one before it. */
-export async function checkEntries(run: Run): Promise<Listed | undefined> {
+export async function checkEntries(run: Run): Promise<ListedEntries | undefined> {
   const entries: Entry[] = []
   const directories = new Set<string>()
   let previous: string | undefined
@@ -39,7 +39,7 @@ export async function checkEntries(run: Run): Promise<Listed | undefined> {
 }
 
 /** Lists again, in parts and from everywhere, and compares with the first listing. */
-export async function checkListing(run: Run, listed: Listed): Promise<void> {
+export async function checkListing(run: Run, listed: ListedEntries): Promise<void> {
   await checkStable(run, listed)
   // A listing that disagrees with itself, or has no order, has no "rest" to compare with.
   if (run.broken('list-ends', 'list-paths', 'list-files', 'list-order', 'list-unique', 'list-stable')) return
@@ -49,7 +49,7 @@ export async function checkListing(run: Run, listed: Listed): Promise<void> {
   if (!run.broken('list-prefix')) await checkNothing(run, listed)
 }
 
-async function checkStable(run: Run, { entries, complete }: Listed): Promise<void> {
+async function checkStable(run: Run, { entries, complete }: ListedEntries): Promise<void> {
   const facts = ({ path, size, modified, version }: Entry) => show({ path, size, modified, version })
   let index = 0
   const end = await run.walk('list-ends', {}, (entry) => {
@@ -63,13 +63,13 @@ async function checkStable(run: Run, { entries, complete }: Listed): Promise<voi
     run.fail('list-stable', 'the first listing has it, the second has not', entries[index]?.path)
 }
 
-async function checkResume(run: Run, listed: Listed): Promise<void> {
+async function checkResume(run: Run, listed: ListedEntries): Promise<void> {
   const paths = listed.entries.map((entry) => entry.path)
   for (const path of sample(paths, run.bounds.samples)) await compareRest(run, 'list-resume', { after: path }, listed)
 }
 
 /** Lists from keys between the paths, before the first one and after the last one. */
-async function checkSeek(run: Run, listed: Listed): Promise<void> {
+async function checkSeek(run: Run, listed: ListedEntries): Promise<void> {
   const paths = new Set(listed.entries.map((entry) => entry.path))
   const few = Math.ceil(run.bounds.samples / 3)
   const keys = new Set(['', '!', '\u{10ffff}'])
@@ -83,7 +83,7 @@ async function checkSeek(run: Run, listed: Listed): Promise<void> {
     if (isPath(after) && !paths.has(after)) await compareRest(run, 'list-seek', { after }, listed)
 }
 
-async function checkPrefix(run: Run, listed: Listed): Promise<void> {
+async function checkPrefix(run: Run, listed: ListedEntries): Promise<void> {
   await compareRest(run, 'list-prefix', { prefix: '' }, listed)
   const resumes = !run.broken('list-resume', 'list-seek')
   for (const prefix of sample(listed.directories, run.bounds.samples)) {
@@ -96,7 +96,7 @@ async function checkPrefix(run: Run, listed: Listed): Promise<void> {
   }
 }
 
-async function checkNothing(run: Run, { entries, directories }: Listed): Promise<void> {
+async function checkNothing(run: Run, { entries, directories }: ListedEntries): Promise<void> {
   const few = Math.ceil(run.bounds.samples / 3)
   const name = 'hikidashi-no-such-directory/'
   const prefixes = [
@@ -116,7 +116,7 @@ async function checkNothing(run: Run, { entries, directories }: Listed): Promise
 }
 
 /** Compares a listing with the part of the first one that the query asks for. */
-async function compareRest(run: Run, promise: PromiseId, query: ListQuery, listed: Listed): Promise<void> {
+async function compareRest(run: Run, promise: PromiseId, query: ListQuery, listed: ListedEntries): Promise<void> {
   const { prefix = '', after } = query
   const rest = listed.entries
     .map((entry) => entry.path)
@@ -139,7 +139,7 @@ async function compareRest(run: Run, promise: PromiseId, query: ListQuery, liste
 /** Maximum number of values in a completion (MCP). */
 const maxValues = 100
 /** Time for which a watch runs before the check aborts it, in milliseconds. */
-const watching = 20
+const watchingMs = 20
 /** Maximum number of buffered entries or changes (a page) that a listing or watch may still yield after its abort. */
 const maxAfterAbort = 1000
 
@@ -224,7 +224,7 @@ export async function checkWatch(run: Run): Promise<void> {
   const changes = armed?.value?.[Symbol.asyncIterator]()
   if (changes === undefined) return abort.abort()
   const pending = changes.next()
-  await Promise.race([pending.catch(() => {}), sleep(watching)])
+  await Promise.race([pending.catch(() => {}), sleep(watchingMs)])
   abort.abort()
   let next = pending
   for (let count = 0; count <= maxAfterAbort; count++) {
@@ -241,7 +241,7 @@ export async function checkWatch(run: Run): Promise<void> {
 }
 
 /** Calls methods with an aborted signal, and aborts a listing midway. */
-export async function checkAborts(run: Run, listed: Listed): Promise<void> {
+export async function checkAborts(run: Run, listed: ListedEntries): Promise<void> {
   const { provider } = run
   const path = listed.entries[0]?.path
   if (path === undefined || run.broken('list-ends')) return

@@ -5,11 +5,11 @@ import { isPath, parentOf } from '../core/path.ts'
 import type { ByteRange, Content, Context, Entry } from '../core/provider.ts'
 import { compileTemplate } from '../core/template.ts'
 import { encodePath } from '../core/uri.ts'
-import type { Listed } from './listing.ts'
+import type { ListedEntries } from './listing.ts'
 import { contentFaults, nameOf, type PromiseId, type Run, sample, show } from './run.ts'
 
 /** A content with all its bytes: a stream is collected, a text is encoded as UTF-8. */
-interface Whole {
+interface CollectedContent {
   readonly content: Content
   readonly bytes: Buffer
 }
@@ -49,7 +49,7 @@ export async function checkReading(run: Run, entry: Entry, expected: ExpectedEnt
 }
 
 /** Checks the facts that the content states about itself. */
-function checkContent(run: Run, path: string, { content, bytes }: Whole): void {
+function checkContent(run: Run, path: string, { content, bytes }: CollectedContent): void {
   if ('text' in content && !content.text.isWellFormed()) run.fail('read-text', 'it has a lone surrogate', path)
   if ('stream' in content && content.length !== bytes.length)
     run.fail('read-size', `its stream has ${bytes.length} bytes, and says ${show(content.length)}`, path)
@@ -60,7 +60,7 @@ function checkContent(run: Run, path: string, { content, bytes }: Whole): void {
 }
 
 /** Compares the content with the listed entry of the same path. */
-function checkListed(run: Run, entry: Entry, { content, bytes }: Whole): void {
+function checkListed(run: Run, entry: Entry, { content, bytes }: CollectedContent): void {
   const { path, size, version } = entry
   if (version !== undefined && content.version !== undefined && content.version !== version)
     run.fail('read-version', `listed ${show(version)}, read ${show(content.version)}`, path)
@@ -76,7 +76,7 @@ function sameSize(size: number, content: Content, length: number): boolean {
   return size === length || ('text' in content && size === length + mark.length)
 }
 
-function checkExpected(run: Run, entry: Entry, { content, bytes }: Whole, expected: ExpectedEntry): void {
+function checkExpected(run: Run, entry: Entry, { content, bytes }: CollectedContent, expected: ExpectedEntry): void {
   const { path } = entry
   const wanted = expected.bytes ?? expected.text
   if (wanted !== undefined && !bytes.equals(Buffer.from(wanted)))
@@ -88,7 +88,7 @@ function checkExpected(run: Run, entry: Entry, { content, bytes }: Whole, expect
 }
 
 /** Reads parts: the beginning, the middle, the end and past it. */
-async function checkRanges(run: Run, path: string, whole: Whole): Promise<void> {
+async function checkRanges(run: Run, path: string, whole: CollectedContent): Promise<void> {
   const n = whole.bytes.length
   if (n < 2) return
   const middle = Math.floor(n / 2)
@@ -108,7 +108,11 @@ async function checkRanges(run: Run, path: string, whole: Whole): Promise<void> 
   if (honoured.size > 1) run.fail('read-range', 'some ranges are honoured and some are not', path)
 }
 
-function rangeFault(whole: Whole, { content, bytes }: Whole, asked: ByteRange): string | undefined {
+function rangeFault(
+  whole: CollectedContent,
+  { content, bytes }: CollectedContent,
+  asked: ByteRange,
+): string | undefined {
   const { range } = content
   if (range === undefined)
     return bytes.equals(whole.bytes) ? undefined : 'it answered something that is neither the whole nor says which part'
@@ -131,13 +135,17 @@ function rangeFault(whole: Whole, { content, bytes }: Whole, asked: ByteRange): 
  * or for one in a storage class or encryption that prevents reading (`archived`, `encrypted`). Any other failure is recorded as
  * a problem.
  */
-async function read(run: Run, path: string, range?: ByteRange): Promise<readonly Whole[] | Failed | undefined> {
+async function read(
+  run: Run,
+  path: string,
+  range?: ByteRange,
+): Promise<readonly CollectedContent[] | Failed | undefined> {
   const promise = range === undefined ? 'read-content' : 'read-range'
   const outcome = await run.call(path, async (context) => {
     const request = { path, params: new Map<string, string>(), ...defined({ range }) }
     const contents: unknown = await run.provider.read(request, context)
     if (!Array.isArray(contents)) return show(contents)
-    const wholes: Whole[] = []
+    const wholes: CollectedContent[] = []
     for (const content of contents as readonly Content[])
       wholes.push({ content, bytes: await bytesOf(content, run.bounds.maxBytes, context) })
     return wholes
@@ -181,7 +189,7 @@ async function bytesOf(content: Content, limit: number, { signal }: Context): Pr
 /**
  * Requests paths without an entry: variations of existing paths, names that programs often mishandle, and the expected ones.
  */
-export async function checkMissing(run: Run, listed: Listed, expected: readonly string[]): Promise<void> {
+export async function checkMissing(run: Run, listed: ListedEntries, expected: readonly string[]): Promise<void> {
   const few = Math.ceil(run.bounds.samples / 3)
   const entries = sample(listed.entries, few)
   const names = new Set(['hikidashi-no-such-entry', '__proto__', 'constructor', 'toString', 'x'.repeat(5000)])
@@ -199,7 +207,7 @@ export async function checkMissing(run: Run, listed: Listed, expected: readonly 
 }
 
 /** Returns a function that tells whether a path must have no entry: it is not listed, and matches no template. */
-async function absence(run: Run, listed: Listed): Promise<(path: string) => boolean> {
+async function absence(run: Run, listed: ListedEntries): Promise<(path: string) => boolean> {
   const paths = new Set([...listed.entries.map((entry) => entry.path), ...listed.directories])
   const outcome = await run.call(undefined, async (context) => (await run.provider.templates?.(context)) ?? [])
   // `checkTemplates` reports an answer that is not an array.
@@ -239,7 +247,7 @@ async function checkAbsent(run: Run, path: string, promise?: PromiseId): Promise
 }
 
 /** Asks for listed paths, and for directories of them, in another case and normalization. */
-async function checkSpelling(run: Run, listed: Listed, isAbsent: (path: string) => boolean): Promise<void> {
+async function checkSpelling(run: Run, listed: ListedEntries, isAbsent: (path: string) => boolean): Promise<void> {
   const few = Math.ceil(run.bounds.samples / 3)
   const twinsOf = (path: string) => [path.normalize('NFC'), path.normalize('NFD'), swapCase(path)]
   // Prefer paths whose spelling changes with the normalization: there may be few of them.

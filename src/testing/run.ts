@@ -27,7 +27,7 @@ export interface Bounds {
 }
 
 /** Result of a call: its value, or the error it threw. `undefined` when it broke a promise, which is already recorded. */
-type Outcome<T> = { readonly value: T } | { readonly error: ResourceError } | undefined
+type CallOutcome<T> = { readonly value: T } | { readonly error: ResourceError } | undefined
 
 /** One provider under examination: calls that cannot hang or throw, and the problems found so far. */
 export type Run = ReturnType<typeof createRun>
@@ -58,7 +58,7 @@ export function createRun(provider: Provider, bounds: Bounds) {
   }
 
   /** Waits for one step of a call, at most until its time-out. */
-  const step = async <T>(path: string | undefined, work: () => PromiseLike<T> | T): Promise<Outcome<T>> => {
+  const step = async <T>(path: string | undefined, work: () => PromiseLike<T> | T): Promise<CallOutcome<T>> => {
     bounds.signal.throwIfAborted()
     try {
       const value = await within(bounds, work)
@@ -74,7 +74,7 @@ export function createRun(provider: Provider, bounds: Bounds) {
   }
 
   /** Calls the provider. An error other than a ResourceError breaks `errors`; a call that never settles breaks `settles`. */
-  const call = async <T>(path: string | undefined, work: (context: Context) => Promise<T>): Promise<Outcome<T>> => {
+  const call = async <T>(path: string | undefined, work: (context: Context) => Promise<T>): Promise<CallOutcome<T>> => {
     const ended = new AbortController()
     const signal = AbortSignal.any([ended.signal, bounds.signal])
     try {
@@ -89,7 +89,7 @@ export function createRun(provider: Provider, bounds: Bounds) {
     const ended = new AbortController()
     const context = { principal: bounds.principal, signal: AbortSignal.any([ended.signal, bounds.signal]) }
     const at = query.after ?? query.prefix
-    const failed = (outcome: Outcome<unknown>) => {
+    const failed = (outcome: CallOutcome<unknown>) => {
       if (outcome !== undefined && 'error' in outcome) fail(blame, `it threw ${nameOf(outcome.error)}`, at)
       return 'failed' as const
     }

@@ -22,8 +22,8 @@ export function createAsciiTable(maxTexts: number, maxUnits: number, onAdd: (tex
   let size = 0
 
   const isAt = (number: number, text: string, start: number, end: number): boolean => {
-    const place = number * maxUnits - start
-    for (let index = start; index < end; index++) if (letters[place + index] !== text.charCodeAt(index)) return false
+    const offset = number * maxUnits - start
+    for (let index = start; index < end; index++) if (letters[offset + index] !== text.charCodeAt(index)) return false
     return true
   }
 

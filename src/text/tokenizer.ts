@@ -229,21 +229,21 @@ function isJoiner(text: string, unit: number, index: number): boolean {
   return unit === joiner.comma && /^\d,\d{3}(?!\d)/.test(text.slice(index - 1, index + 5))
 }
 
-interface Part {
+interface Segment {
   readonly text: string
   readonly at: number
 }
 
 const partText = /[\p{Lu}\p{N}]+(?![\p{Ll}\p{M}])|\p{Lu}?[\p{Ll}\p{Lo}\p{Lm}\p{M}\p{N}]+|[\p{L}\p{M}\p{N}]/gu
 
-function partsOf(text: string): readonly Part[] {
+function partsOf(text: string): readonly Segment[] {
   // An apostrophe separates an ending; commas in digits separate groups of one number.
   if (/^\d[\d,]*$/.test(text)) return [{ text: text.replaceAll(',', ''), at: 0 }]
   const bare = /['’]/.test(text) ? text.replace(/['’](?:\p{L}{1,2})?$/u, '') : text
   return [...bare.matchAll(partText)].map((match) => ({ text: match[0], at: match.index }))
 }
 
-function joined(parts: readonly Part[]): string {
+function joined(parts: readonly Segment[]): string {
   const isNumber = parts.every(({ text }) => /^\p{N}+$/u.test(text))
   return parts.map(({ text }) => text).join(isNumber ? '.' : '')
 }

@@ -102,7 +102,7 @@ function makeRoom(): void {
  * cases two terms have the same hash; they are then counted as one.
  */
 export function createTermCount(terms: readonly string[]) {
-  const places = new Map(terms.map((term, place) => [hashOf(term), place] as const))
+  const indices = new Map(terms.map((term, index) => [hashOf(term), index] as const))
   /** For each cached word: 0, it was not looked at yet; 1, it has none of the terms; 2, it has some of them. */
   const states = new Uint8Array(cached.words)
   let ofGeneration = generation
@@ -110,9 +110,9 @@ export function createTermCount(terms: readonly string[]) {
   let length = 0
   /** Counts the hash of a term. Returns whether it is one of the terms. */
   const count = (hash: number): boolean => {
-    const place = places.get(hash)
-    if (place === undefined) return false
-    counts[place] = (counts[place] ?? 0) + 1
+    const index = indices.get(hash)
+    if (index === undefined) return false
+    counts[index] = (counts[index] ?? 0) + 1
     return true
   }
   const countCached = (word: number) => {
@@ -207,11 +207,11 @@ function summed(sorted: Float64Array): Pick<Bag, 'hashes' | 'counts'> {
 /** Counts terms in bags, as {@link createTermCount} does in texts. */
 export function createBagCount(terms: readonly string[]): (bag: Bag) => TermCounts {
   const wanted = terms.map(hashOf)
-  return ({ hashes, counts, length }) => ({ counts: wanted.map((hash) => counts[placeOf(hashes, hash)] ?? 0), length })
+  return ({ hashes, counts, length }) => ({ counts: wanted.map((hash) => counts[indexOf(hashes, hash)] ?? 0), length })
 }
 
 /** Binary search. -1: not found. */
-function placeOf(hashes: Uint32Array, wanted: number): number {
+function indexOf(hashes: Uint32Array, wanted: number): number {
   let low = 0
   let high = hashes.length - 1
   while (low <= high) {

@@ -8,7 +8,7 @@ import { metaKeys } from '../core/meta.ts'
 import type { Content, ContentFacts, Context, Provider, ReadRequest } from '../core/provider.ts'
 import { decodeBytes, isDamagedUtf8, repairUtf8 } from '../text/encoding/decode.ts'
 import { createJudge, type EncodingRule, languagesOf, sampleBytes } from '../text/encoding/detect.ts'
-import { bytesOf, factsOf, placeless, readWhole, withoutTail } from './part.ts'
+import { bytesOf, factsOf, readWhole, withoutPosition, withoutTail } from './part.ts'
 
 export interface DecodedOptions {
   /** Encodings of files for which detection fails. Valid UTF-8 is always read as UTF-8. */
@@ -23,7 +23,7 @@ export interface DecodedOptions {
 export const encodingKey = metaKeys.encoding
 
 /** Encoding detected at the beginning of a resource. `ascii`: the beginning is pure ASCII. */
-interface Verdict {
+interface DetectedEncoding {
   readonly label: string | undefined
   readonly ascii: boolean
 }
@@ -111,7 +111,7 @@ export function decoded(provider: Provider, options: DecodedOptions = {}): Provi
     const verdict = await verdictOn(part, request, context)
     const label = verdict.ascii ? judge(bytes, request.path, part.mimeType) : verdict.label
     if (label === undefined) return part
-    if (label !== 'utf-8') return textFrom(bytes, label, placeless(factsOf(part)), request.path, context)
+    if (label !== 'utf-8') return textFrom(bytes, label, withoutPosition(factsOf(part)), request.path, context)
     if ('text' in part) return part
     const repaired = repairPart(bytes, factsOf(part), true)
     return repaired === undefined
@@ -202,10 +202,10 @@ function tooLargeFor(limit: number): (size: number | undefined) => ResourceError
 
 /** Creates the function that judges a resource by its beginning. */
 function createVerdicts(provider: Provider, judge: ReturnType<typeof createJudge>) {
-  const verdicts = createRecent<Verdict>(5000)
+  const verdicts = createRecent<DetectedEncoding>(5000)
 
   /** The encoding of a resource by its beginning, cached for its version. */
-  return async (part: Content, request: ReadRequest, context: Context): Promise<Verdict> => {
+  return async (part: Content, request: ReadRequest, context: Context): Promise<DetectedEncoding> => {
     const key = keyOf(part, request, context)
     const known = key === undefined ? undefined : verdicts.get(key)
     if (known !== undefined) return known

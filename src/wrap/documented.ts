@@ -128,21 +128,21 @@ interface Alternate {
 type FindAlternates = (path: string, context: Context) => Soon<readonly Alternate[]>
 
 /** Cached alternates; valid while the versions of all examined folders stay the same. */
-interface Known {
+interface CachedAlternates {
   readonly folders: ReadonlyMap<string, string>
   readonly alternates: readonly Alternate[]
   readonly until: number
 }
 
 /** The version of a folder; or that it is missing; or that the source cannot tell at the moment. */
-type Seen = string | typeof absent | typeof unknown
+type FolderVersion = string | typeof absent | typeof unknown
 const absent = Symbol('absent')
 const unknown = Symbol('unknown')
 
 /** Maximum number of cached documents. */
 const most = 10_000
 /** Lifetime of the cache, in milliseconds: rules elsewhere may change the visible files of a folder. */
-const age = 2000
+const maxAgeMs = 2000
 
 const documents = /\.(?:md|mdx|markdown|txt|rst|adoc|asciidoc|org|html?|xhtml|pdf|docx|pptx|xlsx)$/i
 
@@ -157,14 +157,14 @@ export function createAlternates(
   now: () => number = Date.now,
 ): FindAlternates {
   const { stat, list } = source
-  const remembered = createRecent<Known>(most)
+  const remembered = createRecent<CachedAlternates>(most)
   const pathsIn = createFolderNames(list)
   const soonStat = soonOf(source, stat)
 
-  const seen = (folder: string, context: Context): Soon<Seen> =>
+  const seen = (folder: string, context: Context): Soon<FolderVersion> =>
     attempt(
       () => soonStat(folder, context),
-      ({ version }): Seen => version ?? unknown,
+      ({ version }): FolderVersion => version ?? unknown,
       (error) => {
         if (!isResourceError(error)) throw error
         return error.kind === 'not-found' ? absent : unknown
@@ -188,8 +188,8 @@ export function createAlternates(
    * @returns Whether a folder can hold a twin, and the versions of the folders; `undefined` when a folder has no version.
    */
   const foldersOf = async (twins: readonly Twin[], context: Context) => {
-    const asked = new Map<string, Promise<Seen>>()
-    const ask = (folder: string): Promise<Seen> => {
+    const asked = new Map<string, Promise<FolderVersion>>()
+    const ask = (folder: string): Promise<FolderVersion> => {
       const known = asked.get(folder)
       if (known !== undefined) return known
       const found = folder === '' ? Promise.resolve(seen('', context)) : below(folder)
@@ -197,7 +197,7 @@ export function createAlternates(
       return found
     }
     // From the top down: a folder that appears later changes the version of its parent, which was read before.
-    const below = async (folder: string): Promise<Seen> => {
+    const below = async (folder: string): Promise<FolderVersion> => {
       const above = await ask(parentOf(folder))
       return typeof above === 'string' ? seen(folder, context) : above
     }
@@ -250,7 +250,7 @@ export function createAlternates(
       return folders.isThere.get(folder) === true && listed.get(folder)?.has(twin) !== false
     })
     const alternates = await find(path, possible, context)
-    remembered.set(path, { folders: folders.versions, alternates, until: now() + age })
+    remembered.set(path, { folders: folders.versions, alternates, until: now() + maxAgeMs })
     return alternates
   }
 
@@ -262,7 +262,7 @@ export function createAlternates(
     return chain(isSame, (same) => {
       if (same) return known.alternates
       // Other readers of the path use the cached result until it is looked up again.
-      remembered.set(path, { ...known, until: now() + age })
+      remembered.set(path, { ...known, until: now() + maxAgeMs })
       return lookUp(path, context)
     })
   }

@@ -5,7 +5,7 @@ import { formatOf, formsOf } from '../readings/formats.ts'
 import type { EncodingRule } from '../text/encoding/detect.ts'
 import { decoded } from './decoded.ts'
 import { type DocumentedOptions, documented } from './documented.ts'
-import { mostLines, placeless, type TailFacts, tailIn, tailKey } from './part.ts'
+import { mostLines, type TailFacts, tailIn, tailKey, withoutPosition } from './part.ts'
 import { type ReadableOptions, readable } from './readable.ts'
 import { type SlicedOptions, sliced } from './sliced.ts'
 import { type TailedOptions, tailed } from './tailed.ts'
@@ -107,7 +107,7 @@ function withMargin(provider: Provider, through: (provider: Provider) => Provide
 function lastLines(content: Content, count: number): Content {
   if (!('text' in content)) return content
   const { text, ...facts } = content
-  const { meta = {}, ...rest } = placeless(facts)
+  const { meta = {}, ...rest } = withoutPosition(facts)
   const told = meta[tailKey] as TailFacts | undefined
   const ends = Array.from(text.matchAll(/\n(?!$)/g), ({ index }) => index + 1)
   const cut = ends.length < count ? 0 : (ends[ends.length - count] ?? 0)

@@ -10,7 +10,7 @@ import { createAsked, createBreaker, createSemaphore } from './slots.ts'
 
 export interface LimitedOptions {
   /** Time-out of one answer, one entry of a list or one chunk of a stream, in milliseconds. Default 30,000. */
-  readonly timeout?: number
+  readonly timeoutMs?: number
   /** Maximum number of concurrent requests. Default 32. */
   readonly concurrent?: number
   /** Maximum number of further requests that wait. Default 256. */
@@ -18,8 +18,8 @@ export interface LimitedOptions {
   /** Number of failures in a row that opens the circuit breaker. Default 5. */
   readonly failures?: number
   /** The first and the longest pause of the circuit breaker, in milliseconds. Default 1,000 and 60,000. */
-  readonly pause?: number
-  readonly longestPause?: number
+  readonly pauseMs?: number
+  readonly maxPauseMs?: number
   readonly log?: Log
   /** Receives the outcome of each request: an answer, the kind of an error, or that the caller aborted (or a bug here). */
   readonly observe?: (outcome: Outcome) => void
@@ -27,7 +27,7 @@ export interface LimitedOptions {
 
 export type Outcome = 'ok' | ErrorKind | 'ended'
 
-const defaults = { timeout: 30_000, concurrent: 32, waiting: 256, failures: 5, pause: 1000, longestPause: 60_000 }
+const defaults = { timeoutMs: 30_000, concurrent: 32, waiting: 256, failures: 5, pauseMs: 1000, maxPauseMs: 60_000 }
 
 /**
  * Limits requests to a source by a time-out, a semaphore and a circuit breaker, so that a source that hangs or fails affects no
@@ -38,11 +38,11 @@ const defaults = { timeout: 30_000, concurrent: 32, waiting: 256, failures: 5, p
  */
 export function limited(provider: Provider, options: LimitedOptions = {}): Provider {
   requireProvider('limited(provider, options)', provider)
-  const { timeout, concurrent, waiting, failures, pause, longestPause: longest } = { ...defaults, ...options }
-  const breaker = createBreaker({ failures, pause, longest })
+  const { timeoutMs, concurrent, waiting, failures, pauseMs, maxPauseMs } = { ...defaults, ...options }
+  const breaker = createBreaker({ failures, pauseMs, maxPauseMs })
   const learn = createLearner(breaker, options)
-  const overdue = createOverdue<Timed>(timeout)
-  const { takeSlot, enter } = createAdmission(createSemaphore(concurrent, waiting), breaker, timeout, pause)
+  const overdue = createOverdue<Timed>(timeoutMs)
+  const { takeSlot, enter } = createAdmission(createSemaphore(concurrent, waiting), breaker, timeoutMs, pauseMs)
 
   /**
    * Sends one request to the source. Its signal aborts when no caller waits any longer.
@@ -98,7 +98,7 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
       (inner) => soonOf(provider, provider.read)(request, inner),
       (contents, release) =>
         contents.some((content) => 'stream' in content)
-          ? contents.map((content) => timedStream(content, timeout, release))
+          ? contents.map((content) => timedStream(content, timeoutMs, release))
           : undefined,
     ),
   )
@@ -108,7 +108,7 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
     const own = followAbort(context.signal)
     const { signal } = own
     const entries = groupsOf(provider.list(query, { ...context, signal }))
-    const watch = createStopwatch(timeout, own)
+    const watch = createStopwatch(timeoutMs, own)
     let known = false
     let whole = false
     try {
@@ -153,12 +153,12 @@ type Caller = Pick<Context, 'signal'>
 function createAdmission(
   slots: ReturnType<typeof createSemaphore>,
   breaker: ReturnType<typeof createBreaker>,
-  timeout: number,
-  pause: number,
+  timeoutMs: number,
+  pauseMs: number,
 ) {
   /** Returns the function that releases the slot. */
   const takeSlot = (caller: Caller): Soon<() => void> =>
-    slots.take() ?? slots.wait(caller.signal, timeout, () => refused('Too many wait for it.', pause))
+    slots.take() ?? slots.wait(caller.signal, timeoutMs, () => refused('Too many wait for it.', pauseMs))
 
   const requireAnswering = (leave: () => void): (() => void) => {
     const wait = breaker.admit()
@@ -178,14 +178,14 @@ function createAdmission(
   }
 }
 
-type Ask = <T>(context: Context, work: (context: Context) => Promise<T>) => Promise<T>
+type RunWithinLimits = <T>(context: Context, work: (context: Context) => Promise<T>) => Promise<T>
 type AskSoon = <T>(context: Context, work: (context: Context) => Soon<T>) => Soon<T>
 
 /** The methods of a provider that are one request with one answer. */
-function limitedVerbs(provider: Provider, askSoon: AskSoon, askLong: Ask): Partial<Provider> {
+function limitedVerbs(provider: Provider, askSoon: AskSoon, askLong: RunWithinLimits): Partial<Provider> {
   const { stat, templates, complete, prompts, tools } = provider
   // A source may return the promise of a library: the time-out holds for it as well.
-  const ask: Ask = async (context, work) => askSoon(context, async (own) => work(own))
+  const ask: RunWithinLimits = async (context, work) => askSoon(context, async (own) => work(own))
   const completePrompt = prompts?.complete
   return {
     ...(stat && { stat: (path, context) => ask(context, (own) => stat(path, own)) }),
@@ -229,17 +229,17 @@ function createLearner(breaker: ReturnType<typeof createBreaker>, options: Limit
 }
 
 /** Times the steps one after the other with one timer, because there may be very many. */
-function createStopwatch(timeout: number, own: AbortController) {
+function createStopwatch(timeoutMs: number, own: AbortController) {
   const { signal } = own
   let begun: number | undefined
   let give: (error: unknown) => void = () => {}
   const look = () => {
-    if (begun === undefined || performance.now() - begun < timeout) return
-    own.abort(unavailable(`The source took longer than ${timeout} ms.`))
+    if (begun === undefined || performance.now() - begun < timeoutMs) return
+    own.abort(unavailable(`The source took longer than ${timeoutMs} ms.`))
   }
   const gone = () => give(signal.reason)
   signal.addEventListener('abort', gone)
-  const timer = setInterval(look, Math.max(1, Math.ceil(timeout / 8)))
+  const timer = setInterval(look, Math.max(1, Math.ceil(timeoutMs / 8)))
   return {
     time: <T>(step: () => Promise<T>): Promise<T> =>
       new Promise<T>((resolve, reject) => {
@@ -268,11 +268,11 @@ function createStopwatch(timeout: number, own: AbortController) {
 }
 
 /** A content whose stream may not pause for longer than the time-out of an answer. */
-function timedStream(content: Content, timeout: number, release: () => void): Content {
+function timedStream(content: Content, timeoutMs: number, release: () => void): Content {
   if (!('stream' in content)) return content
   const { stream } = content
   const pieces = async function* () {
-    const watch = createStopwatch(timeout, new AbortController())
+    const watch = createStopwatch(timeoutMs, new AbortController())
     const reader = stream[Symbol.asyncIterator]()
     let whole = false
     try {

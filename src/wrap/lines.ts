@@ -153,7 +153,7 @@ function answer(scan: Scan, gathered: Gathered, facts: ContentFacts, { first, la
 }
 
 /** Position of a line, or of a part of the redacted text, in one version of a resource. */
-interface Position {
+interface LinePosition {
   readonly version: string | undefined
   /** Number of the line, or byte offset in the redacted text. */
   readonly index: number
@@ -166,13 +166,13 @@ const maxPositions = 1024
 
 /** Caches positions, so that reading a resource part after part does not begin at its beginning each time. */
 export function createPositions(first: number) {
-  const resources = createRecent<Position[]>(maxResources)
+  const resources = createRecent<LinePosition[]>(maxResources)
   return {
     /** Returns the nearest known position at or before an index; without one, the beginning. */
-    before: (key: string, index: number): Position =>
+    before: (key: string, index: number): LinePosition =>
       resources.get(key)?.findLast((known) => known.index <= index) ?? { version: undefined, index: first, at: 0 },
     /** Without a version, a position cannot be cached. */
-    set: (key: string, position: Position): void => {
+    set: (key: string, position: LinePosition): void => {
       if (position.version === undefined) return
       const known = resources.get(key) ?? []
       const same = known[0]?.version === position.version ? known : []

@@ -81,7 +81,7 @@ export function withoutTail({ path, params }: ReadRequest): ReadRequest {
 }
 
 /** Removes byte offsets and sizes from facts, because they differ in another encoding. */
-export function placeless({ range, size, meta, ...facts }: ContentFacts): ContentFacts {
+export function withoutPosition({ range, size, meta, ...facts }: ContentFacts): ContentFacts {
   const kept = Object.entries(meta ?? {}).filter(([key]) => key !== partKey)
   return { ...facts, meta: Object.fromEntries(kept) }
 }

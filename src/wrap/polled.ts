@@ -5,9 +5,9 @@ import type { Change, Degradation, Entry, Provider } from '../core/provider.ts'
 
 export interface PolledOptions {
   /** Interval from the end of one poll to the beginning of the next, in milliseconds. Default 30,000. It varies by a fifth. */
-  readonly interval?: number
+  readonly intervalMs?: number
   /** Maximum interval while the source does not answer, in milliseconds. Default ten intervals. */
-  readonly longest?: number
+  readonly maxIntervalMs?: number
   /** Maximum number of compared entries. A source with more cannot be polled. Default 100,000. */
   readonly limit?: number
   /** Yields the entries to compare. Default: all listed entries. */
@@ -26,7 +26,7 @@ const principal = { id: 'hikidashi-poll', roles: [] }
 export function polled(provider: Provider, options: PolledOptions = {}): Provider {
   requireProvider('polled(provider, options)', provider)
   if (provider.watch !== undefined) return provider
-  const { interval = 30_000, longest, limit = 100_000 } = options
+  const { intervalMs = 30_000, maxIntervalMs, limit = 100_000 } = options
   const entries = options.look ?? ((signal: AbortSignal) => provider.list({}, { principal, signal }))
 
   const look = async (signal: AbortSignal): Promise<Map<string, string>> => {
@@ -39,7 +39,7 @@ export function polled(provider: Provider, options: PolledOptions = {}): Provide
     return seen
   }
 
-  const looking = createLooking({ interval, ...defined({ longest }), look, changesOf: differences })
+  const looking = createLooking({ intervalMs, ...defined({ maxIntervalMs }), look, changesOf: differences })
   return {
     ...provider,
     watch: looking.watch,
@@ -62,9 +62,9 @@ function* differences(before: ReadonlyMap<string, string>, now: ReadonlyMap<stri
 
 interface LookingOptions<T> {
   /** Pause between two polls, in milliseconds. It varies by a fifth. */
-  readonly interval: number
+  readonly intervalMs: number
   /** Longest pause while the source does not answer, in milliseconds: each pause is twice the one before. Default ten intervals. */
-  readonly longest?: number
+  readonly maxIntervalMs?: number
   /** Waits for a pause, or less if something hints at a change. Default: waits for the whole pause. */
   readonly wait?: (ms: number, signal: AbortSignal) => Promise<void>
   /** Throws ResourceError if the source does not answer: the pauses then become longer. */
@@ -80,12 +80,12 @@ export interface Looking {
 
 /** Reports changes of a source: polls it at an interval, and compares it with its previous state. */
 export function createLooking<T>(options: LookingOptions<T>): Looking {
-  const { interval, longest = interval * 10, wait = sleep, look, changesOf } = options
+  const { intervalMs, maxIntervalMs = intervalMs * 10, wait = sleep, look, changesOf } = options
   let away = false
 
   const follow = async function* (first: T, signal: AbortSignal): AsyncGenerator<Change> {
     let known = first
-    let pause = interval
+    let pause = intervalMs
     while (!signal.aborted) {
       // Replicas that started at the same time do not all poll at the same time.
       await wait(pause * (0.8 + Math.random() * 0.4), signal)
@@ -94,13 +94,13 @@ export function createLooking<T>(options: LookingOptions<T>): Looking {
         const now = await look(signal, known)
         yield* changesOf(known, now)
         known = now
-        pause = interval
+        pause = intervalMs
         away = false
       } catch (error) {
         if (signal.aborted) return
         if (!isResourceError(error)) throw error
         away = true
-        pause = Math.min(pause * 2, longest)
+        pause = Math.min(pause * 2, maxIntervalMs)
       }
     }
   }

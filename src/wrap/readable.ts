@@ -3,16 +3,16 @@ import { invalid, ResourceError, tooLarge, unavailable } from '../core/errors.ts
 import { chain, promising, soonOf } from '../core/kit/chain.ts'
 import { createRecent } from '../core/kit/lru.ts'
 import { defined, requireProvider } from '../core/kit/object.ts'
-import { createHost, type Failure, type Outcome, workerLimits } from '../core/kit/workers.ts'
+import { createHost, type Failure, type TaskOutcome, workerLimits } from '../core/kit/workers.ts'
 import { metaKeys } from '../core/meta.ts'
 import type { Content, ContentFacts, Context, Provider, ReadRequest, Template } from '../core/provider.ts'
 import {
-  type Form,
-  type Format,
+  type DocumentFormat,
   formatOf,
   formsOf,
   type Reading,
   type ReadingAnswer,
+  type ReadingForm,
   type ReadingJob,
 } from '../readings/formats.ts'
 import { readWhole } from './part.ts'
@@ -31,7 +31,7 @@ export interface ReadableOptions {
 /** Facts in the `_meta` of a document that has readings, and of a reading. */
 export interface ReadingFacts {
   /** Forms of the document: values of `?as=`. */
-  readonly forms?: readonly Form[]
+  readonly forms?: readonly ReadingForm[]
   /** The MIME type of the document that this is a reading of. */
   readonly of?: string
   /** Number of pages, slides or sheets. */
@@ -60,7 +60,7 @@ const keptCharacters = 16 * 1024 * 1024
 /** How long a document that exceeded time or memory is not tried again, in milliseconds: it would delay the others. */
 const hopelessMs = 10 * 60_000
 
-const forms: readonly string[] = ['text', 'markdown'] satisfies readonly Form[]
+const forms: readonly string[] = ['text', 'markdown'] satisfies readonly ReadingForm[]
 
 /**
  * Adds readings to PDF, Word, Excel, PowerPoint and HTML documents: `?as=text`, and `?as=markdown` for all but PDF. A text file
@@ -83,7 +83,7 @@ export function readable(provider: Provider, options: ReadableOptions = {}): Pro
   const hopeless = createRecent<{ readonly error: ResourceError; readonly until: number }>(1000)
   let waiting = 0
 
-  const run = async (job: ReadingJob, { signal }: Context): Promise<Outcome<ReadingAnswer>> => {
+  const run = async (job: ReadingJob, { signal }: Context): Promise<TaskOutcome<ReadingAnswer>> => {
     if (waiting >= maxWaiting) throw unavailable('Too many documents are waiting to be read.')
     waiting++
     try {
@@ -94,8 +94,8 @@ export function readable(provider: Provider, options: ReadableOptions = {}): Pro
   }
 
   const readAs = async (
-    form: Form,
-    format: Format,
+    form: ReadingForm,
+    format: DocumentFormat,
     request: ReadRequest,
     version: string | undefined,
     context: Context,
@@ -121,7 +121,7 @@ export function readable(provider: Provider, options: ReadableOptions = {}): Pro
     return content
   }
 
-  const readText = async (form: Form, request: ReadRequest, context: Context): Promise<readonly Content[]> => {
+  const readText = async (form: ReadingForm, request: ReadRequest, context: Context): Promise<readonly Content[]> => {
     const { range: _, ...whole } = request
     const entry = await provider.stat?.(request.path, context)
     const format = formatOf(request.path, entry?.mimeType)
@@ -165,7 +165,7 @@ export function readable(provider: Provider, options: ReadableOptions = {}): Pro
   }
 }
 
-function isForm(form: string): form is Form {
+function isForm(form: string): form is ReadingForm {
   return forms.includes(form)
 }
 
@@ -192,7 +192,7 @@ function readingOf(answer: ReadingAnswer): Reading {
 
 function contentOf(
   { text, title, parts }: Reading,
-  form: Form,
+  form: ReadingForm,
   { version, path, immutable, mimeType, meta }: ContentFacts,
 ): Content & { readonly text: string } {
   const told: ReadingFacts = defined({ of: mimeType, parts })

@@ -7,8 +7,8 @@ interface BreakerOptions {
   /** Number of consecutive failures that opens the circuit breaker. */
   readonly failures: number
   /** Length of the pause, in milliseconds, a quarter more or less. It doubles while the source does not answer. */
-  readonly pause: number
-  readonly longest: number
+  readonly pauseMs: number
+  readonly maxPauseMs: number
   readonly now?: () => number
   /** Random number from 0 to 1. */
   readonly random?: () => number
@@ -19,9 +19,9 @@ interface BreakerOptions {
  * one caller tries the source and the others wait for the result. Times are in milliseconds.
  */
 export function createBreaker(options: BreakerOptions) {
-  const { failures, longest, now = () => performance.now(), random = Math.random } = options
+  const { failures, maxPauseMs, now = () => performance.now(), random = Math.random } = options
   let inRow = 0
-  let pause = options.pause
+  let pause = options.pauseMs
   let until: number | undefined
   let trying = false
 
@@ -39,7 +39,7 @@ export function createBreaker(options: BreakerOptions) {
     /** Reports an answer, also "not found". */
     succeeded: (): void => {
       inRow = 0
-      pause = options.pause
+      pause = options.pauseMs
       until = undefined
       trying = false
     },
@@ -49,7 +49,7 @@ export function createBreaker(options: BreakerOptions) {
       if (until === undefined && inRow < failures) return
       // Answers that arrive after it opened must not extend the pause again and again.
       if (until !== undefined && !trying) return
-      if (until !== undefined) pause = Math.min(pause * 2, longest)
+      if (until !== undefined) pause = Math.min(pause * 2, maxPauseMs)
       trying = false
       until = now() + pause * (0.75 + random() * 0.5)
     },

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { invalid, notFound } from '../core/errors.ts'
-import { type Found, type FoundHit, foundMimeType } from '../core/found.ts'
 import { fold, wordsOf } from '../core/kit/matching.ts'
 import { defined } from '../core/kit/object.ts'
 import { comparePaths } from '../core/path.ts'
 import type { Content, Entry, Params, Principal, Provider, Template } from '../core/provider.ts'
+import { type FoundHit, foundMimeType, type SearchAnswer } from '../core/search-answer.ts'
 import {
   bytesIn,
   factsOf,
@@ -158,7 +158,7 @@ function entryOf({ id, made, expires }: LongResult, { name, title, mimeType, siz
   }
 }
 
-interface Kept extends LongResult {
+interface SpilledResult extends LongResult {
   readonly owner: string
   readonly bytes: number
   readonly bodies: ReadonlyMap<string, ResultFile['body']>
@@ -167,7 +167,7 @@ interface Kept extends LongResult {
 /** Keeps long results in the memory of this process. */
 export function resultsInMemory(bounds: LongResultBounds, now: () => number = Date.now): LongResults {
   /** The results, oldest first. */
-  const results = new Map<string, Kept>()
+  const results = new Map<string, SpilledResult>()
   let timer: NodeJS.Timeout | undefined
 
   /** Drops expired results. */
@@ -182,7 +182,7 @@ export function resultsInMemory(bounds: LongResultBounds, now: () => number = Da
       results.delete(id)
     }
   }
-  const find = (owner: string, id: string): Kept | undefined => {
+  const find = (owner: string, id: string): SpilledResult | undefined => {
     sweep()
     const result = results.get(id)
     return result?.owner === owner ? result : undefined
@@ -238,7 +238,7 @@ async function searchFiles(
   mount: string,
   params: Params,
   signal: AbortSignal,
-): Promise<Found> {
+): Promise<SearchAnswer> {
   const query = params.get('q') ?? ''
   const words = [...new Set(wordsOf(query))].slice(0, maxWords)
   if (words.length === 0 || query.length > maxQuery)

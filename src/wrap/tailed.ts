@@ -109,7 +109,7 @@ function answer(ending: Ending, count: number, to: number, unfinished: Pick<Tail
     cut = wholeCharacters(bytes).from
   }
   const range = { start: start + cut, end: start + to }
-  const place: PartFacts = {
+  const part: PartFacts = {
     unit: 'bytes',
     first: range.start,
     last: range.end - 1,
@@ -121,7 +121,7 @@ function answer(ending: Ending, count: number, to: number, unfinished: Pick<Tail
   return {
     ...facts,
     range,
-    meta: { ...facts.meta, [partKey]: place, [tailKey]: told },
+    meta: { ...facts.meta, [partKey]: part, [tailKey]: told },
     ...(text ? { text: lastLines.toString() } : { bytes: lastLines }),
   }
 }
@@ -182,7 +182,7 @@ async function readEnding(
   return inOneVersion(once, isChange)
 }
 
-interface Wanted {
+interface TailRequest {
   readonly size: number
   readonly first: number
   readonly newline: Newline
@@ -193,7 +193,7 @@ interface Wanted {
 async function readBackwards(
   provider: Provider,
   request: ReadRequest,
-  { size, first, newline, count, limit }: Wanted,
+  { size, first, newline, count, limit }: TailRequest,
   context: Context,
 ): Promise<Ending> {
   let most = limit
@@ -228,7 +228,7 @@ async function readBackwards(
 async function readThrough(
   provider: Provider,
   request: ReadRequest,
-  { newline, limit }: Pick<Wanted, 'newline' | 'limit'>,
+  { newline, limit }: Pick<TailRequest, 'newline' | 'limit'>,
   context: Context,
 ): Promise<Ending> {
   let bytes = Buffer.alloc(0)

@@ -44,14 +44,14 @@ export function twinsOf(path: string, languages: readonly string[]): readonly Tw
   const dot = name.lastIndexOf('.')
   const [stem, extension] = dot > 0 ? [name.slice(0, dot), name.slice(dot)] : [name, '']
   // A language folder is at the top, below the first folder, or in this folder.
-  const places = new Set([0, Math.min(1, segments.length), segments.length])
+  const indices = new Set([0, Math.min(1, segments.length), segments.length])
   return languages.flatMap((language) => [
     ...['.', '-', '_'].map((mark) => ({ path: `${directory}${stem}${mark}${language}${extension}`, language })),
     ...['_', '-'].map((mark) => ({
       path: `${directory}${stem}${mark}${language.toUpperCase()}${extension}`,
       language,
     })),
-    ...[...places].map((place) => ({ path: [...segments.toSpliced(place, 0, language), name].join('/'), language })),
+    ...[...indices].map((index) => ({ path: [...segments.toSpliced(index, 0, language), name].join('/'), language })),
   ])
 }
 
@@ -71,7 +71,7 @@ export function referenceTo(path: string, from: string): string {
   return /^[^/]*:/.test(reference) ? `./${reference}` : reference
 }
 
-interface Known {
+interface CachedFolder {
   readonly version: string
   /** How often the folder was asked for in this version. */
   asked: number
@@ -97,7 +97,7 @@ const maxPaths = 100_000
  * changes. They are undefined if they are not known: the folder was asked for seldom, or has too many.
  */
 export function createFolderNames(list: Provider['list']) {
-  const folders = createRecent<Known>(maxPaths, ({ size }) => size)
+  const folders = createRecent<CachedFolder>(maxPaths, ({ size }) => size)
 
   /** Returns undefined for a folder with more paths than `limit`, and for one that cannot be listed. */
   const read = async (prefix: string, limit: number, context: Context): Promise<ReadonlySet<string> | undefined> => {
@@ -114,7 +114,11 @@ export function createFolderNames(list: Provider['list']) {
     return paths
   }
 
-  const ask = async (folder: string, known: Known, context: Context): Promise<ReadonlySet<string> | undefined> => {
+  const ask = async (
+    folder: string,
+    known: CachedFolder,
+    context: Context,
+  ): Promise<ReadonlySet<string> | undefined> => {
     known.next = 2 * known.asked
     try {
       const paths = await read(folder, Math.min(maxPaths, known.asked * pathsPerQuestion), context)

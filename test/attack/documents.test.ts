@@ -3,7 +3,7 @@ import { deflateSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Content, Provider } from '../../src/core/provider.ts'
 import { files } from '../../src/providers/files/index.ts'
-import type { Form, Format } from '../../src/readings/formats.ts'
+import type { DocumentFormat, ReadingForm } from '../../src/readings/formats.ts'
 import { readDocument } from '../../src/readings/worker.ts'
 import { detectEncoding } from '../../src/text/encoding/detect.ts'
 import { frontMatterOf } from '../../src/text/front-matter.ts'
@@ -27,7 +27,7 @@ import { startStopwatch } from '../support/stopwatch.ts'
 const limits = { characters: 200_000, unpacked: 20_000_000 }
 
 /** What becomes of a document: its text, or the error as `kind reason: message`. */
-async function read(format: Format, bytes: Uint8Array, form: Form = 'text'): Promise<string> {
+async function read(format: DocumentFormat, bytes: Uint8Array, form: ReadingForm = 'text'): Promise<string> {
   try {
     return (await readDocument({ format, form, bytes, limits })).text
   } catch (error) {
@@ -192,7 +192,7 @@ describe('archives', () => {
       for (let i = 0; i < 150; i++) {
         const bad = Buffer.from(i % 3 === 0 ? bytes.subarray(0, next(bytes.length)) : bytes)
         for (let n = 0; n <= i % 5 && bad.length > 0; n++) bad[next(bad.length)] = next(256)
-        const result = await read(format as Format, bad)
+        const result = await read(format as DocumentFormat, bad)
         expect(result).not.toContain('UNEXPECTED')
         expect(result.isWellFormed()).toBe(true)
       }

@@ -175,7 +175,7 @@ suite('s3, a gateway of Ceph', () => {
     await put('live/changed', 'before')
     await put('live/gone', 'gone')
     const abort = new AbortController()
-    const changes = await polled(await open({ prefix: 'live' }), { interval: 100 }).watch?.(abort.signal)
+    const changes = await polled(await open({ prefix: 'live' }), { intervalMs: 100 }).watch?.(abort.signal)
     await put('live/changed', 'after')
     await put('live/new', 'new')
     await client.send(new DeleteObjectCommand({ Bucket: bucket, Key: 'live/gone' }))

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { foundMimeType, searchStatusMimeType, searchStatusPath } from '../../src/core/found.ts'
 import type { Provider } from '../../src/core/provider.ts'
+import { foundMimeType, searchStatusMimeType, searchStatusPath } from '../../src/core/search-answer.ts'
 import { axe, chromiumReason, hasChromium, useBrowser } from '../support/browser.ts'
 import { useExplored } from '../support/explored.ts'
 import { memory } from '../support/memory.ts'

@@ -145,7 +145,7 @@ async function main(setup: Setup): Promise<void> {
     view: catalog.view,
     log,
     principal: setup.principal ?? localPrincipal,
-    ...(setup.timeout === undefined ? {} : { timeout: setup.timeout }),
+    ...(setup.timeout === undefined ? {} : { timeoutMs: setup.timeout }),
     ...(scrubber === undefined ? {} : { scrubber }),
   }
   if (setup.transport === 'stdio') {

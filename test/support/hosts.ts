@@ -2,8 +2,8 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileOf, openHostFile } from '../../src/cli/hosts/change.ts'
-import { hosts } from '../../src/cli/hosts/known.ts'
-import type { Host, Launch, Place, Scope } from '../../src/cli/hosts/types.ts'
+import { hosts } from '../../src/cli/hosts/table.ts'
+import type { Host, Launch, Machine, Scope } from '../../src/cli/hosts/types.ts'
 
 /** A server that a host starts, and one that it asks, the same on every machine. */
 export const started: Launch = {
@@ -24,7 +24,7 @@ export function hostCalled(id: string): Host {
 }
 
 /** A machine of its own: a home folder and a project, with nothing in them. */
-export async function createPlace(): Promise<Place & { readonly remove: () => Promise<void> }> {
+export async function createPlace(): Promise<Machine & { readonly remove: () => Promise<void> }> {
   const root = await mkdtemp(join(tmpdir(), 'hikidashi-hosts-'))
   const [home, folder] = [join(root, 'home'), join(root, 'project')]
   await Promise.all([mkdir(home), mkdir(folder)])
@@ -32,7 +32,7 @@ export async function createPlace(): Promise<Place & { readonly remove: () => Pr
 }
 
 /** Puts a file where a host has it, without one beside it. Answers its name. */
-export async function putFile(host: Host, place: Place, content: string | Buffer | undefined, scope: Scope = 'user') {
+export async function putFile(host: Host, place: Machine, content: string | Buffer | undefined, scope: Scope = 'user') {
   const file = fileOf(host, scope, place)
   await mkdir(dirname(file), { recursive: true })
   if (content === undefined) await rm(file, { force: true })
@@ -42,7 +42,12 @@ export async function putFile(host: Host, place: Place, content: string | Buffer
 }
 
 /** The same, and opens it. */
-export async function openWith(host: Host, place: Place, content: string | Buffer | undefined, scope: Scope = 'user') {
+export async function openWith(
+  host: Host,
+  place: Machine,
+  content: string | Buffer | undefined,
+  scope: Scope = 'user',
+) {
   await putFile(host, place, content, scope)
   return openHostFile(host, scope, place)
 }

@@ -1,7 +1,7 @@
 import { compileAccess } from '../../src/core/access.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
-import { type Found, type FoundQuery, parseFound, searchPlaces } from '../../src/core/found.ts'
 import type { Principal } from '../../src/core/provider.ts'
+import { type FoundQuery, parseFound, type SearchAnswer, searchMounts } from '../../src/core/search-answer.ts'
 import type { View } from '../../src/core/view.ts'
 import { search } from '../../src/providers/search/index.ts'
 import type { SearchIndex } from '../../src/search/search-index.ts'
@@ -58,8 +58,8 @@ export async function openSearched(store: Store, { entries, shown, indexed = ent
   return catalog
 }
 
-export async function find(view: View, query: FoundQuery): Promise<Found> {
-  const [place] = searchPlaces((await view.templates()).items)
+export async function find(view: View, query: FoundQuery): Promise<SearchAnswer> {
+  const [place] = searchMounts((await view.templates()).items)
   const { contents } = await view.read(place?.uriOf(query) ?? '')
   const [content] = contents
   const found = content !== undefined && 'text' in content ? parseFound(content.text) : undefined

@@ -4,7 +4,13 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
-import { type Found, type FoundQuery, parseFound, parseSearchStatus, type SearchStatus } from '../../src/core/found.ts'
+import {
+  type FoundQuery,
+  parseFound,
+  parseSearchStatus,
+  type SearchAnswer,
+  type SearchStatus,
+} from '../../src/core/search-answer.ts'
 import { compileTemplate } from '../../src/core/template.ts'
 import { eventually } from './authorized.ts'
 import { main, type Running, start } from './cli.ts'
@@ -21,7 +27,7 @@ export interface Searcher {
   readonly client: Client
   /** What is at a URI. Throws what the client throws. */
   read(uri: string): Promise<string>
-  find(query: string, rest?: Omit<FoundQuery, 'query'>): Promise<Found>
+  find(query: string, rest?: Omit<FoundQuery, 'query'>): Promise<SearchAnswer>
   /** The documents that are found, by their paths. */
   paths(query: string, rest?: Omit<FoundQuery, 'query'>): Promise<readonly string[]>
   complete(name: string, value: string): Promise<{ readonly values: readonly string[] }>

@@ -4,7 +4,7 @@ import { createInputDecoder } from '../../src/cli/tui/input.ts'
 import { createLoader } from '../../src/cli/tui/loading.ts'
 import { createRunner } from '../../src/cli/tui/runner.ts'
 import { type Screen, screenOf } from '../../src/cli/tui/screen.ts'
-import { type Beginning, begin, type Effect, type State } from '../../src/cli/tui/state.ts'
+import { begin, type Effect, type InitialState, type State } from '../../src/cli/tui/state.ts'
 import { createLive } from '../../src/cli/tui/wants.ts'
 import type { View } from '../../src/core/view.ts'
 
@@ -27,7 +27,7 @@ export function textOf(row: Row): string {
   return row.map(({ text }) => text).join('')
 }
 
-export function openScreen(view: View, beginning: Partial<Beginning> = {}): ShownScreen {
+export function openScreen(view: View, beginning: Partial<InitialState> = {}): ShownScreen {
   const effects: Effect[] = []
   const looks = new Set<() => void>()
   const decoder = createInputDecoder()

@@ -303,7 +303,7 @@ describe('the limits', () => {
 describe('polling', () => {
   test('tells what came, went and changed', async () => {
     const inner = memory({ a: { version: '1' }, b: { version: '1' }, c: { size: 1, modified: 1 } })
-    const catalog = createCatalog({ mounts: [{ address, provider: polled(inner, { interval: 20 }) }] })
+    const catalog = createCatalog({ mounts: [{ address, provider: polled(inner, { intervalMs: 20 }) }] })
     const { heard, uris } = await listening(
       catalog.view(alice),
       ['a', 'b', 'c', 'd'].map((name) => `${address}/${name}`),
@@ -334,7 +334,9 @@ describe('polling', () => {
         return inner.list(...args)
       },
     }
-    const catalog = createCatalog({ mounts: [{ address, provider: polled(broken, { interval: 10, longest: 80 }) }] })
+    const catalog = createCatalog({
+      mounts: [{ address, provider: polled(broken, { intervalMs: 10, maxIntervalMs: 80 }) }],
+    })
     const { heard } = await listening(catalog.view(alice), [`${address}/a`])
     down = true
     asked = 0

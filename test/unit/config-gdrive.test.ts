@@ -3,9 +3,9 @@ import { openCatalog } from '../../src/config/build.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { planConfig, searchesOf } from '../../src/config/plan.ts'
 import type { Catalog } from '../../src/core/catalog.ts'
-import { type Found, parseFound } from '../../src/core/found.ts'
 import { metaKeys } from '../../src/core/meta.ts'
 import type { Principal } from '../../src/core/provider.ts'
+import { parseFound, type SearchAnswer } from '../../src/core/search-answer.ts'
 import { startDriveMount } from '../support/drive-samples.ts'
 import { account, permission } from '../support/drive-table.ts'
 import { createFolder, type Folder } from '../support/folder.ts'
@@ -106,7 +106,7 @@ describe('a mount of Drive', () => {
       'search://drive': { provider: 'search', over: ['gdrive://me'] },
     })
     for (const { provider } of searchesOf(catalog)) provider.feed()
-    const find = async (principal: Principal): Promise<Found> => {
+    const find = async (principal: Principal): Promise<SearchAnswer> => {
       const [answer] = (await catalog.view(principal).read('search://drive/zeppelins')).contents
       const found = answer !== undefined && 'text' in answer ? parseFound(answer.text) : undefined
       if (found === undefined) throw new Error('it answered something else')

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { assemble } from '../../src/context/index.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
-import { foundMimeType, searchStatusMimeType } from '../../src/core/found.ts'
+import { foundMimeType, searchStatusMimeType } from '../../src/core/search-answer.ts'
 import type { View } from '../../src/core/view.ts'
 import { type MemoryEntry, memory } from '../support/memory.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Form } from '../../src/context/forms.ts'
+import type { ResourceForm } from '../../src/context/forms.ts'
 import {
   type Assembled,
   type AssembleOptions,
@@ -12,7 +12,7 @@ import {
   openCounter,
 } from '../../src/context/index.ts'
 import { type PackItem, pack } from '../../src/context/prefix.ts'
-import { type Part, rendererOf } from '../../src/context/render.ts'
+import { type RenderedPart, rendererOf } from '../../src/context/render.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { ResourceError } from '../../src/core/errors.ts'
 import type { View } from '../../src/core/view.ts'
@@ -154,7 +154,7 @@ test('packing takes the same when tokens are counted only where it matters', asy
         score,
         options: options.map(({ least, more, worth }) => {
           all++
-          const one: Form = {
+          const one: ResourceForm = {
             part: { resource: { uri: `x:${index}`, name: 'x' }, level: 'full' },
             tokens: least,
             worth,
@@ -219,7 +219,7 @@ test.each(formats)('a whole text in %s is read back as it was', (format) => {
         const body = text.toWellFormed()
         return format === 'xml' ? body.replace(impossible, '') : body
       })
-      const parts = bodies.map((body, index): Part => {
+      const parts = bodies.map((body, index): RenderedPart => {
         const resource = { uri: `x:/${given[index]?.[1] ?? ''}`, name: 'x', mimeType: 'text/plain' }
         return { resource, level: 'full', body }
       })

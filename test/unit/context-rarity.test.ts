@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { rank } from '../../src/context/index.ts'
 import { estimateRarity } from '../../src/context/lexical.ts'
 import { createMemory } from '../../src/context/memory.ts'
-import { createReader, type Reader } from '../../src/context/reader.ts'
+import { type ContextReader, createReader } from '../../src/context/reader.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { rarityIn } from '../../src/text/relevance.ts'
 import { createTermCount } from '../../src/text/words.ts'
@@ -27,7 +27,7 @@ const entries = (count: number) =>
   )
 const resources = (count: number) =>
   Object.keys(entries(count)).map((name) => ({ uri: `memory://docs/${name}`, name, version: '1', modified: 0 }))
-const readerOf = (count: number, options = {}): Reader =>
+const readerOf = (count: number, options = {}): ContextReader =>
   createReader(openView(entries(count)).view, limits, () => false, options)
 
 describe('how rare words are', () => {

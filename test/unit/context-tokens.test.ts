@@ -5,7 +5,7 @@ import { countTokens as countCl100k } from 'gpt-tokenizer/encoding/cl100k_base'
 import { countTokens as countO200k } from 'gpt-tokenizer/encoding/o200k_base'
 import { describe, expect, test } from 'vitest'
 import { tokenFileOf } from '../../scripts/token-file.ts'
-import { leastTokens, longestToken } from '../../src/context/forms.ts'
+import { leastTokens, maxTokenBytes } from '../../src/context/forms.ts'
 import { formats, openCounter } from '../../src/context/index.ts'
 import { bytesOf, ranksOf } from '../../src/context/ranks.ts'
 import { rendererOf } from '../../src/context/render.ts'
@@ -121,7 +121,7 @@ test.each([
 
 test('no token is longer than what is taken for the longest', () => {
   for (const token of [...o200k, ...cl100k])
-    if (token !== undefined && Buffer.from(token as string).length > longestToken) expect(token).toBeUndefined()
+    if (token !== undefined && Buffer.from(token as string).length > maxTokenBytes) expect(token).toBeUndefined()
 })
 
 test('the steps of merging a run grow with its length, not with the square of it', () => {

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { type AssembleOptions, assemble, openCounter, rank } from '../../src/context/index.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { ResourceError } from '../../src/core/errors.ts'
-import { foundMimeType, searchStatusMimeType } from '../../src/core/found.ts'
+import { foundMimeType, searchStatusMimeType } from '../../src/core/search-answer.ts'
 import type { View } from '../../src/core/view.ts'
 import { type MemoryEntry, memory } from '../support/memory.ts'
 

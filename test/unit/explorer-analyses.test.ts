@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { analysesOf } from '../../src/explorer/web/preview/model/documents.ts'
-import { segmentOf } from '../../src/providers/results/places.ts'
+import { segmentOf } from '../../src/providers/results/paths.ts'
 
 const one = {
   ...{ id: 'a b', path: 'results/a b', title: 'How long?', taskType: 'basic', confidence: 0.9, thresholdsMet: true },

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { foundMimeType, type SearchPlace, searchPlaces } from '../../src/core/found.ts'
+import { foundMimeType, type SearchMount, searchMounts } from '../../src/core/search-answer.ts'
 import type { View } from '../../src/core/view.ts'
 import {
   formOf,
@@ -16,8 +16,8 @@ import { fitOf, type Option, ranked } from '../../src/explorer/web/palette/optio
 
 const { signal } = new AbortController()
 
-function placeAt(name: string): SearchPlace {
-  const [place] = searchPlaces([
+function placeAt(name: string): SearchMount {
+  const [place] = searchMounts([
     {
       uriTemplate: `search://${name}{?q,limit,mount,mime,since,minPriority,audience,path,after}`,
       name,

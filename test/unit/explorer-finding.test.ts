@@ -3,7 +3,7 @@ import { ResourceError } from '../../src/core/errors.ts'
 import type { Resource, View } from '../../src/core/view.ts'
 import { typeName } from '../../src/explorer/web/preview/model/kind.ts'
 import { matchesIn, maxMatches } from '../../src/explorer/web/preview/model/lines.ts'
-import { rangeOf } from '../../src/explorer/web/state/place.ts'
+import { rangeOf } from '../../src/explorer/web/state/route.ts'
 import { natural } from '../../src/explorer/web/tree/columns.ts'
 import { createForest } from '../../src/explorer/web/tree/forest.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { FoundHit } from '../../src/core/found.ts'
+import type { FoundHit } from '../../src/core/search-answer.ts'
 import { groupsOf, nameHits } from '../../src/explorer/web/find/hit.tsx'
 import { hostNameOf, hostWays } from '../../src/explorer/web/home/hosts.ts'
 import { insideOf, readmeIn } from '../../src/explorer/web/home/survey.ts'

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { ResourceError } from '../../src/core/errors.ts'
-import { piecesOf } from '../../src/core/found.ts'
 import { wordsOf } from '../../src/core/kit/matching.ts'
+import { piecesOf } from '../../src/core/search-answer.ts'
 import type { Resource, View } from '../../src/core/view.ts'
-import { createColumns, createListed, orderOf, readableUri } from '../../src/explorer/web/tree/columns.ts'
+import { createColumns, createResourceList, orderOf, readableUri } from '../../src/explorer/web/tree/columns.ts'
 import { foundTree, type Selection, select, timeOf } from '../../src/explorer/web/tree/select.ts'
 import { marksOf } from '../../src/explorer/web/tree/tree-row.tsx'
 import { shown, tailOf } from '../../src/explorer/web/words/texts.ts'
@@ -160,7 +160,7 @@ describe('the list of everything', () => {
       done = resolve
     })
     const seen: number[] = []
-    const listed = createListed(over, {
+    const listed = createResourceList(over, {
       onChange: () => {
         seen.push(listed.columns.resources.length)
         if (listed.state !== 'loading') done()

@@ -193,10 +193,10 @@ describe('the page as a client', () => {
 })
 
 describe('what the page hears of changes', () => {
-  function hearing(url: string, waits = [5]) {
+  function hearing(url: string, waitsMs = [5]) {
     const states: ChangesState[] = []
     const heard: PageChange[] = []
-    const changes = createChanges(endpointAt(url), { onState: (state) => states.push(state), waits, joining: 5 })
+    const changes = createChanges(endpointAt(url), { onState: (state) => states.push(state), waitsMs, joiningMs: 5 })
     return { changes, states, heard, tell: (change: PageChange) => heard.push(change) }
   }
 

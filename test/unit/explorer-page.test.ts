@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { afterAll, describe, expect, test } from 'vitest'
-import { createPage, type Page } from '../../src/explorer/index.ts'
+import { type AnswerPage, createPage } from '../../src/explorer/index.ts'
 import { createFolder } from '../support/folder.ts'
 
 const folder = createFolder()
@@ -16,7 +16,7 @@ folder.write({
 })
 
 /** What a page answers, with a body as text. */
-async function ask(page: Page, url: string, headers: Readonly<Record<string, string>> = {}, method = 'GET') {
+async function ask(page: AnswerPage, url: string, headers: Readonly<Record<string, string>> = {}, method = 'GET') {
   const answer = await page({ url, method, headers } as unknown as IncomingMessage)
   if (answer === undefined) return undefined
   const body = 'body' in answer ? Buffer.from(answer.body) : Buffer.from(answer.message)

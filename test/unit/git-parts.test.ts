@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { compileGlobs } from '../../src/core/glob.ts'
 import { createSlices } from '../../src/core/kit/breath.ts'
 import { comparePaths } from '../../src/core/path.ts'
-import { createAnswerReader, type Found } from '../../src/providers/git/batch.ts'
+import { type BatchObject, createAnswerReader } from '../../src/providers/git/batch.ts'
 import { parseTime } from '../../src/providers/git/commits.ts'
 import { createAssignment } from '../../src/providers/git/dates.ts'
 import { createGit } from '../../src/providers/git/index.ts'
@@ -11,11 +11,11 @@ import { createNames } from '../../src/providers/git/names.ts'
 import { completeOptions } from '../../src/providers/git/options.ts'
 import { manyLines, oneLine } from '../../src/providers/git/page-text.ts'
 import { createRefListWriter, type RefList } from '../../src/providers/git/ref-list.ts'
-import { parseTree, type Tree } from '../../src/providers/git/trees.ts'
+import { type GitTree, parseTree } from '../../src/providers/git/trees.ts'
 import { ask, createGitFolder } from '../support/git.ts'
 import { rawTree } from '../support/git-hostile.ts'
 
-const keysOf = (tree: Tree) => Array.from({ length: tree.length }, (_, index) => tree.keyAt(index))
+const keysOf = (tree: GitTree) => Array.from({ length: tree.length }, (_, index) => tree.keyAt(index))
 
 /** A list of refs; they come in any order. */
 function listOf(names: readonly string[]): RefList {
@@ -47,7 +47,7 @@ describe('the answers of git cat-file', () => {
               : Buffer.concat([Buffer.from(`${id(i)} blob ${size}\n`), Buffer.alloc(size, fill), Buffer.from('\n')]),
           ),
         )
-        const answers: (Found | undefined)[] = []
+        const answers: (BatchObject | undefined)[] = []
         const read = createAnswerReader(true, {
           limit: () => 200,
           answer: (found) => answers.push(found),

@@ -7,11 +7,11 @@ import type { Host } from '../../src/cli/hosts/types.ts'
 import { createPlace, hostCalled, openWith, started } from '../support/hosts.ts'
 import { volumeOf } from '../support/volume.ts'
 
-let place: Awaited<ReturnType<typeof createPlace>>
+let machine: Awaited<ReturnType<typeof createPlace>>
 beforeAll(async () => {
-  place = await createPlace()
+  machine = await createPlace()
 })
-afterAll(() => place.remove())
+afterAll(() => machine.remove())
 
 const [zed, codex, goose, gemini] = ['zed', 'codex', 'goose', 'gemini-cli'].map(hostCalled) as [Host, Host, Host, Host]
 const name = fc.stringMatching(/^[a-z][a-z0-9_-]{0,6}$/)
@@ -141,8 +141,8 @@ function readable(host: Host, text: string): boolean {
 }
 
 async function add(host: Host, text: string) {
-  const opened = await openWith(host, place, text)
-  const entry = host.entryOf(started, { name: 'hikidashi', scope: 'user', place }, opened.settings)
+  const opened = await openWith(host, machine, text)
+  const entry = host.entryOf(started, { name: 'hikidashi', scope: 'user', machine }, opened.settings)
   return { opened, entry, after: withEntry(opened, 'hikidashi', entry) }
 }
 
@@ -159,7 +159,7 @@ describe.each([
       fc.asyncProperty(file, async (text) => {
         const { opened, entry, after } = await add(host, text)
         await writeHostFile(opened.before, after)
-        const again = await openHostFile(host, 'user', place)
+        const again = await openHostFile(host, 'user', machine)
         expect(serversOf(again).hikidashi).toEqual(entry.value)
         expect(await withoutEntry(again, 'hikidashi')).toBe(opened.before.text)
       }),
@@ -170,7 +170,7 @@ describe.each([
     fc.assert(
       fc.asyncProperty(file, async (text) => {
         const { opened, after } = await add(host, text)
-        const again = await openWith(host, place, after)
+        const again = await openWith(host, machine, after)
         const left = await withoutEntry(again, 'hikidashi')
         const squeezed = (whole = '') =>
           whole
@@ -179,7 +179,7 @@ describe.each([
             .replace(empty, '')
             .replace(/^\{\}$/, '')
         expect(squeezed(left)).toBe(squeezed(text))
-        const servers = serversOf(await openWith(host, place, left))
+        const servers = serversOf(await openWith(host, machine, left))
         expect(servers).toEqual(serversOf(opened))
       }),
       { numRuns: volumeOf(25, 20) },
@@ -199,10 +199,10 @@ describe('an entry that is there', () => {
     ['yaml', goose, before.yaml, 'extensions:\n  b: { type: stdio }\n'],
     ['flow', goose, before.flow, 'extensions: { a: { type: x }, b: {} }\n'],
   ])('in %s is taken out alone, and replaced in its place', async (_, host, text, rest) => {
-    const opened = await openWith(host, place, text)
+    const opened = await openWith(host, machine, text)
     expect(await withoutEntry(opened, 'hikidashi')).toBe(rest)
-    const entry = host.entryOf(started, { name: 'hikidashi', scope: 'user', place }, opened.settings)
-    const replaced = await openWith(host, place, withEntry(opened, 'hikidashi', entry))
+    const entry = host.entryOf(started, { name: 'hikidashi', scope: 'user', machine }, opened.settings)
+    const replaced = await openWith(host, machine, withEntry(opened, 'hikidashi', entry))
     expect(serversOf(replaced)).toEqual({ ...serversOf(opened), hikidashi: entry.value })
     expect(withEntry(replaced, 'hikidashi', entry)).toBe(replaced.before.text)
   })

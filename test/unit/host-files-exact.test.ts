@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse as parseYaml } from 'yaml'
 import { localLaunch } from '../../src/cli/hosts/add-launch.ts'
 import { withEntry } from '../../src/cli/hosts/change.ts'
-import { hosts } from '../../src/cli/hosts/known.ts'
+import { hosts } from '../../src/cli/hosts/table.ts'
 import { type Host, type JsonObject, scopes, valueAt } from '../../src/cli/hosts/types.ts'
 import { joinCommand } from '../../src/cli/operations/command-line.ts'
 import { CommandError } from '../../src/cli/terminal/exit.ts'
@@ -19,11 +19,11 @@ import { volumeOf } from '../support/volume.ts'
 // A host starts exactly the folder that was named, whatever its name is; or it is not added, with a reason.
 
 const goldens = join(import.meta.dirname, '../data/hosts')
-let place: Awaited<ReturnType<typeof createPlace>>
+let machine: Awaited<ReturnType<typeof createPlace>>
 beforeAll(async () => {
-  place = await createPlace()
+  machine = await createPlace()
 })
-afterAll(() => place.remove())
+afterAll(() => machine.remove())
 
 /** Names as a POSIX file system allows them, made of what formats, shells and hosts give a meaning. */
 const pieces = [
@@ -77,16 +77,16 @@ const cases = hosts.flatMap((host) =>
 
 describe('a folder is written exactly, or refused with a reason', () => {
   test.each(cases)('$id ($scope), where the file is: $kind', async ({ host, scope, kind }) => {
-    const opened = await openWith(host, place, before(host, kind), scope)
+    const opened = await openWith(host, machine, before(host, kind), scope)
     let written = 0
     fc.assert(
       fc.property(fileName, fc.boolean(), (name, isInside) => {
-        const folder = `${isInside ? place.folder : '/srv'}/${name}`
+        const folder = `${isInside ? machine.folder : '/srv'}/${name}`
         const launch = localLaunch({ folders: [folder], env: [] })
         const words = launch.transport === 'stdio' ? launch.command : []
         const expected = words.map((word) => (typeof word === 'string' ? word : word.path))
         expect(expected).toContain(folder)
-        const context = { name: 'hikidashi', scope, place }
+        const context = { name: 'hikidashi', scope, machine }
         let text: string
         try {
           text = withEntry(opened, 'hikidashi', host.entryOf(launch, context, opened.settings))
@@ -98,7 +98,9 @@ describe('a folder is written exactly, or refused with a reason', () => {
         written++
         for (const settings of readings(host.format, text)) {
           const entry = valueAt(settings, [...host.serversAt(settings), 'hikidashi']) as JsonObject
-          const found = host.foundIn(entry).command?.map((word) => word.replace(/^\$\{workspaceFolder\}/, place.folder))
+          const found = host
+            .foundIn(entry)
+            .command?.map((word) => word.replace(/^\$\{workspaceFolder\}/, machine.folder))
           expect(found).toEqual(expected)
         }
       }),

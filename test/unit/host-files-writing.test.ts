@@ -5,13 +5,13 @@ import { openHostFile, withEntry, withoutEntry } from '../../src/cli/hosts/chang
 import { backupOf, readHostFile, writeHostFile } from '../../src/cli/hosts/files.ts'
 import { createPlace, hostCalled, openWith, putFile, started } from '../support/hosts.ts'
 
-let place: Awaited<ReturnType<typeof createPlace>>
+let machine: Awaited<ReturnType<typeof createPlace>>
 let file = ''
 beforeEach(async () => {
-  place = await createPlace()
-  file = join(place.home, 'deep', 'er', 'settings.json')
+  machine = await createPlace()
+  file = join(machine.home, 'deep', 'er', 'settings.json')
 })
-afterEach(() => place.remove())
+afterEach(() => machine.remove())
 
 const put = async (content: string | Buffer) => {
   await mkdir(dirname(file), { recursive: true })
@@ -41,7 +41,7 @@ describe('a file that is written', () => {
   })
 
   test('is the one that a symbolic link leads to, and the link stays', async () => {
-    const target = join(place.folder, 'dotfiles.json')
+    const target = join(machine.folder, 'dotfiles.json')
     await mkdir(dirname(file), { recursive: true })
     await symlink(target, file)
     await writeHostFile(await readHostFile(file), 'made through a link that led nowhere')
@@ -56,7 +56,7 @@ describe('a file that is written', () => {
   test.each<[string, () => Promise<void>]>([
     ['changed', () => writeFile(file, 'theirs')],
     ['taken away', () => rm(file)],
-    ['replaced by a link', () => rm(file).then(() => symlink(join(place.folder, 'x'), file))],
+    ['replaced by a link', () => rm(file).then(() => symlink(join(machine.folder, 'x'), file))],
   ])('is left alone when it was %s since it was read', async (_, meddle) => {
     const before = await put('old')
     await meddle()
@@ -92,19 +92,19 @@ describe('a file that is written', () => {
 
   test('that has a second name keeps that as it was', async () => {
     const before = await put('old')
-    await link(file, join(place.folder, 'other'))
+    await link(file, join(machine.folder, 'other'))
     await writeHostFile(before, 'new')
-    expect(await readFile(join(place.folder, 'other'), 'utf8')).toBe('old')
+    expect(await readFile(join(machine.folder, 'other'), 'utf8')).toBe('old')
   })
 })
 
 describe('adding, and taking out', () => {
   const zed = hostCalled('zed')
   const add = async (content: string | undefined) => {
-    const opened = await openWith(zed, place, content)
-    const entry = zed.entryOf(started, { name: 'hikidashi', scope: 'user', place }, opened.settings)
+    const opened = await openWith(zed, machine, content)
+    const entry = zed.entryOf(started, { name: 'hikidashi', scope: 'user', machine }, opened.settings)
     await writeHostFile(opened.before, withEntry(opened, 'hikidashi', entry))
-    return openHostFile(zed, 'user', place)
+    return openHostFile(zed, 'user', machine)
   }
 
   test.each([[''], ['\n'], ['{}'], ['{ }\r\n'], ['// nothing yet'], ['{"context_servers":{}}'], ['{\n\t"a": 1\n}']])(
@@ -123,8 +123,8 @@ describe('adding, and taking out', () => {
     await writeHostFile(opened.before, undefined)
     await expect(stat(opened.before.file)).rejects.toThrow('ENOENT')
     const again = await add(undefined)
-    await putFile(zed, place, again.before.text?.replace(/\}\s*$/, ', "theme": "x" }\n'))
-    const changed = await openHostFile(zed, 'user', place)
+    await putFile(zed, machine, again.before.text?.replace(/\}\s*$/, ', "theme": "x" }\n'))
+    const changed = await openHostFile(zed, 'user', machine)
     expect(JSON.parse((await withoutEntry(changed, 'hikidashi')) ?? '')).toEqual({ context_servers: {}, theme: 'x' })
   })
 
@@ -132,7 +132,7 @@ describe('adding, and taking out', () => {
     const opened = await add('{ "a": 1 }')
     const text = opened.before.text?.replace('"a": 1', '"a": 2') ?? ''
     await writeFile(opened.before.file, text)
-    const changed = await openHostFile(zed, 'user', place)
+    const changed = await openHostFile(zed, 'user', machine)
     expect(JSON.parse((await withoutEntry(changed, 'hikidashi')) ?? '')).toEqual({ a: 2, context_servers: {} })
   })
 })

@@ -14,8 +14,8 @@ import {
 } from '../../src/cli/hosts/change.ts'
 import { writeHostFile } from '../../src/cli/hosts/files.ts'
 import { strayIn } from '../../src/cli/hosts/json.ts'
-import { hosts } from '../../src/cli/hosts/known.ts'
-import { type Launch, type Place, type Scope, scopes } from '../../src/cli/hosts/types.ts'
+import { hosts } from '../../src/cli/hosts/table.ts'
+import { type Launch, type Machine, type Scope, scopes } from '../../src/cli/hosts/types.ts'
 import { npxCommand } from '../../src/cli/operations/command-line.ts'
 import { asked, createPlace, hostCalled, openWith, putFile, started } from '../support/hosts.ts'
 
@@ -25,14 +25,14 @@ const goldens = readdirSync(folder)
   .filter(([, kind]) => kind === 'before')
   .map(([id = '', , ending = '']) => ({ id, ending }))
 
-let place: Awaited<ReturnType<typeof createPlace>>
+let machine: Awaited<ReturnType<typeof createPlace>>
 beforeAll(async () => {
-  place = await createPlace()
+  machine = await createPlace()
 })
-afterAll(() => place.remove())
+afterAll(() => machine.remove())
 
 const entryOf = (id: string, launch: Launch, scope: Scope = 'user', settings: unknown = {}) =>
-  hostCalled(id).entryOf(launch, { name: 'hikidashi', scope, place }, settings)
+  hostCalled(id).entryOf(launch, { name: 'hikidashi', scope, machine }, settings)
 
 describe('the file of a host', () => {
   test('is there for every host', () =>
@@ -47,7 +47,7 @@ describe('the file of a host', () => {
       const host = hostCalled(id)
       const golden = (name: string) => readFileSync(join(folder, `${id}.${name}.${ending}`))
       const before = golden('before')
-      const opened = await openWith(host, place, before)
+      const opened = await openWith(host, machine, before)
       const others = serversOf(opened)
       if (id === 'claude-desktop' && kind === 'http')
         return expect(() => entryOf(id, launch)).toThrow(/under Connectors/)
@@ -55,18 +55,18 @@ describe('the file of a host', () => {
       await writeHostFile(opened.before, withEntry(opened, 'hikidashi', entryOf(id, launch, 'user', opened.settings)))
       expect(readFileSync(opened.before.file, 'utf8')).toBe(golden(kind).toString())
       // With what was there beside it, to the byte; without that too, since there was something in it to stand behind.
-      const again = await openWith(host, place, golden(kind))
+      const again = await openWith(host, machine, golden(kind))
       expect(serversOf(again)).toMatchObject(others)
       expect(isOurs('hikidashi', host.foundIn(serversOf(again).hikidashi ?? {}))).toBe(true)
       const rest = await withoutEntry(again, 'hikidashi')
       if (id !== 'cursor' && id !== 'zed') expect(rest).toBe(new TextDecoder().decode(before))
       const after = host.serversAt(again.settings)
-      await openWith(host, place, rest).then((left) => expect(serversOf(left)).toEqual(others))
+      await openWith(host, machine, rest).then((left) => expect(serversOf(left)).toEqual(others))
       expect(after).toEqual(host.serversAt(opened.settings))
     },
   )
 
-  const at = (platform: NodeJS.Platform, env: Place['env'] = {}): Place =>
+  const at = (platform: NodeJS.Platform, env: Machine['env'] = {}): Machine =>
     platform === 'win32'
       ? {
           platform,
@@ -127,8 +127,8 @@ describe('what a host is told', () => {
         'npx',
         'hikidashi',
         'serve',
-        { path: join(place.folder, 'docs') },
-        { path: place.folder },
+        { path: join(machine.folder, 'docs') },
+        { path: machine.folder },
         { path: '/srv' },
       ],
       env: { DATABASE_URL: [{ variable: 'DATABASE_URL' }] },
@@ -138,7 +138,7 @@ describe('what a host is told', () => {
     expect(entryOf('vscode', launch, 'project').value).toEqual({ type: 'stdio', command: 'npx', args, env })
     expect(entryOf('cursor', launch, 'project').value).toMatchObject({ args, env })
     expect(entryOf('cursor', launch, 'user').value).toMatchObject({
-      args: ['hikidashi', 'serve', join(place.folder, 'docs'), place.folder, '/srv'],
+      args: ['hikidashi', 'serve', join(machine.folder, 'docs'), machine.folder, '/srv'],
     })
     expect(entryOf('codex', launch).value).toMatchObject({ env_vars: ['DATABASE_URL'] })
     expect(entryOf('goose', launch).value).toMatchObject({ env_keys: ['DATABASE_URL'] })
@@ -161,7 +161,7 @@ describe('what a host is told', () => {
     const launch = remoteLaunch({ url: 'https://context.example.org/mcp', headers: [], asksToken: true })
     const opened = await openWith(
       host,
-      place,
+      machine,
       '{\n  "inputs": [{ "id": "other" }],\n  "servers": {\n    "a": {}\n  }\n}\n',
     )
     const text = withEntry(opened, 'hikidashi', entryOf('vscode', launch))
@@ -179,15 +179,15 @@ describe('what a host is told', () => {
         },
       },
     })
-    expect(await withoutEntry(await openWith(host, place, text), 'hikidashi')).toBe(opened.before.text)
+    expect(await withoutEntry(await openWith(host, machine, text), 'hikidashi')).toBe(opened.before.text)
     const used = text.replace('"a": {}', '"a": { "headers": { "X": "${input:hikidashi-token}" } }')
-    const rest = await withoutEntry(await openWith(host, place, used), 'hikidashi')
+    const rest = await withoutEntry(await openWith(host, machine, used), 'hikidashi')
     expect(JSON.parse(rest ?? '')).toMatchObject({ inputs: [{ id: 'other' }, { id: 'hikidashi-token' }] })
     expect(() => entryOf('cursor', launch)).toThrow(/cannot ask/)
   })
 
   test('of links and commands is what the hosts document', () => {
-    const context = { name: 'notes', scope: 'user', place } as const
+    const context = { name: 'notes', scope: 'user', machine } as const
     const waysOf = (id: string, launch: Launch) =>
       (hostCalled(id).waysOf?.(launch, entryOf(id, launch), context) ?? []).map(({ text }) => text)
     const npx: Launch = {
@@ -271,18 +271,18 @@ describe('what is found on a machine', () => {
     const zed = hostCalled('zed')
     await openWith(
       zed,
-      place,
+      machine,
       '{ "context_servers": { "notes": { "command": "/gone/node", "args": ["/x/cli/main.js", "serve"] } } }',
     )
-    expect(await reportHost(zed, place)).toMatchObject({
+    expect(await reportHost(zed, machine)).toMatchObject({
       found: true,
       files: [
         { scope: 'user', exists: true, servers: [{ name: 'notes', transport: 'stdio', missing: '/gone/node' }] },
         { scope: 'project', exists: false, servers: [] },
       ],
     })
-    await putFile(zed, place, '{ "context_servers": ')
-    expect(await reportHost(zed, place)).toMatchObject({
+    await putFile(zed, machine, '{ "context_servers": ')
+    expect(await reportHost(zed, machine)).toMatchObject({
       files: [{ problem: expect.stringContaining('settings.json:1:22') }, {}],
     })
   })

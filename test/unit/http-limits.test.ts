@@ -113,7 +113,7 @@ describe('what is too much over HTTP', () => {
   test('for a source that is left alone: 503 with Retry-After, and nothing of why', async () => {
     const down = limited(
       { ...memory({}), read: () => Promise.reject(new ResourceError('unavailable', 'connect ECONNREFUSED 10.0.0.1')) },
-      { failures: 2, pause: 60_000, longestPause: 60_000 },
+      { failures: 2, pauseMs: 60_000, maxPauseMs: 60_000 },
     )
     const service = await serve(down, {})
     for (let i = 0; i < 2; i++) expect((await read(service)).status).toBe(200)

@@ -21,7 +21,7 @@ const reading = (work: (path: string, signal: AbortSignal) => Promise<string>): 
 describe('the circuit breaker', () => {
   const create = () => {
     const clock = { now: 0 }
-    const options = { failures: 3, pause: 1000, longest: 4000, now: () => clock.now, random: () => 0.5 }
+    const options = { failures: 3, pauseMs: 1000, maxPauseMs: 4000, now: () => clock.now, random: () => 0.5 }
     return { clock, breaker: createBreaker(options) }
   }
 
@@ -99,7 +99,7 @@ describe('limited', () => {
           })()
         },
       },
-      { timeout: 40 },
+      { timeoutMs: 40 },
     )
     await expect(read(provider)).rejects.toMatchObject({ kind: 'unavailable' })
     const listing = provider.list({}, context())[Symbol.asyncIterator]()
@@ -109,7 +109,7 @@ describe('limited', () => {
   })
 
   test('does not count the time that a slow reader of a list takes', async () => {
-    const provider = limited(memory({ a: '', b: '' }), { timeout: 40 })
+    const provider = limited(memory({ a: '', b: '' }), { timeoutMs: 40 })
     const listing = provider.list({}, context())[Symbol.asyncIterator]()
     await listing.next()
     await new Promise((resolve) => setTimeout(resolve, 120))
@@ -143,7 +143,7 @@ describe('limited', () => {
       if (isDown) throw down()
       return 'back'
     })
-    const provider = limited(inner, { failures: 3, pause: 30, log: (_, message) => said.push(message) })
+    const provider = limited(inner, { failures: 3, pauseMs: 30, log: (_, message) => said.push(message) })
     for (let i = 0; i < 3; i++) await expect(read(provider)).rejects.toThrow('connection refused')
     await expect(read(provider)).rejects.toMatchObject({ kind: 'unavailable', detail: { retryAfter: 1 } })
     expect(asked).toBe(3)
@@ -230,7 +230,7 @@ describe('limited', () => {
     const then = (found: (templates: []) => void) => void (isAnswering && found([]))
     let isAnswering = true
     const templates = () => ({ then }) as unknown as Promise<[]>
-    const provider = limited({ ...reading(async () => 'a'), templates }, { timeout: 20 })
+    const provider = limited({ ...reading(async () => 'a'), templates }, { timeoutMs: 20 })
     const context = { principal: { id: 'a', roles: [] }, signal: new AbortController().signal }
     expect(await provider.templates?.(context)).toEqual([])
     isAnswering = false
@@ -276,7 +276,7 @@ describe('limited', () => {
           },
         ],
       },
-      { timeout: 40 },
+      { timeoutMs: 40 },
     )
     const [content] = await read(provider)
     if (content === undefined || !('stream' in content)) throw new Error('no stream')

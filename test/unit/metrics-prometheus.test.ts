@@ -390,7 +390,7 @@ describe('a completion', () => {
 
 describe('a watch', () => {
   test('tells of alerts, new samples, and metrics that come and go; and of nothing else', async () => {
-    const { provider, api } = await open({}, { interval: 100 })
+    const { provider, api } = await open({}, { intervalMs: 100 })
     const watching = await startWatching(provider)
     const looks = () => api.asked.filter(({ path }) => path === 'alerts').length
     const before = looks()
@@ -408,7 +408,7 @@ describe('a watch', () => {
   })
 
   test('goes on when Prometheus is back, and says that it was away', async () => {
-    const { provider, api } = await open({}, { interval: 100 })
+    const { provider, api } = await open({}, { intervalMs: 100 })
     const watching = await startWatching(provider)
     api.set({ answer: (_, response) => response.writeHead(503).end() !== undefined })
     await eventually(() => provider.degraded?.() === 'unavailable', 'it is away')
@@ -421,7 +421,7 @@ describe('a watch', () => {
   test('takes every look for new samples where the API does not tell', async () => {
     const { provider } = await open(
       { answer: ({ path }, response) => path === 'status/tsdb' && response.writeHead(404).end() !== undefined },
-      { interval: 100 },
+      { intervalMs: 100 },
     )
     const watching = await startWatching(provider)
     await watching.until('series/', 'query')

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createMeasurements, type Measured } from '../../src/core/log.ts'
+import { createMeasurements, type MetricFamily } from '../../src/core/log.ts'
 import type { Provider } from '../../src/core/provider.ts'
 import { overTime, parseExpression, pointsIn } from '../../src/providers/metrics/evaluate.ts'
 import { measureProcess, metrics, type SelfMount } from '../../src/providers/metrics/index.ts'
@@ -30,7 +30,7 @@ async function open(options: Partial<SelfMount> = {}) {
     },
     { name: 'room_bytes', type: 'gauge', help: 'Room.', samples: [{ value: 1024 }] },
   ])
-  const provider = await metrics({ source: 'self', measurements, interval: 100, ...options })
+  const provider = await metrics({ source: 'self', measurements, intervalMs: 100, ...options })
   endings.push(() => provider.close?.())
   return provider
 }
@@ -87,7 +87,7 @@ describe('the measurements of the process', () => {
     const second = await openStore(file)
     endings.push(() => second.close())
     const rows = (await second.collection('metrics/metrics://self').size()).rows
-    const later = await open({ store: second, name: 'metrics://self', interval: 3_600_000 })
+    const later = await open({ store: second, name: 'metrics://self', intervalMs: 3_600_000 })
     const shown = JSON.parse(await read(later, 'series/work_total', { step: '100ms', start: '-10m' })) as Shown & {
       series: { pointsInAll?: number }[]
     }
@@ -114,7 +114,7 @@ describe('the measurements of the process', () => {
 describe('measurements', () => {
   test('of one name from several places are one metric, until they are taken out', () => {
     const measurements = createMeasurements()
-    const of = (mount: string): Measured => ({
+    const of = (mount: string): MetricFamily => ({
       name: 'a',
       type: 'gauge',
       help: 'A.',

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { formatChart } from '../../src/providers/metrics/chart.ts'
 import { formatCsv, formatJson } from '../../src/providers/metrics/data.ts'
 import { escapeXml } from '../../src/providers/metrics/drawing.ts'
-import { type Shown, thinned } from '../../src/providers/metrics/shown.ts'
+import { type ShownAnswer, thinned } from '../../src/providers/metrics/shown.ts'
 import type { Series } from '../../src/providers/metrics/source.ts'
 
 const start = 1_795_255_200
@@ -20,9 +20,9 @@ function series(
   }
 }
 
-type Given = Partial<Omit<Shown, 'series'>> & { readonly inAll?: number }
+type Given = Partial<Omit<ShownAnswer, 'series'>> & { readonly inAll?: number }
 
-function shown(all: readonly Series[], { inAll = 12_000, ...rest }: Given = {}): Shown {
+function shown(all: readonly Series[], { inAll = 12_000, ...rest }: Given = {}): ShownAnswer {
   const total = rest.total ?? all.length
   const facts = { query: 'x', start, end: start + 3600, step: 15, notes: [], ...rest }
   const options = { step: facts.step, isCounter: facts.type === 'counter', perSeries: 240, inAll }
@@ -42,7 +42,7 @@ interface Read {
     readonly summary?: Record<string, unknown>
   }[]
 }
-const json = (of: Shown) => JSON.parse(formatJson(of)) as Read
+const json = (of: ShownAnswer) => JSON.parse(formatJson(of)) as Read
 
 describe('series as JSON', () => {
   test('have their labels, their points, and a summary that says what is in them', () => {

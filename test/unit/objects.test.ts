@@ -188,7 +188,7 @@ describe.each(['s3', 'gcs'] as const)('%s', (name) => {
     test('is compared by versions where it is polled', async () => {
       store.table.put('a.txt', 'before')
       store.table.put('b.txt', 'kept')
-      const provider = polled(await store.open(), { interval: 100 })
+      const provider = polled(await store.open(), { intervalMs: 100 })
       const abort = new AbortController()
       const changes = await provider.watch?.(abort.signal)
       store.table.put('a.txt', 'after!')

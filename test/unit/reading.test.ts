@@ -2,7 +2,7 @@ import { Parser } from 'htmlparser2'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Content, Provider } from '../../src/core/provider.ts'
 import { files } from '../../src/providers/files/index.ts'
-import { type Form, type Format, formatOf } from '../../src/readings/formats.ts'
+import { type DocumentFormat, formatOf, type ReadingForm } from '../../src/readings/formats.ts'
 import { readDocument } from '../../src/readings/worker.ts'
 import { createWriter } from '../../src/readings/writer.ts'
 import { columnOf, formatNumber, numberKindOf } from '../../src/readings/xlsx.ts'
@@ -18,7 +18,7 @@ import { memory } from '../support/memory.ts'
 import { startStopwatch } from '../support/stopwatch.ts'
 
 const limits = { characters: 1_000_000, unpacked: 100_000_000 }
-const read = async (format: Format, form: Form, bytes: Uint8Array) =>
+const read = async (format: DocumentFormat, form: ReadingForm, bytes: Uint8Array) =>
   (await readDocument({ format, form, bytes, limits })).text
 
 describe('a Word document', () => {

@@ -7,7 +7,7 @@ import { type ObjectName, type Relation, roundEstimate } from '../../src/provide
 import {
   batched,
   nameOf,
-  placeOf,
+  parsePath,
   rowKeyOf,
   rowSegmentOf,
   segmentOf,
@@ -58,20 +58,20 @@ describe('names', () => {
 
 test('paths mean what they say, with and without a schema', () => {
   const customers = { name: { schema: 'public', name: 'customers' } }
-  expect(placeOf('public/customers/schema', undefined)).toMatchObject({
+  expect(parsePath('public/customers/schema', undefined)).toMatchObject({
     kind: 'schema',
     ...customers,
     key: 'public/customers/',
   })
-  expect(placeOf('customers/rows/1,a', 'public')).toMatchObject({
+  expect(parsePath('customers/rows/1,a', 'public')).toMatchObject({
     kind: 'row',
     ...customers,
     key: 'customers/',
     row: '1,a',
   })
-  expect(placeOf('overview', undefined)).toEqual({ kind: 'overview' })
-  expect(placeOf('overview/schema', 'public')).toMatchObject({ kind: 'schema', name: { name: 'overview' } })
-  expect(placeOf('public/overview', undefined)).toEqual({ kind: 'overview', schema: 'public' })
+  expect(parsePath('overview', undefined)).toEqual({ kind: 'overview' })
+  expect(parsePath('overview/schema', 'public')).toMatchObject({ kind: 'schema', name: { name: 'overview' } })
+  expect(parsePath('public/overview', undefined)).toEqual({ kind: 'overview', schema: 'public' })
   for (const path of [
     '',
     'public',
@@ -83,7 +83,7 @@ test('paths mean what they say, with and without a schema', () => {
     'a/b/x',
     'a/b/rows/1/2',
   ])
-    expect(placeOf(path, undefined), path).toBe(undefined)
+    expect(parsePath(path, undefined), path).toBe(undefined)
 })
 
 test('estimates have two digits', () => {

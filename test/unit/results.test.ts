@@ -12,7 +12,7 @@ import {
   type ResultsOptions,
   results,
 } from '../../src/providers/results/index.ts'
-import { nameOf, segmentOf } from '../../src/providers/results/places.ts'
+import { nameOf, segmentOf } from '../../src/providers/results/paths.ts'
 import type { Store } from '../../src/store/index.ts'
 import { failure } from '../support/mcp-servers.ts'
 import { analysisOf, sqliteStore } from '../support/results.ts'

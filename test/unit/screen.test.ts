@@ -94,7 +94,7 @@ describe('with programs of our own', () => {
     const program = folder.at(names[machine.platform] ?? 'maim')
     writeFileSync(program, `#!/bin/sh\nhere='${folder.root}'\n${script}\n`)
     chmodSync(program, 0o755)
-    return createScreen({ program, interval: 0, ...options }, machine)
+    return createScreen({ program, intervalMs: 0, ...options }, machine)
   }
   const left = () => readdirSync(folder.at('tmp'))
   const shows = 'cat "$here/picture.png"'
@@ -127,7 +127,7 @@ describe('with programs of our own', () => {
     const provider = await open(
       `mkdir "$here/lock" || exit 1; date +%s%N >> "$here/log"; ${shows}; rmdir "$here/lock"`,
       {
-        interval: 150,
+        intervalMs: 150,
       },
     )
     const reads = await Promise.allSettled(Array.from({ length: 10 }, () => read(provider)))
@@ -219,7 +219,7 @@ requires(
   afterAll(() => display?.close())
 
   test.each(['/usr/bin/maim', '/usr/bin/scrot'])('shows what is there now (%s)', async (program) => {
-    const provider = await screen({ program, displays: [display.display], interval: 0 })
+    const provider = await screen({ program, displays: [display.display], intervalMs: 0 })
     for (const colour of ['336699', 'cc0011']) {
       await display.paint(`#${colour}`)
       await vi.waitFor(
@@ -232,7 +232,7 @@ requires(
   })
 
   test('a display that is not there is unavailable', async () => {
-    const provider = await screen({ displays: [':65000'], interval: 0 })
+    const provider = await screen({ displays: [':65000'], intervalMs: 0 })
     await expect(read(provider)).rejects.toMatchObject({ kind: 'unavailable' })
   })
 })

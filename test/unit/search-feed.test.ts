@@ -47,7 +47,7 @@ function feed(
     readonly index?: SearchIndex
     readonly name?: string
     readonly way?: string
-    readonly interval?: number
+    readonly intervalMs?: number
     readonly window?: number
     readonly scrubber?: Scrubber
     readonly maxParts?: number
@@ -237,7 +237,7 @@ describe('Feeding an index', () => {
   test('compares now and then where a source cannot tell of changes', async () => {
     const source = memory({ 'a.txt': { text: 'one' }, 'b.txt': { text: 'kept' } })
     const index = memoryIndex()
-    await feed({ docs: source }, { index, interval: 50 }).current()
+    await feed({ docs: source }, { index, intervalMs: 50 }).current()
     source.entries.set('a.txt', { text: 'two' })
     await becomes(index, { 'memory://docs/a.txt': 'two', 'memory://docs/b.txt': 'kept' })
     source.entries.delete('a.txt')

@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openCatalog } from '../../src/config/build.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { planConfig } from '../../src/config/plan.ts'
-import { type Found, type FoundQuery, parseFound, parseSearchStatus } from '../../src/core/found.ts'
 import type { Principal } from '../../src/core/provider.ts'
+import { type FoundQuery, parseFound, parseSearchStatus, type SearchAnswer } from '../../src/core/search-answer.ts'
 import { openSearchIndex } from '../../src/search/index.ts'
 import { openStore, type Store } from '../../src/store/index.ts'
 import { address, boss, find, guest, hitsOf, openSearched, refusal, type World } from '../support/searched.ts'
@@ -93,7 +93,7 @@ describe('A search', () => {
     const sizes: number[] = []
     let after: string | undefined
     do {
-      const found: Found = await find(view, { query: 'word', ...(after === undefined ? {} : { after }) })
+      const found: SearchAnswer = await find(view, { query: 'word', ...(after === undefined ? {} : { after }) })
       seen.push(...found.hits.map(({ uri }) => uri))
       sizes.push(found.hits.length)
       after = found.next

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import type { Want } from '../../src/providers/settings/answer.ts'
+import type { SettingsPart } from '../../src/providers/settings/answer.ts'
 import { createDesk } from '../../src/providers/settings/desk.ts'
 import { defaultLimits } from '../../src/providers/settings/tree.ts'
 import { memory } from '../support/memory.ts'
@@ -36,7 +36,7 @@ test('a file without secrets is looked through once, and again when it or its pa
     file,
   })
   const context = { principal: { id: 'alice', roles: [] }, signal: new AbortController().signal }
-  const ask = async (path: string, want: Want = { kind: 'source' }) => {
+  const ask = async (path: string, want: SettingsPart = { kind: 'source' }) => {
     const { answer } = await desk.ask(path, 'json', want, context)
     return 'text' in answer ? answer.text : ''
   }

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { columnsOf } from '../../src/cli/tui/cells.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
-import { type Found, foundMimeType } from '../../src/core/found.ts'
+import { foundMimeType, type SearchAnswer } from '../../src/core/search-answer.ts'
 import type { View } from '../../src/core/view.ts'
 import { sliced } from '../../src/wrap/sliced.ts'
 import { type MemoryEntry, memory } from '../support/memory.ts'
@@ -231,7 +231,7 @@ describe('the preview', () => {
 })
 
 describe('the search', () => {
-  const found: Found = {
+  const found: SearchAnswer = {
     query: '設計',
     hits: [
       {

@@ -56,7 +56,7 @@ machine it also tells if the mount leaves the file out, and by which rule. No ot
 }
 
 /** Result of an access check, with its reason. */
-interface Answer {
+interface AccessReport {
   readonly uri: string
   readonly roles: readonly string[]
   readonly allowed: boolean
@@ -86,7 +86,7 @@ async function check(uri: string, options: CheckOptions, io: Io): Promise<void> 
   }))
   const judged = judge(uri, who, createResolver(mounts)(uri))
   const leftOut = judged.allowed ? await leftOutBy(judged, planned) : undefined
-  const answer: Answer = leftOut === undefined ? judged : { ...judged, leftOut }
+  const answer: AccessReport = leftOut === undefined ? judged : { ...judged, leftOut }
   if (options.json) await writeJson(out, answer)
   else await out.write(`${explain(answer).map(escapeText).join('\n')}\n`)
   if (leftOut !== undefined) throw new CommandError(exitCodes.notFound, 'The mount leaves it out for every caller.')
@@ -96,9 +96,9 @@ async function check(uri: string, options: CheckOptions, io: Io): Promise<void> 
 
 /** Why the mount leaves out a path that its access rules allow. A missing file is no reason: it may be created. */
 async function leftOutBy(
-  { mount, path = '' }: Answer,
+  { mount, path = '' }: AccessReport,
   planned: readonly PlannedMount[],
-): Promise<Answer['leftOut'] | undefined> {
+): Promise<AccessReport['leftOut'] | undefined> {
   const found = planned.find(({ address }) => address === mount)
   if (found === undefined) return undefined
   // A missing folder leaves nothing out.
@@ -116,7 +116,7 @@ interface Ruled extends ResolvableMount {
   readonly scopes: readonly string[]
 }
 
-function judge(uri: string, who: Principal, found: Resolved<Ruled> | undefined): Answer {
+function judge(uri: string, who: Principal, found: Resolved<Ruled> | undefined): AccessReport {
   const about = { uri, roles: who.roles }
   if (found === undefined) return { ...about, allowed: false, reason: 'no-mount' }
   const { mount, path, below } = found
@@ -128,20 +128,20 @@ function judge(uri: string, who: Principal, found: Resolved<Ruled> | undefined):
 }
 
 /** The root of a mount, and a path that ends in a slash, is a directory. It is visible if something below it is. */
-function belowOf(path: string, below: 'all' | 'some' | 'none'): Pick<Answer, 'below'> {
+function belowOf(path: string, below: 'all' | 'some' | 'none'): Pick<AccessReport, 'below'> {
   return path === '' || path.endsWith('/') ? { below } : {}
 }
 
 function decided(
   { allowed, rule: index }: Verdict,
   rules: readonly AccessRule[],
-): Pick<Answer, 'allowed' | 'reason' | 'rule'> {
+): Pick<AccessReport, 'allowed' | 'reason' | 'rule'> {
   const rule = index === undefined ? undefined : rules[index]
   if (index === undefined || rule === undefined) return { allowed: false, reason: 'no-rule-allows' }
   return { allowed, reason: allowed ? 'allowed-by-rule' : 'denied-by-rule', rule: { index, rule } }
 }
 
-function explain({ uri, roles, allowed, mount, path, below, leftOut, ...why }: Answer): readonly string[] {
+function explain({ uri, roles, allowed, mount, path, below, leftOut, ...why }: AccessReport): readonly string[] {
   const who =
     roles.length === 0
       ? 'Somebody without a role'

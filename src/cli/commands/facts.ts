@@ -11,9 +11,9 @@ import {
   type SourceOptions,
   withSource,
 } from '../operations/source.ts'
-import { asResource, type Facts, findFacts } from '../operations/stat-find.ts'
+import { asResource, findFacts, type StatFacts } from '../operations/stat-find.ts'
 import { createTreeJson, createTreePrinter, formatTokens } from '../operations/tree-print.ts'
-import { type Measured, rootsOf, type Totals, type TreeVisitor, walk } from '../operations/tree-walk.ts'
+import { rootsOf, type TokenCount, type Totals, type TreeVisitor, walk } from '../operations/tree-walk.ts'
 import { examples, failed, misused } from '../terminal/exit.ts'
 import { counted, formatSize, formatTime, type Io, resourceToJson, writeJson } from '../terminal/io.ts'
 import { createProgress } from '../terminal/progress.ts'
@@ -79,9 +79,9 @@ async function tree(argument: string | undefined, options: TreeOptions, io: Io):
     const faults: string[] = []
     const visitor: TreeVisitor = {
       ...printer,
-      fault: (message, place) => {
+      fault: (message, position) => {
         faults.push(message)
-        return printer.fault(message, place)
+        return printer.fault(message, position)
       },
     }
     const roots = argument === undefined ? await rootsOf({ view, mounts }) : [await rootAt(view, uriOf(argument))]
@@ -108,7 +108,7 @@ async function tree(argument: string | undefined, options: TreeOptions, io: Io):
 async function measureFor(
   view: View,
   { estimate, encoding }: TreeOptions,
-): Promise<(resource: Resource) => Promise<Measured>> {
+): Promise<(resource: Resource) => Promise<TokenCount>> {
   const { estimateTokens, tokenCounter } = await import('../operations/tree-tokens.ts')
   return estimate === true ? async (resource) => estimateTokens(resource) : tokenCounter(view, encoding)
 }
@@ -177,7 +177,7 @@ async function stat(argument: string, options: StatOptions, io: Io): Promise<voi
   })
 }
 
-function toJson({ resource, mount, children, ...facts }: Facts) {
+function toJson({ resource, mount, children, ...facts }: StatFacts) {
   return {
     ...resourceToJson(resource),
     ...(mount === undefined ? {} : { mount: mount.uri }),
@@ -186,7 +186,7 @@ function toJson({ resource, mount, children, ...facts }: Facts) {
   }
 }
 
-function format({ resource, mount, children, listed, watchable, templates }: Facts, { out }: Io): string {
+function format({ resource, mount, children, listed, watchable, templates }: StatFacts, { out }: Io): string {
   const { uri, name, title, description, mimeType, size, modified, version, priority, audience, icons, meta } = resource
   const isDirectory = children !== undefined
   const shownUri = (text: string) => escapeText(out.isTerminal ? readableUri(text) : text)
@@ -223,7 +223,7 @@ function textOf(text: string | undefined): string | undefined {
   return text === undefined ? undefined : escapeText(text)
 }
 
-function formatChildren({ directories, resources, complete }: NonNullable<Facts['children']>): string {
+function formatChildren({ directories, resources, complete }: NonNullable<StatFacts['children']>): string {
   const most = complete ? '' : ', and more'
   return `${counted(resources, 'resource')} and ${counted(directories, 'directory', 'directories')}${most}`
 }

@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 import type { Withheld } from '../../config/untrusted.ts'
 import type { Catalog } from '../../core/catalog.ts'
-import { parseSearchStatus, type SearchStatus, type SearchStatusMount } from '../../core/found.ts'
 import type { Diagnosis, Tell } from '../../core/kit/diagnosis.ts'
 import { defined } from '../../core/kit/object.ts'
+import { parseSearchStatus, type SearchStatus, type SearchStatusMount } from '../../core/search-answer.ts'
 import type { View } from '../../core/view.ts'
 import { packageVersion } from '../operations/command-line.ts'
 import { addSourceOptions, parseCount, type SourceOptions, withSource } from '../operations/source.ts'
@@ -13,7 +13,7 @@ import { count, counted, type Io, writeJson } from '../terminal/io.ts'
 import { createTextLog } from '../terminal/log.ts'
 import { createProgress } from '../terminal/progress.ts'
 import { type Colours, coloursFor, createColumns, escapeText } from '../terminal/text.ts'
-import { placesOf, textAt } from './search.ts'
+import { searchMountsOf, textAt } from './search.ts'
 
 interface DoctorOptions extends SourceOptions {
   readonly limit: number
@@ -119,7 +119,7 @@ with this configuration, or the server at --url.`,
 /** `changes`: how they are noticed; left out if unknown. */
 type MountStatus = Pick<SearchStatusMount, 'address' | 'title' | 'changes' | 'degraded'>
 
-interface Told {
+interface HealthFacts {
   readonly mounts: readonly MountStatus[]
   readonly searches: readonly (SearchStatus & { readonly address: string })[]
   /** Omitted parts of a configuration that is not trusted. */
@@ -128,12 +128,12 @@ interface Told {
 
 async function tellStatus(options: StatusOptions, io: Io): Promise<void> {
   await withSource(options, io, async ({ view, catalog, withheld }) => {
-    const searches: Told['searches'][number][] = []
+    const searches: HealthFacts['searches'][number][] = []
     const progress = createProgress(io, { what: 'Asking how far it is indexed', besideOutput: true })
-    for (const place of await placesOf(view)) {
-      const found = parseSearchStatus(await textAt(view, place.status))
-      if (found === undefined) throw failed(`${place.address} does not report its status.`)
-      searches.push({ address: place.address, ...found })
+    for (const searchMount of await searchMountsOf(view)) {
+      const found = parseSearchStatus(await textAt(view, searchMount.status))
+      if (found === undefined) throw failed(`${searchMount.address} does not report its status.`)
+      searches.push({ address: searchMount.address, ...found })
     }
     const told = { mounts: await mountsOf(view, catalog, searches), searches, leftOut: withheld.map(withheldJson) }
     progress.end()
@@ -144,7 +144,7 @@ async function tellStatus(options: StatusOptions, io: Io): Promise<void> {
 async function mountsOf(
   view: View,
   catalog: Catalog | undefined,
-  searches: Told['searches'],
+  searches: HealthFacts['searches'],
 ): Promise<readonly MountStatus[]> {
   const known = new Map(searches.flatMap(({ mounts }) => mounts.map((mount) => [mount.address, mount])))
   return (await view.mounts()).map(({ uri, title }) => {
@@ -159,7 +159,7 @@ async function mountsOf(
   })
 }
 
-function formatStatus({ mounts, searches, leftOut }: Told): string {
+function formatStatus({ mounts, searches, leftOut }: HealthFacts): string {
   const layOut = createColumns()
   const rows = mounts.map(({ address, title = '', changes, degraded }) => [
     escapeText(address),
@@ -177,7 +177,14 @@ const changeWords: Readonly<Record<string, string>> = {
   compared: 'compared now and then',
 }
 
-function formatSearch({ address, indexing, mounts, documents, passages, embedding }: Told['searches'][number]): string {
+function formatSearch({
+  address,
+  indexing,
+  mounts,
+  documents,
+  passages,
+  embedding,
+}: HealthFacts['searches'][number]): string {
   const layOut = createColumns()
   const number = (value: number) => value.toLocaleString('en')
   const size =

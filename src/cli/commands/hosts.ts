@@ -21,14 +21,14 @@ import {
 import { backupOf, writeHostFile } from '../hosts/files.ts'
 import { formatOf } from '../hosts/format.ts'
 import { strayIn } from '../hosts/json.ts'
-import { entryName, hostArgument, hostNamed, scopeOption, hosts as table } from '../hosts/known.ts'
+import { entryName, hostArgument, hostNamed, scopeOption, hosts as table } from '../hosts/table.ts'
 import {
   type Entry,
   type EntryContext,
   type Host,
   type Launch,
-  placeHere,
   type Scope,
+  thisMachine,
   valueAt,
 } from '../hosts/types.ts'
 import { keepTrust, untrustedNote } from '../operations/withheld.ts'
@@ -80,10 +80,10 @@ async function add(id: string, folders: readonly string[], options: AddOptions, 
   const host = hostNamed(id)
   const { scope } = options
   const launch = await launchFor(folders, options)
-  const place = placeHere()
-  const context: EntryContext = { name: entryName(host, options.name), scope, place }
+  const machine = thisMachine()
+  const context: EntryContext = { name: entryName(host, options.name), scope, machine }
   if (options.print) return print(host, launch, context, options, io)
-  const opened = await openHostFile(host, scope, place)
+  const opened = await openHostFile(host, scope, machine)
   const entry = host.entryOf(launch, context, opened.settings)
   const after = withEntry(opened, context.name, entry)
   const { before } = opened
@@ -121,7 +121,7 @@ function notesOn(
   host: Host,
   launch: Launch,
   { value }: Entry,
-  { scope, place }: EntryContext,
+  { scope, machine }: EntryContext,
   text: string,
 ): readonly string[] {
   const words = [value.command, value.args, value.cmd].flatMap((part) =>
@@ -133,7 +133,7 @@ function notesOn(
     ...(isStray
       ? [`there is a comment in the file, or a comma at the end of a list. ${host.title} cannot read such a file.`]
       : []),
-    ...(isFound(host, place) ? [] : [`${host.title} was not found on this machine.`]),
+    ...(isFound(host, machine) ? [] : [`${host.title} was not found on this machine.`]),
     ...(scope === 'project' && isLocal
       ? ['the file names paths of this machine. Who shares the project needs the same ones.']
       : []),
@@ -142,11 +142,11 @@ function notesOn(
 
 async function print(host: Host, launch: Launch, context: EntryContext, { json }: AddOptions, io: Io): Promise<void> {
   // If the file cannot be edited, the caller still prints the entry to put into it.
-  const settings = await openHostFile(host, context.scope, context.place).then(
+  const settings = await openHostFile(host, context.scope, context.machine).then(
     (opened) => opened.settings,
     () => undefined,
   )
-  const file = fileOf(host, context.scope, context.place)
+  const file = fileOf(host, context.scope, context.machine)
   const entry = host.entryOf(launch, context, settings)
   const format = formatOf(host, file)
   const snippet = [
@@ -181,9 +181,9 @@ export function defineHosts(command: Command, io: Io): void {
 }
 
 async function hosts({ json, resources }: HostsOptions, io: Io): Promise<void> {
-  const place = placeHere()
+  const machine = thisMachine()
   const reports: HostReport[] = []
-  for (const host of table) reports.push(await reportHost(host, place))
+  for (const host of table) reports.push(await reportHost(host, machine))
   if (json) return writeJson(io.out, reports)
   const [header, rows] = resources
     ? [['HOST', 'RESOURCES'], reports.map((report) => [report.host, report.resources])]
@@ -246,7 +246,7 @@ export function defineRemove(command: Command, io: Io): void {
 async function remove(id: string, options: RemoveOptions, io: Io): Promise<void> {
   const host = hostNamed(id)
   const name = entryName(host, options.name)
-  const opened = await openHostFile(host, options.scope, placeHere())
+  const opened = await openHostFile(host, options.scope, thisMachine())
   refuseOthers(opened, name, options)
   const { before } = opened
   const after = await withoutEntry(opened, name)

@@ -11,7 +11,7 @@ import { errorCodeOf } from '../../core/errors.ts'
 import { fileAddress, formatUri, parseAddress } from '../../core/uri.ts'
 import { lockFiles } from '../../providers/packages/lock-file.ts'
 import { joinCommand } from '../operations/command-line.ts'
-import { type Found, surveyAll } from '../operations/survey.ts'
+import { type InitFindings, surveyAll } from '../operations/survey.ts'
 import { keepTrust, untrustedNote } from '../operations/withheld.ts'
 import { examples, failed, misused } from '../terminal/exit.ts'
 import { type Io, writeJson } from '../terminal/io.ts'
@@ -125,7 +125,7 @@ function inLine(value: object): string {
 }
 
 /** A configuration for a folder, made from what is in it. */
-export function configFor(folder: string, address: string, survey: Found): string {
+export function configFor(folder: string, address: string, survey: InitFindings): string {
   const text = (value: unknown) => JSON.stringify(value)
   const name = plainName(folder)
   const [files, ...others] = mountsFor(folder, address, survey)

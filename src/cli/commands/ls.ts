@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { pagesOf } from '../../core/kit/groups.ts'
 import { overviewUri } from '../../core/meta.ts'
 import { directoryMimeType, type Page, type Resource, type View } from '../../core/view.ts'
-import { addSourceOptions, type Source, type SourceOptions, withSource } from '../operations/source.ts'
+import { addSourceOptions, type CommandSource, type SourceOptions, withSource } from '../operations/source.ts'
 import { directory, isGone, refuseDepth, rootsOf } from '../operations/tree-walk.ts'
 import { examples, failed } from '../terminal/exit.ts'
 import { createJsonArray, formatSize, formatTime, type Io, resourceToJson } from '../terminal/io.ts'
@@ -56,13 +56,13 @@ async function ls(argument: string | undefined, options: LsOptions, io: Io): Pro
   })
 }
 
-type Listed = Pick<Page<Resource>, 'items' | 'unavailable'>
+type ListedPage = Pick<Page<Resource>, 'items' | 'unavailable'>
 
 async function* listed(
-  source: Pick<Source, 'view' | 'mounts'>,
+  source: Pick<CommandSource, 'view' | 'mounts'>,
   uri: string | undefined,
   recursive: boolean,
-): AsyncGenerator<Listed> {
+): AsyncGenerator<ListedPage> {
   const { view } = source
   if (uri === undefined) {
     if (recursive) yield* pagesOf((query) => view.list(query))
@@ -81,7 +81,7 @@ async function* listed(
 }
 
 /** Pages of a mount. The overview of the server belongs to no mount. */
-async function* withoutOverview(pages: AsyncIterable<Listed>): AsyncGenerator<Listed> {
+async function* withoutOverview(pages: AsyncIterable<ListedPage>): AsyncGenerator<ListedPage> {
   for await (const page of pages) yield { ...page, items: page.items.filter((item) => item.uri !== overviewUri) }
 }
 
@@ -95,7 +95,7 @@ function isOnlyMount(mounts: readonly Resource[], uri: string): boolean {
 }
 
 /** Everything below a directory, depth first: in the order of the list. */
-async function* below(view: View, uri: string, depth: number): AsyncGenerator<Listed> {
+async function* below(view: View, uri: string, depth: number): AsyncGenerator<ListedPage> {
   refuseDepth(depth)
   const pages = pagesOf((query) => directory(view, uri, query))
   for (;;) {

@@ -9,7 +9,7 @@ import { defined } from '../../core/kit/object.ts'
 import type { Audience } from '../../core/provider.ts'
 import type { View } from '../../core/view.ts'
 import { activityOf, explained, formatDifferences, readText, waitForIndexes, writeText } from '../operations/pack.ts'
-import { addSourceOptions, type Source, type SourceOptions, withSource } from '../operations/source.ts'
+import { addSourceOptions, type CommandSource, type SourceOptions, withSource } from '../operations/source.ts'
 import { addWord, CommandError, examples, exitCodes, misused } from '../terminal/exit.ts'
 import { count, type Io } from '../terminal/io.ts'
 import { createProgress, type Progress } from '../terminal/progress.ts'
@@ -167,7 +167,7 @@ function askedBy(
   basket: readonly Pin[],
   options: PackOptions,
   before: Manifest | undefined,
-  { uriOf }: Source,
+  { uriOf }: CommandSource,
 ): AssembleOptions {
   const pins = [...(options.pin ?? []).map((pin) => pinIn(pin, uriOf)), ...basket]
   const isNew = query.trim() !== '' || pins.length > 0
@@ -202,7 +202,7 @@ function optionsOf(manifest: Manifest): Partial<Omit<AssembleOptions, 'now'>> & 
 }
 
 /** `URI`, or `URI:LEVEL`. */
-function pinIn(text: string, uriOf: Source['uriOf']): Pin {
+function pinIn(text: string, uriOf: CommandSource['uriOf']): Pin {
   const colon = text.lastIndexOf(':')
   const level = levels.find((one): one is Level => one === text.slice(colon + 1))
   const uri = uriOf(level === undefined ? text : text.slice(0, colon))

@@ -67,18 +67,18 @@ async function put(file: string, { mount, json, ...options }: PutOptions, io: Io
   }
 }
 
-async function putAll({ provider, address }: WritableMount, values: readonly Placed[], file: string) {
-  for (const { value, place } of values) {
+async function putAll({ provider, address }: WritableMount, values: readonly PositionedValue[], file: string) {
+  for (const { value, position } of values) {
     try {
       provider.check(value)
     } catch (error) {
-      throw wrong(error, `${file}${place}`)
+      throw wrong(error, `${file}${position}`)
     }
   }
   const kept: (Stored & { readonly uri: string })[] = []
-  for (const { value, place } of values) {
+  for (const { value, position } of values) {
     const stored = await provider.put(value).catch((error: unknown) => {
-      throw wrong(error, `${file}${place}`)
+      throw wrong(error, `${file}${position}`)
     })
     kept.push({ uri: formatUri(parseAddress(address), `results/${stored.id}`), ...stored })
   }
@@ -86,12 +86,12 @@ async function putAll({ provider, address }: WritableMount, values: readonly Pla
 }
 
 /** A fault of one analysis is not a fault of the command line. */
-function wrong(error: unknown, place: string): unknown {
+function wrong(error: unknown, position: string): unknown {
   if (!isResourceError(error)) return error
   return failed(
     error.message
       .split('\n')
-      .map((line) => `${place}: ${line}`)
+      .map((line) => `${position}: ${line}`)
       .join('\n'),
   )
 }
@@ -108,19 +108,19 @@ async function read(file: string): Promise<string> {
 }
 
 /** A value and its position, such as `:3` for a line, or `[2]` for an element of an array. */
-interface Placed {
+interface PositionedValue {
   readonly value: unknown
-  readonly place: string
+  readonly position: string
 }
 
 /** @throws CommandError if the text is neither JSON nor JSON Lines, or is empty. */
-function parseValues(text: string, file: string): readonly Placed[] {
+function parseValues(text: string, file: string): readonly PositionedValue[] {
   const body = text.replace(/^\ufeff/, '')
   const whole = jsonIn(body)
   if (whole !== undefined) {
     const values: readonly unknown[] = Array.isArray(whole) ? whole : [whole]
     if (values.length === 0) throw failed(`${file}: There is no analysis in it.`)
-    return values.map((value, index) => ({ value, place: Array.isArray(whole) ? `[${index}]` : '' }))
+    return values.map((value, index) => ({ value, position: Array.isArray(whole) ? `[${index}]` : '' }))
   }
   const lines = body.split('\n').flatMap((line, index) => (line.trim() === '' ? [] : [{ line, number: index + 1 }]))
   if (lines.length === 0) throw failed(`${file}: There is no analysis in it.`)
@@ -128,7 +128,7 @@ function parseValues(text: string, file: string): readonly Placed[] {
     const value = jsonIn(line)
     if (value === undefined)
       throw failed(`${file}:${number}: This is not JSON. Write one analysis or an array of them, or one on each line.`)
-    return { value, place: `:${number}` }
+    return { value, position: `:${number}` }
   })
 }
 

@@ -1,17 +1,17 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { searchesOf } from '../../config/plan.ts'
 import type { Catalog } from '../../core/catalog.ts'
+import { pagesOf } from '../../core/kit/groups.ts'
 import {
-  type Found,
   type FoundHit,
   type FoundQuery,
   idleNote,
   parseFound,
   piecesOf,
-  type SearchPlace,
-  searchPlaces,
-} from '../../core/found.ts'
-import { pagesOf } from '../../core/kit/groups.ts'
+  type SearchAnswer,
+  type SearchMount,
+  searchMounts,
+} from '../../core/search-answer.ts'
 import type { View } from '../../core/view.ts'
 import { waitForIndex } from '../operations/indexing.ts'
 import { addSourceOptions, asked, type SourceOptions, withSource } from '../operations/source.ts'
@@ -62,14 +62,14 @@ function parseNumber(value: string): number {
 async function search(query: string, options: SearchOptions, io: Io): Promise<void> {
   if (query.trim() === '') throw misused('There is nothing to search for.')
   await withSource(options, io, async ({ view, catalog }) => {
-    const place = await placeFor(view, options.at)
-    const isRecent = catalog !== undefined && (await indexed(catalog, place, options.fresh === true, io))
+    const searchMount = await searchMountFor(view, options.at)
+    const isRecent = catalog !== undefined && (await indexed(catalog, searchMount, options.fresh === true, io))
     const { limit, mount, mime, since, minPriority, audience, path, after } = options
     const given = Object.entries({ limit, mount, mime, since, minPriority, audience, path, after })
     const rest: Omit<FoundQuery, 'query'> = Object.fromEntries(given.filter(([, value]) => value !== undefined))
-    const uri = place.uriOf({ query, ...rest })
+    const uri = searchMount.uriOf({ query, ...rest })
     const found = parseFound(await textAt(view, uri))
-    if (found === undefined) throw failed(`${place.address} does not answer like a search.`)
+    if (found === undefined) throw failed(`${searchMount.address} does not answer like a search.`)
     if (options.json) return writeJson(io.out, found)
     if (found.fallback !== undefined) io.say(found.fallback)
     await io.out.write(formatFound(found, coloursFor(io.out.isTerminal)), { isStyled: true })
@@ -86,10 +86,10 @@ async function search(query: string, options: SearchOptions, io: Io): Promise<vo
 }
 
 /** The searches that a view has. */
-export async function placesOf(view: View): Promise<readonly SearchPlace[]> {
-  const places: SearchPlace[] = []
-  for await (const { items } of pagesOf((query) => view.templates(query))) places.push(...searchPlaces(items))
-  return places
+export async function searchMountsOf(view: View): Promise<readonly SearchMount[]> {
+  const all: SearchMount[] = []
+  for await (const { items } of pagesOf((query) => view.templates(query))) all.push(...searchMounts(items))
+  return all
 }
 
 /** The text at a URI; empty if the content is not text. */
@@ -98,12 +98,12 @@ export async function textAt(view: View, uri: string): Promise<string> {
   return content !== undefined && 'text' in content ? content.text : ''
 }
 
-async function placeFor(view: View, at: string | undefined): Promise<SearchPlace> {
-  const places = await placesOf(view)
-  const found = at === undefined ? places : places.filter(({ address }) => address === at.replace(/\/$/, ''))
+async function searchMountFor(view: View, at: string | undefined): Promise<SearchMount> {
+  const all = await searchMountsOf(view)
+  const found = at === undefined ? all : all.filter(({ address }) => address === at.replace(/\/$/, ''))
   const [first] = found
-  const names = places.map(({ address }) => address)
-  if (first === undefined && at !== undefined && places.length > 0)
+  const names = all.map(({ address }) => address)
+  if (first === undefined && at !== undefined && all.length > 0)
     throw misused(`There is no search at ${at}. There is one at: ${names.join(', ')}.`)
   if (first === undefined)
     throw failed(
@@ -117,7 +117,7 @@ async function placeFor(view: View, at: string | undefined): Promise<SearchPlace
 const trustedAgeMs = 30_000
 
 /** Waits until the mounts are indexed, unless the index is recent: then it reports the age of the index, and resolves to true. */
-async function indexed(catalog: Catalog, { address }: SearchPlace, fresh: boolean, io: Io): Promise<boolean> {
+async function indexed(catalog: Catalog, { address }: SearchMount, fresh: boolean, io: Io): Promise<boolean> {
   const mount = searchesOf(catalog).find((one) => one.address.replace(/\/$/, '') === address)
   if (mount === undefined) return false
   const age = Date.now() - ((await mount.provider.currentAt()) ?? 0)
@@ -129,7 +129,7 @@ async function indexed(catalog: Catalog, { address }: SearchPlace, fresh: boolea
   return false
 }
 
-function formatFound({ hits }: Found, colours: Colours): string {
+function formatFound({ hits }: SearchAnswer, colours: Colours): string {
   return hits.map((hit) => `${formatHit(hit, colours)}\n`).join('\n')
 }
 

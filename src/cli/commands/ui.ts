@@ -7,7 +7,7 @@ import { type Command, InvalidArgumentError } from 'commander'
 import { stateFolder } from '../../config/folder.ts'
 import type { Log } from '../../core/log.ts'
 import { packageVersion } from '../operations/command-line.ts'
-import { addSourceOptions, type Source, type SourceOptions, withSource } from '../operations/source.ts'
+import { addSourceOptions, type CommandSource, type SourceOptions, withSource } from '../operations/source.ts'
 import { createStop, examples, failed, failedBy, misused } from '../terminal/exit.ts'
 import type { Io } from '../terminal/io.ts'
 
@@ -50,7 +50,7 @@ async function ui(folders: readonly string[], options: UiOptions, io: Io): Promi
   await withSource({ ...options, folders }, io, (source, log) => show(source, { ...options, folders }, io, log))
 }
 
-async function show(source: Source, options: UiOptions, io: Io, log: Log): Promise<void> {
+async function show(source: CommandSource, options: UiOptions, io: Io, log: Log): Promise<void> {
   const { createGuardedPage, createPage } = await import('../../explorer/index.ts')
   const { serveHttp } = await import('../../server/index.ts')
   const { createAssembleTool, createAssembleTurns } = await import('../../context/tool.ts')
@@ -123,13 +123,13 @@ function announce(isOpened: boolean, io: Io): void {
 }
 
 /** Returns the identity of the page: the name of the server, or the local folder. */
-function identityOf({ name, catalog }: Source, { folders = [] }: UiOptions) {
+function identityOf({ name, catalog }: CommandSource, { folders = [] }: UiOptions) {
   const [folder = '.'] = folders
   const title = name ?? (catalog !== undefined && folders.length < 2 ? basename(resolve(folder)) : '')
   return { name: 'hikidashi', version: packageVersion(), ...(title === '' ? {} : { title }) }
 }
 
-async function feedSearches({ catalog }: Source): Promise<void> {
+async function feedSearches({ catalog }: CommandSource): Promise<void> {
   if (catalog === undefined) return
   const { searchesOf } = await import('../../config/plan.ts')
   for (const { provider } of searchesOf(catalog)) provider.feed()

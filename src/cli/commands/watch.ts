@@ -1,7 +1,13 @@
 import type { Command } from 'commander'
 import { withResolvers } from '../../core/kit/abort.ts'
 import type { Subscription, ViewChange } from '../../core/view.ts'
-import { addSourceOptions, nearestUri, type Source, type SourceOptions, withSource } from '../operations/source.ts'
+import {
+  addSourceOptions,
+  type CommandSource,
+  nearestUri,
+  type SourceOptions,
+  withSource,
+} from '../operations/source.ts'
 import { isThere } from '../operations/stat-find.ts'
 import { CommandError, createStop, exitCodeHelp, exitCodes, failed } from '../terminal/exit.ts'
 import { count, type Io } from '../terminal/io.ts'
@@ -59,7 +65,7 @@ async function begin(
   subscription: Subscription,
   named: readonly string[],
   { list }: WatchOptions,
-  { view, uriOf }: Source,
+  { view, uriOf }: CommandSource,
   io: Io,
 ): Promise<void> {
   const wanted = named.length === 0 ? (await view.mounts()).map(({ uri }) => uri) : named.map(uriOf)

@@ -48,14 +48,14 @@ read, an unknown encoding. Clients never get these reasons: to them the file loo
 }
 
 /** A path relative to its mount. */
-interface Candidate {
+interface PathCandidate {
   readonly planned: PlannedMount
   readonly path: string
   readonly uri: string
 }
 
 /** Result for a path in one mount. */
-interface Answer {
+interface WhyReport {
   readonly mount: string
   readonly uri: string
   readonly served: boolean
@@ -73,7 +73,7 @@ async function why(argument: string, options: WhyOptions, io: Io): Promise<void>
     throw failed(`No folder of a mount contains ${argument}. To list the mounts: hikidashi status`)
   const log = createTextLog(io, 'error')
   const catalog = await openLocal(local, log, io.secrets)
-  const answers: Answer[] = []
+  const answers: WhyReport[] = []
   try {
     for (const candidate of candidates) answers.push(await answerFor(candidate, who, catalog.view(who)))
   } finally {
@@ -84,7 +84,7 @@ async function why(argument: string, options: WhyOptions, io: Io): Promise<void>
   if (!answers.some(({ served }) => served)) throw new CommandError(exitCodes.notFound, 'No mount serves it.')
 }
 
-function candidatesOf(argument: string, mounts: readonly PlannedMount[]): readonly Candidate[] {
+function candidatesOf(argument: string, mounts: readonly PlannedMount[]): readonly PathCandidate[] {
   const asUri = uriOf(argument, [])
   const isUri = asUri === argument
   if (isUri) {
@@ -104,9 +104,9 @@ function candidatesOf(argument: string, mounts: readonly PlannedMount[]): readon
   })
 }
 
-async function answerFor({ planned, path, uri }: Candidate, who: Principal, view: View): Promise<Answer> {
+async function answerFor({ planned, path, uri }: PathCandidate, who: Principal, view: View): Promise<WhyReport> {
   const { address, config } = planned
-  const answer = (served: boolean, reason: string, text: string): Answer => ({
+  const answer = (served: boolean, reason: string, text: string): WhyReport => ({
     ...{ mount: address, uri, served, reason },
     why: text,
   })
@@ -154,7 +154,7 @@ function providerWords(provider: PlannedMount['config']['provider']): string {
   }
 }
 
-function format({ mount, uri, served, why }: Answer, { out }: Io): string {
+function format({ mount, uri, served, why }: WhyReport, { out }: Io): string {
   const { green, yellow } = coloursFor(out.isTerminal)
   const sign = served ? green('served  ') : yellow('left out')
   // A served file needs a reason only if it is served in an unexpected form.

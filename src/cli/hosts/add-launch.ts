@@ -9,7 +9,7 @@ import { kindOfKey } from '../../secrets/keys.ts'
 import { isPublished, npxCommand, ownCommand } from '../operations/command-line.ts'
 import { loadFound, withheldNote } from '../operations/withheld.ts'
 import { failed, misused } from '../terminal/exit.ts'
-import type { Launch, Piece, Value } from './types.ts'
+import type { Launch, Value, ValuePiece } from './types.ts'
 
 /** The options of `add` that describe the server: a command to start, or a URL. */
 export interface LaunchWords {
@@ -128,7 +128,7 @@ function refuseForCmd(path: string): void {
 /** A running server. */
 export function remoteLaunch({ url, headers, tokenVariable, asksToken }: RemoteOptions): Launch {
   refuseUrl(url)
-  const token: readonly Piece[] = [
+  const token: readonly ValuePiece[] = [
     ...(tokenVariable === undefined ? [] : [{ variable: variableName(tokenVariable) }]),
     ...(asksToken === true ? [{ input: 'token' }] : []),
   ]

@@ -10,14 +10,14 @@ import { backupOf, type HostFile, readHostFile } from './files.ts'
 import { formatOf } from './format.ts'
 import {
   type Entry,
-  type Format,
-  type Found,
+  type EntryLaunch,
   type Host,
   isObject,
   type JsonObject,
   joined,
-  type Place,
+  type Machine,
   type Scope,
+  type SettingsEditor,
   scopes,
   valueAt,
 } from './types.ts'
@@ -27,14 +27,14 @@ export interface Opened {
   readonly host: Host
   readonly scope: Scope
   readonly before: HostFile
-  readonly format: Format
+  readonly format: SettingsEditor
   /** Its parsed settings. */
   readonly settings: unknown
 }
 
 /** Opens the file that a host reads in a scope: the first existing one, else the one that the host would create. */
-export function fileOf(host: Host, scope: Scope, place: Place): string {
-  const names = host.files[scope]?.(place) ?? []
+export function fileOf(host: Host, scope: Scope, machine: Machine): string {
+  const names = host.files[scope]?.(machine) ?? []
   const file = names.find((name) => existsSync(name)) ?? names[0]
   if (file !== undefined) return file
   throw misused(
@@ -43,8 +43,8 @@ export function fileOf(host: Host, scope: Scope, place: Place): string {
 }
 
 /** @throws CommandError for a file that cannot be read or parsed. */
-export async function openHostFile(host: Host, scope: Scope, place: Place): Promise<Opened> {
-  const before = await readHostFile(fileOf(host, scope, place))
+export async function openHostFile(host: Host, scope: Scope, machine: Machine): Promise<Opened> {
+  const before = await readHostFile(fileOf(host, scope, machine))
   const format = formatOf(host, before.file)
   return { host, scope, before, format, settings: format.parse(before.text ?? '') }
 }
@@ -60,7 +60,7 @@ export function serversOf({ host, settings }: Opened): Readonly<Record<string, J
 }
 
 /** Whether an entry starts hikidashi, judged by the name of the program or its file; for a URL, by the name of the entry. */
-export function isOurs(name: string, { command }: Found): boolean {
+export function isOurs(name: string, { command }: EntryLaunch): boolean {
   if (command === undefined) return /hikidashi/i.test(name)
   return command.some((word, i) => {
     if (/(?:^|[\\/])hikidashi(?:\.cmd|\.exe)?(?:@[\w.-]+)?$/.test(word)) return command[i + 1] === 'serve'
@@ -125,7 +125,7 @@ async function undo(opened: Opened, name: string, entry: Entry): Promise<{ reado
   return undefined
 }
 
-async function remade(opened: Opened, format: Format, name: string, entry: Entry): Promise<string | undefined> {
+async function remade(opened: Opened, format: SettingsEditor, name: string, entry: Entry): Promise<string | undefined> {
   try {
     const settings = format.parse(opened.before.text ?? '')
     const isThere = valueAt(settings, [...opened.host.serversAt(settings), name]) !== undefined
@@ -207,34 +207,36 @@ export interface HostReport {
   readonly files: readonly FileReport[]
 }
 
-export async function reportHost(host: Host, place: Place): Promise<HostReport> {
+export async function reportHost(host: Host, machine: Machine): Promise<HostReport> {
   const { id, title, resources, docs } = host
   const own = scopes.filter((scope) => host.files[scope] !== undefined)
   const files: FileReport[] = []
-  for (const scope of own) files.push(await reportFile(host, scope, place))
-  return { host: id, title, found: isFound(host, place), resources, docs, files }
+  for (const scope of own) files.push(await reportFile(host, scope, machine))
+  return { host: id, title, found: isFound(host, machine), resources, docs, files }
 }
 
 /** Whether a host seems to be installed: by a program of its name, or a folder that it makes. */
-export function isFound({ traces }: Host, place: Place): boolean {
-  return traces.paths(place).some((path) => existsSync(path)) || traces.programs.some((name) => isProgram(name, place))
+export function isFound({ traces }: Host, machine: Machine): boolean {
+  return (
+    traces.paths(machine).some((path) => existsSync(path)) || traces.programs.some((name) => isProgram(name, machine))
+  )
 }
 
-function isProgram(name: string, place: Place): boolean {
-  const { platform, env } = place
+function isProgram(name: string, machine: Machine): boolean {
+  const { platform, env } = machine
   const isWindows = platform === 'win32'
   const endings = isWindows ? (env.PATHEXT ?? '.EXE;.CMD;.BAT').split(';') : ['']
   const folders = (env.PATH ?? env.Path ?? '').split(isWindows ? ';' : ':').filter((folder) => folder !== '')
-  return folders.some((folder) => endings.some((ending) => existsSync(joined(place, folder, name + ending))))
+  return folders.some((folder) => endings.some((ending) => existsSync(joined(machine, folder, name + ending))))
 }
 
-async function reportFile(host: Host, scope: Scope, place: Place): Promise<FileReport> {
-  const file = fileOf(host, scope, place)
+async function reportFile(host: Host, scope: Scope, machine: Machine): Promise<FileReport> {
+  const file = fileOf(host, scope, machine)
   const exists = existsSync(file)
   try {
-    const servers = Object.entries(serversOf(await openHostFile(host, scope, place))).flatMap(([name, value]) => {
+    const servers = Object.entries(serversOf(await openHostFile(host, scope, machine))).flatMap(([name, value]) => {
       const found = host.foundIn(value)
-      return isOurs(name, found) ? [ownServer(name, found, place)] : []
+      return isOurs(name, found) ? [ownServer(name, found, machine)] : []
     })
     return { scope, file, exists, servers }
   } catch (error) {
@@ -243,15 +245,15 @@ async function reportFile(host: Host, scope: Scope, place: Place): Promise<FileR
   }
 }
 
-function ownServer(name: string, { command = [], url = '' }: Found, place: Place): OwnServer {
+function ownServer(name: string, { command = [], url = '' }: EntryLaunch, machine: Machine): OwnServer {
   if (command.length === 0) return { name, transport: 'http', target: withoutSecrets(url) }
-  const missing = missingIn(command, place)
+  const missing = missingIn(command, machine)
   return { name, transport: 'stdio', target: command.join(' '), ...defined({ missing }) }
 }
 
 /** The program, or the script that the program runs. */
-function missingIn([program = '', script = '']: readonly string[], place: Place): string | undefined {
-  if (isAbsolute(program) ? !existsSync(program) : !isProgram(program, place)) return program
+function missingIn([program = '', script = '']: readonly string[], machine: Machine): string | undefined {
+  if (isAbsolute(program) ? !existsSync(program) : !isProgram(program, machine)) return program
   return isAbsolute(script) && /\.[cm]?js$/.test(script) && !existsSync(script) ? script : undefined
 }
 

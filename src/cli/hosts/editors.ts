@@ -2,6 +2,7 @@ import { defined, textsIn } from '../../core/kit/object.ts'
 import { joinCommand } from '../operations/command-line.ts'
 import { misused } from '../terminal/exit.ts'
 import {
+  type AddInstructions,
   applicationFolder,
   configFolder,
   type Entry,
@@ -11,7 +12,7 @@ import {
   isObject,
   joined,
   type Launch,
-  type Place,
+  type Machine,
   type Scope,
   type Spelling,
   saying,
@@ -20,14 +21,13 @@ import {
   unlessEmpty,
   usualValue,
   valueAt,
-  type Way,
 } from './types.ts'
 
 const types = { http: 'http', stdio: 'stdio' }
 
 const codeSpelling: Spelling = { variable: (name) => `\${${name}}`, fills: /\$\{/ }
 
-const codeFolder = (place: Place) => saying(place, 'CLAUDE_CONFIG_DIR') ?? place.home
+const codeFolder = (machine: Machine) => saying(machine, 'CLAUDE_CONFIG_DIR') ?? machine.home
 
 export const claudeCode: Host = {
   id: 'claude-code',
@@ -36,15 +36,18 @@ export const claudeCode: Host = {
   resources: '@ lists them and attaches one; the model can list and read them. No templates.',
   docs: 'https://code.claude.com/docs/en/mcp',
   files: {
-    user: (place) => [joined(place, codeFolder(place), '.claude.json')],
+    user: (machine) => [joined(machine, codeFolder(machine), '.claude.json')],
     project: inProject('.mcp.json'),
   },
   traces: {
     programs: ['claude'],
-    paths: (place) => [joined(place, place.home, '.claude'), joined(place, codeFolder(place), '.claude.json')],
+    paths: (machine) => [
+      joined(machine, machine.home, '.claude'),
+      joined(machine, codeFolder(machine), '.claude.json'),
+    ],
   },
   serversAt: () => ['mcpServers'],
-  entryOf: (launch, { place }) => ({ value: usualValue(launch, claudeCode, codeSpelling, { types, place }) }),
+  entryOf: (launch, { machine }) => ({ value: usualValue(launch, claudeCode, codeSpelling, { types, machine }) }),
   foundIn: ({ command, args, url }) => ({
     ...(typeof command === 'string' ? { command: [command, ...textsIn(args)] } : {}),
     ...(typeof url === 'string' ? { url } : {}),
@@ -65,7 +68,7 @@ const desktopSpelling: Spelling = {
   otherwise: 'Let the configuration read it from a file instead: { "file": "path" }.',
 }
 
-const desktopFolder = (place: Place) => joined(place, applicationFolder(place), 'Claude')
+const desktopFolder = (machine: Machine) => joined(machine, applicationFolder(machine), 'Claude')
 
 export const claudeDesktop: Host = {
   id: 'claude-desktop',
@@ -74,8 +77,8 @@ export const claudeDesktop: Host = {
   refuses: { comments: true, trailingCommas: true },
   resources: 'The user attaches them from the + menu.',
   docs: 'https://modelcontextprotocol.io/docs/develop/connect-local-servers',
-  files: { user: (place) => [joined(place, desktopFolder(place), 'claude_desktop_config.json')] },
-  traces: { programs: [], paths: (place) => [desktopFolder(place)] },
+  files: { user: (machine) => [joined(machine, desktopFolder(machine), 'claude_desktop_config.json')] },
+  traces: { programs: [], paths: (machine) => [desktopFolder(machine)] },
   serversAt: () => ['mcpServers'],
   entryOf: (launch) => {
     if (launch.transport === 'http')
@@ -89,7 +92,8 @@ export const claudeDesktop: Host = {
   next: 'Quit Claude Desktop and start it anew: closing the window is not enough.',
 }
 
-const vscodeFolder = (place: Parameters<typeof applicationFolder>[0]) => joined(place, applicationFolder(place), 'Code')
+const vscodeFolder = (machine: Parameters<typeof applicationFolder>[0]) =>
+  joined(machine, applicationFolder(machine), 'Code')
 
 function vscodeSpelling({ name, scope }: EntryContext): Spelling {
   return {
@@ -108,13 +112,13 @@ export const vscode: Host = {
   resources: 'Add Context > MCP Resources and MCP: Browse Resources list, complete templates and attach.',
   docs: 'https://code.visualstudio.com/docs/agents/reference/mcp-configuration',
   files: {
-    user: (place) => [joined(place, vscodeFolder(place), 'User', 'mcp.json')],
+    user: (machine) => [joined(machine, vscodeFolder(machine), 'User', 'mcp.json')],
     project: inProject('.vscode', 'mcp.json'),
   },
-  traces: { programs: ['code'], paths: (place) => [joined(place, vscodeFolder(place), 'User')] },
+  traces: { programs: ['code'], paths: (machine) => [joined(machine, vscodeFolder(machine), 'User')] },
   serversAt: () => ['servers'],
   entryOf: (launch, context) => {
-    const value = usualValue(launch, vscode, vscodeSpelling(context), { types, place: context.place })
+    const value = usualValue(launch, vscode, vscodeSpelling(context), { types, machine: context.machine })
     const asks = launch.transport === 'http' && Object.values(launch.headers).flat().some(isInput)
     return { value, ...(asks ? { inputs: [inputFor(context)] } : {}) }
   },
@@ -129,7 +133,7 @@ function inputFor({ name }: EntryContext) {
   return { type: 'promptString', id: `${name}-token`, description: `Token for ${name}`, password: true }
 }
 
-function waysOf(_: unknown, { value, inputs }: Entry, { name, scope }: EntryContext): readonly Way[] {
+function waysOf(_: unknown, { value, inputs }: Entry, { name, scope }: EntryContext): readonly AddInstructions[] {
   if (scope === 'project') return []
   const whole = { name, ...value, ...defined({ inputs }) }
   const config = encodeURIComponent(JSON.stringify(value))
@@ -150,7 +154,7 @@ const cursorSpelling = (scope: Scope): Spelling => ({
   ...(scope === 'project' ? { folder: `\${workspaceFolder}` } : {}),
 })
 
-const cursorFolder = (place: Place) => joined(place, place.home, '.cursor')
+const cursorFolder = (machine: Machine) => joined(machine, machine.home, '.cursor')
 
 export const cursor: Host = {
   id: 'cursor',
@@ -159,13 +163,13 @@ export const cursor: Host = {
   resources: 'Documented as supported; people report that they find no place to attach them. It gets tools instead.',
   docs: 'https://cursor.com/docs/context/mcp',
   files: {
-    user: (place) => [joined(place, cursorFolder(place), 'mcp.json')],
+    user: (machine) => [joined(machine, cursorFolder(machine), 'mcp.json')],
     project: inProject('.cursor', 'mcp.json'),
   },
-  traces: { programs: ['cursor'], paths: (place) => [cursorFolder(place)] },
+  traces: { programs: ['cursor'], paths: (machine) => [cursorFolder(machine)] },
   serversAt: () => ['mcpServers'],
-  entryOf: (launch, { scope, place }) => ({
-    value: usualValue(launch, cursor, cursorSpelling(scope), { types: { stdio: 'stdio' }, place }),
+  entryOf: (launch, { scope, machine }) => ({
+    value: usualValue(launch, cursor, cursorSpelling(scope), { types: { stdio: 'stdio' }, machine }),
   }),
   foundIn: claudeCode.foundIn,
   waysOf: (_, { value }, { name, scope }) => {
@@ -186,9 +190,13 @@ const zedSpelling: Spelling = {
     'It gives each server an environment of its own: leave --env out. For a URL, write a configuration in which hikidashi mounts that server (provider "remote", with a header of { "env": … }), and add that.',
 }
 
-const zedFolder = (place: Place) => {
-  if (place.platform === 'win32') return joined(place, applicationFolder(place), 'Zed')
-  return joined(place, place.platform === 'darwin' ? joined(place, place.home, '.config') : configFolder(place), 'zed')
+const zedFolder = (machine: Machine) => {
+  if (machine.platform === 'win32') return joined(machine, applicationFolder(machine), 'Zed')
+  return joined(
+    machine,
+    machine.platform === 'darwin' ? joined(machine, machine.home, '.config') : configFolder(machine),
+    'zed',
+  )
 }
 
 export const zed: Host = {
@@ -198,10 +206,10 @@ export const zed: Host = {
   resources: 'None: it takes tools and prompts. It gets tools instead.',
   docs: 'https://zed.dev/docs/ai/mcp',
   files: {
-    user: (place) => [joined(place, zedFolder(place), 'settings.json')],
+    user: (machine) => [joined(machine, zedFolder(machine), 'settings.json')],
     project: inProject('.zed', 'settings.json'),
   },
-  traces: { programs: ['zed', 'zeditor'], paths: (place) => [zedFolder(place)] },
+  traces: { programs: ['zed', 'zeditor'], paths: (machine) => [zedFolder(machine)] },
   serversAt: () => ['context_servers'],
   entryOf: (launch) => {
     const value = usualValue(launch, zed, zedSpelling)
@@ -213,10 +221,10 @@ export const zed: Host = {
 
 const opencodeSpelling: Spelling = { variable: (name) => `{env:${name}}`, fills: /\{(?:env|file):/ }
 
-const filesIn = (place: Place, ...folder: readonly string[]) =>
-  ['opencode.json', 'opencode.jsonc'].map((name) => joined(place, ...folder, name))
+const filesIn = (machine: Machine, ...folder: readonly string[]) =>
+  ['opencode.json', 'opencode.jsonc'].map((name) => joined(machine, ...folder, name))
 
-const opencodeFolder = (place: Place) => joined(place, configFolder(place), 'opencode')
+const opencodeFolder = (machine: Machine) => joined(machine, configFolder(machine), 'opencode')
 
 /** Version 2 keeps servers one level deeper, and still reads the place of version 1. */
 const isSecond = (settings: unknown) => {
@@ -231,10 +239,10 @@ export const opencode: Host = {
   resources: '@ lists all of them and attaches one; newer versions let the model list and read them too.',
   docs: 'https://opencode.ai/docs/mcp-servers/',
   files: {
-    user: (place) => filesIn(place, opencodeFolder(place)),
-    project: (place) => [...filesIn(place, place.folder), ...filesIn(place, place.folder, '.opencode')],
+    user: (machine) => filesIn(machine, opencodeFolder(machine)),
+    project: (machine) => [...filesIn(machine, machine.folder), ...filesIn(machine, machine.folder, '.opencode')],
   },
-  traces: { programs: ['opencode'], paths: (place) => [opencodeFolder(place)] },
+  traces: { programs: ['opencode'], paths: (machine) => [opencodeFolder(machine)] },
   serversAt: (settings) => (isSecond(settings) ? ['mcp', 'servers'] : ['mcp']),
   entryOf: (launch, _, settings) => {
     const enabled = isSecond(settings) ? {} : { enabled: true }

@@ -4,12 +4,12 @@ import { failed } from '../terminal/exit.ts'
 import { json } from './json.ts'
 import {
   eolOf,
-  type Format,
   formatError,
   type Host,
   isObject,
   type Json,
   type Path,
+  type SettingsEditor,
   valueAt,
   withValueAt,
 } from './types.ts'
@@ -19,7 +19,7 @@ import { yaml } from './yaml.ts'
  * Edits TOML by tables: a table is appended to the file, or removed with its subtables. Comments before the next table belong to
  * that one.
  */
-const toml: Format = {
+const toml: SettingsEditor = {
   parse: (text) => (text.trim() === '' ? undefined : parsed(text)),
   set: (text, path, value) => {
     const eol = eolOf(text)
@@ -120,10 +120,10 @@ function pathOf(header: string): readonly string[] {
   return path
 }
 
-const formats: Readonly<Record<Host['format'], Format>> = { json, toml, yaml }
+const formats: Readonly<Record<Host['format'], SettingsEditor>> = { json, toml, yaml }
 
 /** Wraps a format for commands: errors name the file, and an edit that would change anything else is refused. */
-export function formatOf(host: Host, file: string): Format {
+export function formatOf(host: Host, file: string): SettingsEditor {
   const format = formats[host.format]
   const named = <T>(work: () => T): T => {
     try {
@@ -150,7 +150,7 @@ export function formatOf(host: Host, file: string): Format {
   }
 }
 
-function removed(format: Format, text: string, path: Path, file: string): string {
+function removed(format: SettingsEditor, text: string, path: Path, file: string): string {
   const after = format.remove(text, path)
   const is = plain(format.parse(after) ?? {})
   const expected = plain(withValueAt(format.parse(text), path, undefined))

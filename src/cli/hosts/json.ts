@@ -1,8 +1,8 @@
 import { createScanner, getNodeValue, type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser'
-import { eolOf, type Format, formatError, headOf, indentAt, indented, type Json, type Path } from './types.ts'
+import { eolOf, formatError, headOf, indentAt, indented, type Json, type Path, type SettingsEditor } from './types.ts'
 
 /** Edits JSON with the comments and trailing commas that hosts allow. An edit changes only commas and its own lines. */
-export const json: Format = {
+export const json: SettingsEditor = {
   parse: (text) => {
     const root = rootOf(text)
     return root === undefined ? undefined : (getNodeValue(root) as unknown)
@@ -47,7 +47,7 @@ export function strayIn(
   return errors.length > 0
 }
 
-interface Style {
+interface JsonStyle {
   readonly eol: string
   readonly unit: string
   /** Whether the whole text is one line. */
@@ -89,7 +89,7 @@ function render(value: Json, unit: string, indent: string, eol: string): string 
   return indented(JSON.stringify(value, undefined, unit), indent, eol)
 }
 
-function styleOf(text: string, root: Node): Style {
+function styleOf(text: string, root: Node): JsonStyle {
   const whole = text.slice(root.offset, endOf(root))
   const first = root.children?.[0]
   const unit = first === undefined ? '' : indentAt(text, first.offset)
@@ -118,7 +118,7 @@ function commaIn(text: string, from: number, to: number): number | undefined {
  *
  * @param write Gets the indent of the child's line; undefined for a child on the same line.
  */
-function inserted(text: string, parent: Node, style: Style, write: (indent: string | undefined) => string): string {
+function inserted(text: string, parent: Node, style: JsonStyle, write: (indent: string | undefined) => string): string {
   const close = endOf(parent) - 1
   const last = parent.children?.at(-1)
   if (last === undefined) {

@@ -3,10 +3,10 @@ import { posix, win32 } from 'node:path'
 import { misused } from '../terminal/exit.ts'
 
 /** A part of a value: literal text, an environment variable, or an input that the host asks its user for. */
-export type Piece = string | { readonly variable: string } | { readonly input: string }
+export type ValuePiece = string | { readonly variable: string } | { readonly input: string }
 
 /** A value in which the host fills in secrets. */
-export type Value = readonly Piece[]
+export type Value = readonly ValuePiece[]
 
 /** How a host reaches a server: it starts a command, or connects to a URL. */
 export type Launch =
@@ -23,7 +23,7 @@ export const scopes = ['user', 'project'] as const
 export type Scope = (typeof scopes)[number]
 
 /** The machine and the folder on which files are searched. */
-export interface Place {
+export interface Machine {
   readonly platform: NodeJS.Platform
   readonly env: Readonly<Record<string, string | undefined>>
   readonly home: string
@@ -39,13 +39,13 @@ export interface Entry {
 }
 
 /** Launch of an entry in a file, whether it was written by this program or not. */
-export interface Found {
+export interface EntryLaunch {
   readonly command?: readonly string[]
   readonly url?: string
 }
 
 /** Another way to add a server to a host, without its file. */
-export interface Way {
+export interface AddInstructions {
   readonly label: string
   readonly text: string
 }
@@ -53,10 +53,10 @@ export interface Way {
 export interface EntryContext {
   readonly name: string
   readonly scope: Scope
-  readonly place: Place
+  readonly machine: Machine
 }
 
-/** A host: the places and the form of its settings. */
+/** A host: the files and the form of its settings. */
 export interface Host {
   readonly id: string
   readonly title: string
@@ -68,18 +68,18 @@ export interface Host {
   /** URL of the documentation of its file. */
   readonly docs: string
   /** Its possible files in each scope: the first existing one counts, else the first. */
-  readonly files: Readonly<Partial<Record<Scope, (place: Place) => readonly string[]>>>
+  readonly files: Readonly<Partial<Record<Scope, (machine: Machine) => readonly string[]>>>
   /** Programs, and folders or files, by which it is found on a machine. */
-  readonly traces: { readonly programs: readonly string[]; readonly paths: (place: Place) => readonly string[] }
+  readonly traces: { readonly programs: readonly string[]; readonly paths: (machine: Machine) => readonly string[] }
   /** The keys that lead to the servers. @param settings What the file says. */
   serversAt(settings: unknown): readonly string[]
   /** Returns the name in the form that the host accepts. */
   nameOf?(name: string): string
   /** @throws CommandError for a value that the host has no form for. */
   entryOf(launch: Launch, context: EntryContext, settings: unknown): Entry
-  foundIn(value: JsonObject): Found
+  foundIn(value: JsonObject): EntryLaunch
   /** Commands and links that do the same. They contain no secret, because a shell keeps a history. */
-  waysOf?(launch: Launch, entry: Entry, context: EntryContext): readonly Way[]
+  waysOf?(launch: Launch, entry: Entry, context: EntryContext): readonly AddInstructions[]
   /** Next step for the user. */
   readonly next: string
 }
@@ -87,7 +87,7 @@ export interface Host {
 export type Path = readonly (string | number)[]
 
 /** A format of settings that is edited in place: all other bytes stay as they are. */
-export interface Format {
+export interface SettingsEditor {
   /** Parses a text. @throws Unreadable */
   parse(text: string): unknown
   /** The text with a value at a path. @throws Unwritable */
@@ -99,35 +99,35 @@ export interface Format {
 }
 
 /** This machine, and the current folder of the command. */
-export function placeHere(folder = process.cwd()): Place {
+export function thisMachine(folder = process.cwd()): Machine {
   return { platform: process.platform, env: process.env, home: homedir(), folder }
 }
 
-export function joined({ platform }: Pick<Place, 'platform'>, ...parts: readonly string[]): string {
+export function joined({ platform }: Pick<Machine, 'platform'>, ...parts: readonly string[]): string {
   return (platform === 'win32' ? win32 : posix).join(...parts)
 }
 
 /** Returns an environment variable; undefined if it is empty. */
-export function saying({ env }: Place, name: string): string | undefined {
+export function saying({ env }: Machine, name: string): string | undefined {
   const value = env[name]
   return value === undefined || value === '' ? undefined : value
 }
 
 /** Returns the folder for settings of programs on Linux, and of terminal programs on macOS. */
-export function configFolder(place: Place): string {
-  return saying(place, 'XDG_CONFIG_HOME') ?? joined(place, place.home, '.config')
+export function configFolder(machine: Machine): string {
+  return saying(machine, 'XDG_CONFIG_HOME') ?? joined(machine, machine.home, '.config')
 }
 
 /** Returns the folder for settings of desktop programs. */
-export function applicationFolder(place: Place): string {
-  if (place.platform === 'win32') return saying(place, 'APPDATA') ?? joined(place, place.home, 'AppData', 'Roaming')
-  if (place.platform === 'darwin') return joined(place, place.home, 'Library', 'Application Support')
-  return configFolder(place)
+export function applicationFolder(machine: Machine): string {
+  if (machine.platform === 'darwin') return joined(machine, machine.home, 'Library', 'Application Support')
+  if (machine.platform !== 'win32') return configFolder(machine)
+  return saying(machine, 'APPDATA') ?? joined(machine, machine.home, 'AppData', 'Roaming')
 }
 
 /** A file in the folder of the project. */
-export function inProject(...parts: readonly string[]): (place: Place) => readonly string[] {
-  return (place) => [joined(place, place.folder, ...parts)]
+export function inProject(...parts: readonly string[]): (machine: Machine) => readonly string[] {
+  return (machine) => [joined(machine, machine.folder, ...parts)]
 }
 
 /** Plain data of JSON, TOML and YAML. */
@@ -210,14 +210,14 @@ export interface Spelling {
   readonly folder?: string
 }
 
-type Named = Pick<Host, 'title'>
+type Titled = Pick<Host, 'title'>
 
 /**
  * Writes a value in the notation of a host.
  *
  * @throws CommandError if the host has no notation for it.
  */
-export function spell(value: Value, { title }: Named, { variable, input, fills, otherwise }: Spelling): string {
+export function spell(value: Value, { title }: Titled, { variable, input, fills, otherwise }: Spelling): string {
   return value
     .map((piece) => {
       if (typeof piece === 'string') return literal(piece, title, fills)
@@ -240,7 +240,7 @@ function literal(text: string, title: string, fills: RegExp | undefined): string
 
 export function spellAll(
   values: Readonly<Record<string, Value>>,
-  host: Named,
+  host: Titled,
   spelling: Spelling,
 ): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, spell(value, host, spelling)]))
@@ -252,13 +252,13 @@ export function spellAll(
  */
 export function spellCommand(
   { command }: Pick<Extract<Launch, { transport: 'stdio' }>, 'command'>,
-  host: Named,
+  host: Titled,
   { fills, folder }: Spelling,
-  place?: Place,
+  machine?: Machine,
 ): readonly [string, ...string[]] {
   const words = command.map((word) => {
     const text = typeof word === 'string' ? word : word.path
-    const below = typeof word === 'string' || place === undefined ? undefined : belowFolder(text, place)
+    const below = typeof word === 'string' || machine === undefined ? undefined : belowFolder(text, machine)
     if (folder !== undefined && below !== undefined)
       return literal(below, host.title, fills) === '' ? folder : `${folder}/${below}`
     return literal(text, host.title, fills)
@@ -274,20 +274,20 @@ export function spellCommand(
  */
 export function usualValue(
   launch: Launch,
-  host: Named,
+  host: Titled,
   spelling: Spelling,
-  { types, place }: { readonly types?: Partial<Record<Launch['transport'], string>>; readonly place?: Place } = {},
+  { types, machine }: { types?: Partial<Record<Launch['transport'], string>>; machine?: Machine } = {},
 ): JsonObject {
   const type = types?.[launch.transport]
   const named = type === undefined ? {} : { type }
   if (launch.transport === 'http')
     return { ...named, url: launch.url, ...unlessEmpty('headers', spellAll(launch.headers, host, spelling)) }
-  const [command, ...args] = spellCommand(launch, host, spelling, place)
+  const [command, ...args] = spellCommand(launch, host, spelling, machine)
   return { ...named, command, args, ...unlessEmpty('env', spellAll(launch.env, host, spelling)) }
 }
 
 /** The path relative to the folder of the project; undefined for a path elsewhere. */
-function belowFolder(path: string, { platform, folder }: Place): string | undefined {
+function belowFolder(path: string, { platform, folder }: Machine): string | undefined {
   const { relative, isAbsolute, sep } = platform === 'win32' ? win32 : posix
   const below = relative(folder, path)
   if (isAbsolute(below) || below === '..' || below.startsWith(`..${sep}`)) return undefined

@@ -1,8 +1,8 @@
 import { isMap, isScalar, type Pair, parseAllDocuments, Scalar, stringify, type YAMLMap } from 'yaml'
-import { eolOf, type Format, formatError, headOf, indented, type Json, type Path } from './types.ts'
+import { eolOf, formatError, headOf, indented, type Json, type Path, type SettingsEditor } from './types.ts'
 
 /** Edits YAML by lines: an item is appended to its map, or removed with its lines. */
-export const yaml: Format = {
+export const yaml: SettingsEditor = {
   parse: (text) => documentOf(text)?.toJS() as unknown,
   set: (text, path, value) => {
     const eol = eolOf(text)
@@ -29,7 +29,7 @@ export const yaml: Format = {
   show: (path, value) => rendered(path, value, 2),
 }
 
-type Item = Pair<unknown, unknown>
+type YamlPair = Pair<unknown, unknown>
 
 function documentOf(text: string) {
   const documents = parseAllDocuments(text)
@@ -61,7 +61,7 @@ const isNothing = ({ value }: { readonly value: unknown }) =>
  * begins with the item's own key if the item is no map.
  */
 function walk(text: string, root: YAMLMap, path: Path) {
-  let [map, holder]: [YAMLMap, Item | undefined] = [root, undefined]
+  let [map, holder]: [YAMLMap, YamlPair | undefined] = [root, undefined]
   for (const [depth, key] of path.entries()) {
     const pair = map.items.find((item) => isScalar(item.key) && item.key.value === key)
     if (pair !== undefined && depth === path.length - 1) return { map, pair, holder, rest: [] }
@@ -113,7 +113,7 @@ function stepOf(text: string, map: YAMLMap): number {
 }
 
 /** The lines of an item, from the beginning of the first to the end of the last. */
-function spanOf(text: string, map: YAMLMap, pair: Item): readonly [number, number] {
+function spanOf(text: string, map: YAMLMap, pair: YamlPair): readonly [number, number] {
   const start = rangeOf(pair.key)[0] - columnOf(text, map)
   const end = pair.value === null ? rangeOf(pair.key)[1] : Math.max(rangeOf(pair.value)[1], rangeOf(pair.key)[1])
   return [start, text[end - 1] === '\n' ? end : lineAfter(text, end)]
@@ -139,7 +139,7 @@ function inBlock(text: string, map: YAMLMap, path: Path, value: Json): string {
 }
 
 /** Position after a key without a value. */
-function filled(text: string, map: YAMLMap, pair: Item, path: Path, value: Json): string {
+function filled(text: string, map: YAMLMap, pair: YamlPair, path: Path, value: Json): string {
   if (map.flow) throw formatError(text, rangeOf(pair.key)[0], 'this has no value, and is left alone.')
   const explicit = rangeOf(pair.value)
   if (explicit[1] > explicit[0])
@@ -160,7 +160,7 @@ function inFlow(text: string, map: YAMLMap, path: Path, value: Json): string {
   return `${text.slice(0, end)}${map.items.length > 0 ? ', ' : ''}${item}${text.slice(end)}`
 }
 
-function withoutInFlow(text: string, map: YAMLMap, pair: Item): string {
+function withoutInFlow(text: string, map: YAMLMap, pair: YamlPair): string {
   const index = map.items.indexOf(pair)
   const [before, next] = [map.items[index - 1], map.items[index + 1]]
   const end = rangeOf(pair.value)[1]
@@ -169,7 +169,7 @@ function withoutInFlow(text: string, map: YAMLMap, pair: Item): string {
   return text.slice(0, rangeOf(pair.key)[0]) + text.slice(next === undefined ? end : rangeOf(next.key)[0])
 }
 
-function replaced(text: string, map: YAMLMap, pair: Item, path: Path, value: Json): string {
+function replaced(text: string, map: YAMLMap, pair: YamlPair, path: Path, value: Json): string {
   const key = path.slice(-1)
   if (map.flow) return inFlow(withoutInFlow(text, map, pair), flowIn(text, map, pair), key, value)
   const [start, end] = spanOf(text, map, pair)
@@ -177,7 +177,7 @@ function replaced(text: string, map: YAMLMap, pair: Item, path: Path, value: Jso
 }
 
 /** Finds the map in braces again after an item was removed. */
-function flowIn(text: string, map: YAMLMap, pair: Item): YAMLMap {
+function flowIn(text: string, map: YAMLMap, pair: YamlPair): YAMLMap {
   const shorter = text.length - withoutInFlow(text, map, pair).length
   const copy = map.clone() as YAMLMap
   copy.items = map.items.filter((item) => item !== pair)

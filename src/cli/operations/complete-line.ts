@@ -37,7 +37,7 @@ async function candidatesFor(words: readonly string[], io: ProcessIo) {
   const program = await createProgram(quiet, (name) => words.slice(0, -1).includes(name))
   const wanted = wantedAt(program, words)
   const { kind, typed, prefix } = wanted
-  const whole = (found: readonly Candidate[]) => found.map((one) => ({ ...one, value: prefix + one.value }))
+  const whole = (found: readonly LineCandidate[]) => found.map((one) => ({ ...one, value: prefix + one.value }))
   if (kind === undefined) return { candidates: whole(fitting(wanted.candidates, typed)) }
   if (kind === 'files' || kind === 'folders') return { candidates: [], files: kind }
   const candidates = whole(await completeUris(wanted, io.secrets).catch(() => []))
@@ -72,21 +72,24 @@ function lineOf(value: string, about: string | undefined): string {
 /** Maximum number of candidates: more are of no use to a person. */
 const maxCandidates = 500
 /** Maximum time for a completion, in milliseconds. */
-const maxTime = 2000
+const completionTimeoutMs = 2000
 const silent = () => {}
 
 /**
  * Completes URIs: the mounts, and the children of the typed directory. Of a configuration only that mount is opened; a server is
  * contacted only if `--url` names it.
  */
-async function completeUris(wanted: Wanted, secrets: Secrets): Promise<readonly Candidate[]> {
+async function completeUris(wanted: Completions, secrets: Secrets): Promise<readonly LineCandidate[]> {
   const { typed, given, kind } = wanted
   if (given.has('command')) return []
   const url = given.get('url')?.[0]
-  const signal = AbortSignal.timeout(maxTime)
+  const signal = AbortSignal.timeout(completionTimeoutMs)
   if (url !== undefined) {
     const { connect } = await import('../../client/index.ts')
-    const view = await connect({ url, headers: headersOf(given.get('header') ?? []) }, { signal, timeoutMs: maxTime })
+    const view = await connect(
+      { url, headers: headersOf(given.get('header') ?? []) },
+      { signal, timeoutMs: completionTimeoutMs },
+    )
     const roots = (await view.mounts({ signal })).map(({ uri }) => uri)
     return kind === 'address' ? addresses(roots, typed) : within(view, roots, typed, signal)
   }
@@ -118,11 +121,11 @@ async function within(
   roots: readonly string[],
   typed: string,
   signal: AbortSignal,
-): Promise<readonly Candidate[]> {
+): Promise<readonly LineCandidate[]> {
   const root = roots.find((one) => typed.startsWith(`${bare(one)}/`))
   if (root === undefined) return addresses(roots, typed, '/')
   const directory = typed.slice(0, typed.lastIndexOf('/') + 1)
-  const found: Candidate[] = []
+  const found: LineCandidate[] = []
   for await (const { items } of pagesOf((query) => view.directory({ uri: directory, ...query }, { signal }))) {
     const candidates = items.map(({ uri, title }) => ({ value: uri, ...defined({ about: title }) }))
     found.push(...fitting(candidates, typed))
@@ -131,7 +134,7 @@ async function within(
   return found.slice(0, maxCandidates)
 }
 
-function addresses(roots: readonly string[], typed: string, end = ''): readonly Candidate[] {
+function addresses(roots: readonly string[], typed: string, end = ''): readonly LineCandidate[] {
   return fitting(
     roots.map((root) => ({ value: bare(root) + end })),
     typed,
@@ -143,15 +146,15 @@ function bare(uri: string): string {
 }
 
 /** One candidate. */
-interface Candidate {
+interface LineCandidate {
   readonly value: string
   /** Description for people. */
   readonly about?: string
 }
 
 /** Possible completions at the cursor. */
-interface Wanted {
-  readonly candidates: readonly Candidate[]
+interface Completions {
+  readonly candidates: readonly LineCandidate[]
   /** Kind of further candidates that the shell or the server knows. */
   readonly kind?: 'files' | 'folders' | 'uri' | 'address'
   /** Part of the word before the completed part, such as `--config=`. */
@@ -163,7 +166,7 @@ interface Wanted {
 }
 
 /** Determines the possible completions of the last word of a command line. The first word follows `hikidashi`. */
-export function wantedAt(program: Command, words: readonly string[]): Wanted {
+export function wantedAt(program: Command, words: readonly string[]): Completions {
   const given = new Map<string, readonly string[]>()
   const typed = words.at(-1) ?? ''
   let command = program
@@ -197,7 +200,7 @@ export function wantedAt(program: Command, words: readonly string[]): Wanted {
 }
 
 /** The candidates that begin with the typed word, in their order. */
-function fitting(candidates: readonly Candidate[], typed: string): readonly Candidate[] {
+function fitting(candidates: readonly LineCandidate[], typed: string): readonly LineCandidate[] {
   return candidates.filter(({ value }) => value.startsWith(typed))
 }
 
@@ -224,7 +227,7 @@ function argumentAt({ registeredArguments }: Command, position: number): Argumen
   return registeredArguments[position] ?? (last?.variadic === true ? last : undefined)
 }
 
-function flagsOf(command: Command): readonly Candidate[] {
+function flagsOf(command: Command): readonly LineCandidate[] {
   return command
     .createHelp()
     .visibleOptions(command)
@@ -232,22 +235,22 @@ function flagsOf(command: Command): readonly Candidate[] {
     .filter(({ value }) => value !== '')
 }
 
-function namesOf({ commands }: Command): readonly Candidate[] {
+function namesOf({ commands }: Command): readonly LineCandidate[] {
   return commands.map((command) => ({ value: command.name(), about: command.summary() || command.description() }))
 }
 
-function valuesOf({ argChoices, flags }: Option): Pick<Wanted, 'candidates' | 'kind'> {
+function valuesOf({ argChoices, flags }: Option): Pick<Completions, 'candidates' | 'kind'> {
   if (argChoices !== undefined) return { candidates: argChoices.map((value) => ({ value })) }
   return kindOf(/[<[]([^>\]]*)[>\]]/.exec(flags)?.[1] ?? '')
 }
 
-function argumentValues(argument: Argument | undefined): Pick<Wanted, 'candidates' | 'kind'> {
+function argumentValues(argument: Argument | undefined): Pick<Completions, 'candidates' | 'kind'> {
   if (argument?.argChoices !== undefined) return { candidates: argument.argChoices.map((value) => ({ value })) }
   return kindOf(argument?.name() ?? '')
 }
 
 /** Returns the kind of a value by its name in the help. */
-function kindOf(name: string): Pick<Wanted, 'candidates' | 'kind'> {
+function kindOf(name: string): Pick<Completions, 'candidates' | 'kind'> {
   const called = name.replace(/\.\.\.$/, '')
   if (/^(?:file|files)$/.test(called)) return { candidates: [], kind: 'files' }
   if (/^(?:dir|folder|directory)$/.test(called)) return { candidates: [], kind: 'folders' }

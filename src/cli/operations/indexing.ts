@@ -7,7 +7,7 @@ import type { Io } from '../terminal/io.ts'
 import { createProgress, type ProgressOptions } from '../terminal/progress.ts'
 
 /** Interval of the checks, in milliseconds. */
-const interval = 100
+const intervalMs = 100
 /** If no process feeds the index for this long, the existing index is searched. In milliseconds. */
 const longest = 20_000
 
@@ -22,7 +22,7 @@ export async function waitForIndex(search: Search, io: Pick<Io, 'saysToTerminal'
       if (now?.mounts.every(isDone)) return
       if (now === undefined && performance.now() - start > longest) return
       if (now !== undefined) progress.set(progressOf(now.mounts))
-      await new Promise((resolve) => setTimeout(resolve, interval))
+      await new Promise((resolve) => setTimeout(resolve, intervalMs))
     }
   } finally {
     progress.end()

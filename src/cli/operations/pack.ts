@@ -102,11 +102,14 @@ function shown(uri: string): string {
  * addresses of the mounts with known changes.
  */
 export async function activityOf(mounts: readonly PlannedMount[], log: Log) {
-  const places = mounts.flatMap(placeOf)
-  if (places.length === 0) return { changes: () => undefined, known: [] }
+  const repositories = mounts.flatMap(repositoryOf)
+  if (repositories.length === 0) return { changes: () => undefined, known: [] }
   const { countActivity } = await import('../../providers/git/activity.ts')
   const counted = await Promise.all(
-    places.map(async (place) => ({ ...place, counts: await countActivity({ repository: place.repository, log }) })),
+    repositories.map(async (found) => ({
+      ...found,
+      counts: await countActivity({ repository: found.repository, log }),
+    })),
   )
   const known = counted.filter(({ counts }) => counts !== undefined)
   return {
@@ -132,7 +135,7 @@ function pathBelow(address: string, uri: string): string | undefined {
 }
 
 /** A mount whose paths are those of a repository, below a prefix. */
-function placeOf({ address, config, folder }: PlannedMount) {
+function repositoryOf({ address, config, folder }: PlannedMount) {
   const { text } = parseAddress(address)
   if (config.provider === 'git')
     return [{ address: text, repository: resolveFolder(config.repository, folder), prefix: 'HEAD/' }]

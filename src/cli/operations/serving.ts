@@ -4,7 +4,7 @@ import type { OpenedCatalog } from '../../config/build.ts'
 import { guideFor, withOverview } from '../../config/overview.ts'
 import { abilitiesOf, searchesOf, takesWriting, withMountedSkills } from '../../config/plan.ts'
 import { profilesOf } from '../../config/profiles.ts'
-import { postsUnder, type Writing, writingOf } from '../../config/writing.ts'
+import { postsUnder, type WriteAccess, writingOf } from '../../config/writing.ts'
 import { createMemory } from '../../context/memory.ts'
 import { withAssemblePrompt } from '../../context/prompt.ts'
 import { callerOf, createAssembleTool, createAssembleTurns } from '../../context/tool.ts'
@@ -17,7 +17,7 @@ import type { Tool } from '../../core/tool.ts'
 import { isLoopback } from '../../core/uri.ts'
 import type { View } from '../../core/view.ts'
 import { createExplorerApp } from '../../explorer/app.ts'
-import type { Page } from '../../explorer/index.ts'
+import type { AnswerPage } from '../../explorer/index.ts'
 import { isInside, type Listen, resolveFolder } from '../../schema/values.ts'
 import type { ContentLinkOptions, HttpOptions, ServeOptions as StdioOptions } from '../../server/index.ts'
 import { failed, misused } from '../terminal/exit.ts'
@@ -85,7 +85,7 @@ interface ServedLater
  */
 export function openLater(local: Local, open: () => Promise<OpenedCatalog>, log: Log): ServedLater {
   const { config, mounts } = local
-  let writing: Writing | undefined
+  let writing: WriteAccess | undefined
   const opening = createOpening(async () => {
     const catalog = await open()
     writing = writingOf(catalog)
@@ -248,7 +248,7 @@ export async function openPage(
   { explorer, path = '/mcp' }: { readonly explorer?: boolean; readonly path?: string } = {},
   { host }: { readonly host: string },
   log: Log,
-): Promise<Page | undefined> {
+): Promise<AnswerPage | undefined> {
   if (!(explorer ?? isLoopback(host))) return undefined
   // The MCP endpoint already has the path of the page.
   if (path.endsWith('/')) {

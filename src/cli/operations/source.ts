@@ -28,7 +28,7 @@ export interface SourceOptions extends Omit<LocalOptions, 'name'> {
   readonly logLevel: (typeof logLevels)[number]
 }
 
-export interface Source {
+export interface CommandSource {
   readonly view: View
   /** Catalog of a local view. */
   readonly catalog?: Catalog
@@ -76,7 +76,11 @@ export function splitNames(value: string, before: readonly string[] = []): reado
 }
 
 /** Opens the source that the options choose. */
-export async function openSource(options: SourceOptions, io: Pick<Io, 'secrets' | 'say'>, log: Log): Promise<Source> {
+export async function openSource(
+  options: SourceOptions,
+  io: Pick<Io, 'secrets' | 'say'>,
+  log: Log,
+): Promise<CommandSource> {
   const { url, command, header = [] } = options
   if (header.length > 0 && url === undefined) throw misused('--header needs --url.')
   if (url !== undefined || command !== undefined) {
@@ -161,7 +165,7 @@ function isDirectory(path: string): boolean {
 export async function withSource(
   options: SourceOptions,
   io: Io,
-  use: (source: Source, log: Log) => Promise<void>,
+  use: (source: CommandSource, log: Log) => Promise<void>,
 ): Promise<void> {
   const log = createTextLog(io, options.logLevel)
   const isRemote = options.url !== undefined || options.command !== undefined

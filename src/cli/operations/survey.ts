@@ -6,7 +6,7 @@ import { defined, memberOf, objectOf, textsIn } from '../../core/kit/object.ts'
 import { redactPhrase } from '../../secrets/find.ts'
 
 /** Findings of `init` in a folder. */
-export interface Found extends Survey {
+export interface InitFindings extends Survey {
   /** The API that an OpenAPI file in the folder describes. */
   readonly api?: DescribedApi
   /** Servers in host files of the folder. */
@@ -14,7 +14,7 @@ export interface Found extends Survey {
 }
 
 /** Examines a folder for `init`. Rejects like `readdir` if it cannot be read. */
-export async function surveyAll(folder: string): Promise<Found> {
+export async function surveyAll(folder: string): Promise<InitFindings> {
   const survey = await surveyFolder(folder)
   const api = await apiIn(folder)
   const servers = await serversIn(folder)

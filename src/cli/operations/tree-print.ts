@@ -2,7 +2,7 @@ import type { Resource } from '../../core/view.ts'
 import { formatSize, formatTime, type Output, resourceToJson } from '../terminal/io.ts'
 import { type Colours, coloursFor, displayWidth, escapeText, padDisplay, readableUri } from '../terminal/text.ts'
 import { nameOf } from './source.ts'
-import type { Measured, Place, Totals, TreeVisitor } from './tree-walk.ts'
+import type { TokenCount, Totals, TreePosition, TreeVisitor } from './tree-walk.ts'
 
 interface TreePrinter extends TreeVisitor {
   end(): Promise<void>
@@ -20,7 +20,7 @@ export interface PrintOptions {
 }
 
 /** One line: its cells, followed by the tree. */
-interface Row {
+interface PrintedRow {
   cells: readonly string[]
   readonly text: string
 }
@@ -39,22 +39,22 @@ export function createTreePrinter(out: Output, options: PrintOptions): TreePrint
   const columns = columnsOf(options)
   const { through, none, branch, last } = lines[options.ascii ? 'ascii' : 'unicode']
   const widths = columns.map(({ heading, least }) => Math.max(displayWidth(heading), options.isWhole ? 0 : least))
-  let rows: Row[] = []
+  let rows: PrintedRow[] = []
   let hasBegun = false
-  const open: Row[] = []
+  const open: PrintedRow[] = []
 
-  const prefixOf = (place: Place) => {
-    if (place.length === 0) return ''
-    const above = place.slice(0, -1).map((isLast) => (isLast ? none : through))
-    return above.join('') + (place.at(-1) === true ? last : branch)
+  const prefixOf = (position: TreePosition) => {
+    if (position.length === 0) return ''
+    const above = position.slice(0, -1).map((isLast) => (isLast ? none : through))
+    return above.join('') + (position.at(-1) === true ? last : branch)
   }
-  const nameIn = (resource: Resource, place: Place): string => {
+  const nameIn = (resource: Resource, position: TreePosition): string => {
     const uri = escapeText(out.isTerminal ? readableUri(resource.uri) : resource.uri)
-    const name = options.full || place.length === 0 ? uri : escapeText(nameOf(resource.uri)) || uri
-    return resource.uri.endsWith('/') && place.length > 0 && !options.full ? `${name}/` : name
+    const name = options.full || position.length === 0 ? uri : escapeText(nameOf(resource.uri)) || uri
+    return resource.uri.endsWith('/') && position.length > 0 && !options.full ? `${name}/` : name
   }
-  const titleOf = ({ title }: Resource, place: Place) =>
-    title !== undefined && (options.long || place.length === 0) ? `  ${colours.dim(escapeText(title))}` : ''
+  const titleOf = ({ title }: Resource, position: TreePosition) =>
+    title !== undefined && (options.long || position.length === 0) ? `  ${colours.dim(escapeText(title))}` : ''
   const flush = async () => {
     const heading = hasBegun || columns.length === 0 || rows.length === 0 ? [] : [headingOf(columns, widths, colours)]
     for (const { cells } of rows)
@@ -68,29 +68,30 @@ export function createTreePrinter(out: Output, options: PrintOptions): TreePrint
     rows = []
     if (shown.length > 0) await out.write([...first, ...shown].join(''), { isStyled: true })
   }
-  const print = async (row: Row) => {
+  const print = async (row: PrintedRow) => {
     rows.push(row)
     if (!options.isWhole && rows.length >= batch) await flush()
   }
   const blank = columns.map(() => '')
 
   return {
-    enter: async (directory, place) => {
+    enter: async (directory, position) => {
       if (!options.isWhole) await flush()
-      if (place.length === 0 && (hasBegun || rows.length > 0)) await print({ cells: blank, text: '' })
+      if (position.length === 0 && (hasBegun || rows.length > 0)) await print({ cells: blank, text: '' })
       const cells = columns.map(({ of }) => of(directory, undefined, undefined))
-      const text = prefixOf(place) + colours.bold(nameIn(directory, place)) + titleOf(directory, place)
-      const row: Row = { cells, text }
+      const text = prefixOf(position) + colours.bold(nameIn(directory, position)) + titleOf(directory, position)
+      const row: PrintedRow = { cells, text }
       open.push(row)
       await print(row)
     },
-    add: async (resource, place, measured) => {
+    add: async (resource, position, measured) => {
       const cells = columns.map(({ of }) => of(resource, measured, undefined))
-      await print({ cells, text: prefixOf(place) + nameIn(resource, place) + titleOf(resource, place) })
+      await print({ cells, text: prefixOf(position) + nameIn(resource, position) + titleOf(resource, position) })
     },
-    more: (count, place) =>
-      print({ cells: blank, text: prefixOf(place) + colours.dim(`… ${count.toLocaleString('en')} more`) }),
-    fault: (message, place) => print({ cells: blank, text: prefixOf(place) + colours.red(`[${escapeText(message)}]`) }),
+    more: (count, position) =>
+      print({ cells: blank, text: prefixOf(position) + colours.dim(`… ${count.toLocaleString('en')} more`) }),
+    fault: (message, position) =>
+      print({ cells: blank, text: prefixOf(position) + colours.red(`[${escapeText(message)}]`) }),
     leave: async (directory, _, totals) => {
       const row = open.pop()
       if (row !== undefined && options.isWhole) row.cells = columns.map(({ of }) => of(directory, undefined, totals))
@@ -99,16 +100,16 @@ export function createTreePrinter(out: Output, options: PrintOptions): TreePrint
   }
 }
 
-interface Column {
+interface PrintedColumn {
   readonly heading: string
   readonly side: 'left' | 'right'
   /** Initial width of a column, if lines are printed before all are known. */
   readonly least: number
-  of(resource: Resource, measured: Measured | undefined, totals: Totals | undefined): string
+  of(resource: Resource, measured: TokenCount | undefined, totals: Totals | undefined): string
 }
 
-function columnsOf({ tokens, size, long }: PrintOptions): readonly Column[] {
-  const columns: Column[] = []
+function columnsOf({ tokens, size, long }: PrintOptions): readonly PrintedColumn[] {
+  const columns: PrintedColumn[] = []
   if (tokens)
     columns.push({ heading: 'TOKENS', side: 'right', least: 10, of: (_, one, all) => formatTokens(all ?? one) })
   if (size || long)
@@ -126,7 +127,7 @@ function columnsOf({ tokens, size, long }: PrintOptions): readonly Column[] {
   return columns
 }
 
-function headingOf(columns: readonly Column[], widths: readonly number[], { dim }: Colours): string {
+function headingOf(columns: readonly PrintedColumn[], widths: readonly number[], { dim }: Colours): string {
   return dim(
     columns
       .map(({ heading, side }, i) => padDisplay(heading, widths[i] ?? 0, side))
@@ -151,38 +152,38 @@ export function createTreeJson({ write }: Output, options: Pick<PrintOptions, 'i
   const empty: boolean[] = []
   let more = new Map<number, Readonly<Record<string, unknown>>>()
   let hasRoots = false
-  const item = (text: string, place: Place) => {
-    const isFirst = place.length === 0 ? !hasRoots : empty[place.length - 1] === true
-    if (place.length === 0) hasRoots = true
-    else empty[place.length - 1] = false
-    return `${place.length === 0 && isFirst ? '[' : isFirst ? '' : ','}\n${'  '.repeat(place.length + 1)}${text}`
+  const item = (text: string, position: TreePosition) => {
+    const isFirst = position.length === 0 ? !hasRoots : empty[position.length - 1] === true
+    if (position.length === 0) hasRoots = true
+    else empty[position.length - 1] = false
+    return `${position.length === 0 && isFirst ? '[' : isFirst ? '' : ','}\n${'  '.repeat(position.length + 1)}${text}`
   }
   const factsOf = (measured: { readonly tokens?: number; readonly isEstimate: boolean } | undefined) =>
     measured?.tokens === undefined || !options.tokens
       ? {}
       : { tokens: measured.tokens, ...(measured.isEstimate ? { estimated: true } : {}) }
   return {
-    enter: async (directory, place) => {
-      await write(`${item(JSON.stringify(resourceToJson(directory)).slice(0, -1), place)},"children":[`)
-      empty[place.length] = true
+    enter: async (directory, position) => {
+      await write(`${item(JSON.stringify(resourceToJson(directory)).slice(0, -1), position)},"children":[`)
+      empty[position.length] = true
     },
-    add: (resource, place, measured) =>
-      write(item(JSON.stringify({ ...resourceToJson(resource), ...factsOf(measured) }), place)),
-    more: async (count, place) => {
-      more.set(place.length - 1, { ...more.get(place.length - 1), more: count })
+    add: (resource, position, measured) =>
+      write(item(JSON.stringify({ ...resourceToJson(resource), ...factsOf(measured) }), position)),
+    more: async (count, position) => {
+      more.set(position.length - 1, { ...more.get(position.length - 1), more: count })
     },
-    fault: async (message, place) => {
-      more.set(place.length - 1, { ...more.get(place.length - 1), failure: message })
+    fault: async (message, position) => {
+      more.set(position.length - 1, { ...more.get(position.length - 1), failure: message })
     },
-    leave: async (_, place, totals, isOpened) => {
+    leave: async (_, position, totals, isOpened) => {
       const { directories, resources, bytes } = totals
       const rest = {
         ...(isOpened ? {} : { opened: false }),
-        ...more.get(place.length),
+        ...more.get(position.length),
         ...(options.isWhole ? { total: { directories, resources, bytes, ...factsOf(totals) } } : {}),
       }
-      more = new Map([...more].filter(([depth]) => depth !== place.length))
-      const end = empty[place.length] === true ? ']' : `\n${'  '.repeat(place.length + 1)}]`
+      more = new Map([...more].filter(([depth]) => depth !== position.length))
+      const end = empty[position.length] === true ? ']' : `\n${'  '.repeat(position.length + 1)}]`
       const facts = JSON.stringify(rest).slice(1, -1)
       await write(`${end}${facts === '' ? '' : `,${facts}`}}`)
     },

@@ -5,7 +5,7 @@ import { isResourceError } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import { isText } from '../../core/kit/utf8.ts'
 import type { Resource, ResourceContent, View } from '../../core/view.ts'
-import type { Measured } from './tree-walk.ts'
+import type { TokenCount } from './tree-walk.ts'
 
 /** Number of resources read at once. */
 const concurrency = 6
@@ -15,10 +15,13 @@ const maxBytes = maxCounted
 const bytesPerToken = 4
 
 /** Counts the tokens of resources by reading them; a resource that is too large is estimated. */
-export async function tokenCounter(view: View, encoding: Encoding): Promise<(resource: Resource) => Promise<Measured>> {
+export async function tokenCounter(
+  view: View,
+  encoding: Encoding,
+): Promise<(resource: Resource) => Promise<TokenCount>> {
   const counter = await openCounter(encoding)
   const takeTurn = turns(concurrency)
-  const measure = async (resource: Resource): Promise<Measured> => {
+  const measure = async (resource: Resource): Promise<TokenCount> => {
     if (resource.size !== undefined && resource.size > maxBytes) return estimateTokens(resource)
     try {
       const { contents } = await view.read(resource.uri)
@@ -39,7 +42,7 @@ export async function tokenCounter(view: View, encoding: Encoding): Promise<(res
 }
 
 /** Estimates tokens from the listed size. Undefined for binary contents and unknown sizes. */
-export function estimateTokens({ size, mimeType = '', uri }: Resource): Measured {
+export function estimateTokens({ size, mimeType = '', uri }: Resource): TokenCount {
   const isTextual =
     /^text\/|[/+.-](?:json|xml|yaml|toml|javascript|typescript|ecmascript|sql|x-sh|ndjson|x-ndjson|rtf)\b/.test(
       mimeType,

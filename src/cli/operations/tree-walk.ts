@@ -3,11 +3,11 @@ import { pagesOf } from '../../core/kit/groups.ts'
 import { parseAddress } from '../../core/uri.ts'
 import { directoryMimeType, type Page, type Resource, type View } from '../../core/view.ts'
 import { CommandError, exitCodes, misused } from '../terminal/exit.ts'
-import { asked, type Source } from './source.ts'
+import { asked, type CommandSource } from './source.ts'
 import { asResource } from './stat-find.ts'
 
 /** How many tokens a resource has. `tokens` is left out if the resource is not text. */
-export interface Measured {
+export interface TokenCount {
   readonly tokens?: number
   readonly isEstimate: boolean
 }
@@ -24,18 +24,18 @@ export interface Totals {
 }
 
 /** Position of a node: for each level above it, and for itself, whether it is the last one. Empty for a root. */
-export type Place = readonly boolean[]
+export type TreePosition = readonly boolean[]
 
 /** Receives the nodes of a tree from top to bottom. Each `enter` has its `leave`. */
 export interface TreeVisitor {
-  enter(directory: Resource, place: Place): Promise<void>
-  add(resource: Resource, place: Place, measured: Measured | undefined): Promise<void>
+  enter(directory: Resource, position: TreePosition): Promise<void>
+  add(resource: Resource, position: TreePosition, measured: TokenCount | undefined): Promise<void>
   /** The number of further nodes, which are not shown. */
-  more(count: number, place: Place): Promise<void>
+  more(count: number, position: TreePosition): Promise<void>
   /** The rest of a directory could not be listed. */
-  fault(message: string, place: Place): Promise<void>
+  fault(message: string, position: TreePosition): Promise<void>
   /** @param isOpened Whether its children were listed. */
-  leave(directory: Resource, place: Place, totals: Totals, isOpened: boolean): Promise<void>
+  leave(directory: Resource, position: TreePosition, totals: Totals, isOpened: boolean): Promise<void>
 }
 
 export interface WalkOptions {
@@ -47,7 +47,7 @@ export interface WalkOptions {
   readonly isWhole: boolean
   /** Whether a user named the root: then it must exist and answer. */
   readonly isNamed: boolean
-  readonly measure?: (resource: Resource) => Promise<Measured>
+  readonly measure?: (resource: Resource) => Promise<TokenCount>
   /** Receives each resource. */
   readonly onSeen?: () => void
 }
@@ -56,26 +56,26 @@ export interface WalkOptions {
 export async function walk(view: View, root: Resource, visitor: TreeVisitor, options: WalkOptions): Promise<Totals> {
   const { depth: most, isWhole, measure, onSeen = () => {} } = options
 
-  const into = async (resource: Resource, place: Place, isShown: boolean): Promise<Totals> => {
+  const into = async (resource: Resource, position: TreePosition, isShown: boolean): Promise<Totals> => {
     const totals: Totals = { directories: 0, resources: 0, bytes: 0, tokens: 0, isEstimate: false }
-    const isOpened = isWhole || (isShown && place.length < most)
-    const isListed = isShown && place.length < most
-    if (isShown) await visitor.enter(resource, place)
+    const isOpened = isWhole || (isShown && position.length < most)
+    const isListed = isShown && position.length < most
+    if (isShown) await visitor.enter(resource, position)
     if (isOpened) {
-      refuseDepth(place.length)
-      const hidden = await children(resource.uri, place, isListed, totals)
-      if (hidden > 0 && isListed) await visitor.more(hidden, [...place, true])
+      refuseDepth(position.length)
+      const hidden = await children(resource.uri, position, isListed, totals)
+      if (hidden > 0 && isListed) await visitor.more(hidden, [...position, true])
     }
-    if (isShown) await visitor.leave(resource, place, totals, isOpened)
+    if (isShown) await visitor.leave(resource, position, totals, isOpened)
     return totals
   }
 
-  const children = async (uri: string, place: Place, isListed: boolean, totals: Totals): Promise<number> => {
+  const children = async (uri: string, position: TreePosition, isListed: boolean, totals: Totals): Promise<number> => {
     let index = 0
     try {
       for await (const { node, isLast, measured } of nodesOf(view, uri, measure)) {
         const isShown = isListed && index++ < options.most
-        const here = [...place, isLast]
+        const here = [...position, isLast]
         if (node.mimeType === directoryMimeType) {
           totals.directories++
           add(totals, isShown || isWhole ? await into(node, here, isShown) : undefined)
@@ -91,9 +91,9 @@ export async function walk(view: View, root: Resource, visitor: TreeVisitor, opt
       }
     } catch (error) {
       // A named node must exist; a listed node may have disappeared, or not answer.
-      if ((place.length === 0 && options.isNamed) || !(isGone(error) || isResourceError(error, 'unavailable')))
+      if ((position.length === 0 && options.isNamed) || !(isGone(error) || isResourceError(error, 'unavailable')))
         throw error
-      if (!isGone(error) && error instanceof Error) await visitor.fault(error.message, [...place, true])
+      if (!isGone(error) && error instanceof Error) await visitor.fault(error.message, [...position, true])
     }
     return Math.max(0, index - options.most)
   }
@@ -110,7 +110,7 @@ export async function walk(view: View, root: Resource, visitor: TreeVisitor, opt
 interface Node {
   readonly node: Resource
   readonly isLast: boolean
-  readonly measured: Promise<Measured> | undefined
+  readonly measured: Promise<TokenCount> | undefined
 }
 
 /** Yields the nodes of a directory. Each is yielded once it is known whether another one follows. */
@@ -165,13 +165,13 @@ export function refuseDepth(depth: number): void {
 }
 
 /** The mounts. A mount of a single resource is shown as that resource, with the metadata from a read. */
-export async function rootsOf({ view, mounts }: Pick<Source, 'view' | 'mounts'>): Promise<readonly Resource[]> {
+export async function rootsOf({ view, mounts }: Pick<CommandSource, 'view' | 'mounts'>): Promise<readonly Resource[]> {
   const roots = await view.mounts()
   return Promise.all(roots.map((root) => (mayBeOne(root, mounts) ? asResource(view, root) : root)))
 }
 
 /** Whether a mount may be a single resource: by the local configuration, else by whether it has children. */
-function mayBeOne({ uri, mimeType }: Resource, mounts: Source['mounts']): boolean {
+function mayBeOne({ uri, mimeType }: Resource, mounts: CommandSource['mounts']): boolean {
   if (mimeType !== directoryMimeType) return false
   const config = mounts.find(({ address }) => parseAddress(address).text === uri)?.config
   return config === undefined || (config.provider === 'inline' && config.resources === undefined)

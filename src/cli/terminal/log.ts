@@ -56,17 +56,17 @@ export function createLog({ level, format, write, scrubber, now = () => new Date
   }
 }
 
-type Value = string | number | boolean | null | readonly string[]
+type LogValue = string | number | boolean | null | readonly string[]
 
-function cleanerOf(scrubber: Scrubber | undefined): <T extends Value>(value: T) => T {
+function cleanerOf(scrubber: Scrubber | undefined): <T extends LogValue>(value: T) => T {
   if (scrubber === undefined) return (value) => value
-  const clean = (value: Value): Value =>
+  const clean = (value: LogValue): LogValue =>
     typeof value === 'string' ? scrubber.scrub(value) : Array.isArray(value) ? value.map(scrubber.scrub) : value
-  return clean as <T extends Value>(value: T) => T
+  return clean as <T extends LogValue>(value: T) => T
 }
 
 /** An error is logged as its message and the messages of its causes; at level `debug`, also with its stack. */
-function fieldsOf(name: string, value: unknown, detailed: boolean): readonly (readonly [string, Value])[] {
+function fieldsOf(name: string, value: unknown, detailed: boolean): readonly (readonly [string, LogValue])[] {
   if (value === undefined) return []
   if (value instanceof Error) {
     const stack = detailed && value.stack !== undefined ? [[`${name}.stack`, value.stack] as const] : []
@@ -88,7 +88,7 @@ function messagesOf(error: Error): readonly string[] {
   return messages
 }
 
-function textOf(value: Value): string {
+function textOf(value: LogValue): string {
   if (Array.isArray(value)) return value.map(textOf).join(',')
   if (typeof value !== 'string') return String(value)
   if (/^[^\s"=,]+$/.test(value) && escapeText(value) === value) return value
@@ -96,10 +96,11 @@ function textOf(value: Value): string {
 }
 
 /** One line of JSON. If it is too long, only the beginning is kept. */
-function jsonLine(fields: Readonly<Record<string, Value>>): string {
+function jsonLine(fields: Readonly<Record<string, LogValue>>): string {
   const line = JSON.stringify(fields)
   if (line.length <= maxLine) return line
   const share = Math.floor(maxLine / 2 / Object.keys(fields).length)
-  const cut = (value: Value) => (typeof value === 'string' ? value.slice(0, share) : Array.isArray(value) ? [] : value)
+  const cut = (value: LogValue) =>
+    typeof value === 'string' ? value.slice(0, share) : Array.isArray(value) ? [] : value
   return JSON.stringify(Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, cut(value)])))
 }

@@ -27,11 +27,11 @@ export interface ProgressOptions extends ProgressState {
 }
 
 /** Delay before the first line, and interval between lines, in milliseconds. */
-const patience = 1000
-const interval = 120
+const firstDelayMs = 1000
+const intervalMs = 120
 /** The same for whole lines, which are not erased. */
 const linePatience = 3000
-const lineInterval = 5000
+const lineIntervalMs = 5000
 
 /**
  * @param io If the data goes to the terminal, the person sees it arrive and no progress is shown. If standard error is not a
@@ -45,16 +45,16 @@ export function createProgress(io: Pick<Io, 'saysToTerminal' | 'out'>, options: 
     return { add: () => {}, set: () => {}, end: () => {} }
   const start = now()
   let { done, total, what = 'resources' } = options
-  let next = start + (isTerminal ? patience : linePatience)
+  let next = start + (isTerminal ? firstDelayMs : linePatience)
   let turn = 0
   const tell = () => {
     const time = now()
     if (time < next) return
-    next = time + (isTerminal ? interval : lineInterval)
-    if (isTerminal) line.show(lineOf({ done, total, what, format, elapsed: time - start, turn: turn++ }))
+    next = time + (isTerminal ? intervalMs : lineIntervalMs)
+    if (isTerminal) line.show(lineOf({ done, total, what, format, elapsedMs: time - start, turn: turn++ }))
     else writeLine?.(plainLineOf({ done, total, what, format }))
   }
-  const timer = setInterval(tell, interval)
+  const timer = setInterval(tell, intervalMs)
   // The timer alone does not keep the process alive.
   timer.unref()
   const onInterrupt = () => {
@@ -86,19 +86,19 @@ export function createProgress(io: Pick<Io, 'saysToTerminal' | 'out'>, options: 
   }
 }
 
-interface Told {
+interface ProgressLine {
   readonly done: number | undefined
   readonly total: number | undefined
   readonly what: string
   readonly format: (value: number) => string
-  readonly elapsed: number
+  readonly elapsedMs: number
   readonly turn: number
 }
 
 const spinner = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'] as const
 const barWidth = 24
 
-function lineOf({ done, total, what, format, elapsed, turn }: Told): string {
+function lineOf({ done, total, what, format, elapsedMs, turn }: ProgressLine): string {
   const sign = spinner[turn % spinner.length] ?? ''
   if (done === undefined) return `${sign} ${what} …`
   if (total === undefined || total <= 0) return `${sign} ${format(done)} ${what} …`
@@ -106,12 +106,12 @@ function lineOf({ done, total, what, format, elapsed, turn }: Told): string {
   const full = Math.round(part * barWidth)
   // ASCII: the bars of Unicode are as wide as two columns on many terminals in East Asia.
   const bar = `[${'='.repeat(Math.max(0, full - 1))}${full > 0 ? '>' : ''}${' '.repeat(barWidth - full)}]`
-  const left = done > 0 && part < 1 ? `, ${formatWait((elapsed / done) * (total - done))} left` : ''
+  const left = done > 0 && part < 1 ? `, ${formatWait((elapsedMs / done) * (total - done))} left` : ''
   return `${bar} ${String(Math.floor(part * 100)).padStart(3)}%  ${format(done)} of ${format(total)}${what === '' ? '' : ` ${what}`}${left}`
 }
 
 /** The same as a line of a log: `300 of 1,290 documents indexed …`. */
-function plainLineOf({ done, total, what, format }: Pick<Told, 'done' | 'total' | 'what' | 'format'>): string {
+function plainLineOf({ done, total, what, format }: Pick<ProgressLine, 'done' | 'total' | 'what' | 'format'>): string {
   const extent = done === undefined ? [] : [total === undefined ? format(done) : `${format(done)} of ${format(total)}`]
   return `${[...extent, what].filter((part) => part !== '').join(' ')} …`
 }

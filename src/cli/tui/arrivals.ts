@@ -3,9 +3,9 @@ import { defined } from '../../core/kit/object.ts'
 import type { Resource } from '../../core/view.ts'
 import { matches, needleOf } from './cells.ts'
 import { edit, editorOf, escapedless, type Input, insert } from './input.ts'
+import { chosenRow, previewSize, type TreeRow, treeRows } from './layout.ts'
 import { moved, movedTo } from './moves.ts'
-import { chosenRow, previewSize, type TreeRow, treeRows } from './places.ts'
-import { appended, endOf, previewOf, type Shown } from './preview.ts'
+import { appended, endOf, type PreviewText, previewOf } from './preview.ts'
 import {
   type Basket,
   type Counted,
@@ -14,7 +14,7 @@ import {
   type Hits,
   type Prompt,
   type State,
-  type Step,
+  type StateChange,
   toggled,
   without,
 } from './state.ts'
@@ -75,7 +75,7 @@ function relisted(state: State, { uri, items, next }: Extract<Event, { readonly 
   return { ...state, tree, changed: marks.length === 0 ? state.changed : new Set([...state.changed, ...marks]) }
 }
 
-function shown(state: State, uri: string, content: Shown): State {
+function shown(state: State, uri: string, content: PreviewText): State {
   const { preview } = state
   if (preview?.uri !== uri) return state
   const next = { ...without(preview, 'failure', 'stale'), state: 'ready' as const, shown: content }
@@ -86,7 +86,7 @@ function shown(state: State, uri: string, content: Shown): State {
   return { ...state, preview: { ...next, at: isBehind ? end : next.at } }
 }
 
-function continued(state: State, uri: string, part: string, more: Shown): State {
+function continued(state: State, uri: string, part: string, more: PreviewText): State {
   const { preview } = state
   if (preview?.uri !== uri || preview.shown.next !== part) return state
   const next = { ...preview, shown: appended(preview.shown, more) }
@@ -179,7 +179,7 @@ export function asking(state: State, kind: Prompt['kind'], text = ''): State {
 }
 
 /** Applies an input while a line is being edited. */
-export function prompted(state: State, prompt: Prompt, input: Input): Step {
+export function prompted(state: State, prompt: Prompt, input: Input): StateChange {
   const { kind, editor } = prompt
   if (input.kind !== 'key') return { state: written(state, { kind, editor: insert(editor, escapedless(input.text)) }) }
   const { name, ctrl } = input
@@ -214,7 +214,7 @@ function filtered(state: State, filter: string): State {
   return first < 0 ? next : movedTo(next, first)
 }
 
-function entered(state: State, kind: Prompt['kind'], text: string): Step {
+function entered(state: State, kind: Prompt['kind'], text: string): StateChange {
   if (text === '') return { state }
   switch (kind) {
     case 'filter':

@@ -20,7 +20,7 @@ export type Style =
   | 'bar'
   | 'title'
 
-export interface Span {
+export interface StyledSpan {
   readonly text: string
   readonly style: Style
 }
@@ -34,12 +34,12 @@ export interface Cell extends Cluster {
 
 export type Row = readonly Cell[]
 
-export const span = (text: string, style: Style = 'plain'): Span => ({ text, style })
+export const span = (text: string, style: Style = 'plain'): StyledSpan => ({ text, style })
 
 const blank: Cell = { text: ' ', width: 1, sure: true, style: 'plain' }
 const more: Cell = { text: '…', width: 1, sure: false, style: 'dim' }
 
-export function cellsOf(spans: readonly Span[]): Row {
+export function cellsOf(spans: readonly StyledSpan[]): Row {
   return spans.flatMap(({ text, style }) => clustersOf(text).map((cluster) => ({ ...cluster, style })))
 }
 
@@ -70,12 +70,12 @@ export function blanks(count: number): Row {
 }
 
 /** A line of spans, cut or padded to a number of columns. */
-export function line(columns: number, ...spans: readonly Span[]): Row {
+export function line(columns: number, ...spans: readonly StyledSpan[]): Row {
   return fitted(cellsOf(spans), columns)
 }
 
 /** Two parts at the ends of one line. The right one stays whole as long as there is room for it. */
-export function sides(columns: number, left: readonly Span[], right: readonly Span[]): Row {
+export function sides(columns: number, left: readonly StyledSpan[], right: readonly StyledSpan[]): Row {
   const end = cellsOf(right)
   const room = columns - columnsOf(end)
   return room < 1 ? fitted(end, columns) : [...fitted(cellsOf(left), room), ...end]

@@ -108,13 +108,13 @@ export function createInputDecoder() {
   }
 }
 
-interface Step {
+interface ParsedInput {
   readonly length: number
   readonly input?: Input
 }
 
 /** Returns the first input of the text; undefined while it is incomplete. */
-function next(text: string, isOver: boolean): Step | undefined {
+function next(text: string, isOver: boolean): ParsedInput | undefined {
   const typed = texts.exec(text)?.[0]
   if (typed !== undefined) return { length: typed.length, input: { kind: 'text', text: typed } }
   if (text[0] !== '\u001b') return { length: 1, input: controlOf(text[0] ?? '') }
@@ -130,7 +130,7 @@ function next(text: string, isOver: boolean): Step | undefined {
   return { length: 1, input: { kind: 'key', name: 'escape' } }
 }
 
-function keyStep(length: number, name: string | undefined): Step {
+function keyStep(length: number, name: string | undefined): ParsedInput {
   return name === undefined ? { length } : { length, input: { kind: 'key', name } }
 }
 

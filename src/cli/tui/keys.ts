@@ -1,24 +1,24 @@
 import { folderAt, withStale } from '../../browse/tree.ts'
 import { asking } from './arrivals.ts'
 import type { Key } from './input.ts'
+import { chosen, chosenRow } from './layout.ts'
 import { closed, moved, movedToEnd, opened, pageOf, scrolledBy, toggledFolder } from './moves.ts'
-import { chosen, chosenRow } from './places.ts'
-import { endings, isFolder, levelled, reformatted, type State, type Step, toggled, without } from './state.ts'
+import { endings, isFolder, levelled, reformatted, type State, type StateChange, toggled, without } from './state.ts'
 
-const stay = (state: State): Step => ({ state })
+const stay = (state: State): StateChange => ({ state })
 
 /** Applies a key while no line is being edited. */
-export function keyed(state: State, { name, ctrl }: Key): Step {
+export function keyed(state: State, { name, ctrl }: Key): StateChange {
   if (ctrl) return controls[name]?.(state) ?? stay(state)
   return named[name]?.(state) ?? stay(state)
 }
 
 /** Applies a character. Full-width characters of an input method mean the same. */
-export function typed(state: State, character: string): Step {
+export function typed(state: State, character: string): StateChange {
   return characters[character.normalize('NFKC')]?.(state) ?? stay(state)
 }
 
-type Command = (state: State) => Step
+type Command = (state: State) => StateChange
 
 const by =
   (lines: number): Command =>

@@ -3,12 +3,12 @@ import { listAgain, walkBelow } from '../../browse/tree.ts'
 import { searchesOf } from '../../config/plan.ts'
 import { assemble, measure } from '../../context/index.ts'
 import type { Catalog } from '../../core/catalog.ts'
-import { parseFound } from '../../core/found.ts'
 import { withResolvers } from '../../core/kit/abort.ts'
 import { doneOnce } from '../../core/kit/chain.ts'
 import { defined } from '../../core/kit/object.ts'
+import { parseFound } from '../../core/search-answer.ts'
 import type { Resource, View } from '../../core/view.ts'
-import { placesOf, textAt } from '../commands/search.ts'
+import { searchMountsOf, textAt } from '../commands/search.ts'
 import { readPart, readShown } from './reading.ts'
 import { type Basket, type Counted, type Event, isFolder, levelOf, type State } from './state.ts'
 import type { Want } from './wants.ts'
@@ -25,24 +25,24 @@ const maxGathered = 500
  * @param at The search to use, if several are mounted.
  */
 export function createLoader(view: View, reasonOf: (error: unknown) => string, catalog?: Catalog, at?: string) {
-  const places = doneOnce(() => placesOf(view))
+  const searchMounts = doneOnce(() => searchMountsOf(view))
   const { promise: indexed, resolve } = withResolvers<void>()
   const feed = doneOnce(async () => {
     if (await indexing(catalog)) resolve()
   })
 
   const search = async (query: string, after: string | undefined): Promise<readonly Event[]> => {
-    const all = await places()
-    const place = at === undefined ? all[0] : all.find(({ address }) => address === at.replace(/\/$/, ''))
-    if (place === undefined && all.length > 0) {
+    const all = await searchMounts()
+    const mount = at === undefined ? all[0] : all.find(({ address }) => address === at.replace(/\/$/, ''))
+    if (mount === undefined && all.length > 0) {
       const names = all.map(({ address }) => address).join(', ')
       return [{ kind: 'unsearched', query, message: `There is no search at ${at}. There is one at: ${names}.` }]
     }
-    if (place === undefined) return [{ kind: 'searches', areThere: false }]
+    if (mount === undefined) return [{ kind: 'searches', areThere: false }]
     void feed()
-    const found = parseFound(await textAt(view, place.uriOf({ query, ...defined({ after }) })))
+    const found = parseFound(await textAt(view, mount.uriOf({ query, ...defined({ after }) })))
     if (found === undefined)
-      return [{ kind: 'unsearched', query, message: `${place.address} does not answer like a search.` }]
+      return [{ kind: 'unsearched', query, message: `${mount.address} does not answer like a search.` }]
     const { hits, notes, next, fallback } = found
     const isLoose = fallback === undefined ? undefined : true
     return [

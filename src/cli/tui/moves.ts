@@ -1,6 +1,6 @@
 import { folderAt, wayTo, withFolder, withOpen } from '../../browse/tree.ts'
 import type { Resource } from '../../core/view.ts'
-import { chosenRow, hitRows, layoutOf, previewSize, type TreeRow, treeRows } from './places.ts'
+import { chosenRow, hitRows, layoutOf, previewSize, type TreeRow, treeRows } from './layout.ts'
 import { endOf, scrolled } from './preview.ts'
 import { isFolder, type State, without } from './state.ts'
 

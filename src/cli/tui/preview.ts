@@ -1,5 +1,5 @@
 import { defined } from '../../core/kit/object.ts'
-import { cellsOf, marked, type Row, type Span, type Style, span, wrap } from './cells.ts'
+import { cellsOf, marked, type Row, type Style, type StyledSpan, span, wrap } from './cells.ts'
 
 /** A line of the preview. A line without a number continues the line before, or is no part of a text. */
 export interface PreviewLine {
@@ -9,7 +9,7 @@ export interface PreviewLine {
 }
 
 /** Result of a read, prepared for display. */
-export interface Shown {
+export interface PreviewText {
   readonly lines: readonly PreviewLine[]
   /** URI of the next part, if any. */
   readonly next?: string
@@ -22,9 +22,9 @@ export interface Shown {
 export interface Preview {
   readonly uri: string
   readonly state: 'loading' | 'ready' | 'failed'
-  readonly shown: Shown
+  readonly shown: PreviewText
   /** The first row that is on the screen: a line, and which of its rows. */
-  readonly at: Place
+  readonly at: PreviewPosition
   /** Words to mark in it. */
   readonly words: readonly string[]
   readonly failure?: string
@@ -33,12 +33,12 @@ export interface Preview {
   readonly toEnd?: true
 }
 
-interface Place {
+interface PreviewPosition {
   readonly line: number
   readonly row: number
 }
 
-const nothing: Shown = { lines: [], facts: [] }
+const nothing: PreviewText = { lines: [], facts: [] }
 /** Maximum number of lines that are kept of one resource. */
 const maxLines = 200_000
 
@@ -47,7 +47,7 @@ export function previewOf(uri: string, words: readonly string[] = []): Preview {
 }
 
 /** Appends a part. */
-export function appended(shown: Shown, more: Shown): Shown {
+export function appended(shown: PreviewText, more: PreviewText): PreviewText {
   const [first, ...rest] = more.lines
   const last = shown.lines.at(-1)
   const joined =
@@ -88,7 +88,7 @@ export function markedRowsOfLine(line: PreviewLine, columns: number, words: read
 }
 
 /** Moves by a number of rows, at most until the last rows fill the screen. */
-export function scrolled({ shown, at }: Preview, by: number, columns: number, height: number): Place {
+export function scrolled({ shown, at }: Preview, by: number, columns: number, height: number): PreviewPosition {
   let { line, row } = at
   for (let left = by; left > 0; left--) {
     const rows = rowsAt(shown, line, columns)
@@ -106,7 +106,7 @@ export function scrolled({ shown, at }: Preview, by: number, columns: number, he
 }
 
 /** The place from which on the last rows fill the screen. */
-export function endOf(shown: Shown, columns: number, height: number): Place {
+export function endOf(shown: PreviewText, columns: number, height: number): PreviewPosition {
   let left = height
   for (let line = shown.lines.length - 1; line >= 0; line--) {
     const rows = rowsAt(shown, line, columns)
@@ -116,13 +116,13 @@ export function endOf(shown: Shown, columns: number, height: number): Place {
   return { line: 0, row: 0 }
 }
 
-function rowsAt({ lines }: Shown, index: number, columns: number): number {
+function rowsAt({ lines }: PreviewText, index: number, columns: number): number {
   const line = lines[index]
   return line === undefined ? 1 : rowsOfLine(line, columns).length
 }
 
 /** The columns that the numbers of lines take, with the blank behind them. */
-export function gutterOf({ lines }: Shown): number {
+export function gutterOf({ lines }: PreviewText): number {
   const last = lines.findLast(({ number }) => number !== undefined)?.number
   return last === undefined ? 0 : Math.max(3, String(last).length) + 1
 }
@@ -131,7 +131,7 @@ export function gutterOf({ lines }: Shown): number {
 export type Language = 'plain' | 'markdown' | 'fenced' | 'json' | 'hex' | 'note' | 'names'
 
 /** A line with its colours: light, line by line, in linear time. It changes no character. */
-function highlight(text: string, language: Language): readonly Span[] {
+function highlight(text: string, language: Language): readonly StyledSpan[] {
   switch (language) {
     case 'plain':
       return [span(text)]
@@ -159,7 +159,7 @@ function jsonStyle(part: string): Style {
 
 const inline = /`[^`]+`|\*\*[^*]+\*\*|\[[^\][]*\]\([^()\s]*\)/g
 
-function markdown(text: string): readonly Span[] {
+function markdown(text: string): readonly StyledSpan[] {
   if (/^ {0,3}#{1,6}(?:\s|$)/.test(text)) return [span(text, 'heading')]
   const lead = /^\s*(?:[-*+]|\d{1,9}[.)])\s|^\s*>[\s>]*|^\s*\|/.exec(text)?.[0] ?? ''
   return [
@@ -170,8 +170,8 @@ function markdown(text: string): readonly Span[] {
   ]
 }
 
-function split(text: string, parts: RegExp, styleOf: (part: string) => Style): readonly Span[] {
-  const spans: Span[] = []
+function split(text: string, parts: RegExp, styleOf: (part: string) => Style): readonly StyledSpan[] {
+  const spans: StyledSpan[] = []
   let at = 0
   for (const match of text.matchAll(parts)) {
     if (match.index > at) spans.push(span(text.slice(at, match.index)))

@@ -4,7 +4,7 @@ import { isText } from '../../core/kit/utf8.ts'
 import { metaKeys } from '../../core/meta.ts'
 import { directoryMimeType, type Resource, type ResourceContent, type View } from '../../core/view.ts'
 import { formatSize } from '../terminal/io.ts'
-import { createFences, type Language, languageOf, type PreviewLine, type Shown } from './preview.ts'
+import { createFences, type Language, languageOf, type PreviewLine, type PreviewText } from './preview.ts'
 
 /** Size above which a text is read in parts, in bytes; lines of a part; and maximum number of bytes kept of a whole content. */
 const large = { size: 262_144, lines: 1000, whole: 1_048_576 }
@@ -19,7 +19,7 @@ export async function readShown(
   uri: string,
   { size, mimeType }: Pick<Resource, 'size' | 'mimeType'>,
   signal: AbortSignal,
-): Promise<Shown> {
+): Promise<PreviewText> {
   if (uri.endsWith('/') || mimeType === directoryMimeType) return directoryShown(view, uri, signal)
   const isWhole = size === undefined || size <= large.size || uri.includes('?')
   if (!isWhole) return readLarge(view, uri, size, signal)
@@ -32,12 +32,12 @@ export async function readShown(
 }
 
 /** The part that follows. */
-export async function readPart(view: View, uri: string, part: string, signal: AbortSignal): Promise<Shown> {
+export async function readPart(view: View, uri: string, part: string, signal: AbortSignal): Promise<PreviewText> {
   return shownOf((await view.read(part, { signal })).contents, uri)
 }
 
 /** Lines of a text, bytes of a binary content, or the whole content if the server has no parts. */
-async function readLarge(view: View, uri: string, size: number | undefined, signal: AbortSignal): Promise<Shown> {
+async function readLarge(view: View, uri: string, size: number | undefined, signal: AbortSignal): Promise<PreviewText> {
   for (const part of [`lines=1-${large.lines}`, `bytes=0-${hexBytes - 1}`]) {
     try {
       return await shownOf((await view.read(`${uri}?${part}`, { signal })).contents, uri, size)
@@ -48,7 +48,7 @@ async function readLarge(view: View, uri: string, size: number | undefined, sign
   return shownOf((await view.read(uri, { signal })).contents, uri, size)
 }
 
-async function directoryShown(view: View, uri: string, signal: AbortSignal): Promise<Shown> {
+async function directoryShown(view: View, uri: string, signal: AbortSignal): Promise<PreviewText> {
   const { items, nextCursor } = await view.directory({ uri }, { signal })
   const lines = items.map(({ name, mimeType, title }): PreviewLine => {
     const slash = mimeType === directoryMimeType && !name.endsWith('/') ? '/' : ''
@@ -59,7 +59,7 @@ async function directoryShown(view: View, uri: string, signal: AbortSignal): Pro
   return { lines: [...lines, ...more], facts: [fact] }
 }
 
-async function shownOf(contents: readonly ResourceContent[], uri: string, size?: number): Promise<Shown> {
+async function shownOf(contents: readonly ResourceContent[], uri: string, size?: number): Promise<PreviewText> {
   const [first] = contents
   if (first === undefined) return { lines: [{ text: 'There is nothing in it.', language: 'note' }], facts: [] }
   if (contents.length === 1) return contentShown(first, uri, size)
@@ -70,7 +70,7 @@ async function shownOf(contents: readonly ResourceContent[], uri: string, size?:
   return { lines, facts: [`${contents.length} contents`] }
 }
 
-async function contentShown(content: ResourceContent, uri: string, size?: number): Promise<Shown> {
+async function contentShown(content: ResourceContent, uri: string, size?: number): Promise<PreviewText> {
   const { mimeType, meta } = content
   const part = partOf(meta?.[metaKeys.part])
   const whole = content.size ?? part.size ?? size

@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { piecesOf } from '../../core/found.ts'
+import { piecesOf } from '../../core/search-answer.ts'
 import { arrived, previewing, prompted } from './arrivals.ts'
 import { clustersOf, wordsIn } from './cells.ts'
 import type { Input } from './input.ts'
 import { askFile, helpHeight, keyed, typed } from './keys.ts'
+import { chosen, chosenRow, hitRows, layoutOf, topFor, treeRows } from './layout.ts'
 import type { Loader } from './loading.ts'
 import { spotOf, towards } from './moves.ts'
-import { chosen, chosenRow, hitRows, layoutOf, topFor, treeRows } from './places.ts'
 import { type Screen, screenOf } from './screen.ts'
-import { type Effect, type Event, type State, type Step, without } from './state.ts'
+import { type Effect, type Event, type State, type StateChange, without } from './state.ts'
 import { type Live, type Want, wantsOf, watchedBy } from './wants.ts'
 
 /** Runs the effects of states: fetches their wants, and draws their screens. */
@@ -24,9 +24,9 @@ interface RunnerParts {
 }
 
 /** Delay before a fetch, in milliseconds, so that passed entries are not fetched. */
-const patience = 60
+const fetchDelayMs = 60
 /** The time between two screens, in milliseconds. */
-const frame = 15
+const frameIntervalMs = 15
 
 export function createRunner(initial: State, { loader, live, draw, act }: RunnerParts) {
   let state = initial
@@ -37,7 +37,7 @@ export function createRunner(initial: State, { loader, live, draw, act }: Runner
 
   const fetch = async (want: Want, controller: AbortController): Promise<void> => {
     const { signal } = controller
-    if (want.kind === 'preview') await sleep(patience)
+    if (want.kind === 'preview') await sleep(fetchDelayMs)
     const events = signal.aborted ? [] : await loader.fetch(want, state, signal)
     if (running.get(want.key) === controller) running.delete(want.key)
     if (signal.aborted || isOver) return
@@ -66,7 +66,7 @@ export function createRunner(initial: State, { loader, live, draw, act }: Runner
     isDrawing = true
     // Events within one frame are drawn together, and a slow terminal gets only the last screen.
     while (isDirty && !isOver) {
-      await sleep(frame)
+      await sleep(frameIntervalMs)
       isDirty = false
       if (!isOver) await draw(screenOf(state))
     }
@@ -101,12 +101,12 @@ export function createRunner(initial: State, { loader, live, draw, act }: Runner
 }
 
 /** Applies an event to a state. */
-function update(state: State, event: Event): Step {
+function update(state: State, event: Event): StateChange {
   const step = stepOf(state, event)
   return { ...step, state: settle(step.state) }
 }
 
-function stepOf(state: State, event: Event): Step {
+function stepOf(state: State, event: Event): StateChange {
   if (event.kind === 'key' || event.kind === 'text' || event.kind === 'paste')
     return inputStep(without(state, 'notice'), event)
   if (event.kind === 'resize') return { state: { ...state, size: event.size } }
@@ -114,7 +114,7 @@ function stepOf(state: State, event: Event): Step {
   return { state: arrived(state, event) }
 }
 
-function inputStep(state: State, input: Input): Step {
+function inputStep(state: State, input: Input): StateChange {
   if (state.prompt !== undefined) return prompted(state, state.prompt, input)
   if (input.kind === 'key') {
     if (state.help !== undefined) return helped(state, state.help, input.name)
@@ -130,13 +130,13 @@ function inputStep(state: State, input: Input): Step {
   return update(step.state, { kind: 'text', text: more })
 }
 
-function characterStep(state: State, character: string): Step {
+function characterStep(state: State, character: string): StateChange {
   if (state.help !== undefined) return helped(state, state.help, character.normalize('NFKC'))
   return state.isEnding ? ended(without(state, 'isEnding'), character.normalize('NFKC')) : typed(state, character)
 }
 
 /** The help is scrolled, or goes. */
-function helped(state: State, help: number, name: string): Step {
+function helped(state: State, help: number, name: string): StateChange {
   const height = layoutOf(state).height
   const most = Math.max(0, helpHeight - height)
   const by = { up: -1, k: -1, down: 1, j: 1, pageup: -height, pagedown: height, ' ': height }[name]
@@ -145,7 +145,7 @@ function helped(state: State, help: number, name: string): Step {
   }
 }
 
-function ended(state: State, answer: string): Step {
+function ended(state: State, answer: string): StateChange {
   if (answer === 'q' || answer === 'n') return { state, effect: { kind: 'quit' } }
   if (answer === 'p') return { state, effect: { kind: 'quit', print: true } }
   return answer === 'e' || answer === 'y' ? askFile(state) : { state }

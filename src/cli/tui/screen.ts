@@ -6,14 +6,14 @@ import {
   fitted,
   line,
   type Row,
-  type Span,
   type Style,
+  type StyledSpan,
   sides,
   span,
   wrap,
 } from './cells.ts'
 import { helpHeight, keyHelp } from './keys.ts'
-import { detailsOf, isTooSmall, layoutOf, least, listPane, previewSize, treeRows } from './places.ts'
+import { detailsOf, isTooSmall, layoutOf, least, listPane, previewSize, treeRows } from './layout.ts'
 import { gutterOf, markedRowsOfLine, type Preview } from './preview.ts'
 import { type Prompt, planIn, type State } from './state.ts'
 
@@ -21,7 +21,7 @@ export interface Screen {
   /** As many as the screen has, each exactly as wide. */
   readonly rows: readonly Row[]
   /** Position of the text cursor, at which an input method opens. */
-  readonly cursor?: Position
+  readonly cursor?: CellPosition
 }
 
 /** The screen of a state. */
@@ -80,7 +80,7 @@ function firstRow(state: State): Row {
   const room =
     size.columns < 50 ? `${number} tokens ` : `${number} of ${budget} tokens ${gauge(tokens / basket.budget)} `
   const isOver = tokens > basket.budget
-  const right: readonly Span[] =
+  const right: readonly StyledSpan[] =
     basket.items.length === 0
       ? []
       : [span(` ${basket.items.length} in the basket, `, 'bar'), span(room, isOver ? 'title' : 'bar')]
@@ -110,9 +110,9 @@ function lastRow(state: State): Row {
     )
   if (notice !== undefined) return tell(notice.text, notice.isError ? 'error' : 'bold')
   if (goal !== undefined) return tell(`Looking for ${goal} …`, 'dim')
-  const place = placeOf(state)
+  const move = countOf(state)
   const keys = filter.trim() !== '' && state.list === 'tree' ? `filter: ${filter}   Esc takes it away` : hints(state)
-  return sides(size.columns, [span(` ${keys}`, 'dim')], columnsOf(cellsOf([place])) < size.columns / 3 ? [place] : [])
+  return sides(size.columns, [span(` ${keys}`, 'dim')], columnsOf(cellsOf([move])) < size.columns / 3 ? [move] : [])
 }
 
 function hints({ focus, list }: State): string {
@@ -123,7 +123,7 @@ function hints({ focus, list }: State): string {
 }
 
 /** Which line of how many is chosen. */
-function placeOf(state: State): Span {
+function countOf(state: State): StyledSpan {
   const { list, at, found, basket, focus, preview } = state
   const number = (value: number) => value.toLocaleString('en')
   if (focus === 'preview' && preview !== undefined) {
@@ -198,7 +198,7 @@ function textRows(state: State, { shown, at, words }: Preview, columns: number, 
 }
 
 /** A cell of the screen, counted from 0. */
-interface Position {
+interface CellPosition {
   readonly row: number
   readonly column: number
 }
@@ -231,25 +231,24 @@ const escaped = { plain: '4', colour: '4;35' }
  */
 export function createPainter(write: (text: string) => void, colour: boolean) {
   let shown: readonly string[] | undefined
-  let placed = ''
+  let lastMove = ''
   return {
-    draw: (rows: readonly Row[], cursor?: Position) => {
+    draw: (rows: readonly Row[], cursor?: CellPosition) => {
       const next = rows.map((row) => paintRow(row, colour))
       const isNew = shown === undefined || shown.length !== next.length
       const changed = next.flatMap((text, at) => (isNew || shown?.[at] !== text ? [`${start}${at + 1};1H${text}`] : []))
       shown = next
-      const place =
-        cursor === undefined ? `${start}?25l` : `${start}${cursor.row + 1};${cursor.column + 1}H${start}?25h`
-      if (changed.length === 0 && place === placed) return
-      placed = place
+      const move = cursor === undefined ? `${start}?25l` : `${start}${cursor.row + 1};${cursor.column + 1}H${start}?25h`
+      if (changed.length === 0 && move === lastMove) return
+      lastMove = move
       // Terminals with mode 2026 show the whole frame at once; others ignore it.
       const clear = isNew ? `${start}0m${start}2J` : ''
-      write(`${start}?2026h${start}?25l${clear}${changed.join('')}${place}${start}?2026l`)
+      write(`${start}?2026h${start}?25l${clear}${changed.join('')}${move}${start}?2026l`)
     },
     /** Forgets the content of the screen, so that the next frame is drawn as a whole. */
     forget: () => {
       shown = undefined
-      placed = ''
+      lastMove = ''
     },
   }
 }

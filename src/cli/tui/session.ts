@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { constants } from 'node:os'
 import type { ReadStream, WriteStream } from 'node:tty'
 import { withResolvers } from '../../core/kit/abort.ts'
-import type { Source } from '../operations/source.ts'
+import type { CommandSource } from '../operations/source.ts'
 import { CommandError, exitCodes, explain } from '../terminal/exit.ts'
 import { type Io, standardError } from '../terminal/io.ts'
 import { escapeLines } from '../terminal/text.ts'
@@ -30,13 +30,13 @@ const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 const maxCopied = 74_994
 
 /** Shows a source until the user leaves it. Then prints the text that the user exported. */
-export async function showSource(source: Source, options: SessionOptions, io: Io): Promise<void> {
+export async function showSource(source: CommandSource, options: SessionOptions, io: Io): Promise<void> {
   const { view, catalog, uriOf } = source
   const { input, output, colour, uri, at, ...rest } = options
   const reasonOf = (error: unknown): string => io.secrets.scrub(explain(error).message)
   const loader = createLoader(view, reasonOf, catalog, at)
   let runner: Runner | undefined
-  const { promise: ended, resolve: end } = withResolvers<Outcome>()
+  const { promise: ended, resolve: end } = withResolvers<SessionResult>()
   const terminal = openTerminal(input, output, {
     input: (inputs) => {
       for (const each of inputs) runner?.dispatch(each)
@@ -134,7 +134,7 @@ export async function showSource(source: Source, options: SessionOptions, io: Io
   }
 }
 
-interface Outcome {
+interface SessionResult {
   /** Text to print. */
   readonly text?: string
   readonly error?: CommandError
@@ -167,7 +167,7 @@ interface TerminalEvents {
 const taken = '\u001b[?1049h\u001b[?7l\u001b[?2004h\u001b[?25l'
 const given = '\u001b[?2026l\u001b[0m\u001b[?25h\u001b[?2004l\u001b[?7h\u001b[?1049l'
 /** Time after an escape until it counts as the key Escape rather than the beginning of a sequence, in milliseconds. */
-const patience = 50
+const escapeTimeoutMs = 50
 /** Maximum number of characters that are kept of other output meanwhile. */
 const maxKept = 100_000
 
@@ -188,7 +188,7 @@ function openTerminal(input: ReadStream, output: WriteStream, events: TerminalEv
     clearTimeout(timer)
     const inputs = decoder.take(bytes)
     if (inputs.length > 0) events.input(inputs)
-    if (decoder.isOpen) timer = setTimeout(() => events.input(decoder.settle()), patience)
+    if (decoder.isOpen) timer = setTimeout(() => events.input(decoder.settle()), escapeTimeoutMs)
   }
   const resized = (): void => events.resize(sizeOf(output))
 

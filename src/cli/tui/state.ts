@@ -12,10 +12,10 @@ import {
 } from '../../browse/basket.ts'
 import { emptyTree, type Tree } from '../../browse/tree.ts'
 import type { Format } from '../../context/index.ts'
-import type { FoundHit } from '../../core/found.ts'
+import type { FoundHit } from '../../core/search-answer.ts'
 import { directoryMimeType, type Page, type Resource } from '../../core/view.ts'
 import type { Editor, Input } from './input.ts'
-import type { Preview, Shown } from './preview.ts'
+import type { Preview, PreviewText } from './preview.ts'
 
 /** The whole state of the screen. It is immutable: each event returns a new state. */
 export interface State {
@@ -102,8 +102,8 @@ export type Event =
   | { readonly kind: 'page'; readonly uri: string; readonly cursor: string; readonly page: Page<Resource> }
   | { readonly kind: 'unlisted'; readonly uri: string; readonly message: string }
   | { readonly kind: 'relisted'; readonly uri: string; readonly items: readonly Resource[]; readonly next?: string }
-  | { readonly kind: 'shown'; readonly uri: string; readonly shown: Shown }
-  | { readonly kind: 'part'; readonly uri: string; readonly part: string; readonly shown: Shown }
+  | { readonly kind: 'shown'; readonly uri: string; readonly shown: PreviewText }
+  | { readonly kind: 'part'; readonly uri: string; readonly part: string; readonly shown: PreviewText }
   | { readonly kind: 'unreadable'; readonly uri: string; readonly message: string }
   | { readonly kind: 'searches'; readonly areThere: boolean }
   | { readonly kind: 'hits'; readonly query: string; readonly after?: string; readonly found: Hits }
@@ -135,15 +135,15 @@ export type Effect =
   | { readonly kind: 'goto'; readonly text: string }
 
 /** Result of an event. */
-export interface Step {
+export interface StateChange {
   readonly state: State
   readonly effect?: Effect
 }
 
 /** The first state of a session. */
-export type Beginning = Pick<State, 'title' | 'size' | 'isPiped' | 'goal'> & Pick<Basket, 'budget' | 'format'>
+export type InitialState = Pick<State, 'title' | 'size' | 'isPiped' | 'goal'> & Pick<Basket, 'budget' | 'format'>
 
-export function begin({ budget, format, ...beginning }: Beginning): State {
+export function begin({ budget, format, ...beginning }: InitialState): State {
   return {
     ...beginning,
     tree: emptyTree,

@@ -1,8 +1,8 @@
 import type { BasketItem } from '../../browse/basket.ts'
 import { folderAt } from '../../browse/tree.ts'
 import type { View } from '../../core/view.ts'
+import { layoutOf, previewSize, treeRows } from './layout.ts'
 import { soughtIn } from './moves.ts'
-import { layoutOf, previewSize, treeRows } from './places.ts'
 import { type Basket, isFolder, type State } from './state.ts'
 
 /** Data that the screen needs. Fetches that are no longer wanted are aborted. */
@@ -100,7 +100,7 @@ export interface Live {
 }
 
 /** Delay before a subscription, in milliseconds, so that scrolling does not subscribe to every line. */
-const patience = 250
+const subscribeDelayMs = 250
 
 export function createLive(view: View, changed: (uris: readonly string[]) => void): Live {
   const subscription = view.subscribe?.(({ uris }) => changed(uris))
@@ -126,7 +126,7 @@ export function createLive(view: View, changed: (uris: readonly string[]) => voi
       clearTimeout(timer)
       timer = setTimeout(() => {
         work = work.then(sync)
-      }, patience)
+      }, subscribeDelayMs)
     },
     close: () => {
       clearTimeout(timer)

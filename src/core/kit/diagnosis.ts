@@ -7,11 +7,11 @@ export interface Diagnosis {
 }
 
 /** A result before it has the name of its check. */
-export type Found = Omit<Diagnosis, 'check'>
+export type CheckResult = Omit<Diagnosis, 'check'>
 
 /** Takes the result of a check. */
-export type Tell = (check: string, found: Found) => void
+export type Tell = (check: string, found: CheckResult) => void
 
-export const ok = (found: string): Found => ({ status: 'ok', found })
-export const failed = (found: string, fix: string): Found => ({ status: 'failed', found, fix })
-export const warning = (found: string, fix: string): Found => ({ status: 'warning', found, fix })
+export const ok = (found: string): CheckResult => ({ status: 'ok', found })
+export const failed = (found: string, fix: string): CheckResult => ({ status: 'failed', found, fix })
+export const warning = (found: string, fix: string): CheckResult => ({ status: 'warning', found, fix })

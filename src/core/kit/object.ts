@@ -64,9 +64,9 @@ export function memberOf(value: unknown, key: string): unknown {
 }
 
 /** The required type of a value, in the words of the message. */
-type Wanted = 'a text' | 'a number' | 'a function' | 'an array' | 'an object'
+type ExpectedType = 'a text' | 'a number' | 'a function' | 'an array' | 'an object'
 
-const fits: Readonly<Record<Wanted, (value: unknown) => boolean>> = {
+const fits: Readonly<Record<ExpectedType, (value: unknown) => boolean>> = {
   'a text': (value) => typeof value === 'string',
   'a number': (value) => typeof value === 'number',
   'a function': (value) => typeof value === 'function',
@@ -81,7 +81,7 @@ const fits: Readonly<Record<Wanted, (value: unknown) => boolean>> = {
  * @param what Name of the argument in the message: `files({ root })`.
  * @throws ResourceError `invalid` (reason `argument`); the message names the key and its required type.
  */
-export function requireKeys(what: string, given: unknown, keys: Readonly<Record<string, Wanted>>): void {
+export function requireKeys(what: string, given: unknown, keys: Readonly<Record<string, ExpectedType>>): void {
   for (const [key, wanted] of Object.entries(keys)) {
     const value = typeof given === 'object' && given !== null ? Reflect.get(given, key) : undefined
     if (fits[wanted](value)) continue
@@ -107,6 +107,6 @@ export function requireProvider(call: string, provider: unknown): void {
  * @param call The call, as the message names it: `compileTemplate(text)`.
  * @throws ResourceError `invalid` (reason `argument`).
  */
-export function requireArgument(call: string, name: string, value: unknown, wanted: Wanted): void {
+export function requireArgument(call: string, name: string, value: unknown, wanted: ExpectedType): void {
   requireKeys(call, { [name]: value }, { [name]: wanted })
 }

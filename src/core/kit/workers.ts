@@ -116,7 +116,7 @@ export function limitedCommand(
 /** Why a job has no result: it took too long, or the worker died of it. */
 export type Failure = 'late' | 'crashed'
 
-export type Outcome<Result> = { readonly result: Result } | { readonly failure: Failure }
+export type TaskOutcome<Result> = { readonly result: Result } | { readonly failure: Failure }
 
 const maxWaiting = 1000
 /** Time after which an idle worker is ended, in milliseconds. */
@@ -127,7 +127,7 @@ const patience = 4
 
 interface Task<Job, Result> {
   readonly job: Job
-  readonly settle: (outcome: Outcome<Result>) => void
+  readonly settle: (outcome: TaskOutcome<Result>) => void
 }
 
 /**
@@ -214,7 +214,7 @@ export function createHost<Job, Result>(file: string, { deadlineMs, memoryMb }: 
      * @throws ResourceError `unavailable` when too many jobs are waiting. An abort of the signal rejects with its reason; the
      * job itself is still finished if it has begun.
      */
-    run: (job: Job, signal: AbortSignal): Promise<Outcome<Result>> =>
+    run: (job: Job, signal: AbortSignal): Promise<TaskOutcome<Result>> =>
       new Promise((resolve, reject) => {
         signal.throwIfAborted()
         if (waiting.length >= maxWaiting) throw unavailable('Too much is waiting to be looked through.')

@@ -7,8 +7,8 @@ import { connect } from './mcp/connect.ts'
 import type { Endpoint } from './mcp/request.ts'
 import { followBrowse, followHealing } from './state/browse.ts'
 import { followChanges } from './state/live.ts'
-import { followAddress, place } from './state/place.ts'
 import { keepChoices, widths } from './state/remembered.ts'
+import { followAddress, route } from './state/route.ts'
 import { connection, followAttention, liveness, start, takeTicket, wish } from './state/session.ts'
 import './shell/shell.css'
 import { lastSegment } from '../../client/wire.ts'
@@ -59,7 +59,7 @@ function App() {
 function Panes() {
   useEffect(startBasket, [])
   useEffect(startKeys, [])
-  const { view = 'tree', basket } = place.value
+  const { view = 'tree', basket } = route.value
   const { front, isAway } = frontPane()
   const { left, right } = widths.value
   return (
@@ -105,7 +105,7 @@ function Panes() {
 
 function titleOf(): string {
   const { server } = connection.value ?? {}
-  const { uri, view = 'tree', q } = place.value
+  const { uri, view = 'tree', q } = route.value
   const where =
     uri !== undefined ? lastSegment(uri) : view === 'search' && q !== undefined ? q : view === 'tree' ? '' : t(view)
   return [where, server?.title ?? server?.name ?? 'hikidashi']

@@ -10,7 +10,7 @@ import type { CompletionRequest, Entry, Params, Provider, Template } from '../..
 import { createScrubber } from '../../core/scrub.ts'
 import { polled } from '../../wrap/polled.ts'
 import { contentOf, createFetch, mediaTypeOf, type OriginOptions, openOrigin } from '../http/fetched.ts'
-import { type Item, listRoute } from './listing.ts'
+import { listRoute, type RouteItem } from './listing.ts'
 import { compileRoute, type Route, type RouteOptions } from './route.ts'
 
 export type { RouteList, RouteOptions } from './route.ts'
@@ -59,8 +59,8 @@ export function api(options: ApiOptions): Provider {
   const load = (url: HttpUrl, signal: AbortSignal, fresh: boolean) =>
     fetch({ url, accept, signal, fresh, headers: { Accept: 'application/json' }, own: headers })
 
-  const listAll = async (signal: AbortSignal, fresh: boolean): Promise<ReadonlyMap<string, Item>> => {
-    const found: Item[] = []
+  const listAll = async (signal: AbortSignal, fresh: boolean): Promise<ReadonlyMap<string, RouteItem>> => {
+    const found: RouteItem[] = []
     for (const route of routes) found.push(...(await listRoute(route, { base, load, maxEntries, log }, signal, fresh)))
     // The first of two routes that list the same path serves it.
     const byPath = new Map(found.reverse().map((item) => [item.entry.path, item]))
@@ -138,7 +138,7 @@ export function api(options: ApiOptions): Provider {
     renew()
     for (const [path, { stamp }] of items) yield { path, version: stamp }
   }
-  return polled(provider, { interval: poll, look })
+  return polled(provider, { intervalMs: poll, look })
 }
 
 function templateOf({ options }: Route): Template {
@@ -152,8 +152,8 @@ function templateOf({ options }: Route): Template {
 }
 
 /** Returns the values of a variable in the listing that are consistent with the other arguments. */
-function completeVariable({ template, argument, arguments: filled }: CompletionRequest, items: readonly Item[]) {
-  const fits = ({ values, template: from }: Item) =>
+function completeVariable({ template, argument, arguments: filled }: CompletionRequest, items: readonly RouteItem[]) {
+  const fits = ({ values, template: from }: RouteItem) =>
     from === template &&
     values.get(argument.name)?.startsWith(argument.value) === true &&
     [...filled].every(([name, value]) => name === argument.name || (values.get(name) ?? value) === value)
@@ -161,7 +161,7 @@ function completeVariable({ template, argument, arguments: filled }: CompletionR
   return completionOf(found)
 }
 
-interface Run<T> {
+interface SharedCall<T> {
   readonly result: Promise<T>
   readonly ended: AbortController
   waiting: number
@@ -170,11 +170,11 @@ interface Run<T> {
 /** Caches the result of `work` for a short time; concurrent callers share one run (single-flight). It is aborted when the last caller aborts. */
 function remembered<T>(work: (signal: AbortSignal, fresh: boolean) => Promise<T>, keepMs: number) {
   let kept: { readonly value: T; readonly until: number } | undefined
-  let running: Run<T> | undefined
+  let running: SharedCall<T> | undefined
 
-  const start = (): Run<T> => {
+  const start = (): SharedCall<T> => {
     const ended = new AbortController()
-    const run: Run<T> = { result: work(ended.signal, false), ended, waiting: 0 }
+    const run: SharedCall<T> = { result: work(ended.signal, false), ended, waiting: 0 }
     const end = () => {
       if (running === run) running = undefined
     }

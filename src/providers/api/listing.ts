@@ -12,7 +12,7 @@ import { encodeFrom, type Route } from './route.ts'
  * An item of a route's listing: its entry, the route's template, the values of the variables, and a stamp that changes with the item's
  * metadata.
  */
-export interface Item {
+export interface RouteItem {
   readonly entry: Entry
   readonly template: string
   readonly values: ReadonlyMap<string, string>
@@ -38,10 +38,10 @@ export async function listRoute(
   { base, load, maxEntries, log }: ListingOptions,
   signal: AbortSignal,
   fresh: boolean,
-): Promise<readonly Item[]> {
+): Promise<readonly RouteItem[]> {
   const { list } = route
   if (list === undefined) return []
-  const items = new Map<string, Item>()
+  const items = new Map<string, RouteItem>()
   const asked = new Set<string>()
   let url: HttpUrl | undefined = httpUrlBelow(base, encodeFrom(list.from))
   let passed = 0
@@ -76,7 +76,7 @@ function jsonOf({ body }: Fetched, url: HttpUrl): unknown {
   }
 }
 
-function itemOf(route: Route, value: unknown): Item | undefined {
+function itemOf(route: Route, value: unknown): RouteItem | undefined {
   const { list, options } = route
   const pairs = Object.entries(list?.values ?? {}).map(([name, pointer]) => [name, textAt(value, pointer)] as const)
   const values = new Map(pairs.flatMap(([name, text]) => (text === undefined ? [] : [[name, text] as const])))
@@ -100,7 +100,7 @@ function itemOf(route: Route, value: unknown): Item | undefined {
   }
 }
 
-interface Page {
+interface FetchedPage {
   readonly base: HttpUrl
   readonly url: HttpUrl
   readonly fetched: Fetched
@@ -110,7 +110,7 @@ interface Page {
 }
 
 /** Returns the URL of the next page, which must be at the same origin. */
-function nextOf(route: Route, { base, url, fetched, body, page }: Page): HttpUrl | undefined {
+function nextOf(route: Route, { base, url, fetched, body, page }: FetchedPage): HttpUrl | undefined {
   const next = route.list?.next
   if (next === undefined) return undefined
   if (next === 'link') {

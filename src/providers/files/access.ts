@@ -25,7 +25,7 @@ export interface Place extends Shared {
 }
 
 /** A file that is open for reading. */
-export interface Handle {
+export interface ReadHandle {
   /** Fills a part of the buffer from a position in the file. Returns the number of bytes read; 0 at the end. */
   read(
     buffer: Uint8Array,
@@ -64,7 +64,7 @@ export interface Places {
   /** Returns the current path of a place relative to the root; undefined when it lies outside or is deleted. */
   where(place: Place, signal: AbortSignal): Promise<string | undefined>
   /** Opens a regular file for reading. */
-  open(place: Place, signal: AbortSignal): Promise<Handle>
+  open(place: Place, signal: AbortSignal): Promise<ReadHandle>
   close(): void
 }
 

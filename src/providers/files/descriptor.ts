@@ -1,7 +1,7 @@
 import type { BigIntStats } from 'node:fs'
 import * as fs from 'node:fs'
 import { promisify } from 'node:util'
-import { failure, type Handle, type Pool, type Shared } from './access.ts'
+import { failure, type Pool, type ReadHandle, type Shared } from './access.ts'
 import type { Clock, PageCache } from './page-cache.ts'
 import { hasStamp } from './stats.ts'
 
@@ -91,7 +91,11 @@ interface HandleTerms {
 }
 
 /** Returns a descriptor as a file to read from. */
-export function handleOf(descriptor: Descriptor, pool: Pool, { local, stats, hot, pageCache }: HandleTerms): Handle {
+export function handleOf(
+  descriptor: Descriptor,
+  pool: Pool,
+  { local, stats, hot, pageCache }: HandleTerms,
+): ReadHandle {
   const { fd } = descriptor
   return {
     read: async (buffer, { offset, length, position }, signal) => {
@@ -158,7 +162,7 @@ export function hasMountsInside(directory: string, table: string | undefined): b
 }
 
 /** Maximum age of a record, in milliseconds: memory may be short, and other file systems may be mounted. */
-const age = 2000
+const maxAgeMs = 2000
 const most = 20_000
 
 /**
@@ -182,7 +186,7 @@ export function createHot<K>(clock: Clock = performance) {
     /** Records that the key has just been accessed. */
     add: (key: K, stats?: BigIntStats): void => {
       records.delete(key)
-      records.set(key, { until: clock.now() + age, stats })
+      records.set(key, { until: clock.now() + maxAgeMs, stats })
       if (records.size <= most) return
       for (const oldest of records.keys()) {
         records.delete(oldest)

@@ -8,7 +8,7 @@ import { directoryMimeType } from '../../core/view.ts'
 import { headingBytes, headingIn } from '../../text/front-matter.ts'
 import type { Place, Places, Pool } from './access.ts'
 import { mimeTypeOf, noFacts, type RuleFacts, type Rules } from './media.ts'
-import type { FileFacts, Looked, Names } from './names.ts'
+import type { DirectoryNames, FactsByName, FileFacts } from './names.ts'
 import { isSettled, kindOf, lookAtAll, modeAllows, type PermitOptions, stampOf } from './stats.ts'
 import { mayRead, type Position, type Walk } from './walk.ts'
 
@@ -22,18 +22,18 @@ export interface EntriesOptions {
 
 interface ListedDirectory {
   readonly position: Position
-  readonly names: Names
+  readonly names: DirectoryNames
 }
 
 /** Known facts of a name: undefined until it was looked at, and for a symbolic link. */
-type Seen = FileFacts | 'nothing' | undefined
+type KnownFacts = FileFacts | 'nothing' | undefined
 
 const unruled: RuleFacts = { facts: noFacts, heading: false }
 
 /** Entries of the files of one directory. */
 export function createEntries({ walk, permit, rules, headings, pool }: EntriesOptions) {
   /** Cache of the rules' facts for each name of a directory, kept as long as its names: globs are slow. */
-  const told = new WeakMap<Names, (RuleFacts | undefined)[]>()
+  const told = new WeakMap<DirectoryNames, (RuleFacts | undefined)[]>()
 
   const ruledAt = (directory: ListedDirectory, index: number, path: string): RuleFacts => {
     if (rules === undefined) return unruled
@@ -48,7 +48,7 @@ export function createEntries({ walk, permit, rules, headings, pool }: EntriesOp
   const entryOf = (
     directory: ListedDirectory,
     index: number,
-    seen: Seen,
+    seen: KnownFacts,
     signal: AbortSignal,
   ): Entry | undefined | Promise<Entry | undefined> => {
     const { position, names } = directory
@@ -68,9 +68,9 @@ export function createEntries({ walk, permit, rules, headings, pool }: EntriesOp
     directory: ListedDirectory,
     index: number,
     stats: BigIntStats | undefined,
-    looked: Looked | undefined,
+    looked: FactsByName | undefined,
     signal: AbortSignal,
-  ): Seen | Promise<Seen> => {
+  ): KnownFacts | Promise<KnownFacts> => {
     const { position, names } = directory
     const name = names.names[index] ?? ''
     if (names.links.has(name)) return undefined
@@ -101,7 +101,7 @@ export function createEntries({ walk, permit, rules, headings, pool }: EntriesOp
   const entriesOf = async (
     directory: ListedDirectory,
     group: readonly number[],
-    looked: Looked | undefined,
+    looked: FactsByName | undefined,
     signal: AbortSignal,
   ): Promise<readonly Entry[]> => {
     const known = looked === undefined || rules !== undefined ? undefined : knownOf(directory, group, looked)
@@ -149,7 +149,7 @@ export function createEntries({ walk, permit, rules, headings, pool }: EntriesOp
 function knownOf(
   { position, names: { names, links } }: ListedDirectory,
   group: readonly number[],
-  looked: Looked,
+  looked: FactsByName,
 ): readonly Entry[] | undefined {
   const directory = position.aliases[0].path
   const entries: Entry[] = []

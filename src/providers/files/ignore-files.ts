@@ -26,7 +26,7 @@ const never = new AbortController().signal
 /** The fact that a directory has no file of ignore rules. */
 const noRules = 'no .gitignore'
 
-interface Known {
+interface CachedIgnores {
   readonly above: Ignores | undefined
   readonly stamp: string
   readonly settled: boolean
@@ -37,7 +37,7 @@ interface Known {
 /** Reads and compiles .gitignore files, and caches 10,000 of them. `.git/info/exclude` of the root counts as outermost. */
 export function createIgnoreFiles(places: Places, pool: Pool, log: Log) {
   const facts = createDirectoryFacts()
-  const files = createRecent<Known>(10_000)
+  const files = createRecent<CachedIgnores>(10_000)
   let excludes: { readonly time: number; readonly ignores: Ignores | undefined } | undefined
 
   /** Reads the bytes of a file below a directory as characters, without following a link; `''` if there is no file. */

@@ -74,13 +74,13 @@ export function compileIgnorePattern(pattern: string, dialect: Dialect): readonl
 /** Step that matches nothing, for malformed patterns. */
 const never: GlobStep = { negated: false, ranges: [] }
 
-type Range = readonly [number, number]
+type CharacterRange = readonly [number, number]
 
-const digit: Range = [0x30, 0x39]
-const upper: Range = [0x41, 0x5a]
-const lower: Range = [0x61, 0x7a]
+const digit: CharacterRange = [0x30, 0x39]
+const upper: CharacterRange = [0x41, 0x5a]
+const lower: CharacterRange = [0x61, 0x7a]
 /** The named classes, ASCII only. `space` follows `sane_ctype` of git. */
-const named: Readonly<Record<string, readonly Range[]>> = {
+const named: Readonly<Record<string, readonly CharacterRange[]>> = {
   alnum: [digit, upper, lower],
   alpha: [upper, lower],
   blank: [[0x20, 0x20], [0x09, 0x09]],
@@ -99,7 +99,7 @@ const named: Readonly<Record<string, readonly Range[]>> = {
 function readClass(pattern: string, start: number, ignoreCase: boolean) {
   const negated = pattern[start] === '!' || pattern[start] === '^'
   const opening = start + (negated ? 1 : 0)
-  const ranges: Range[] = []
+  const ranges: CharacterRange[] = []
   /** The previous byte, which may start a range. */
   let previous: number | undefined
   let at = opening
@@ -143,7 +143,7 @@ function isRange(pattern: string, at: number): boolean {
 }
 
 /** Returns a range; when case is ignored, with its upper-case letters also in lower case. */
-function rangesOf(first: number, last: number, ignoreCase: boolean): readonly Range[] {
+function rangesOf(first: number, last: number, ignoreCase: boolean): readonly CharacterRange[] {
   const [from, to] = [Math.max(first, upper[0]), Math.min(last, upper[1])]
   return ignoreCase && from <= to
     ? [

@@ -27,7 +27,7 @@ export interface IgnoreLine {
   readonly pattern: string
 }
 
-interface Rule {
+interface IgnoreRule {
   /** Line number. The last rule that matches decides. */
   readonly order: number
   readonly negated: boolean
@@ -35,7 +35,7 @@ interface Rule {
   readonly directory: boolean
 }
 
-interface WildRule extends Rule {
+interface WildRule extends IgnoreRule {
   /** Whether the pattern is compared with the base name instead of the path. */
   readonly name: boolean
   /** The literal prefix of the pattern. */
@@ -76,7 +76,7 @@ export function compileIgnores(
     const directory = written.endsWith('/')
     const body = directory ? written.slice(0, -1) : written
     if (body === '') continue
-    const rule: Rule = { order, negated, directory }
+    const rule: IgnoreRule = { order, negated, directory }
     const name = !body.includes('/')
     const pattern = body.startsWith('/') ? body.slice(1) : body
     const plain = plainLength(pattern)
@@ -92,7 +92,7 @@ export function compileIgnores(
   wild.reverse()
 
   /** Returns the last rule that matches a path. */
-  const find = (path: string): Rule | undefined => {
+  const find = (path: string): IgnoreRule | undefined => {
     const isDirectory = path.endsWith('/')
     const whole = fold(bytesOf(isDirectory ? path.slice(0, -1) : path))
     const name = whole.slice(whole.lastIndexOf('/') + 1)
@@ -177,16 +177,16 @@ function bytesOf(path: string): string {
   return /[^\0-\x7f]/.test(path) ? Buffer.from(path).toString('latin1') : path
 }
 
-function later(a: Rule | undefined, b: Rule | undefined): Rule | undefined {
+function later(a: IgnoreRule | undefined, b: IgnoreRule | undefined): IgnoreRule | undefined {
   return a === undefined || (b !== undefined && b.order > a.order) ? b : a
 }
 
 /** Hash table of rules by text. Among rules with the same text only the last can decide. */
 function createTable() {
-  const all = new Map<string, Rule>()
-  const directories = new Map<string, Rule>()
+  const all = new Map<string, IgnoreRule>()
+  const directories = new Map<string, IgnoreRule>()
   return {
-    add: (text: string, rule: Rule) => (rule.directory ? directories : all).set(text, rule),
+    add: (text: string, rule: IgnoreRule) => (rule.directory ? directories : all).set(text, rule),
     get: (text: string, isDirectory: boolean) => later(all.get(text), isDirectory ? directories.get(text) : undefined),
     keys: () => [...all.keys(), ...directories.keys()],
   }

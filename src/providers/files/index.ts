@@ -9,7 +9,7 @@ import type { Change, Content, Context, Degradation, Entry, Provider, Template }
 import { createPool, type Places, type Pool } from './access.ts'
 import { createHeadings } from './entries.ts'
 import { createIgnoreFiles, ignoreFileName } from './ignore-files.ts'
-import { type Asked, createKept, type Route } from './kept.ts'
+import { createKept, type OpenPath, type PathAndRange } from './kept.ts'
 import { createLister } from './list.ts'
 import { createRules, mimeTypeFor } from './media.ts'
 import { createNameCache } from './names.ts'
@@ -108,7 +108,11 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
     ...(confirm === undefined ? {} : { confirm }),
   })
 
-  const read = async ({ path, range }: Asked, context: Context, route?: Route): Promise<readonly Content[]> => {
+  const read = async (
+    { path, range }: PathAndRange,
+    context: Context,
+    route?: OpenPath,
+  ): Promise<readonly Content[]> => {
     const { signal } = context
     check(signal)
     if (path === '' || path.endsWith('/')) throw notFound('a directory')
@@ -131,7 +135,7 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
 
   const ignoreFile = chosen.gitignore ? ignoreFileName : undefined
   const reads = createKept(read, ignoreFile, system.clock)
-  const stat = async ({ path }: Asked, context: Context, route?: Route): Promise<Entry> => {
+  const stat = async ({ path }: PathAndRange, context: Context, route?: OpenPath): Promise<Entry> => {
     check(context.signal)
     return lister.stat(path, context, route)
   }

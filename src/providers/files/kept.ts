@@ -5,10 +5,10 @@ import type { Arrival, Context, ReadRequest } from '../../core/provider.ts'
 import { type Place, untilAbort } from './access.ts'
 import { hasStamp, isSettled, lookNow } from './stats.ts'
 
-export type Asked = Pick<ReadRequest, 'path' | 'range'>
+export type PathAndRange = Pick<ReadRequest, 'path' | 'range'>
 
 /** The way to an answer. */
-export interface Route {
+export interface OpenPath {
   /** The root, the directories and the file. They stay open until the answer is made. */
   readonly places: Place[]
   /** Whether the answer may be kept. */
@@ -16,7 +16,7 @@ export interface Route {
 }
 
 /** Adds a place to a route. */
-export function addTo(route: Route, { place, links }: { readonly place: Place; readonly links: number }): void {
+export function addTo(route: OpenPath, { place, links }: { readonly place: Place; readonly links: number }): void {
   // The target of a symbolic link has a way of its own.
   if (links > 0) route.isKept = false
   place.keep()
@@ -35,15 +35,15 @@ const maxAsked = 1000
 /** How long everything on the way has to be unchanged, in milliseconds: file systems such as FAT count time in steps of 2 s. */
 const settledMs = 3000
 
-interface Answer<T> {
+interface KeptAnswer<T> {
   readonly answer: T
-  readonly steps: readonly Step[]
+  readonly steps: readonly CheckedDirectory[]
   readonly until: number
   /** The arrival of the last request for which it was unchanged. */
   seenFor: Arrival | undefined
 }
 
-interface Step {
+interface CheckedDirectory {
   readonly place: Place
   /** The stats of the ignore rules in a directory; undefined if it has none. */
   readonly ignoreRules: BigIntStats | undefined
@@ -59,11 +59,11 @@ interface Step {
  * @param clock Its time is in milliseconds since 1970.
  */
 export function createKept<T>(
-  make: (request: Asked, context: Context, route?: Route) => Promise<T>,
+  make: (request: PathAndRange, context: Context, route?: OpenPath) => Promise<T>,
   ignoreFile?: string,
   clock: Pick<DateConstructor, 'now'> = Date,
 ) {
-  const answers = new Map<string, Answer<T>>()
+  const answers = new Map<string, KeptAnswer<T>>()
   const asked = new Map<string, number>()
   /** The answers that are being made, each for the requests of one arrival: an earlier one may be older than a request of another. */
   const making = new Map<string, { readonly arrival: Arrival; readonly made: Promise<T> }>()
@@ -98,10 +98,10 @@ export function createKept<T>(
   }
 
   /** Makes an answer, and keeps it unless a later change of a place might go unseen. */
-  const makeOnRoute = async (request: Asked, context: Context): Promise<T> => {
+  const makeOnRoute = async (request: PathAndRange, context: Context): Promise<T> => {
     const { path } = request
     const { arrival } = context
-    const route: Route = { places: [], isKept: true }
+    const route: OpenPath = { places: [], isKept: true }
     const { places } = route
     try {
       const answer = await make(request, context, route)
@@ -110,7 +110,7 @@ export function createKept<T>(
       // Nothing is checked on this thread if a call might block, as on a network file system.
       for (const { stats, statNow } of places)
         if (statNow === undefined || !isSettled(stats, time, settledMs)) return answer
-      const steps: Step[] = []
+      const steps: CheckedDirectory[] = []
       for (const place of places) {
         const mayRule = ignoreFile !== undefined && place.stats.isDirectory()
         const ignoreRules = mayRule ? lookNow(place, ignoreFile) : undefined
@@ -133,7 +133,7 @@ export function createKept<T>(
   }
 
   /** Waits for the answer that another request of the same arrival makes. Makes another one if that one failed, or is not kept. */
-  const afterOther = async (request: Asked, made: Promise<unknown>, context: Context): Promise<T> => {
+  const afterOther = async (request: PathAndRange, made: Promise<unknown>, context: Context): Promise<T> => {
     await untilAbort(made, context.signal).catch(() => {})
     return find(request.path, context.arrival) ?? makeOnRoute(request, context)
   }
@@ -144,7 +144,7 @@ export function createKept<T>(
      *
      * @param context Of the request. For requests of one arrival it is looked up once whether anything has changed, and one of them makes the answer.
      */
-    answer: (request: Asked, context: Context): Soon<T> => {
+    answer: (request: PathAndRange, context: Context): Soon<T> => {
       const { path, range } = request
       if (range !== undefined) return make(request, context)
       const abort = WithLateSignal.abortOf(context) ?? context.signal
@@ -174,7 +174,7 @@ export function createKept<T>(
 }
 
 /** Whether no place on a way has changed, nor the ignore rules in it. */
-function areUnchanged(steps: readonly Step[], ignoreFile: string | undefined): boolean {
+function areUnchanged(steps: readonly CheckedDirectory[], ignoreFile: string | undefined): boolean {
   for (const { place, ignoreRules } of steps) {
     const stats = place.statNow?.()
     if (stats === undefined || !hasStamp(stats, place.stats)) return false

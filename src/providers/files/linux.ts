@@ -57,7 +57,7 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
   const turns = createTurns()
 
   /** Takes ownership of the descriptor: closes it when no place results. */
-  const placeOf = async (descriptor: Descriptor, known: Known, signal: AbortSignal): Promise<Place> => {
+  const placeOf = async (descriptor: Descriptor, known: KnownMount, signal: AbortSignal): Promise<Place> => {
     try {
       const { root } = keeper
       // The mount is compared by its number, which the kernel knows without a call to a mount that may not answer.
@@ -158,7 +158,7 @@ const gone = () =>
   new ResourceError('unavailable', 'The root directory of the mount is gone. Create it again, or change `root`.')
 
 /** The mount of a file, when it is already known. */
-type Known = { readonly mount?: string | undefined }
+type KnownMount = { readonly mount?: string | undefined }
 
 interface Root {
   readonly descriptor: Descriptor

@@ -6,8 +6,8 @@ import { comparePaths, resumeIn } from '../../core/path.ts'
 import type { Context, Entry, ListQuery } from '../../core/provider.ts'
 import { directoryMimeType } from '../../core/view.ts'
 import { createEntries, describeDirectory, type EntriesOptions } from './entries.ts'
-import type { Route } from './kept.ts'
-import { createLookedCache, type Looked, type LookedCache, type NameCache, type Names } from './names.ts'
+import type { OpenPath } from './kept.ts'
+import { createLookedCache, type DirectoryNames, type FactsByName, type LookedCache, type NameCache } from './names.ts'
 import { type Allows, identityOf, maxDepth, type Position } from './walk.ts'
 import type { Confirmed } from './watch-thread.ts'
 
@@ -24,7 +24,7 @@ interface ListerOptions extends EntriesOptions {
 /** A directory that is being listed. */
 interface Frame {
   readonly position: Position
-  readonly names: Names
+  readonly names: DirectoryNames
   /** Index of the next name. */
   index: number
   /** The rest of the path to resume after, relative to this directory. */
@@ -74,7 +74,7 @@ export function createLister({ walk, names, permit, rules, headings, pool, confi
   const entriesIn = createEntries({ walk, permit, rules, headings, pool })
 
   /** @param route Receives the places on the way. */
-  const stat = async (path: string, context: Context, route?: Route): Promise<Entry> => {
+  const stat = async (path: string, context: Context, route?: OpenPath): Promise<Entry> => {
     const position = await walk.to(path, context, route)
     if (position.place.stats.isFile()) return entriesIn.describe(position, context.signal)
     position.place.close()
@@ -156,7 +156,7 @@ function createKnown(confirm: ListerOptions['confirm'], cache: LookedCache) {
   let count = 0
   let confirmed: Confirmed | undefined
   let askedAt = Number.NEGATIVE_INFINITY
-  return async ({ identity, names, index }: Frame, more: number): Promise<Looked | undefined> => {
+  return async ({ identity, names, index }: Frame, more: number): Promise<FactsByName | undefined> => {
     count += more
     if (confirm === undefined) return undefined
     if (count < (cache.knows(names) ? unaskedAgain : unasked)) return cache.comparing(names)

@@ -34,24 +34,24 @@ function sortRun(names: string[]): string[] {
 }
 
 /** The names in a directory that are visible by name, in path order. A directory's name ends in `/`. */
-export interface Names {
+export interface DirectoryNames {
   readonly names: readonly string[]
   /** Names of symbolic links. Each occurs twice in `names`, as a file and as a directory: the target may be either. */
   readonly links: ReadonlySet<string>
 }
 
-interface Snapshot {
+interface NamesSnapshot {
   readonly stamp: string
   readonly position: Pick<Position, 'aliases'>
   /** Time after which the snapshot is stale, in milliseconds since 1970. */
   readonly until: number
-  readonly names: Names
+  readonly names: DirectoryNames
 }
 
 /** Maximum number of cached names of all directories: about 30 MB. One directory may have more. */
 const maxNames = 500_000
 /** Time that a snapshot is trusted, in milliseconds, on a file system that may not update the times of its directories. */
-const foreignAge = 1000
+const maxForeignAgeMs = 1000
 
 const never = new AbortController().signal
 const noLinks: ReadonlySet<string> = new Set()
@@ -63,25 +63,25 @@ const noLinks: ReadonlySet<string> = new Set()
  * @param mine Whether this thread has no other work and may block on a local file system: it takes half the time.
  */
 export function createNameCache(visible: Visibility, links: boolean, pool: Pool, mine = false) {
-  const snapshots = createRecent<Snapshot>(maxNames, ({ names }) => names.names.length + 8)
-  const reading = new Map<string, { readonly position: Position; readonly snapshot: Promise<Snapshot> }>()
+  const snapshots = createRecent<NamesSnapshot>(maxNames, ({ names }) => names.names.length + 8)
+  const reading = new Map<string, { readonly position: Position; readonly snapshot: Promise<NamesSnapshot> }>()
 
   /** Whether a name in a directory is visible, judged by the name alone. */
   const shows = ({ aliases }: Pick<Position, 'aliases'>, name: string): boolean =>
     aliases.every(({ path, ignores }) => visible(`${path}${name}`, ignores))
 
-  const read = async (position: Position): Promise<Snapshot> => {
+  const read = async (position: Position): Promise<NamesSnapshot> => {
     const { place } = position
     const time = Date.now()
     const found = mine && place.local ? readNamesNow(place) : await readNames(place, pool)
     const names = await selectNames(found, position)
     // A change during the read gives the directory another stamp the next time; a change just before it may leave the same one.
     const settled = isSettled(place.stats, time)
-    const until = settled ? (place.local ? Number.POSITIVE_INFINITY : performance.now() + foreignAge) : 0
+    const until = settled ? (place.local ? Number.POSITIVE_INFINITY : performance.now() + maxForeignAgeMs) : 0
     return { stamp: stampOf(place.stats), position: { aliases: position.aliases }, until, names }
   }
 
-  const selectNames = async ({ names, linked }: FoundNames, position: Position): Promise<Names> => {
+  const selectNames = async ({ names, linked }: FoundNames, position: Position): Promise<DirectoryNames> => {
     const selected: string[] = []
     const isShown = (name: string) => shows(position, name)
     for (const name of names) {
@@ -102,7 +102,7 @@ export function createNameCache(visible: Visibility, links: boolean, pool: Pool,
   }
 
   return {
-    of: async (position: Position, signal: AbortSignal): Promise<Names> => {
+    of: async (position: Position, signal: AbortSignal): Promise<DirectoryNames> => {
       signal.throwIfAborted()
       const { path } = position.aliases[0]
       const stamp = stampOf(position.place.stats)
@@ -218,7 +218,7 @@ export interface FileFacts {
 }
 
 /** Facts of the files of one directory, by the indices of their names: 80 bytes each, with the version. */
-export interface Looked {
+export interface FactsByName {
   /** Returns the facts of a file, `nothing` for a name that is not served, undefined for one that was not looked at. */
   at(index: number): FileFacts | 'nothing' | undefined
   /** Undefined forgets the file: facts that may change without an event in its directory are not kept. */
@@ -232,24 +232,27 @@ export interface Looked {
  * another name of the file.
  */
 export function createLookedCache(keptMs: number) {
-  const known = new WeakMap<Names, { readonly state: number; readonly until: number; readonly looked: Looked }>()
+  const known = new WeakMap<
+    DirectoryNames,
+    { readonly state: number; readonly until: number; readonly looked: FactsByName }
+  >()
   return {
     /** Whether files of the directory were looked at, in any state. */
-    knows: (names: Names): boolean => known.has(names),
+    knows: (names: DirectoryNames): boolean => known.has(names),
     /**
      * Returns a recorder for files that are examined although their facts are known: it forgets facts that differ, so that no
      * later list shows an older state. Undefined when nothing is known.
      */
-    comparing: (names: Names): Looked | undefined => {
+    comparing: (names: DirectoryNames): FactsByName | undefined => {
       const looked = known.get(names)?.looked
       return looked === undefined ? undefined : createComparing(looked)
     },
     /** @param state State of the directory, which differs after any change in it. Facts of another state are dropped. */
-    of: (names: Names, state: number): Looked => {
+    of: (names: DirectoryNames, state: number): FactsByName => {
       const last = known.get(names)
       const now = performance.now()
       if (last?.state === state && now < last.until) return last.looked
-      const looked = createLooked(names.names.length)
+      const looked = createFactsByName(names.names.length)
       known.set(names, { state, until: now + keptMs, looked })
       return looked
     },
@@ -258,7 +261,7 @@ export function createLookedCache(keptMs: number) {
 
 export type LookedCache = ReturnType<typeof createLookedCache>
 
-function createComparing(known: Looked): Looked {
+function createComparing(known: FactsByName): FactsByName {
   return {
     at: () => undefined,
     note: (index, facts) => {
@@ -270,7 +273,7 @@ function createComparing(known: Looked): Looked {
 
 const versionOf = (facts: FileFacts | 'nothing' | undefined) => (typeof facts === 'object' ? facts.version : facts)
 
-function createLooked(length: number): Looked {
+function createFactsByName(length: number): FactsByName {
   const sizes = new Float64Array(length)
   const times = new Float64Array(length)
   /** Undefined: not looked at. Empty: not served. */

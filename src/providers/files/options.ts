@@ -55,15 +55,15 @@ const mostBytes = Math.min(256 * 1024 * 1024, constants.MAX_STRING_LENGTH)
 
 const defaultReconcile = 30_000
 /** About the longest delay of a timer of Node, in milliseconds. */
-const longestReconcile = 24 * 3_600_000
+const maxReconcileMs = 24 * 3_600_000
 
 /** @throws ResourceError `invalid` for a limit out of range. */
 export function completeOptions(options: FilesOptions) {
   const { maxBytes = defaultMaxBytes, reconcile = defaultReconcile } = options
   if (!Number.isSafeInteger(maxBytes) || maxBytes < 1 || maxBytes > mostBytes)
     throw invalid(`maxBytes must be a whole number from 1 to ${mostBytes}.`, 'max-bytes')
-  if (!Number.isFinite(reconcile) || reconcile < 100 || reconcile > longestReconcile)
-    throw invalid(`reconcile must be a number of milliseconds from 100 to ${longestReconcile}.`, 'reconcile')
+  if (!Number.isFinite(reconcile) || reconcile < 100 || reconcile > maxReconcileMs)
+    throw invalid(`reconcile must be a number of milliseconds from 100 to ${maxReconcileMs}.`, 'reconcile')
   return {
     gitignore: options.gitignore ?? true,
     defaultExcludes: options.defaultExcludes ?? true,

@@ -2,7 +2,7 @@
 export type Clock = Pick<typeof performance, 'now'>
 
 /** How long a call tells about the next, in milliseconds: memory may be short. */
-const age = 2000
+const maxAgeMs = 2000
 
 /** Number of calls in a row that did not need the disk, after which the next is expected not to need it either. */
 const enoughCalls = 32
@@ -35,7 +35,7 @@ export function createPageCache(
   }
   const note = (waited: boolean) => {
     callsInRow = waited ? 0 : callsInRow + 1
-    until = clock.now() + age
+    until = clock.now() + maxAgeMs
   }
   return {
     /** Whether a call that reads little may run on this thread. */

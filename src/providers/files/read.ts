@@ -3,7 +3,7 @@ import { invalid, later, tooLarge, unavailable } from '../../core/errors.ts'
 import { sleep } from '../../core/kit/abort.ts'
 import { isText, wholeCharacters } from '../../core/kit/utf8.ts'
 import type { ByteRange, Context } from '../../core/provider.ts'
-import type { Handle } from './access.ts'
+import type { ReadHandle } from './access.ts'
 import { hasStamp, tickMs } from './stats.ts'
 
 /** Bytes of one version of a file, with the stats of that version. */
@@ -34,7 +34,7 @@ const attempts = 6
  * file that does not stop changing, {@link later} for more than the caller wants now.
  */
 export async function readStable(
-  handle: Handle,
+  handle: ReadHandle,
   range: ByteRange | undefined,
   limit: number,
   { signal, most = limit, into }: Pick<Context, 'signal' | 'most' | 'into'>,
@@ -115,7 +115,7 @@ function isQuiet({ mtimeMs }: BigIntStats): boolean {
 
 /** @param beyond Whether to try to read one byte more: a file that grew is then longer than its size said. */
 async function readPart(
-  handle: Handle,
+  handle: ReadHandle,
   start: number,
   end: number,
   beyond: boolean,
@@ -135,7 +135,7 @@ async function readPart(
 }
 
 /** A text without its byte order mark, with its byte range in the file. */
-interface Text {
+interface TextRange {
   readonly text: string
   readonly start: number
   readonly end: number
@@ -145,7 +145,7 @@ interface Text {
  * Decodes bytes of a file as text; undefined when they are binary. A range is text only when the start of the file is too, and is then cut to
  * whole characters.
  */
-export function textOf({ bytes, start, head }: Omit<Bytes, 'stats'>, whole: boolean): Text | undefined {
+export function textOf({ bytes, start, head }: Omit<Bytes, 'stats'>, whole: boolean): TextRange | undefined {
   const { from, to } = whole ? { from: 0, to: bytes.length } : wholeCharacters(bytes)
   const part = bytes.subarray(from, to)
   if (!isText(part) || (part.length === 0 && bytes.length > 0)) return undefined

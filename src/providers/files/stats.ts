@@ -22,14 +22,14 @@ export function kindOf(stats: BigIntStats, device: bigint, options: PermitOption
   return stats.nlink === 1n || options.hardlinks ? 'file' : undefined
 }
 
-type Found = fs.BigIntStats | undefined
+export type MaybeStats = fs.BigIntStats | undefined
 
 /**
  * Returns the stats of one child of a directory, without following links; undefined when it cannot be seen.
  *
  * @throws ResourceError `unavailable` when the file system fails.
  */
-export async function lookAt(place: Place, name: string, pool: Pool, signal: AbortSignal): Promise<Found> {
+export async function lookAt(place: Place, name: string, pool: Pool, signal: AbortSignal): Promise<MaybeStats> {
   signal.throwIfAborted()
   return place.local ? lookNow(place, name) : lookInPool(place, [name], pool, signal).then(([found]) => found)
 }
@@ -43,8 +43,8 @@ export async function lookAtAll(
   names: readonly string[],
   pool: Pool,
   signal: AbortSignal,
-): Promise<readonly Found[]> {
-  const found: Found[] = []
+): Promise<readonly MaybeStats[]> {
+  const found: MaybeStats[] = []
   const start = performance.now()
   while (place.local && found.length < names.length) {
     // In 5 ms a thousand cached files could be examined, so these calls wait for the disk.
@@ -60,7 +60,7 @@ export async function lookAtAll(
 }
 
 /** Does the same as {@link lookAt} on this thread: for a place on a local file system. */
-export function lookNow(place: Place, name: string): Found {
+export function lookNow(place: Place, name: string): MaybeStats {
   try {
     return fs.lstatSync(`${place.at}/${name}`, { bigint: true, throwIfNoEntry: false })
   } catch (error) {
@@ -72,10 +72,10 @@ async function lookInPool(place: Place, names: readonly string[], pool: Pool, si
   // Four tasks, each of which examines its names one after the other: they share one wait for the signal.
   const size = Math.ceil(names.length / 4)
   const parts = Array.from({ length: Math.ceil(names.length / size) }, (_, i) => names.slice(i * size, (i + 1) * size))
-  const one = (name: string): Promise<Found> =>
+  const one = (name: string): Promise<MaybeStats> =>
     fs.promises.lstat(`${place.at}/${name}`, { bigint: true }).catch(nothingOr)
   const all = async (part: readonly string[]) => {
-    const found: Found[] = []
+    const found: MaybeStats[] = []
     for (const name of part) found.push(await one(name))
     return found
   }

@@ -4,7 +4,7 @@ import type { Arrival, Context } from '../../core/provider.ts'
 import { failure, type Place, type Places, type Pool, untilAbort } from './access.ts'
 import type { IgnoreFiles } from './ignore-files.ts'
 import type { Ignores } from './ignores.ts'
-import { addTo, type Route } from './kept.ts'
+import { addTo, type OpenPath } from './kept.ts'
 import { kindOf, modeAllows, type PermitOptions } from './stats.ts'
 import type { Visibility } from './visibility.ts'
 
@@ -37,7 +37,7 @@ export interface Walk {
   /** Opens a child of a directory. The parent stays open. */
   enter(parent: Position, name: string, directory: boolean, signal: AbortSignal): Promise<Position>
   /** Opens a path: a directory when it ends in `/`. Walks of one arrival at the same time open each directory on their way once. */
-  to(path: string, call: Caller, route?: Route): Promise<Position>
+  to(path: string, call: Caller, route?: OpenPath): Promise<Position>
 }
 
 type Caller = Pick<Context, 'signal' | 'allows' | 'arrival'>
@@ -157,7 +157,7 @@ export function createWalk({ places, pool, visible, permit, isListed, symlinks, 
   const walkAlone = async (
     path: string,
     { signal, allows }: Caller,
-    route?: Route,
+    route?: OpenPath,
     links = followed,
   ): Promise<Position> => {
     let position = await root(signal, allows)

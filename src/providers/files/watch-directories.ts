@@ -1,19 +1,19 @@
 import type { BigIntStats } from 'node:fs'
 import { ResourceError } from '../../core/errors.ts'
 import type { Place } from './access.ts'
-import type { Names } from './names.ts'
+import type { DirectoryNames } from './names.ts'
 import { isSettled, tickMs } from './stats.ts'
 import { identityOf, type Position } from './walk.ts'
-import type { Handle, Handles, Heard } from './watch-handles.ts'
+import type { Handles, OnFileEvent, WatchHandle } from './watch-handles.ts'
 import type { Pending, Schedule } from './watch-schedule.ts'
 import type { Ledger } from './watch-thread.ts'
 
 /** Change of a file since the last look. */
-type Verdict = 'came' | 'went' | 'changed' | undefined
+type NameChange = 'came' | 'went' | 'changed' | undefined
 
 /** State of the files of one directory at the last look: 33 bytes per name, besides the names. */
-interface Snapshot {
-  readonly names: Names
+interface FileStates {
+  readonly names: DirectoryNames
   /**
    * Records the current state at a name, by its index (undefined: not served), and returns the change.
    *
@@ -28,24 +28,24 @@ interface Snapshot {
     stats: BigIntStats | undefined,
     doubt: boolean,
     look: { readonly from: number; readonly until: number },
-  ): Verdict
+  ): NameChange
   /** Whether a file is served at the index, as far as known. False for directories. */
   serves(index: number): boolean
   /** Returns the snapshot with the new names of the directory, and the files that are gone. */
-  renew(names: Names): { readonly snapshot: Snapshot; readonly gone: readonly string[] }
+  renew(names: DirectoryNames): { readonly snapshot: FileStates; readonly gone: readonly string[] }
 }
 
 /** State of a name. Directories are always `absent`. */
 const [absent, unknown, settled, fresh] = [0, 1, 2, 3]
 /** Of a directory of which nothing is known. */
-const noNames: Names = { names: [], links: new Set() }
+const noNames: DirectoryNames = { names: [], links: new Set() }
 
 /**
  * Returns the snapshot of a directory whose files were not examined yet.
  *
  * @param since Time at which the watch of the directory began, in milliseconds since 1970.
  */
-export function createSnapshot(names: Names, since: number): Snapshot {
+export function createSnapshot(names: DirectoryNames, since: number): FileStates {
   const states = Uint8Array.from(names.names, (name) => (name.endsWith('/') ? absent : unknown))
   return snapshotOf(names, states, new BigInt64Array(states.length * 4), since)
 }
@@ -53,7 +53,7 @@ export function createSnapshot(names: Names, since: number): Snapshot {
 const now = new BigInt64Array(4)
 
 /** @param stamps For each name: inode, size, mtime and ctime in nanoseconds. */
-function snapshotOf(names: Names, states: Uint8Array, stamps: BigInt64Array, since: number): Snapshot {
+function snapshotOf(names: DirectoryNames, states: Uint8Array, stamps: BigInt64Array, since: number): FileStates {
   /** Whether the stamp is unchanged. Stores the new one. */
   const stamp = (at: number, { ino, size, mtimeNs, ctimeNs }: BigIntStats): boolean => {
     // Stored in an array of the same type first, so that an inode above 63 bits is compared in its truncated form.
@@ -113,9 +113,9 @@ export interface Directory {
   /** Symbolic links with a new target that was not notified yet. */
   readonly turned: Set<string>
   aliases: Position['aliases']
-  snapshot: Snapshot
+  snapshot: FileStates
   /** The file system watch. Undefined: the directory has none, and is only compared in rounds. */
-  handle: Handle | undefined
+  handle: WatchHandle | undefined
   /** Names with events that were not examined yet; undefined: any name may have changed. */
   heard: Set<string> | undefined
   /** Whether the next look is at all names, though only those of `heard` may have changed. */
@@ -165,7 +165,7 @@ export function createDirectories({ handles, schedule, pending, ledger, speaks, 
   const listen = (directory: Directory, place: Place): void => {
     if (!speaks(place)) return
     const { identity } = directory
-    const heard: Heard = (name, lost) => {
+    const heard: OnFileEvent = (name, lost) => {
       if (lost) ledger.lose(identity)
       else touch(directory)
       hear(directory, name)
@@ -177,7 +177,7 @@ export function createDirectories({ handles, schedule, pending, ledger, speaks, 
   }
 
   /** @throws ResourceError `too-large` when more names would have to be kept in memory than the limit. */
-  const know = (directory: Directory, snapshot: Snapshot): void => {
+  const know = (directory: Directory, snapshot: FileStates): void => {
     known += snapshot.names.names.length - directory.snapshot.names.names.length
     directory.snapshot = snapshot
     if (known > limit) throw new ResourceError('too-large', `There are more than ${limit} files, too many to watch.`)

@@ -4,7 +4,7 @@ import type { Log } from '../../core/log.ts'
 import type { Place } from './access.ts'
 
 /** A file system watch of one directory. */
-export interface Handle {
+export interface WatchHandle {
   close(): void
 }
 
@@ -13,7 +13,7 @@ export interface Handle {
  *
  * @param lost Whether the watch has ended because of an error.
  */
-export type Heard = (name: string | undefined, lost?: boolean) => void
+export type OnFileEvent = (name: string | undefined, lost?: boolean) => void
 
 export type Handles = ReturnType<typeof createHandles>
 
@@ -58,7 +58,7 @@ export function createHandles(limit: number, log: Log, overflown: () => void) {
      *
      * @param old Watch to replace and close. It stays as it is when it cannot be replaced.
      */
-    open: (place: Pick<Place, 'at'>, heard: Heard, old?: Handle): Handle | undefined => {
+    open: (place: Pick<Place, 'at'>, heard: OnFileEvent, old?: WatchHandle): WatchHandle | undefined => {
       if (full) return undefined
       if (count >= limit + (old === undefined ? 0 : 1)) return refuse('the limit of this mount')
       const self = place.at.slice(Math.max(place.at.lastIndexOf('/'), place.at.lastIndexOf('\\')) + 1)

@@ -66,16 +66,16 @@ interface RoundsOptions<T> {
   readonly look: (directory: T) => Promise<void>
   readonly begun: () => void
   /** Time from the end of one round to the beginning of the next, in milliseconds. */
-  readonly interval: number
+  readonly intervalMs: number
   /** Length of the pause after a time slice, as a multiple of the slice. The first round, which is urgent, has no pauses. */
   readonly rest: number
 }
 
 /** Length of a time slice, in milliseconds. */
-const moment = 10
+const sliceMs = 10
 
 /** Rounds that scan every directory, with or without events. */
-export function createRounds<T>({ directories, look, begun, interval, rest }: RoundsOptions<T>) {
+export function createRounds<T>({ directories, look, begun, intervalMs, rest }: RoundsOptions<T>) {
   let round: Iterator<T> | undefined
   let due = 0
   let first = true
@@ -93,7 +93,7 @@ export function createRounds<T>({ directories, look, begun, interval, rest }: Ro
       }
       const start = performance.now()
       let ended = false
-      while (!ended && performance.now() - start < moment) {
+      while (!ended && performance.now() - start < sliceMs) {
         const next = round.next()
         if (next.done === true) ended = true
         else await look(next.value)
@@ -101,7 +101,7 @@ export function createRounds<T>({ directories, look, begun, interval, rest }: Ro
       const now = performance.now()
       if (ended) {
         round = undefined
-        due = now + interval
+        due = now + intervalMs
         first = false
       } else due = now + (first ? 0 : (now - start) * rest)
     },

@@ -156,7 +156,7 @@ interface Thread {
 }
 
 /** Time that the thread outlives its last user, in milliseconds. */
-const linger = 2000
+const lingerMs = 2000
 
 /** The thread shared by all mounts of the process: each thread takes 10 MB. It ends with its users, and does not keep the process alive. */
 let thread: Thread | undefined
@@ -185,7 +185,7 @@ export function beginInThread(message: ToThread, lost: (failure: unknown) => voi
       thread = undefined
       void mine.worker.terminate()
     }
-    if (mine.users === 0) setTimeout(stop, linger).unref()
+    if (mine.users === 0) setTimeout(stop, lingerMs).unref()
   }
 }
 

@@ -1,15 +1,14 @@
-import type { BigIntStats } from 'node:fs'
 import { isResourceError } from '../../core/errors.ts'
 import { indexAfter } from '../../core/kit/sorted.ts'
 import type { Log } from '../../core/log.ts'
 import type { Pool } from './access.ts'
 import { type NameCache, sameAliases } from './names.ts'
-import { kindOf, lookAtAll, modeAllows, type PermitOptions } from './stats.ts'
+import { kindOf, lookAtAll, type MaybeStats, modeAllows, type PermitOptions } from './stats.ts'
 import { identityOf, maxDepth, mayRead, type Position, type Walk } from './walk.ts'
 import { createSnapshot, type Directories, type Directory } from './watch-directories.ts'
 import type { Schedule } from './watch-schedule.ts'
 
-export type Tree = ReturnType<typeof createTree>
+export type WatchedTree = ReturnType<typeof createTree>
 
 interface TreeOptions {
   readonly directories: Directories
@@ -28,9 +27,9 @@ type Cause = 'first' | 'heard' | 'round'
 /** Number of files examined at once. */
 const group = 256
 /** Delay of a retry after a failure, in milliseconds. */
-const retry = 1000
+const retryDelayMs = 1000
 /** Duration of a slow scan, in milliseconds. A directory that takes longer is scanned half of the time at most. */
-const long = 20
+const slowScanMs = 20
 
 /** Finds the directories that are served, and compares them with their known state. */
 export function createTree(options: TreeOptions) {
@@ -44,7 +43,7 @@ export function createTree(options: TreeOptions) {
       log('warn', 'a directory cannot be looked at just now', { path: directory.path, error: error.message })
     troubled.add(directory)
     directory.heard = undefined
-    schedule.later(directory, retry)
+    schedule.later(directory, retryDelayMs)
   }
 
   const add = async (parent: Directory | undefined, position: Position, cause: Cause): Promise<Directory> => {
@@ -55,7 +54,7 @@ export function createTree(options: TreeOptions) {
   }
 
   /** Adds a child directory if it is to be served and not known yet. */
-  const visit = async (parent: Directory, position: Position, name: string, stats: Found, cause: Cause) => {
+  const visit = async (parent: Directory, position: Position, name: string, stats: MaybeStats, cause: Cause) => {
     const known = parent.children.get(name)
     // Only a walk finds the target of a symbolic link.
     const isLink = parent.snapshot.names.links.has(name.slice(0, -1))
@@ -98,7 +97,7 @@ export function createTree(options: TreeOptions) {
       else {
         // The root is unreadable: the directory counts as empty until it can be read again.
         directories.empty(directory)
-        schedule.later(directory, retry)
+        schedule.later(directory, retryDelayMs)
       }
     } finally {
       position?.place.close()
@@ -122,20 +121,25 @@ export function createTree(options: TreeOptions) {
       const start = performance.now()
       await lookAgain(directory, cause)
       const taken = performance.now() - start
-      if (taken > long) schedule.spare(directory, taken)
+      if (taken > slowScanMs) schedule.spare(directory, taken)
     },
   }
 }
 
 /** Adds a child directory if it is to be served and not known yet. */
-type Visit = (parent: Directory, position: Position, name: string, stats: Found, cause: Cause) => Promise<void>
+type Visit = (parent: Directory, position: Position, name: string, stats: MaybeStats, cause: Cause) => Promise<void>
 
 /** Compares directories with what the file system holds. `visit` is called for each directory in them. */
 function createScan(options: TreeOptions, visit: Visit) {
   const { directories, schedule, walk, names, permit, pool, signal } = options
 
   /** Returns the stats of the served file at a name; for a symbolic link, those of its target. */
-  const servedAt = async (directory: Directory, position: Position, name: string, stats: Found): Promise<Found> => {
+  const servedAt = async (
+    directory: Directory,
+    position: Position,
+    name: string,
+    stats: MaybeStats,
+  ): Promise<MaybeStats> => {
     if (!directory.snapshot.names.links.has(name)) {
       if (stats === undefined || kindOf(stats, position.device, permit) !== 'file') return undefined
       return modeAllows(stats) || (await mayRead(position.place, stats, name, pool, signal)) ? stats : undefined
@@ -260,8 +264,6 @@ function rename(directories: Directories, directory: Directory, found: Directory
   for (const name of gone) directories.tell(directory, name, true)
   for (const [name, child] of directory.children) if (indexOf(found.names, name) === -1) directories.drop(child)
 }
-
-type Found = BigIntStats | undefined
 
 /** Waits until all events up to the call have arrived. The current turn of the event loop may be half over. */
 export async function everythingHeard(): Promise<void> {

@@ -23,7 +23,7 @@ import {
   type ToThread,
   type WatchOptions,
 } from './watch-thread.ts'
-import { createTree, everythingHeard, type Tree } from './watch-tree.ts'
+import { createTree, everythingHeard, type WatchedTree } from './watch-tree.ts'
 
 /**
  * The watch thread for all files mounts of a process: scanning a hundred thousand files, or handling ten thousand events at once, delays no
@@ -68,9 +68,9 @@ async function serve(options: ToThread['options'], port: MessagePort): Promise<v
 /** Maximum number of names kept in memory: about 110 MB. */
 const maxEntries = 1_000_000
 /** Interval of checks that the root still exists, in milliseconds: the deletion of an open directory raises no event. */
-const rootEvery = 1000
+const rootIntervalMs = 1000
 /** Minimum time between two unscheduled full comparisons, in milliseconds. */
-const suspectEvery = 5000
+const suspectIntervalMs = 5000
 
 /**
  * Watches the served files below a root. Directories have file system watches; on an event, or when its turn in a round comes, a directory is
@@ -119,7 +119,7 @@ export async function watchFiles(
     directories: directories.all,
     look: (directory) => tree.refresh(directory, 'round'),
     begun: handles.retry,
-    interval: reconcile,
+    intervalMs: reconcile,
     // A round uses a fifth of the time at most.
     rest: 4,
   })
@@ -127,7 +127,7 @@ export async function watchFiles(
 
   const suspect = () => {
     suspected = false
-    suspectAt = performance.now() + suspectEvery
+    suspectAt = performance.now() + suspectIntervalMs
     log('info', 'much was changed at once: everything is compared, in case that something was not heard')
     for (const directory of directories.all) directories.hear(directory, undefined)
   }
@@ -140,13 +140,13 @@ export async function watchFiles(
   }
 
   const run = async () => {
-    let rootAt = performance.now() + rootEvery
+    let rootAt = performance.now() + rootIntervalMs
     while (!signal.aborted) {
       if (suspected && performance.now() >= suspectAt) suspect()
       for (const directory of schedule.take()) await tree.refresh(directory, 'heard')
       if (performance.now() >= rootAt) {
         await root.check()
-        rootAt = performance.now() + rootEvery
+        rootAt = performance.now() + rootIntervalMs
       }
       if (performance.now() >= rounds.due) await rounds.go()
       assess()
@@ -203,7 +203,7 @@ function outward(error: unknown): ResourceError {
 interface RootWatchOptions {
   readonly options: WatchOptions
   readonly places: Places
-  readonly tree: Tree
+  readonly tree: WatchedTree
   readonly rounds: Rounds
   readonly directories: Directories
   readonly pending: Pending

@@ -9,7 +9,7 @@ import { traceContext } from '../../core/trace.ts'
 import { type Endpoint, guardedLookup, mayAskMachine, silent, wayFault } from '../objects/endpoint.ts'
 import { ObjectFault } from '../objects/store.ts'
 
-interface ClientOptions {
+interface GcsOptions {
   readonly endpoint: Endpoint | undefined
   readonly keyFile: string | undefined
   readonly anonymous: boolean
@@ -30,7 +30,7 @@ class NoCredentialsError extends Error {}
  * Uses the official client for credentials, signed links and checksums only, and sends the requests here: the client's own methods cannot be
  * aborted, follow redirects anywhere, and buffer answers of any size. See docs/decisions.
  */
-export function createClient(options: ClientOptions) {
+export function createClient(options: GcsOptions) {
   const { endpoint, keyFile, anonymous, timeoutMs } = options
   const url = endpoint?.url ?? 'https://storage.googleapis.com'
   const secure = endpoint?.secure ?? true

@@ -46,9 +46,9 @@ export async function gcs(options: GcsOptions): Promise<Provider> {
 }
 
 /** Maximum size of an answer other than an object, in bytes: ten times that of a page of a thousand objects. */
-const maxAnswer = 16 * 2 ** 20
+const maxAnswerBytes = 16 * 2 ** 20
 /** Maximum size of a refusal, in bytes. */
-const maxRefusal = 64 * 1024
+const maxRefusalBytes = 64 * 1024
 /** Maximum number of consecutive empty answers to a listing. */
 const maxEmpty = 20
 const facts = 'name,size,updated,generation,contentType'
@@ -57,7 +57,7 @@ const details = `${facts},contentEncoding,storageClass,metadata`
 /** Object store for a bucket of Google Cloud Storage (JSON API, v1). */
 function createStore(client: GcsClient, bucket: string, userProject: string | undefined, log: Log): ObjectStore {
   const seldom = createSeldom(log)
-  const place = `b/${encodeURIComponent(bucket)}/o`
+  const bucketPath = `b/${encodeURIComponent(bucket)}/o`
 
   /** Returns a successful answer; throws the error for any other. */
   const ask = async (
@@ -78,7 +78,7 @@ function createStore(client: GcsClient, bucket: string, userProject: string | un
     }
   }
 
-  const objectAt = (key: string) => `${place}/${encodeURIComponent(key)}`
+  const objectAt = (key: string) => `${bucketPath}/${encodeURIComponent(key)}`
 
   return {
     page: async ({ prefix, after, limit, shallow = false }, signal) => {
@@ -93,8 +93,8 @@ function createStore(client: GcsClient, bucket: string, userProject: string | un
       let token: string | undefined
       // An answer may be empty although more objects follow.
       for (let tries = 0; tries < maxEmpty; tries++) {
-        const answer = await ask('list', place, { ...params, pageToken: token }, signal)
-        const { items = [], prefixes = [], nextPageToken } = recordIn(await jsonOf(answer, signal, maxAnswer))
+        const answer = await ask('list', bucketPath, { ...params, pageToken: token }, signal)
+        const { items = [], prefixes = [], nextPageToken } = recordIn(await jsonOf(answer, signal, maxAnswerBytes))
         if (!Array.isArray(items) || !Array.isArray(prefixes)) throw notGcs('a listing without items')
         const found = items.map((item) => detailsOf(recordIn(item)))
         const objects = found[0]?.key === after ? found.slice(1) : found
@@ -106,7 +106,7 @@ function createStore(client: GcsClient, bucket: string, userProject: string | un
     },
     head: async (key, signal) => {
       const answer = await ask('object', objectAt(key), { fields: details }, signal)
-      const found = detailsOf(recordIn(await jsonOf(answer, signal, maxAnswer)))
+      const found = detailsOf(recordIn(await jsonOf(answer, signal, maxAnswerBytes)))
       if (found.key !== key) throw notGcs('another object than was asked for')
       return found
     },
@@ -173,7 +173,7 @@ function textsIn(metadata: object): Readonly<Record<string, string>> {
 
 function bodyOf({ key, range, version }: GetQuery, answer: IncomingMessage, signal: AbortSignal): ObjectBody {
   const { headers } = answer
-  const { start, end, size } = placeOf(range, headers['content-range'], headers['content-length'])
+  const { start, end, size } = rangeOf(range, headers['content-range'], headers['content-length'])
   const generation = headers['x-goog-generation']
   if (typeof generation !== 'string') throw notGcs('an object without a generation')
   if (version !== undefined && version !== generation) throw new ObjectFault('replaced')
@@ -207,7 +207,7 @@ function bodyOf({ key, range, version }: GetQuery, answer: IncomingMessage, sign
 }
 
 /** Returns the byte range of an answer, and the size of the object. */
-function placeOf(range: ByteRange | undefined, contentRange: string | undefined, contentLength: string | undefined) {
+function rangeOf(range: ByteRange | undefined, contentRange: string | undefined, contentLength: string | undefined) {
   if (range === undefined) {
     const length = Number(contentLength)
     if (contentRange !== undefined || contentLength === undefined || !Number.isSafeInteger(length))
@@ -263,7 +263,7 @@ async function jsonOf(answer: IncomingMessage, signal: AbortSignal, limit: numbe
 /** Returns the store's reason for a refusal, if it is a single word. */
 async function reasonIn(answer: IncomingMessage): Promise<string | undefined> {
   try {
-    const { error } = recordIn(await jsonOf(answer, new AbortController().signal, maxRefusal))
+    const { error } = recordIn(await jsonOf(answer, new AbortController().signal, maxRefusalBytes))
     const { errors } = recordIn(error)
     const { reason } = recordIn(Array.isArray(errors) ? errors[0] : undefined)
     return typeof reason === 'string' && /^\w{1,64}$/.test(reason) ? reason : undefined

@@ -9,17 +9,17 @@ import { authorize } from './credentials.ts'
 import type { RawFile } from './model.ts'
 import type { Credentials } from './options.ts'
 import {
-  type About,
   createTransport,
   errorOf,
-  type Fault,
   faultOf,
   isExpired,
   isPassing,
   isQuota,
+  type RequestFault,
+  type RequestSubject,
 } from './transport.ts'
 
-interface ClientOptions {
+interface DriveClientOptions {
   readonly credentials: Credentials
   readonly endpoint: string | undefined
   /** Time-out of one answer including retries, in milliseconds. */
@@ -35,7 +35,7 @@ export interface Corpus {
 const attempts = 5
 const [firstWait, longestWait] = [500, 16_000]
 /** Maximum time that all requests pause after Google has asked for fewer requests, in milliseconds. */
-const longestQuiet = 60_000
+const maxQuietMs = 60_000
 /** Number of items requested per page: Drive's maximum. */
 const pageSize = 1000
 
@@ -50,7 +50,7 @@ export type DriveClient = ReturnType<typeof createClient>
  *
  * Every method throws only ResourceError, whose messages hold nothing of an answer. An abort may reject with any error.
  */
-export function createClient(options: ClientOptions) {
+export function createClient(options: DriveClientOptions) {
   const { ask, close } = createRequests(options)
   return {
     /** Returns a page of the files that match a query. */
@@ -79,7 +79,7 @@ export function createClient(options: ClientOptions) {
       return pageOf<RawFile>(files, nextPageToken)
     },
     /** Returns one file. Throws `not-found`, or `unavailable` when the id is not that of a requested file but of the mounted folder or drive. */
-    file: (fileId: string, fields: string, signal: AbortSignal, about: About = 'file'): Promise<RawFile> =>
+    file: (fileId: string, fields: string, signal: AbortSignal, about: RequestSubject = 'file'): Promise<RawFile> =>
       ask(about, signal, (drive, options) => drive.files.get({ fileId, fields, supportsAllDrives: true }, options)),
     /** Downloads the stored bytes of a file, or a range of them: at most `most` bytes. */
     media: async (
@@ -163,7 +163,7 @@ export function createClient(options: ClientOptions) {
 }
 
 /** Sends requests, one after the other attempt, with the tokens and the backoff that all of them share. */
-function createRequests({ credentials, endpoint, timeoutMs }: ClientOptions) {
+function createRequests({ credentials, endpoint, timeoutMs }: DriveClientOptions) {
   // Half of the time-out, so that a request that hangs is retried.
   const transport = createTransport(endpoint, Math.ceil(timeoutMs / 2))
   const closing = new AbortController()
@@ -178,15 +178,15 @@ function createRequests({ credentials, endpoint, timeoutMs }: ClientOptions) {
   })
 
   /** Returns the wait before the next attempt; undefined: do not retry. */
-  const waitAfter = (fault: Fault, attempt: number): number | undefined => {
+  const waitAfter = (fault: RequestFault, attempt: number): number | undefined => {
     if (attempt >= attempts || !isPassing(fault)) return undefined
     const most = Math.min(firstWait * 2 ** (attempt - 1), longestWait)
-    const wait = Math.max(fault.retryAfter ?? 0, most * (0.5 + Math.random() * 0.5))
-    if (isQuota(fault)) quietUntil = Math.max(quietUntil, performance.now() + Math.min(wait, longestQuiet))
+    const wait = Math.max(fault.retryAfterMs ?? 0, most * (0.5 + Math.random() * 0.5))
+    if (isQuota(fault)) quietUntil = Math.max(quietUntil, performance.now() + Math.min(wait, maxQuietMs))
     return wait
   }
 
-  const attemptOnce = async <T>(work: Work<T>, signal: AbortSignal): Promise<Outcome<T>> => {
+  const attemptOnce = async <T>(work: Work<T>, signal: AbortSignal): Promise<RequestOutcome<T>> => {
     await sleep(quietUntil - performance.now(), signal)
     const { client, drive } = await untilAbort(openClient(), signal)
     const token = client.credentials.access_token
@@ -206,10 +206,10 @@ function createRequests({ credentials, endpoint, timeoutMs }: ClientOptions) {
   }
 
   const ask = async <T>(
-    about: About,
+    about: RequestSubject,
     signal: AbortSignal,
     work: Work<T>,
-    errorFor: (fault: Fault) => unknown = (fault) => errorOf(fault, about),
+    errorFor: (fault: RequestFault) => unknown = (fault) => errorOf(fault, about),
   ): Promise<T> => {
     // Fail at once instead of waiting for too long.
     if (quietUntil - performance.now() > timeoutMs / 2) throw errorFor({ status: 429 })
@@ -251,7 +251,7 @@ export class ExpiredError extends Error {}
 
 type Work<T> = (drive: drive_v3.Drive, options: { readonly signal: AbortSignal }) => Promise<{ readonly data: T }>
 
-type Outcome<T> = { readonly value: T } | { readonly fault: Fault }
+type RequestOutcome<T> = { readonly value: T } | { readonly fault: RequestFault }
 
 function pageOf<T>(items: readonly T[] | undefined, next: string | null | undefined) {
   if (items !== undefined && !Array.isArray(items)) throw unavailable('Google answered something else than a list.')

@@ -23,8 +23,8 @@ import { isServed, mayRead, shownType, titleOf } from './model.ts'
 import { completeOptions, type GdriveOptions } from './options.ts'
 import { createFileReader, type Described } from './read.ts'
 import { createScanner } from './scan.ts'
-import { createSnapshot, type Snapshot, type State } from './snapshot.ts'
-import { differences, type Placed, placedAt, seek, type Tree } from './tree.ts'
+import { createSnapshot, type DriveSnapshot, type DriveState } from './snapshot.ts'
+import { type DriveTree, differences, type FileAtPath, placedAt, seek } from './tree.ts'
 
 export type { Credentials, GdriveOptions } from './options.ts'
 
@@ -55,7 +55,7 @@ export async function gdrive(options: GdriveOptions): Promise<Provider> {
     completeOptions(options)
   const client = createClient({ credentials, endpoint, timeoutMs })
   const scanner = createScanner(client, shortcuts, permissions, maxFiles)
-  const snapshot = createSnapshot({ client, scanner, what, shortcuts, interval: intervalMs, log })
+  const snapshot = createSnapshot({ client, scanner, what, shortcuts, intervalMs, log })
   const reader = createFileReader(client, maxBytes)
   const { watch, degraded, lately } = createWatch(snapshot, intervalMs)
   const closing = new AbortController()
@@ -66,9 +66,10 @@ export async function gdrive(options: GdriveOptions): Promise<Provider> {
     return AbortSignal.any([signal, closing.signal])
   }
 
-  const isSeen = ({ file }: Placed, principal: Principal): boolean => !permissions || mayRead(principal, file.readers)
+  const isSeen = ({ file }: FileAtPath, principal: Principal): boolean =>
+    !permissions || mayRead(principal, file.readers)
 
-  const find = (tree: Tree, path: string, { principal }: Context): Placed => {
+  const find = (tree: DriveTree, path: string, { principal }: Context): FileAtPath => {
     const placed = isPath(path) && !path.endsWith('/') ? placedAt(tree, path) : undefined
     if (placed === undefined || !isSeen(placed, principal)) throw notFound()
     return placed
@@ -95,7 +96,7 @@ export async function gdrive(options: GdriveOptions): Promise<Provider> {
   }
 
   /** With permissions, a directory is listed by the files in it that the principal sees. */
-  const entriesOf = (tree: Tree, query: ListQuery, { principal }: Context) =>
+  const entriesOf = (tree: DriveTree, query: ListQuery, { principal }: Context) =>
     entriesIn(tree, permissions ? { ...query, shallow: false } : query, (placed) => isSeen(placed, principal))
 
   const complete = async (
@@ -160,7 +161,11 @@ export async function gdrive(options: GdriveOptions): Promise<Provider> {
   }
 }
 
-function* entriesIn(tree: Tree, { prefix = '', after, shallow }: ListQuery, isSeen: (placed: Placed) => boolean) {
+function* entriesIn(
+  tree: DriveTree,
+  { prefix = '', after, shallow }: ListQuery,
+  isSeen: (placed: FileAtPath) => boolean,
+) {
   const first = seek(tree, prefix)
   let at = after === undefined ? first : Math.max(first, seek(tree, after, true))
   for (let placed = tree.entries[at]; placed?.path.startsWith(prefix); placed = tree.entries[at]) {
@@ -177,7 +182,7 @@ function* entriesIn(tree: Tree, { prefix = '', after, shallow }: ListQuery, isSe
   }
 }
 
-function entryOf({ path, name, file }: Placed): Entry {
+function entryOf({ path, name, file }: FileAtPath): Entry {
   const { size, modified, version, link, revision } = file
   const title = titleOf(name)
   const origin = defined({ link, revision })
@@ -191,36 +196,36 @@ function entryOf({ path, name, file }: Placed): Entry {
   }
 }
 
-function directoryOf({ titles }: Tree, path: string): Entry {
+function directoryOf({ titles }: DriveTree, path: string): Entry {
   const title = titleOf(titles.get(path) ?? '')
   return { path, ...defined({ title }), mimeType: directoryMimeType }
 }
 
 /** Maximum delay until listeners are notified of a change, in milliseconds. */
-const telling = 2000
+const notifyDelayMs = 2000
 
 /** Watches for changes through the feed that the snapshot follows. */
-function createWatch(snapshot: Snapshot, interval: number) {
+function createWatch(snapshot: DriveSnapshot, intervalMs: number) {
   /** The former entries of changed paths, kept until listeners are notified: those who could see an entry also learn of its removal. */
-  const former = createRecent<{ readonly placed: Placed; readonly until: number }>(10_000)
+  const former = createRecent<{ readonly placed: FileAtPath; readonly until: number }>(10_000)
 
-  const changesOf = function* (before: State, now: State): Generator<Change> {
+  const changesOf = function* (before: DriveState, now: DriveState): Generator<Change> {
     // The changes during a loss of the feed are unknown.
     if (now.losses !== before.losses) return yield {}
     if (now.tree === before.tree) return
     for (const path of differences(before.tree, now.tree)) {
       const placed = placedAt(before.tree, path)
-      if (placed !== undefined) former.set(path, { placed, until: performance.now() + telling })
+      if (placed !== undefined) former.set(path, { placed, until: performance.now() + notifyDelayMs })
       yield { path, listed: true }
     }
   }
-  const looking = createLooking({ interval, look: (signal) => snapshot.fresh(signal), changesOf })
+  const looking = createLooking({ intervalMs, look: (signal) => snapshot.fresh(signal), changesOf })
 
   return {
     watch: looking.watch,
     degraded: (): Degradation | undefined => (looking.away ? 'unavailable' : undefined),
     /** Returns the entry that was at a path until a moment ago, if it has just changed. */
-    lately: (path: string): Placed | undefined => {
+    lately: (path: string): FileAtPath | undefined => {
       const found = former.get(path)
       return found !== undefined && performance.now() < found.until ? found.placed : undefined
     },

@@ -120,7 +120,7 @@ export function titleOf(name: string): string | undefined {
 }
 
 /** Export formats of one of Google's own document types, by the name of the form; the first is the default. */
-export interface Kind {
+export interface ExportKind {
   readonly forms: Readonly<Record<string, string>>
   /** MIME type of the default form's content. */
   readonly mimeType: string
@@ -130,7 +130,7 @@ const office = 'application/vnd.openxmlformats-officedocument.'
 const pdf = 'application/pdf'
 const sheet = `${office}spreadsheetml.sheet`
 
-const kinds: ReadonlyMap<string, Kind> = new Map(
+const kinds: ReadonlyMap<string, ExportKind> = new Map(
   Object.entries({
     document: kind({
       markdown: 'text/markdown',
@@ -145,14 +145,14 @@ const kinds: ReadonlyMap<string, Kind> = new Map(
   }).map(([name, value]) => [`application/vnd.google-apps.${name}`, value]),
 )
 
-function kind(forms: Readonly<Record<string, string>>): Kind {
+function kind(forms: Readonly<Record<string, string>>): ExportKind {
   return { forms, mimeType: Object.values(forms)[0] ?? '' }
 }
 
 export const spreadsheetType = 'application/vnd.google-apps.spreadsheet'
 
 /** Returns the export formats of a type; undefined when it is not one of Google's own formats, or has no content to read. */
-export function kindOf(type: string): Kind | undefined {
+export function kindOf(type: string): ExportKind | undefined {
   return kinds.get(type)
 }
 

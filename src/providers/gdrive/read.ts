@@ -13,15 +13,15 @@ import { ObjectFault, type ObjectStore } from '../objects/store.ts'
 import type { DriveClient } from './client.ts'
 import {
   type DriveFile,
+  type ExportKind,
   formNames,
-  type Kind,
   kindOf,
   type RawFile,
   revisionOf,
   spreadsheetType,
   storedTypeOf,
 } from './model.ts'
-import { exportLimit } from './transport.ts'
+import { maxExportBytes } from './transport.ts'
 
 /** A file with its current description in Drive. */
 export interface Described {
@@ -30,12 +30,12 @@ export interface Described {
 }
 
 /** The signal of the caller, and the limit of a content at the moment. */
-type Asking = Pick<Context, 'signal' | 'most'>
+type ReadCall = Pick<Context, 'signal' | 'most'>
 
 /** Maximum number of bytes of cached exports: clients read them range by range. */
 const keptBytes = 32 * 2 ** 20
 /** Maximum size of an export in bytes. It exceeds Google's limit, which applies to the document and not to the export. */
-const maxExport = 4 * exportLimit
+const maxExport = 4 * maxExportBytes
 
 /** Creates the reader of files: stored files, or ranges of them; Google's own formats in their export format. */
 export function createFileReader(client: DriveClient, maxBytes: number) {
@@ -77,7 +77,12 @@ export function createFileReader(client: DriveClient, maxBytes: number) {
     return { ...facts, title: sheet.name, mimeType: 'text/csv', text: sheet.text }
   }
 
-  const readExport = async (one: Described, kind: Kind, params: Params, signal: AbortSignal): Promise<Content> => {
+  const readExport = async (
+    one: Described,
+    kind: ExportKind,
+    params: Params,
+    signal: AbortSignal,
+  ): Promise<Content> => {
     const { file, raw } = one
     const sheet = params.get('sheet')
     const form = params.get('form') ?? Object.keys(kind.forms)[0] ?? ''
@@ -92,7 +97,7 @@ export function createFileReader(client: DriveClient, maxBytes: number) {
     return isTextual ? { ...facts, text: bytes.toString().replace(/^\ufeff/, '') } : { ...facts, bytes }
   }
 
-  const readStored = async ({ file, raw }: Described, range: ByteRange | undefined, context: Asking) => {
+  const readStored = async ({ file, raw }: Described, range: ByteRange | undefined, context: ReadCall) => {
     described.set(file.id, file)
     const content = await readObject(file.id, file.name, range, context)
     const said = storedTypeOf(file)
@@ -102,7 +107,7 @@ export function createFileReader(client: DriveClient, maxBytes: number) {
   }
 
   return {
-    read: async (one: Described, { params, range }: ReadRequest, context: Asking): Promise<Content> => {
+    read: async (one: Described, { params, range }: ReadRequest, context: ReadCall): Promise<Content> => {
       const kind = kindOf(one.file.type)
       if (kind !== undefined) return readExport(one, kind, params, context.signal)
       if (params.has('form') || params.has('sheet'))

@@ -6,20 +6,20 @@ import { type Corpus, type DriveClient, ExpiredError } from './client.ts'
 import { type DriveFile, folderType, type RawFile, shortcutType } from './model.ts'
 import type { Shortcuts, What } from './options.ts'
 import { type Files, findScope, type Scanner, type Scope } from './scan.ts'
-import { buildTree, type Tree } from './tree.ts'
+import { buildTree, type DriveTree } from './tree.ts'
 
 /** Position in the feed of changes. */
-interface Place {
+interface FeedPosition {
   readonly corpus: Corpus
   readonly token: string
 }
 
 /** Immutable state of Drive at one time. */
-export interface State {
+export interface DriveState {
   readonly files: ReadonlyMap<string, DriveFile>
-  readonly tree: Tree
+  readonly tree: DriveTree
   readonly scope: Scope
-  readonly places: readonly Place[]
+  readonly positions: readonly FeedPosition[]
   /** Time of the last check, by `performance.now()`; and time of the last full listing. */
   readonly at: number
   readonly listedAt: number
@@ -33,14 +33,14 @@ interface SnapshotParts {
   readonly what: What
   readonly shortcuts: Shortcuts
   /** Maximum age of a snapshot that answers are taken from, in milliseconds. */
-  readonly interval: number
+  readonly intervalMs: number
   readonly log: Log
 }
 
 /** Interval of full listings, in milliseconds, independent of the feed. */
-const listAgain = 12 * 3_600_000
+const listIntervalMs = 12 * 3_600_000
 
-export type Snapshot = ReturnType<typeof createSnapshot>
+export type DriveSnapshot = ReturnType<typeof createSnapshot>
 
 /** The feed of changes of Drive: makes states, and brings them up to date. The signal ends all requests. */
 function createFeed(
@@ -51,20 +51,20 @@ function createFeed(
   const stateOf = async (
     files: ReadonlyMap<string, DriveFile>,
     scope: Scope,
-    rest: Pick<State, 'places' | 'listedAt' | 'losses'>,
-  ): Promise<State> => {
+    rest: Pick<DriveState, 'positions' | 'listedAt' | 'losses'>,
+  ): Promise<DriveState> => {
     const at = performance.now()
     const tree = await buildTree(files, scope, shortcuts)
     return { files: kept(files, scope, tree), tree, scope, at, ...rest }
   }
 
   /** Applies all changes since a state. Throws {@link ExpiredError} if everything has to be listed again. */
-  const advance = async (state: State): Promise<State> => {
+  const advance = async (state: DriveState): Promise<DriveState> => {
     const at = performance.now()
     const changes = new Map<string, RawFile | undefined>()
     let drives = false
-    const places: Place[] = []
-    for (const { corpus, token } of state.places) {
+    const positions: FeedPosition[] = []
+    for (const { corpus, token } of state.positions) {
       let from = token
       for (let page = await client.changes(corpus, from, scanner.fields.listed, signal); ; ) {
         for (const { changeType, fileId, removed, file } of page.items) {
@@ -75,18 +75,18 @@ function createFeed(
         if (page.next === undefined) break
         page = await client.changes(corpus, from, scanner.fields.listed, signal)
       }
-      places.push({ corpus, token: from })
+      positions.push({ corpus, token: from })
     }
     // Only a full listing shows which drives exist.
     if (drives && what.kind === 'drives') throw new ExpiredError()
     const files = new Map(state.files)
     const { listedAt, losses } = state
-    if (!(await apply(files, state, changes))) return { ...state, at, places }
-    return { ...(await stateOf(files, state.scope, { places, listedAt, losses })), at }
+    if (!(await apply(files, state, changes))) return { ...state, at, positions }
+    return { ...(await stateOf(files, state.scope, { positions, listedAt, losses })), at }
   }
 
   /** Applies changes. Returns whether any of them makes a difference. */
-  const apply = async (files: Files, state: State, changes: ReadonlyMap<string, RawFile | undefined>) => {
+  const apply = async (files: Files, state: DriveState, changes: ReadonlyMap<string, RawFile | undefined>) => {
     const { folders } = state.tree
     let differs = false
     const came: { readonly id: string; readonly corpus: Corpus }[] = []
@@ -115,23 +115,23 @@ function createFeed(
  * Recent snapshot of the served part of Drive, because Drive cannot list by id. It is listed once, at the first call, and then follows the
  * feed of changes. Callers wait for it; it continues after they abort.
  */
-export function createSnapshot({ client, scanner, what, shortcuts, interval, log }: SnapshotParts) {
+export function createSnapshot({ client, scanner, what, shortcuts, intervalMs, log }: SnapshotParts) {
   const closing = new AbortController()
   const { signal } = closing
   const { stateOf, advance } = createFeed({ client, scanner, what, shortcuts }, signal)
-  let current: State | undefined
+  let current: DriveState | undefined
   /** Corrections found during a poll of the feed, which may not contain them yet. */
   let corrections: (readonly [id: string, file: DriveFile | undefined])[] = []
 
   /** Lists everything, then applies the changes since the listing began. */
-  const listing = singleFlight(async (): Promise<State> => {
+  const listing = singleFlight(async (): Promise<DriveState> => {
     const scope = await findScope(client, what, signal)
-    const places = await Promise.all(
+    const positions = await Promise.all(
       scope.corpora.map(async (corpus) => ({ corpus, token: await client.startToken(corpus, signal) })),
     )
     const files = await scanner.all(scope, signal)
     const losses = current?.losses ?? 0
-    const listed = await stateOf(files, scope, { places, listedAt: performance.now(), losses })
+    const listed = await stateOf(files, scope, { positions, listedAt: performance.now(), losses })
     const state = await advance(listed).catch((error: unknown) => {
       throw error instanceof ExpiredError ? unavailable('Drive changed while it was listed.') : error
     })
@@ -140,7 +140,7 @@ export function createSnapshot({ client, scanner, what, shortcuts, interval, log
     return state
   })
 
-  const following = singleFlight(async (state: State): Promise<State> => {
+  const following = singleFlight(async (state: DriveState): Promise<DriveState> => {
     corrections = []
     try {
       const advanced = await advance(state)
@@ -159,9 +159,9 @@ export function createSnapshot({ client, scanner, what, shortcuts, interval, log
   /** States that were requested before this time are not used any more. */
   let expiredBefore = Number.NEGATIVE_INFINITY
 
-  const renew = (): Promise<State> => {
+  const renew = (): Promise<DriveState> => {
     if (current === undefined) return listing.run()
-    if (performance.now() - current.listedAt > listAgain && listing.running === undefined)
+    if (performance.now() - current.listedAt > listIntervalMs && listing.running === undefined)
       listing.run().catch((error: unknown) => {
         if (isResourceError(error)) log('warn', 'Drive could not be listed anew')
       })
@@ -170,8 +170,8 @@ export function createSnapshot({ client, scanner, what, shortcuts, interval, log
 
   return {
     /** Returns a state no older than the interval. */
-    recent: async (caller: AbortSignal): Promise<State> => {
-      const isRecent = ({ at }: State) => at > expiredBefore && performance.now() - at < interval
+    recent: async (caller: AbortSignal): Promise<DriveState> => {
+      const isRecent = ({ at }: DriveState) => at > expiredBefore && performance.now() - at < intervalMs
       if (current !== undefined && isRecent(current)) return current
       const renewed = await untilAbort(renew(), caller)
       // A renewal that had begun before may have asked too early.
@@ -182,14 +182,14 @@ export function createSnapshot({ client, scanner, what, shortcuts, interval, log
       expiredBefore = performance.now()
     },
     /** Returns the current state. */
-    fresh: (caller: AbortSignal): Promise<State> => untilAbort(renew(), caller),
+    fresh: (caller: AbortSignal): Promise<DriveState> => untilAbort(renew(), caller),
     /** Applies a fact about a file before the feed reports it; undefined: the file is gone from here. */
     correct: (id: string, file: DriveFile | undefined): void => {
       if (following.running !== undefined) corrections.push([id, file])
       if (current !== undefined) current = corrected(current, [id, file])
     },
     /** The last known state. */
-    get last(): State | undefined {
+    get last(): DriveState | undefined {
       return current
     },
     close: () => closing.abort(),
@@ -197,7 +197,7 @@ export function createSnapshot({ client, scanner, what, shortcuts, interval, log
 }
 
 /** Returns a state with one file changed, at its known paths. */
-function corrected(state: State, [id, file]: readonly [id: string, file: DriveFile | undefined]): State {
+function corrected(state: DriveState, [id, file]: readonly [id: string, file: DriveFile | undefined]): DriveState {
   const files = new Map(state.files)
   if (file === undefined) files.delete(id)
   else files.set(id, file)
@@ -209,13 +209,13 @@ function corrected(state: State, [id, file]: readonly [id: string, file: DriveFi
 }
 
 /** Returns the corpus of a file's parent folder. */
-function corpusOf({ parent }: DriveFile, { scope, tree }: State): Corpus {
+function corpusOf({ parent }: DriveFile, { scope, tree }: DriveState): Corpus {
   const path = tree.folders.get(parent ?? '') ?? ''
   return scope.anchors.find((anchor) => path.startsWith(anchor.path))?.corpus ?? {}
 }
 
 /** Keeps only files with a path, or that may get one by a shortcut: files that were moved away are dropped. */
-function kept(files: ReadonlyMap<string, DriveFile>, { shared }: Scope, { folders }: Tree): Files {
+function kept(files: ReadonlyMap<string, DriveFile>, { shared }: Scope, { folders }: DriveTree): Files {
   const targets = new Set<string>()
   const left: Files = new Map()
   for (const [id, file] of files) {

@@ -14,7 +14,7 @@ const hosts: ReadonlySet<string> = new Set([
 ])
 
 /** Default maximum size of an answer, in bytes: fifty times that of a page of a thousand files. */
-const maxAnswer = 32 * 2 ** 20
+const maxAnswerBytes = 32 * 2 ** 20
 /** Maximum number of bytes read of an error answer. */
 const maxRefusal = 64 * 1024
 
@@ -39,7 +39,7 @@ export type Transport = (input: unknown, init?: unknown) => Promise<Response>
  */
 export function createTransport(endpoint: string | undefined, timeoutMs: number): Transport {
   return async (input, init = {}) => {
-    const { size = maxAnswer, signal, headers, method, body } = init as Sending
+    const { size = maxAnswerBytes, signal, headers, method, body } = init as Sending
     const target = input instanceof URL ? input : undefined
     if (target === undefined || target.protocol !== 'https:' || !hosts.has(target.host))
       throw Object.assign(new Error('This host is not asked.'), { code: 'EREFUSED' })
@@ -98,22 +98,22 @@ export function standInEndpoint(text: string): string {
 }
 
 /** Facts of a failed request that are safe to show: never a text, which may hold parts of the request or the answer. */
-export interface Fault {
+export interface RequestFault {
   /** HTTP status; undefined: there was no answer. */
   readonly status?: number
   /** Google's error code, such as `userRateLimitExceeded`. */
   readonly reason?: string
   /** The wait that Google asks for, in milliseconds. */
-  readonly retryAfter?: number
+  readonly retryAfterMs?: number
   /** Error code of the system when there was no answer. */
   readonly code?: string
 }
 
 /** Maximum size of an export by Google, in bytes. */
-export const exportLimit = 10 * 1024 * 1024
+export const maxExportBytes = 10 * 1024 * 1024
 
 /** Reads an error of Google's client. */
-export function faultOf(error: unknown): Fault {
+export function faultOf(error: unknown): RequestFault {
   const response = memberOf(error, 'response')
   const status = memberOf(response, 'status')
   if (typeof status !== 'number') return defined({ code: codeOf(error) })
@@ -157,31 +157,31 @@ function memberOf(value: unknown, name: string): unknown {
 }
 
 /** Whether Google asks for fewer requests. */
-export function isQuota({ status, reason }: Fault): boolean {
+export function isQuota({ status, reason }: RequestFault): boolean {
   return status === 429 || (status === 403 && reason !== undefined && quota.has(reason))
 }
 
 const quota: ReadonlySet<string> = new Set(['userRateLimitExceeded', 'rateLimitExceeded', 'sharingRateLimitExceeded'])
 
 /** Whether a retry may succeed. */
-export function isPassing(fault: Fault): boolean {
+export function isPassing(fault: RequestFault): boolean {
   const { status, code } = fault
   if (status !== undefined) return status === 408 || status >= 500 || isQuota(fault)
   return code !== 'EREFUSED' && code !== tooLong
 }
 
 /** Whether Google no longer knows the token in the feed of changes. */
-export function isExpired({ status = 0, reason }: Fault): boolean {
+export function isExpired({ status = 0, reason }: RequestFault): boolean {
   return [400, 404, 410].includes(status) && reason !== 'invalid_grant'
 }
 
 /** Subject of a request: a file, which may be gone; or the mounted folder or drive, which must exist. */
-export type About = 'file' | 'drive'
+export type RequestSubject = 'file' | 'drive'
 
 /**
  * Converts a fault to an error for the caller. Facts that the operator needs and the caller must not see are in the message of `unavailable`.
  */
-export function errorOf(fault: Fault, about: About): ResourceError {
+export function errorOf(fault: RequestFault, about: RequestSubject): ResourceError {
   const { status, reason = '', code } = fault
   if (isQuota(fault)) return unavailable('Google asks for fewer requests. Try again later, or raise the quota.')
   if (reason === 'invalid_grant' || reason === 'unauthorized_client' || reason === 'invalid_client')
@@ -192,8 +192,8 @@ export function errorOf(fault: Fault, about: About): ResourceError {
   if (status === 401) return unavailable('Google does not know the credentials. Run: hikidashi auth gdrive.')
   if (reason === 'exportSizeLimitExceeded')
     return tooLarge(
-      `Google exports at most ${exportLimit} bytes of a document, and this one is larger. Split it, or open its link.`,
-      { reason: 'export-limit', limit: exportLimit },
+      `Google exports at most ${maxExportBytes} bytes of a document, and this one is larger. Split it, or open its link.`,
+      { reason: 'export-limit', limit: maxExportBytes },
     )
   if (reason === 'cannotDownloadAbusiveFile')
     return invalid('Google takes this file for malware or spam, and does not give it out.', 'abusive')

@@ -6,7 +6,7 @@ import type { Shortcuts } from './options.ts'
 import type { Scope } from './scan.ts'
 
 /** A file with its path. */
-export interface Placed {
+export interface FileAtPath {
   /** The ids of its parent folders, and its own id (or that of the shortcut to it). */
   readonly path: string
   /** Its name there. */
@@ -14,9 +14,9 @@ export interface Placed {
   readonly file: DriveFile
 }
 
-export interface Tree {
+export interface DriveTree {
   /** In path order. */
-  readonly entries: readonly Placed[]
+  readonly entries: readonly FileAtPath[]
   /** The paths of folders, by id. */
   readonly folders: ReadonlyMap<string, string>
   /** The names of folders, by path. */
@@ -34,7 +34,7 @@ export async function buildTree(
   files: ReadonlyMap<string, DriveFile>,
   { anchors, shared }: Pick<Scope, 'anchors' | 'shared'>,
   shortcuts: Shortcuts,
-): Promise<Tree> {
+): Promise<DriveTree> {
   const children = new Map<string, DriveFile[]>()
   const tops: DriveFile[] = []
   for (const file of files.values()) {
@@ -46,7 +46,7 @@ export async function buildTree(
     else siblings.push(file)
   }
 
-  const entries: Placed[] = []
+  const entries: FileAtPath[] = []
   const folders = new Map<string, string>()
   const titles = new Map<string, string>()
   const ids = new Set<string>()
@@ -98,24 +98,24 @@ export async function buildTree(
 }
 
 /** Binary search for the first entry at or after a path; with `behind`, strictly after it. Returns its index. */
-export function seek({ entries }: Pick<Tree, 'entries'>, path: string, behind = false): number {
+export function seek({ entries }: Pick<DriveTree, 'entries'>, path: string, behind = false): number {
   return firstIndex(0, entries.length, (index) => {
     const order = comparePaths(entries[index]?.path ?? '', path)
     return order > 0 || (order === 0 && !behind)
   })
 }
 
-export function placedAt(tree: Tree, path: string): Placed | undefined {
+export function placedAt(tree: DriveTree, path: string): FileAtPath | undefined {
   const found = tree.entries[seek(tree, path)]
   return found?.path === path ? found : undefined
 }
 
 /** Yields the paths of the entries that were added, removed or changed. */
-export function differences(before: Tree, now: Tree): Iterable<string> {
+export function differences(before: DriveTree, now: DriveTree): Iterable<string> {
   return changedPaths(before.entries, now.entries, ({ path }) => path, isSame)
 }
 
-function isSame(a: Placed, b: Placed): boolean {
+function isSame(a: FileAtPath, b: FileAtPath): boolean {
   if (a.name !== b.name) return false
   if (a.file === b.file) return true
   const facts = ['id', 'type', 'size', 'modified', 'version', 'link', 'revision', 'readers'] as const

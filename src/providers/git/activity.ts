@@ -18,7 +18,7 @@ interface ActivityOptions {
 const timeoutMs = 3000
 
 /** Maximum length of the list of commits, in bytes. */
-const maxIds = 16 * 1024 * 1024
+const maxIdsBytes = 16 * 1024 * 1024
 
 /**
  * Counts how often each file was changed, by path, in the newest commits reachable from `HEAD`, without merges. As with the provider, nothing
@@ -47,7 +47,7 @@ async function countIn(
     const { head } = await refs.table()
     if (head === undefined) return undefined
     const list = ['rev-list', '--no-merges', `--max-count=${maxCommits}`, '--end-of-options', head.oid, '--']
-    const { bytes } = await launcher.run({ args: list, limit: maxIds, signal })
+    const { bytes } = await launcher.run({ args: list, limit: maxIdsBytes, signal })
     const ids = bytes
       .toString('latin1')
       .split('\n')

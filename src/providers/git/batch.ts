@@ -8,7 +8,7 @@ export type Batch = ReturnType<typeof createBatch>
 interface Request {
   readonly name: string
   readonly limit: number
-  readonly resolve: (found: Found | undefined) => void
+  readonly resolve: (found: BatchObject | undefined) => void
   readonly reject: (error: unknown) => void
   /** Number of processes that died over this request. */
   deaths: number
@@ -124,7 +124,7 @@ export function createBatch(mode: Mode, start: (args: readonly string[]) => Chil
      * @throws ResourceError `unavailable` when git dies over this request twice or times out; `too-large` when git needs more memory for the
      * object than it may use.
      */
-    ask: (name: string, limit: number): Promise<Found | undefined> =>
+    ask: (name: string, limit: number): Promise<BatchObject | undefined> =>
       new Promise((resolve, reject) => {
         if (closed) return reject(closedError())
         waiting.push({ name, limit, resolve, reject, deaths: 0 })
@@ -167,9 +167,9 @@ export function isDamaged(error: unknown): boolean {
 interface AnswerEvents {
   /** Returns the maximum number of bytes of the next object to keep. */
   readonly limit: () => number
-  readonly answer: (found: Found | undefined) => void
+  readonly answer: (found: BatchObject | undefined) => void
   /** Called for an object larger than the limit. Its bytes follow and are skipped. */
-  readonly tooLarge: (found: Found) => void
+  readonly tooLarge: (found: BatchObject) => void
   /** Called when the output is not in git's format. */
   readonly broken: () => void
 }
@@ -184,7 +184,7 @@ const maxHeader = 1024
 export function createAnswerReader(contents: boolean, events: AnswerEvents): (chunk: Buffer) => void {
   let header = ''
   /** The object whose bytes are being collected. */
-  let current: Found | undefined
+  let current: BatchObject | undefined
   let gathered: { readonly bytes: Buffer; filled: number } | undefined
   /** Number of bytes to skip: the line feed after an object, or a whole object that is too large. */
   let skip = 0
@@ -198,7 +198,7 @@ export function createAnswerReader(contents: boolean, events: AnswerEvents): (ch
       return events.broken()
     }
     const [, oid = '', type = '', length = ''] = found
-    const facts: Found = { oid, type, size: Number(length) }
+    const facts: BatchObject = { oid, type, size: Number(length) }
     if (!contents) return events.answer(facts)
     if (facts.size > events.limit()) {
       skip = facts.size + 1
@@ -207,7 +207,7 @@ export function createAnswerReader(contents: boolean, events: AnswerEvents): (ch
     current = facts
   }
 
-  const finish = (found: Found, bytes: Buffer) => {
+  const finish = (found: BatchObject, bytes: Buffer) => {
     current = undefined
     gathered = undefined
     skip = 1
@@ -215,7 +215,7 @@ export function createAnswerReader(contents: boolean, events: AnswerEvents): (ch
   }
 
   /** Takes the available bytes of the current object, and returns their number. Most objects arrive in one chunk: no copy is made. */
-  const gather = (found: Found, chunk: Buffer, at: number): number => {
+  const gather = (found: BatchObject, chunk: Buffer, at: number): number => {
     if (gathered === undefined && chunk.length - at >= found.size) {
       finish(found, chunk.subarray(at, at + found.size))
       return found.size
@@ -249,7 +249,7 @@ export function createAnswerReader(contents: boolean, events: AnswerEvents): (ch
 }
 
 /** The answer of git for one object. `bytes` is undefined when only the metadata was requested, or when the object is over the limit. */
-export interface Found {
+export interface BatchObject {
   readonly oid: string
   readonly type: string
   readonly size: number

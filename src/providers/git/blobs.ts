@@ -11,7 +11,7 @@ import type { TreeEntry } from './trees.ts'
 /** Number of bytes at the start of a file that decide whether it is text, when only a part of it is read. */
 const headBytes = 8192
 
-interface Part {
+interface BlobPart {
   readonly bytes: Buffer
   /** Byte offset in the file at which they begin. */
   readonly start: number
@@ -36,7 +36,7 @@ export function createBlobReader(launcher: Launcher, objects: Objects, maxBytes:
     return known.yes
   }
 
-  const readPart = async (oid: string, range: ByteRange | undefined, signal: AbortSignal): Promise<Part> => {
+  const readPart = async (oid: string, range: ByteRange | undefined, signal: AbortSignal): Promise<BlobPart> => {
     const object = await objects.read(oid, maxBytes, range !== undefined)
     if (object.type !== 'blob') throw notFound('not a file')
     const { size, bytes } = object
@@ -86,7 +86,7 @@ async function readFar(
   oid: string,
   { start, end, size }: { readonly start: number; readonly end: number; readonly size: number },
   signal: AbortSignal,
-): Promise<Part> {
+): Promise<BlobPart> {
   const head: Buffer[] = []
   const pieces: Buffer[] = []
   let at = 0
@@ -103,7 +103,7 @@ async function readFar(
 }
 
 /** Decodes a part as text, cut to whole characters; undefined when it is binary. */
-function textOf({ bytes, start, isText: is }: Part, whole: boolean) {
+function textOf({ bytes, start, isText: is }: BlobPart, whole: boolean) {
   const { from, to } = whole ? { from: 0, to: bytes.length } : wholeCharacters(bytes)
   const part = bytes.subarray(from, to)
   // For a whole file this is known already.

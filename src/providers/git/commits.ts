@@ -5,12 +5,12 @@ import { isPath } from '../../core/path.ts'
 import type { Params } from '../../core/provider.ts'
 import type { Launcher } from './launch.ts'
 import { missing, type Objects } from './objects.ts'
-import { cutMark, oneLine, type Page, shortId } from './page-text.ts'
+import { cutMark, oneLine, shortId, type TextPage } from './page-text.ts'
 import type { Ref } from './ref-list.ts'
 import type { RefTable } from './refs.ts'
 
 /** A commit that is served, with the name by which a path refers to it. */
-export interface Named {
+export interface NamedCommit {
   /** Full id. */
   readonly commit: string
   /** Its name in paths: `HEAD`, `main`, `refs/heads/log`, or an id. */
@@ -27,9 +27,13 @@ export interface Commits {
    * @throws ResourceError `invalid` (reason `ambiguous-ref`) for the name of both a branch and a tag, `not-found` (see `isMissing`) when the
    * object of the ref is missing.
    */
-  find(path: string, table: RefTable, signal: AbortSignal): Promise<(Named & { readonly rest: string }) | undefined>
+  find(
+    path: string,
+    table: RefTable,
+    signal: AbortSignal,
+  ): Promise<(NamedCommit & { readonly rest: string }) | undefined>
   /** Like `find`, but the name must be the whole text. */
-  named(text: string, table: RefTable, signal: AbortSignal): Promise<Named | undefined>
+  named(text: string, table: RefTable, signal: AbortSignal): Promise<NamedCommit | undefined>
   /** Returns the commit of a ref; undefined for a tag of another object. */
   at(ref: Pick<Ref, 'oid'>): Promise<string | undefined>
 }
@@ -245,7 +249,7 @@ export function formatLog(
   title: string,
   { lines, cut }: { readonly lines: readonly LogLine[]; readonly cut: boolean },
   marks: ReadonlyMap<string, readonly string[]>,
-): Page {
+): TextPage {
   const text = [
     title,
     ...lines.map(({ oid, date, author, subject }) => {

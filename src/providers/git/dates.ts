@@ -7,7 +7,7 @@ import type { Launcher } from './launch.ts'
 export type FileDates = Pick<PathMap<number>, 'get' | 'has' | 'size' | typeof Symbol.iterator>
 
 /** One commit of a walk through the history. `time` is the commit time, in milliseconds. */
-interface Step {
+interface WalkedCommit {
   readonly commit: string
   readonly parents: readonly string[]
   readonly time: number
@@ -53,7 +53,7 @@ export function createAssignment(start: string, known: (commit: string) => FileD
     /** Whether the commit of every path was found. */
     isDone: () => pending.size === 0 && !lost,
     /** Takes the next commit and its changed paths, compared with each parent (for a root commit: with the empty tree). */
-    take: async ({ commit, parents, time }: Step, changes: readonly ChangedPaths[]): Promise<void> => {
+    take: async ({ commit, parents, time }: WalkedCommit, changes: readonly ChangedPaths[]): Promise<void> => {
       passed.add(commit)
       const paths = pending.get(commit)
       if (paths === undefined) return
@@ -97,13 +97,13 @@ async function union(a: Paths | undefined, b: Paths, slices: Slices): Promise<Pa
 }
 
 /** Parses `git diff-tree --stdin --raw -z --always`: an id for each comparison, then metadata and a path for each change. */
-function createChangeReader(steps: readonly Step[], take: ReturnType<typeof createAssignment>['take']) {
+function createChangeReader(steps: readonly WalkedCommit[], take: ReturnType<typeof createAssignment>['take']) {
   let index = -1
   let changes: PathMap<true>[] = []
   let rest: Buffer = Buffer.alloc(0)
   let isPath = false
 
-  const expected = (step: Step | undefined) => Math.max(1, step?.parents.length ?? 1)
+  const expected = (step: WalkedCommit | undefined) => Math.max(1, step?.parents.length ?? 1)
 
   /** Passes a commit on once all its comparisons are complete. */
   const finish = async () => {
@@ -216,7 +216,7 @@ export function createDates(
     const args = ['rev-list', '--parents', '--timestamp', `--max-count=${maxCommits}`, ...ends]
     const { bytes } = await launcher.run({ args, limit: maxSteps, signal })
     const slices = createSlices()
-    const steps: Step[] = []
+    const steps: WalkedCommit[] = []
     let start = 0
     for (let end = bytes.indexOf(0x0a); end !== -1; end = bytes.indexOf(0x0a, start)) {
       const [time, id = '', ...parents] = bytes.toString('latin1', start, end).split(' ')

@@ -6,13 +6,13 @@ import { untilAbort } from '../files/access.ts'
 import { createBlobReader } from './blobs.ts'
 import { type Commits, createCommits } from './commits.ts'
 import { createDates } from './dates.ts'
+import { createGitDirectories } from './directories.ts'
 import { explained } from './launch-failures.ts'
 import { createCompleter, createLister, describeFile } from './list.ts'
 import { isMissing } from './objects.ts'
 import { completeOptions, type GitOptions } from './options.ts'
 import { pageType } from './page-text.ts'
 import { createPages } from './pages.ts'
-import { createPlaces } from './places.ts'
 import type { RefTable } from './refs.ts'
 import { openRepository, type Repository } from './repository.ts'
 import { createWatch, type ReadStatus } from './watch.ts'
@@ -20,11 +20,11 @@ import { createWatch, type ReadStatus } from './watch.ts'
 export type { GitOptions } from './options.ts'
 
 /** Maximum age of an answer, in milliseconds. */
-const maxAge = 1000
+const maxAgeMs = 1000
 /** Maximum time that a listing waits for the dates of files, in milliseconds. */
-const dateBudget = 2000
+const datesTimeoutMs = 2000
 /** Minimum time between two restarts of git after a missing object, in milliseconds. */
-const restartEvery = 1000
+const restartIntervalMs = 1000
 /** Maximum number of attempts at an answer while branches move and their old commits are pruned. */
 const attempts = 10
 
@@ -45,7 +45,7 @@ export async function git(options: GitOptions): Promise<Provider> {
   return createGit(options, {})
 }
 
-/** {@link git} with the options of tests: see {@link maxAge} and {@link dateBudget}. */
+/** {@link git} with the options of tests: see {@link maxAgeMs} and {@link datesTimeoutMs}. */
 export async function createGit(
   options: GitOptions,
   tuning: {
@@ -56,19 +56,19 @@ export async function createGit(
   },
 ): Promise<Provider> {
   const settings = { ...completeOptions(options), ...defined({ heard: tuning.heard }) }
-  const repository = await openRepository(settings, tuning.maxAgeMs ?? maxAge).catch((error: unknown) => {
+  const repository = await openRepository(settings, tuning.maxAgeMs ?? maxAgeMs).catch((error: unknown) => {
     throw explained(error)
   })
   const { launcher, objects, trees, refs, shallow, config } = repository
   const commits = createCommits(launcher, objects, config.format === 'sha1' ? 40 : 64)
-  const places = createPlaces(commits, trees, tuning.heard)
+  const directories = createGitDirectories(commits, trees, tuning.heard)
   const pages = createPages(repository, commits)
   const readBlob = createBlobReader(launcher, objects, settings.maxBytes)
   const { maxCommits, timeoutMs } = settings
-  const budgetMs = tuning.dateBudgetMs ?? Math.min(dateBudget, timeoutMs)
+  const budgetMs = tuning.dateBudgetMs ?? Math.min(datesTimeoutMs, timeoutMs)
   const datesOf = createDates(launcher, maxCommits, budgetMs, shallow)
-  const list = createLister({ refs, places, objects, datesOf, pages: pages.entries })
-  const complete = createCompleter(launcher, commits, places, tuning.heard)
+  const list = createLister({ refs, directories, objects, datesOf, pages: pages.entries })
+  const complete = createCompleter(launcher, commits, directories, tuning.heard)
   const closing = new AbortController()
   const steadily = createSteadily(repository)
 
@@ -90,7 +90,7 @@ export async function createGit(
   const stat = async (path: string, table: RefTable, signal: AbortSignal): Promise<Entry> => {
     if (path === '') throw notFound()
     if (path.endsWith('/')) {
-      if ((await places.find(path, table, signal)) === undefined) throw notFound()
+      if ((await directories.find(path, table, signal)) === undefined) throw notFound()
       return { path, mimeType: directoryMimeType }
     }
     const page = await pages.stat(path, table, signal)
@@ -190,7 +190,7 @@ function createSteadily({ refs, anchors, objects, config }: Repository) {
         const hasMoved = newer.fingerprint !== table.fingerprint
         if (attempt > 1 && (!hasMoved || attempt >= attempts)) throw unfetched(error)
         table = newer
-        if (now - restarted > restartEvery) {
+        if (now - restarted > restartIntervalMs) {
           restarted = now
           objects.restart()
         }

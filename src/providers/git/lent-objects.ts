@@ -19,17 +19,17 @@ const unsettledMs = 50
 /** Block size of a file system: the minimum that a small file takes, in bytes. */
 const blockBytes = 4096
 /** Maximum total size of the copies of loose objects, in bytes. */
-const maxCopies = 1024 * 1024 * 1024
+const maxCopiesBytes = 1024 * 1024 * 1024
 
 /** Known state of one directory of a store. */
-interface Known {
+interface DirectoryState {
   stamp: string
   /** Its files by name, with the held descriptor, or the size of the copy. */
   readonly files: Map<string, { readonly held?: HeldFile; readonly bytes: number }>
 }
 
 /** A directory of a store to synchronize. */
-interface Wanted {
+interface DirectoryCopy {
   readonly name: string
   /** Its path below the store. */
   readonly key: string
@@ -38,21 +38,21 @@ interface Wanted {
 }
 
 interface Store {
-  readonly place: string
-  readonly directories: Map<string, Known>
+  readonly path: string
+  readonly directories: Map<string, DirectoryState>
 }
 
-/** Files of a repository at places in the provider's own folder, within the limits of copies and held files. */
+/** Files of a repository, below the provider's own folder, within the limits of copies and held files. */
 function createLoans(folder: string) {
   /** Deleted files that running processes may still open. */
   const retired: HeldFile[] = []
   let copied = { count: 0, bytes: 0, held: 0 }
 
   /** Removes a file. One that was held is kept open until {@link takeRetired}. */
-  const drop = (place: string, known: Known, name: string): void => {
+  const drop = (path: string, known: DirectoryState, name: string): void => {
     const file = known.files.get(name)
     known.files.delete(name)
-    fs.rmSync(join(place, name), { force: true })
+    fs.rmSync(join(path, name), { force: true })
     if (file?.held === undefined) {
       copied = { ...copied, count: copied.count - 1, bytes: copied.bytes - (file?.bytes ?? 0) }
       return
@@ -62,24 +62,26 @@ function createLoans(folder: string) {
   }
 
   /** Links a file that stays open. It closes the file, and throws `unavailable`, above the limit. */
-  const hold = (place: string, known: Known, name: string, held: HeldFile): void => {
+  const hold = (path: string, known: DirectoryState, name: string, held: HeldFile): void => {
     if (copied.held >= maxHeld) {
       held.close()
       throw fault(`has more than ${maxHeld} packs and large objects. Run git gc there.`)
     }
     copied = { ...copied, held: copied.held + 1 }
     known.files.set(name, { held, bytes: 0 })
-    fs.symlinkSync(held.shared, join(place, name))
+    fs.symlinkSync(held.shared, join(path, name))
   }
 
   /** Copies a file atomically: the unfinished copy has another name. */
-  const copy = (place: string, known: Known, name: string, held: HeldFile): void => {
+  const copy = (path: string, known: DirectoryState, name: string, held: HeldFile): void => {
     const bytes = Math.ceil(Number(held.stats.size) / blockBytes) * blockBytes
-    if (copied.count >= maxLoose || copied.bytes + bytes > maxCopies)
-      throw fault(`has more than ${maxLoose} objects that are not packed, or ${maxCopies} bytes. Run git gc there.`)
+    if (copied.count >= maxLoose || copied.bytes + bytes > maxCopiesBytes)
+      throw fault(
+        `has more than ${maxLoose} objects that are not packed, or ${maxCopiesBytes} bytes. Run git gc there.`,
+      )
     const temporary = join(folder, 'object.tmp')
     fs.writeFileSync(temporary, held.read())
-    fs.renameSync(temporary, join(place, name))
+    fs.renameSync(temporary, join(path, name))
     copied = { ...copied, count: copied.count + 1, bytes: copied.bytes + bytes }
     known.files.set(name, { bytes })
   }
@@ -108,19 +110,24 @@ export function createLentObjects(folder: string) {
   const loans = createLoans(folder)
 
   /** Synchronizes the wanted files of a directory, in that order. Deleted or replaced files are dropped. */
-  const syncDirectory = async (from: Folder, store: Store, { name, key, wants, takes }: Wanted, slices: Slices) => {
+  const syncDirectory = async (
+    from: Folder,
+    store: Store,
+    { name, key, wants, takes }: DirectoryCopy,
+    slices: Slices,
+  ) => {
     const stats = await lookIn(from, name)
     if (stats?.isSymbolicLink() === true) throw new LinkError(name)
     const known = store.directories.get(key) ?? { stamp: '', files: new Map() }
     if (stats !== undefined && known.stamp === stampOf(stats)) return
-    const place = join(store.place, key)
+    const path = join(store.path, key)
     const directory = stats?.isDirectory() === true ? await openIn(from, name) : undefined
     try {
       const entries = directory === undefined ? [] : await entriesOf(directory)
       if (entries.some((entry) => entry.isSymbolicLink())) throw new LinkError(name)
       const wanted = wants(entries.filter((entry) => entry.isFile()).map((entry) => entry.name))
       const here = new Set(wanted)
-      if (directory !== undefined && known.files.size === 0) makeDirectory(place)
+      if (directory !== undefined && known.files.size === 0) makeDirectory(path)
       store.directories.set(key, known)
       known.stamp = ''
       for (const file of wanted) {
@@ -133,16 +140,16 @@ export function createLentObjects(folder: string) {
           if (held === undefined) here.delete(file)
           continue
         }
-        if (old !== undefined) loans.drop(place, known, file)
-        if (takes === 'holds' || held.stats.size > maxCopiedBytes) loans.hold(place, known, file, held)
+        if (old !== undefined) loans.drop(path, known, file)
+        if (takes === 'holds' || held.stats.size > maxCopiedBytes) loans.hold(path, known, file, held)
         else
           try {
-            loans.copy(place, known, file, held)
+            loans.copy(path, known, file, held)
           } finally {
             held.close()
           }
       }
-      for (const file of [...known.files.keys()]) if (!here.has(file)) loans.drop(place, known, file)
+      for (const file of [...known.files.keys()]) if (!here.has(file)) loans.drop(path, known, file)
       const isSettled = stats !== undefined && Date.now() - Number(stats.ctimeMs) > unsettledMs
       known.stamp = isSettled ? stampOf(stats) : ''
     } finally {
@@ -152,7 +159,7 @@ export function createLentObjects(folder: string) {
 
   const syncStore = async (from: Folder, store: Store): Promise<void> => {
     const slices = createSlices()
-    const sync = (folder: Folder, wanted: Wanted) => syncDirectory(folder, store, wanted, slices)
+    const sync = (folder: Folder, wanted: DirectoryCopy) => syncDirectory(folder, store, wanted, slices)
     // Loose objects first: one that is packed meanwhile is in a pack by the time when packs are read.
     for (const fan of fans) await sync(from, { name: fan, key: fan, wants: looseIn, takes: 'copies' })
     await sync(from, { name: 'pack', key: 'pack', wants: packsIn, takes: 'holds' })
@@ -178,12 +185,12 @@ export function createLentObjects(folder: string) {
       try {
         for (const from of folders) {
           const store = stores.get(from.identity) ?? {
-            place: join(folder, `objects-${made++}`),
+            path: join(folder, `objects-${made++}`),
             directories: new Map(),
           }
           next.set(from.identity, store)
           stores.set(from.identity, store)
-          if (store.directories.size === 0) for (const name of ['pack', 'info']) makeDirectory(join(store.place, name))
+          if (store.directories.size === 0) for (const name of ['pack', 'info']) makeDirectory(join(store.path, name))
           await syncStore(from, store)
         }
       } catch (error) {
@@ -197,21 +204,19 @@ export function createLentObjects(folder: string) {
       return () => {
         for (const file of gone) file.close()
         closeAll(left)
-        for (const { place } of left) fs.rmSync(place, { recursive: true, force: true })
+        for (const { path } of left) fs.rmSync(path, { recursive: true, force: true })
       }
     },
     /** The directories, in the format of `GIT_ALTERNATE_OBJECT_DIRECTORIES`. */
     directories: (): string =>
-      [...stores.values()]
-        .map(({ place }) => (place.includes(delimiter) ? JSON.stringify(place) : place))
-        .join(delimiter),
+      [...stores.values()].map(({ path }) => (path.includes(delimiter) ? JSON.stringify(path) : path)).join(delimiter),
     /** Whether the directories still exist: a folder for temporary files can be cleared. */
-    isWhole: (): boolean => [...stores.values()].every(({ place }) => fs.existsSync(join(place, 'pack'))),
+    isWhole: (): boolean => [...stores.values()].every(({ path }) => fs.existsSync(join(path, 'pack'))),
     /** Forgets everything: the next `sync` starts from scratch. */
     reset: (): void => {
       closeAll(stores.values())
       for (const file of loans.takeRetired()) file.close()
-      for (const { place } of stores.values()) fs.rmSync(place, { recursive: true, force: true })
+      for (const { path } of stores.values()) fs.rmSync(path, { recursive: true, force: true })
       stores = new Map()
       loans.reset()
     },

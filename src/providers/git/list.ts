@@ -9,16 +9,16 @@ import { mimeTypeOf } from '../files/media.ts'
 import { isDamaged } from './batch.ts'
 import { type Commits, type LogLine, readLog } from './commits.ts'
 import type { DatesOf, FileDates } from './dates.ts'
+import { type GitDirectories, type GitDirectory, type GitItem, type GitItems, itemsIn } from './directories.ts'
 import type { Launcher } from './launch.ts'
 import type { Objects } from './objects.ts'
-import { type Item, type Items, itemsIn, type Place, type Places } from './places.ts'
 import { nameAt } from './ref-list.ts'
 import type { Refs, RefTable } from './refs.ts'
 import { isTooDeep, type TreeEntry } from './trees.ts'
 
 interface ListerOptions {
   readonly refs: Refs
-  readonly places: Places
+  readonly directories: GitDirectories
   readonly objects: Objects
   readonly datesOf: DatesOf
   /** The text pages at the root, in path order. */
@@ -29,8 +29,8 @@ interface ListerOptions {
 interface Frame {
   /** Its path: empty, or ending in `/`. */
   readonly path: string
-  readonly place: Place
-  readonly items: Items
+  readonly entered: GitDirectory
+  readonly items: GitItems
   /** Index of the next item. */
   index: number
   /** The rest of the path to resume after, relative to this directory. */
@@ -41,39 +41,45 @@ interface Frame {
 const [firstGroup, lastGroup] = [4, 512]
 
 /** Lists the pages and the files at `HEAD`, or the contents of a prefix: the files of any commit, or names of refs. */
-export function createLister({ refs, places, objects, datesOf, pages }: ListerOptions) {
-  const frameOf = (path: string, place: Place, items: Items, after: string): Frame => {
+export function createLister({ refs, directories, objects, datesOf, pages }: ListerOptions) {
+  const frameOf = (path: string, entered: GitDirectory, items: GitItems, after: string): Frame => {
     const index = after === '' ? 0 : indexAfter(items, after)
     // The directory that `after` lies in comes before it, and holds the names after it.
     const inside = items.keyAt(index - 1)
     const enters = inside.endsWith('/') && after.startsWith(inside)
-    return { path, place, items, index: enters ? index - 1 : index, after }
+    return { path, entered, items, index: enters ? index - 1 : index, after }
   }
 
   /** The items of the root: `HEAD` as a directory, and the pages. */
-  const rootItems = (table: RefTable): Items =>
+  const rootItems = (table: RefTable): GitItems =>
     itemsIn([
       ...(table.head === undefined ? [] : [{ key: 'HEAD/' }]),
       ...pages(table).map((page) => ({ key: page.path, page })),
     ])
 
-  const enter = async (frame: Frame, item: Item, table: RefTable, signal: AbortSignal): Promise<Frame | undefined> => {
+  const enter = async (
+    frame: Frame,
+    item: GitItem,
+    table: RefTable,
+    signal: AbortSignal,
+  ): Promise<Frame | undefined> => {
     const path = `${frame.path}${item.key}`
-    const place = path === 'HEAD/' ? await places.find(path, table, signal) : await places.enter(frame.place, item)
-    if (place === undefined || isTooDeep(place.tree?.inside ?? '')) return undefined
+    const entered =
+      path === 'HEAD/' ? await directories.find(path, table, signal) : await directories.enter(frame.entered, item)
+    if (entered === undefined || isTooDeep(entered.tree?.inside ?? '')) return undefined
     const after = frame.after.startsWith(item.key) ? frame.after.slice(item.key.length) : ''
-    return frameOf(path, place, await places.items(place), after)
+    return frameOf(path, entered, await directories.items(entered), after)
   }
 
   const entriesOf = async (
     frame: Frame,
-    items: readonly Item[],
+    items: readonly GitItem[],
     known: FileDates | undefined,
   ): Promise<readonly Entry[]> => {
     const found = await Promise.all(
       items.map(async ({ key, page, entry }): Promise<readonly Entry[]> => {
         if (page !== undefined) return [page]
-        const inside = `${frame.place.tree?.inside ?? ''}${key}`
+        const inside = `${frame.entered.tree?.inside ?? ''}${key}`
         if (entry === undefined || isTooDeep(inside)) return []
         return [await describeFile(objects, `${frame.path}${key}`, entry, known?.get(inside))]
       }),
@@ -85,9 +91,9 @@ export function createLister({ refs, places, objects, datesOf, pages }: ListerOp
     const rest = resumeIn(prefix, after)
     if (rest === undefined) return
     const table = await refs.table()
-    const start = prefix === '' ? {} : await places.find(prefix, table, signal)
+    const start = prefix === '' ? {} : await directories.find(prefix, table, signal)
     if (start === undefined) return
-    const first = prefix === '' ? rootItems(table) : await places.items(start)
+    const first = prefix === '' ? rootItems(table) : await directories.items(start)
     // For many refs at once, dates would take a walk each.
     const isDated = start.names === undefined || !start.names.goesOn
     const frames: Frame[] = [frameOf(prefix, start, first, rest)]
@@ -105,7 +111,7 @@ export function createLister({ refs, places, objects, datesOf, pages }: ListerOp
         const group = groupAt(items, index, size)
         frame.index += group.length
         size = Math.min(size * 2, lastGroup)
-        const commit = isDated ? frame.place.tree?.commit : undefined
+        const commit = isDated ? frame.entered.tree?.commit : undefined
         const known = commit === undefined ? undefined : await datesOf(commit)
         for (const entry of await entriesOf(frame, group, known)) {
           yield entry
@@ -149,8 +155,8 @@ function mimeTypeOfEntry(name: string, kind: TreeEntry['kind']): string | undefi
 }
 
 /** Returns consecutive items from an index on that are no directories, at most `size`; the first may be of any kind. */
-function groupAt(items: Items, first: number, size: number): readonly Item[] {
-  const group: Item[] = []
+function groupAt(items: GitItems, first: number, size: number): readonly GitItem[] {
+  const group: GitItem[] = []
   for (let item = items.at(first); item !== undefined && group.length < size; item = items.at(first + group.length)) {
     if (group.length > 0 && item.key.endsWith('/')) break
     group.push(item)
@@ -159,7 +165,7 @@ function groupAt(items: Items, first: number, size: number): readonly Item[] {
 }
 
 /** Binary search for the first item after a path. Returns its index. */
-function indexAfter(items: Items, path: string): number {
+function indexAfter(items: GitItems, path: string): number {
   return firstIndex(0, items.length, (index) => comparePaths(items.keyAt(index), path) > 0)
 }
 
@@ -173,7 +179,7 @@ const nothing: Completion = { values: [], total: 0, hasMore: false }
 export function createCompleter(
   launcher: Launcher,
   commits: Commits,
-  places: Places,
+  directories: GitDirectories,
   heard?: (entries: number) => void,
 ) {
   /** The latest commits, by the commit that they begin at. */
@@ -204,9 +210,9 @@ export function createCompleter(
     const directory = value.slice(0, value.lastIndexOf('/') + 1)
     const at = ref ?? 'HEAD'
     if (!isPath(directory) || at === '' || at.endsWith('/') || !isPath(at)) return nothing
-    const place = await places.find(`${at}/${directory}`, table, signal)
-    if (place === undefined) return nothing
-    const items = await places.items(place)
+    const entered = await directories.find(`${at}/${directory}`, table, signal)
+    if (entered === undefined) return nothing
+    const items = await directories.items(entered)
     // Longer names of refs are no paths at this one.
     const slices = createSlices(heard)
     const offered = offers(value)

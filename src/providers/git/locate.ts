@@ -48,10 +48,10 @@ export async function locateRepository(repository: string, workTreeOf: WorkTreeO
   }
 }
 
-type Fault = (what: string) => ResourceError
+type CreateError = (what: string) => ResourceError
 type Start = Pick<Location, 'gitDir' | 'workTree'> & { readonly linked: boolean }
 
-async function followDotGit(named: string, workTreeOf: WorkTreeOf, fault: Fault): Promise<Start> {
+async function followDotGit(named: string, workTreeOf: WorkTreeOf, fault: CreateError): Promise<Start> {
   const dotGit = join(named, '.git')
   const stats = await lookAt(dotGit)
   if (stats === undefined) {
@@ -77,12 +77,12 @@ async function followDotGit(named: string, workTreeOf: WorkTreeOf, fault: Fault)
 }
 
 /** A linked working tree shares refs and objects with the repository that contains its git directory. */
-async function withCommonDir(start: Start, named: string, fault: Fault): Promise<Location> {
+async function withCommonDir(start: Start, named: string, fault: CreateError): Promise<Location> {
   const { gitDir, linked, workTree } = start
   const common = await readPointer(join(gitDir, 'commondir'), /^(.+)$/)
   const commonDir = common === undefined ? gitDir : await realpath(resolve(gitDir, common))
-  const place = join(commonDir, 'worktrees', basename(gitDir))
-  if (commonDir !== gitDir && gitDir !== place && !isInside(commonDir, [named]))
+  const path = join(commonDir, 'worktrees', basename(gitDir))
+  if (commonDir !== gitDir && gitDir !== path && !isInside(commonDir, [named]))
     throw fault('has a commondir file that leads to a repository elsewhere. Name that repository itself.')
   return {
     gitDir,
@@ -92,7 +92,7 @@ async function withCommonDir(start: Start, named: string, fault: Fault): Promise
   }
 }
 
-async function requireLayout({ gitDir, commonDir }: Location, fault: Fault): Promise<void> {
+async function requireLayout({ gitDir, commonDir }: Location, fault: CreateError): Promise<void> {
   if ((await lookAt(join(gitDir, 'HEAD'))) === undefined) throw fault('has no HEAD: it is not a git repository.')
   for (const name of ['objects', 'refs']) {
     const stats = await lookAt(join(commonDir, name))

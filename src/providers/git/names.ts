@@ -1,7 +1,7 @@
 import type { Slices } from '../../core/kit/breath.ts'
 import { createRecent } from '../../core/kit/lru.ts'
 import { comparePaths } from '../../core/path.ts'
-import { indexOfRef, type Range, type Ref, type RefList, rangeBelow, refAt } from './ref-list.ts'
+import { type IndexRange, indexOfRef, type Ref, type RefList, rangeBelow, refAt } from './ref-list.ts'
 
 /** A node in the tree of ref names: a directory of names, a ref, or both. */
 export interface NameNode {
@@ -33,7 +33,7 @@ const reserved = new Set(['HEAD', 'refs', 'log', 'commits', 'diff', 'blame', 'br
 const maxRemembered = 1_000_000
 
 /** The refs whose names begin with a prefix that ends in `/`. */
-interface Below extends Range {
+interface RefsBelow extends IndexRange {
   readonly prefix: string
 }
 
@@ -42,27 +42,27 @@ export function createNames(list: RefList) {
   const remembered = createRecent<NameChildren>(maxRemembered, ({ length }) => length + 1)
   const everything = { start: 0, end: list.length }
 
-  const below = (prefix: string, within: Range): readonly Below[] => {
+  const below = (prefix: string, within: IndexRange): readonly RefsBelow[] => {
     const range = rangeBelow(list, prefix, within)
     return range.start === range.end ? [] : [{ ...range, prefix }]
   }
 
   /** Whether the name of the first ref equals the prefix. */
-  const isNamed = ({ start, prefix }: Below) =>
+  const isNamed = ({ start, prefix }: RefsBelow) =>
     (list.starts[start + 1] ?? 0) - (list.starts[start] ?? 0) === Buffer.byteLength(prefix)
 
-  const nodeOf = (places: readonly Below[]): NameNode | undefined => {
-    if (places.length === 0) return undefined
-    const named = places.filter(isNamed)
+  const nodeOf = (ranges: readonly RefsBelow[]): NameNode | undefined => {
+    if (ranges.length === 0) return undefined
+    const named = ranges.filter(isNamed)
     const [only] = named
-    const going = places.map((place) => (isNamed(place) ? { ...place, start: place.start + 1 } : place))
+    const going = ranges.map((range) => (isNamed(range) ? { ...range, start: range.start + 1 } : range))
     return {
       ...(named.length === 1 && only !== undefined ? { ref: refAt(list, only.start) } : {}),
       ambiguous: named.length > 1,
       goesOn: going.some(({ start, end }) => start < end),
-      child: (segment) => nodeOf(going.flatMap((place) => below(`${place.prefix}${segment}/`, place))),
+      child: (segment) => nodeOf(going.flatMap((range) => below(`${range.prefix}${segment}/`, range))),
       children: async (slices) => {
-        const key = places.map(({ prefix }) => prefix).join('\0')
+        const key = ranges.map(({ prefix }) => prefix).join('\0')
         const known = remembered.get(key)
         if (known !== undefined) return known
         const children = await childrenIn(list, going, slices)
@@ -112,14 +112,14 @@ export function createNames(list: RefList) {
   }
 }
 
-export type Names = ReturnType<typeof createNames>
+export type RefNames = ReturnType<typeof createNames>
 
 /** Returns the children of one or two ranges of refs: a branch's name, and a tag's. */
-async function childrenIn(list: RefList, places: readonly Below[], slices: Slices): Promise<NameChildren> {
+async function childrenIn(list: RefList, ranges: readonly RefsBelow[], slices: Slices): Promise<NameChildren> {
   const all = await Promise.all(
-    places.map(async (place) => ({
-      length: Buffer.byteLength(place.prefix),
-      begins: await beginsIn(list, place, slices),
+    ranges.map(async (range) => ({
+      length: Buffer.byteLength(range.prefix),
+      begins: await beginsIn(list, range, slices),
     })),
   )
   const keyOf = (prefixLength: number, index: number) => {
@@ -144,7 +144,7 @@ async function childrenIn(list: RefList, places: readonly Below[], slices: Slice
 }
 
 /** Returns the index of the first ref of each child. */
-async function beginsIn(list: RefList, { start, end, prefix }: Below, slices: Slices): Promise<Uint32Array> {
+async function beginsIn(list: RefList, { start, end, prefix }: RefsBelow, slices: Slices): Promise<Uint32Array> {
   const begins = new Uint32Array(end - start)
   const length = Buffer.byteLength(prefix)
   let count = 0

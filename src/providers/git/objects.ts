@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { isResourceError, notFound, ResourceError } from '../../core/errors.ts'
 import { breath } from '../../core/kit/breath.ts'
 import { createRecent } from '../../core/kit/lru.ts'
-import { type Batch, createBatch, damaged, type Found } from './batch.ts'
+import { type Batch, type BatchObject, createBatch, damaged } from './batch.ts'
 import type { Launcher } from './launch.ts'
 
 export type ObjectFormat = 'sha1' | 'sha256'
@@ -10,7 +10,7 @@ export type ObjectFormat = 'sha1' | 'sha256'
 /** Maximum number of processes that return contents, started on demand; one more returns sizes and types. */
 const readers = 3
 /** Time in milliseconds after which a process that is busy with one object gets no further requests. */
-const patience = 60
+const busyTimeoutMs = 60
 /** Maximum number of cached types and sizes. `maxKept` bounds the cached bytes of small contents. */
 const maxFacts = 50_000
 /** Number of bytes to hash before a check whether to yield. */
@@ -24,21 +24,21 @@ export function createObjects(launcher: Launcher, format: ObjectFormat, timeoutM
   const make = (mode: '--batch' | '--batch-check') => createBatch(mode, launcher.start, timeoutMs)
   const contents = Array.from({ length: readers }, () => make('--batch'))
   const checker = make('--batch-check')
-  const known = createRecent<Found>(maxFacts)
+  const known = createRecent<BatchObject>(maxFacts)
   /** Objects that exceed git's memory limit: git would die over each of them again. */
   const tooMuch = createRecent<{ readonly error: ResourceError }>(maxTooMuch)
-  const kept = createRecent<Found>(maxKept, ({ size }) => size + 200)
+  const kept = createRecent<BatchObject>(maxKept, ({ size }) => size + 200)
 
   /**
    * One process does most of the work, because it caches the base objects of deltas. Another one takes over while the first is busy with a
    * large object.
    */
   const readiest = (): Batch => {
-    const quick = contents.find((batch) => batch.delay() < patience)
+    const quick = contents.find((batch) => batch.delay() < busyTimeoutMs)
     return quick ?? contents.reduce((best, batch) => (batch.delay() < best.delay() ? batch : best))
   }
 
-  const check = async (name: string, { bytes, oid, type, size }: Found): Promise<void> => {
+  const check = async (name: string, { bytes, oid, type, size }: BatchObject): Promise<void> => {
     if (bytes === undefined) return
     const hash = createHash(format).update(`${type} ${size}\0`)
     for (let at = 0; at < bytes.length; at += hashedAtOnce) {
@@ -51,7 +51,7 @@ export function createObjects(launcher: Launcher, format: ObjectFormat, timeoutM
 
   return {
     /** Returns the type and size of an object. `name` is an id, or `id^{type}`. Undefined when it does not exist. */
-    info: async (name: string): Promise<Found | undefined> => {
+    info: async (name: string): Promise<BatchObject | undefined> => {
       const remembered = known.get(name)
       if (remembered !== undefined) return remembered
       const found = await checker.ask(name, 0)
@@ -64,7 +64,7 @@ export function createObjects(launcher: Launcher, format: ObjectFormat, timeoutM
      *
      * @throws ResourceError `not-found` (see {@link isMissing}) when it does not exist, `unavailable` for a damaged object.
      */
-    read: async (name: string, limit: number, keep = false): Promise<Found> => {
+    read: async (name: string, limit: number, keep = false): Promise<BatchObject> => {
       const remembered = kept.get(name)
       if (remembered !== undefined && remembered.size <= limit) return remembered
       const facts = known.get(name)
@@ -112,7 +112,7 @@ export function isMissing(error: unknown): boolean {
 }
 
 /** Returns the contents of an object that must be read as a whole. */
-export function wholeBytes({ oid, bytes }: Found): Buffer {
+export function wholeBytes({ oid, bytes }: BatchObject): Buffer {
   if (bytes !== undefined) return bytes
   throw notFound(`the object ${oid} is too large for what it is`)
 }

@@ -47,7 +47,7 @@ export function cutMark(what: string): string {
 }
 
 /** A generated text, the content of its resource. */
-export interface Page {
+export interface TextPage {
   readonly text: string
   readonly cut: boolean
   readonly version?: string
@@ -56,7 +56,7 @@ export interface Page {
 
 export const pageType = 'text/plain'
 
-export function contentOf({ text, cut, version, immutable }: Page): Content {
+export function contentOf({ text, cut, version, immutable }: TextPage): Content {
   return {
     text,
     mimeType: pageType,
@@ -169,13 +169,16 @@ function parseNumbers(text: string): readonly FileChange[] {
 }
 
 /** Maximum size of a file to blame, in bytes. */
-const maxFile = 1024 * 1024
+const maxFileBytes = 1024 * 1024
 const maxOutput = 64 * 1024 * 1024
 
 /** Checks that a file can be blamed: text, and not too large. Returns its encoding. */
 export function requireBlamable(bytes: Uint8Array | undefined, size: number): string {
-  if (bytes === undefined || size > maxFile)
-    throw tooLarge(`The file has ${size} bytes, and files of at most ${maxFile} are blamed.`, { size, limit: maxFile })
+  if (bytes === undefined || size > maxFileBytes)
+    throw tooLarge(`The file has ${size} bytes, and files of at most ${maxFileBytes} are blamed.`, {
+      size,
+      limit: maxFileBytes,
+    })
   if (isText(bytes)) return 'utf-8'
   const encoding = detectEncoding(bytes)
   // git splits lines by bytes, which fails for UTF-16.
@@ -195,7 +198,7 @@ export async function readBlame(
   encoding: string,
   maxBytes: number,
   signal: AbortSignal,
-): Promise<Page> {
+): Promise<TextPage> {
   const output = await launcher.run({
     // git blame has no --end-of-options; the id was resolved by this provider, and the argument after -- is a path.
     args: ['blame', '--porcelain', '--no-textconv', '--encoding=UTF-8', commit, '--', path],

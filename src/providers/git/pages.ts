@@ -1,7 +1,7 @@
 import { notFound } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Content, Entry, Params } from '../../core/provider.ts'
-import { type Commits, formatLog, type Named, parseLogQuery, pathIn, readLog } from './commits.ts'
+import { type Commits, formatLog, type NamedCommit, parseLogQuery, pathIn, readLog } from './commits.ts'
 import type { Launcher } from './launch.ts'
 import type { ObjectFormat } from './objects.ts'
 import {
@@ -9,12 +9,12 @@ import {
   cutMark,
   manyLines,
   oneLine,
-  type Page,
   pageType,
   readBlame,
   readDifference,
   requireBlamable,
   shortId,
+  type TextPage,
 } from './page-text.ts'
 import { refAt } from './ref-list.ts'
 import { type RefTable, readRefPage } from './refs.ts'
@@ -25,7 +25,7 @@ import type { TreeEntry } from './trees.ts'
 /** A page that was found, with the function that writes it. */
 interface Plan {
   readonly entry?: Entry
-  readonly write: (params: Params) => Promise<Page>
+  readonly write: (params: Params) => Promise<TextPage>
 }
 
 type Find = (rest: string, table: RefTable, signal: AbortSignal) => Promise<Plan>
@@ -37,13 +37,13 @@ export function createPages(repository: Repository, commits: Commits) {
   const tipsOf = createTips(commits)
   const readStatus = location.workTree === undefined ? undefined : createStatusReader(repository)
 
-  const named = async (text: string, table: RefTable, signal: AbortSignal): Promise<Named> => {
+  const named = async (text: string, table: RefTable, signal: AbortSignal): Promise<NamedCommit> => {
     const found = await commits.named(text, table, signal)
     if (found === undefined) throw notFound('no such ref or commit')
     return found
   }
 
-  const writeLog = async (params: Params, table: RefTable, signal: AbortSignal): Promise<Page> => {
+  const writeLog = async (params: Params, table: RefTable, signal: AbortSignal): Promise<TextPage> => {
     const query = parseLogQuery(params, maxCommits)
     const ref = params.get('ref')
     if (ref === undefined && table.head === undefined)
@@ -59,7 +59,12 @@ export function createPages(repository: Repository, commits: Commits) {
     return { ...formatLog(title, log, await tipsOf(table)), version: table.fingerprint }
   }
 
-  const writeBlame = async (at: Named, path: string, entry: TreeEntry, signal: AbortSignal): Promise<Page> => {
+  const writeBlame = async (
+    at: NamedCommit,
+    path: string,
+    entry: TreeEntry,
+    signal: AbortSignal,
+  ): Promise<TextPage> => {
     const { bytes, size } = await objects.read(entry.oid, maxBytes)
     const encoding = requireBlamable(bytes, size)
     const title = `Blame of ${oneLine(path)} at ${oneLine(at.spelled)} (${shortId(at.commit)}).`
@@ -143,10 +148,10 @@ export function createPages(repository: Repository, commits: Commits) {
 /** Writes the difference of two commits, or of one path in them. */
 async function writeDifference(
   { launcher, settings }: Repository,
-  { from, to }: { readonly from: Named; readonly to: Named },
+  { from, to }: { readonly from: NamedCommit; readonly to: NamedCommit },
   params: Params,
   signal: AbortSignal,
-): Promise<Page> {
+): Promise<TextPage> {
   const path = pathIn(params)
   const query = { from: from.commit, to: to.commit, ...defined({ path }) }
   const difference = await readDifference(launcher, query, settings.maxBytes, signal)
@@ -193,7 +198,7 @@ const emptyTree: Readonly<Record<ObjectFormat, string>> = {
 }
 
 /** Maximum length of a commit message, in bytes. */
-const maxMessage = 64 * 1024
+const maxMessageBytes = 64 * 1024
 
 /**
  * Reads one commit as text: its id, parents, people and dates; its message, indented; the changes of each file; the patch. A merge is compared
@@ -204,7 +209,7 @@ async function readCommit(
   commit: string,
   settings: { readonly format: ObjectFormat; readonly maxBytes: number; readonly shallow: ReadonlySet<string> },
   signal: AbortSignal,
-): Promise<Page> {
+): Promise<TextPage> {
   const head = await launcher.run({
     args: [
       'log',
@@ -215,7 +220,7 @@ async function readCommit(
       commit,
       '--',
     ],
-    limit: maxMessage,
+    limit: maxMessageBytes,
     signal,
   })
   const [parentIds, author, committer, ...message] = head.bytes.toString('utf8').split('\n')
@@ -230,7 +235,7 @@ async function readCommit(
     ...manyLines(message.join('\n').trimEnd())
       .split('\n')
       .map((line) => (line === '' ? '' : `    ${line}`)),
-    ...(head.cut ? [cutMark(`the message is longer than ${maxMessage} bytes`)] : []),
+    ...(head.cut ? [cutMark(`the message is longer than ${maxMessageBytes} bytes`)] : []),
     '',
   ]
   const [parent] = parents

@@ -9,6 +9,7 @@ import { entriesOf, type Folder, holdIn, LinkError, lookIn, openIn, withFolder }
 import {
   compareRefs,
   createRefListWriter,
+  type IndexRange,
   indexOfRef,
   isAtNothing,
   isRefName,
@@ -16,7 +17,6 @@ import {
   maxNameBytes,
   maxRefs,
   oidAt,
-  type Range,
   type RefList,
   rangeBelow,
   readPackedRefs,
@@ -33,7 +33,7 @@ const maxSymbolic = 5
 const unsettledMs = 50
 
 /** The value of a ref: an id, or the name of another ref. */
-type Value = { readonly oid: string } | { readonly name: string }
+type RefValue = { readonly oid: string } | { readonly name: string }
 
 interface Packed {
   readonly stamp: string
@@ -44,7 +44,7 @@ interface Packed {
 interface LooseRef {
   /** Its name with a final `/`, by which the refs are sorted. */
   readonly key: string
-  readonly value: Value
+  readonly value: RefValue
 }
 
 /**
@@ -115,12 +115,12 @@ export function createRefReader(idLength: number, serves: PathTest, heard?: (ent
 
   /** Resolves loose refs, in their order; one that leads nowhere gets an id of zeros, and hides a packed one. */
   const resolve = async (loose: readonly LooseRef[], folder: Folder, slices: Slices): Promise<RefList> => {
-    const lookUp = async (name: string): Promise<Value | undefined> =>
+    const lookUp = async (name: string): Promise<RefValue | undefined> =>
       looseValue(loose, `${name}/`) ?? (await readNamed(folder, name, isId)) ?? packedValue(packed, name)
     const bytes = loose.reduce((sum, { key }) => sum + 3 * key.length, 0)
     const writer = createRefListWriter(idBytes, { refs: loose.length, bytes })
     for (const { key, value } of loose) {
-      let at: Value | undefined = value
+      let at: RefValue | undefined = value
       for (let step = 0; step < maxSymbolic && at !== undefined && 'name' in at; step++) at = await lookUp(at.name)
       const name = key.slice(0, -1)
       const oid = at !== undefined && 'oid' in at && isServable(name) ? at.oid : '0'.repeat(idLength)
@@ -175,7 +175,7 @@ async function merge(packed: RefList, loose: RefList, patterns: readonly string[
 
 /** Iterates over the indices of the refs that match the patterns, in order. */
 function rangesOf(list: RefList, patterns: readonly string[]): { next(): number | undefined } {
-  const ranges: Range[] = patterns
+  const ranges: IndexRange[] = patterns
     .map((pattern) => rangeBelow(list, `${pattern}/`))
     .sort((a, b) => a.start - b.start || a.end - b.end)
   let at = 0
@@ -205,18 +205,18 @@ async function keyOf(patterns: readonly string[], loose: readonly LooseRef[], sl
 const required = new Set(['refs/heads', 'refs/tags'])
 
 /** Binary search among loose refs. */
-function looseValue(loose: readonly LooseRef[], key: string): Value | undefined {
+function looseValue(loose: readonly LooseRef[], key: string): RefValue | undefined {
   const at = firstIndex(0, loose.length, (index) => comparePaths(loose[index]?.key ?? '', key) >= 0)
   return loose[at]?.key === key ? loose[at]?.value : undefined
 }
 
-function packedValue({ refs }: Packed, name: string): Value | undefined {
+function packedValue({ refs }: Packed, name: string): RefValue | undefined {
   const index = indexOfRef(refs, name)
   return index === -1 ? undefined : { oid: oidAt(refs, index) }
 }
 
 /** Reads the value of any ref, by its full name. */
-async function readNamed(refs: Folder, name: string, isId: (text: string) => boolean): Promise<Value | undefined> {
+async function readNamed(refs: Folder, name: string, isId: (text: string) => boolean): Promise<RefValue | undefined> {
   const [first, ...segments] = name.split('/')
   const last = segments.pop()
   if (first !== 'refs' || last === undefined || !isRefName(name) || segments.length > maxDepth) return undefined
@@ -226,7 +226,7 @@ async function readNamed(refs: Folder, name: string, isId: (text: string) => boo
   })
 }
 
-async function readRef(folder: Folder, name: string, isId: (text: string) => boolean): Promise<Value | undefined> {
+async function readRef(folder: Folder, name: string, isId: (text: string) => boolean): Promise<RefValue | undefined> {
   const held = await holdIn(folder, name)
   if (held === undefined) return undefined
   try {

@@ -24,7 +24,7 @@ export interface RefList {
 }
 
 /** Range of indices from `start` up to but not including `end`. */
-export interface Range {
+export interface IndexRange {
   readonly start: number
   readonly end: number
 }
@@ -59,7 +59,11 @@ export function indexOfRef(list: RefList, name: string): number {
 }
 
 /** Binary search for the refs whose `name/` begins with a prefix, within a range of the list. */
-export function rangeBelow(list: RefList, prefix: string, within: Range = { start: 0, end: list.length }): Range {
+export function rangeBelow(
+  list: RefList,
+  prefix: string,
+  within: IndexRange = { start: 0, end: list.length },
+): IndexRange {
   const key = Buffer.from(prefix)
   const start = firstIndex(within.start, within.end, (index) => comparePrefix(list, index, key) >= 0)
   return { start, end: firstIndex(start, within.end, (index) => comparePrefix(list, index, key) > 0) }
@@ -245,8 +249,8 @@ async function sorted(list: RefList, slices: Slices): Promise<RefList> {
   }
   const order = await sortInSlices(indices, (a, b) => compareRefs(list, a, list, b), slices)
   const writer = createRefListWriter(list.idBytes, { refs: list.length, bytes: list.names.length })
-  for (const [place, index] of order.entries()) {
-    const next = order[place + 1]
+  for (const [position, index] of order.entries()) {
+    const next = order[position + 1]
     if (next === undefined || compareRefs(list, index, list, next) !== 0) writer.copy(list, index)
     if (slices.due()) await slices.rest()
   }

@@ -6,16 +6,16 @@ import { defined } from '../../core/kit/object.ts'
 import type { Anchors } from './anchors.ts'
 import { type Folder, readIn } from './folder.ts'
 import type { Launcher } from './launch.ts'
-import { createNames, type Names } from './names.ts'
+import { createNames, type RefNames } from './names.ts'
 import type { Settings } from './options.ts'
-import { cutMark, oneLine, type Page, shortId, wholeLines } from './page-text.ts'
+import { cutMark, oneLine, shortId, type TextPage, wholeLines } from './page-text.ts'
 import { createRefReader } from './ref-files.ts'
 import {
   createRefListWriter,
   holdsId,
+  type IndexRange,
   indexOfRef,
   oidAt,
-  type Range,
   type RefList,
   rangeBelow,
   refAt,
@@ -33,7 +33,7 @@ export interface RefTable {
   isTip(oid: string): Promise<boolean>
   /** Yields the object ids of all served refs; duplicates are possible. */
   tips(): AsyncIterable<string>
-  readonly names: Names
+  readonly names: RefNames
   /** Changes whenever any part of the table changes. */
   readonly fingerprint: string
 }
@@ -163,7 +163,7 @@ export async function readRefPage(
   kind: 'branches' | 'tags',
   table: RefTable,
   signal: AbortSignal,
-): Promise<Page> {
+): Promise<TextPage> {
   const folder = kind === 'branches' ? 'refs/heads/' : 'refs/tags/'
   const { refs, names } = table
   const served = rangeBelow(refs, folder)
@@ -212,7 +212,7 @@ export async function readRefPage(
 }
 
 /** Writes refs into a git directory of the provider's own, so that git can read them. */
-async function writeRefs(refsDir: string, refs: RefList, { start, end }: Range): Promise<void> {
+async function writeRefs(refsDir: string, refs: RefList, { start, end }: IndexRange): Promise<void> {
   const slices = createSlices()
   // Two concurrent requests write two files; the last one wins.
   const written = join(refsDir, `packed-refs.${randomUUID()}`)

@@ -4,7 +4,7 @@ import { notFound, type ResourceError, unavailable } from '../../core/errors.ts'
 import { createSlices } from '../../core/kit/breath.ts'
 import type { Anchors } from './anchors.ts'
 import { entriesOf, type Folder, holdIn, LinkError, lookIn, openIn, readIn, withFolder } from './folder.ts'
-import { cutMark, oneLine, type Page, shortId } from './page-text.ts'
+import { cutMark, oneLine, shortId, type TextPage } from './page-text.ts'
 import type { RefTable } from './refs.ts'
 import type { Repository } from './repository.ts'
 import { configOf, createBare } from './shadow.ts'
@@ -41,7 +41,7 @@ export function createStatusReader({ launcher, shadow, anchors, lend, config }: 
     await lend()
   }
 
-  const run = async (table: RefTable, signal: AbortSignal): Promise<Page> => {
+  const run = async (table: RefTable, signal: AbortSignal): Promise<TextPage> => {
     const current = await anchors.current()
     const { workTree } = current
     if (workTree === undefined) throw notFound('a bare repository has no status')
@@ -70,7 +70,7 @@ export function createStatusReader({ launcher, shadow, anchors, lend, config }: 
     return formatStatus(lines, cut, table)
   }
 
-  return (table: RefTable, signal: AbortSignal): Promise<Page> => {
+  return (table: RefTable, signal: AbortSignal): Promise<TextPage> => {
     const mine = turn.then(() => run(table, signal))
     turn = mine.catch(() => {})
     return mine
@@ -191,7 +191,7 @@ function parseStatus(text: string): readonly StatusLine[] {
 }
 
 /** Formats the state of a working tree as text: the branch or commit of `HEAD`, and the paths under a heading for each kind of change. */
-function formatStatus(lines: readonly StatusLine[], cut: boolean, table: RefTable): Page {
+function formatStatus(lines: readonly StatusLine[], cut: boolean, table: RefTable): TextPage {
   const isConflict = ({ staged, unstaged }: StatusLine) => /U|^AA$|^DD$/.test(staged + unstaged)
   const called = ({ path, before }: StatusLine) =>
     `${before === undefined ? '' : `${oneLine(before)} → `}${oneLine(path)}`

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { createSlices, type Slices, sortInSlices } from '../../core/kit/breath.ts'
 import { createRecent } from '../../core/kit/lru.ts'
 import { segmentFault } from '../../core/path.ts'
-import type { Found } from './batch.ts'
+import type { BatchObject } from './batch.ts'
 import { type Objects, wholeBytes } from './objects.ts'
 
 /** The kinds, and their numbers in a column. */
@@ -26,7 +26,7 @@ interface Columns {
  * Trees are untrusted, so their order is checked, and some names are left out: those that no path can hold (`..`, with a slash, with a control
  * character, not UTF-8), `.git` in any letter case, and its alias on Windows. Of two entries with the same name the first is kept.
  */
-export async function parseTree(oid: string, bytes: Buffer, idBytes: number, slices: Slices): Promise<Tree> {
+export async function parseTree(oid: string, bytes: Buffer, idBytes: number, slices: Slices): Promise<GitTree> {
   const stored = await readColumns(bytes, idBytes, slices)
   const columns = await withoutTwins(await inPathOrder(stored, slices), slices)
   const nameAt = (index: number): string => {
@@ -104,9 +104,9 @@ async function withoutTwins(columns: Columns, slices: Slices): Promise<Columns> 
 async function select(columns: Columns, indices: readonly number[], slices: Slices): Promise<Columns> {
   const starts = new Uint32Array(indices.length)
   const kindColumn = new Uint8Array(indices.length)
-  for (const [place, index] of indices.entries()) {
-    starts[place] = columns.starts[index] ?? 0
-    kindColumn[place] = columns.kinds[index] ?? file
+  for (const [position, index] of indices.entries()) {
+    starts[position] = columns.starts[index] ?? 0
+    kindColumn[position] = columns.kinds[index] ?? file
     if (slices.due()) await slices.rest()
   }
   return { bytes: columns.bytes, length: indices.length, starts, kinds: kindColumn }
@@ -186,7 +186,7 @@ export interface TreeEntry {
 }
 
 /** One directory, as git stores it. */
-export interface Tree {
+export interface GitTree {
   readonly oid: string
   /** Number of entries: in path order, without duplicates. */
   readonly length: number
@@ -200,7 +200,7 @@ export interface Tree {
 }
 
 /** Maximum size of a tree, in bytes (about a million names). */
-const maxTree = 64 * 1024 * 1024
+const maxTreeBytes = 64 * 1024 * 1024
 /**
  * Maximum total size of the cached trees in bytes, and maximum number of commits whose tree ids are cached. The newest tree is always cached.
  */
@@ -211,15 +211,15 @@ const maxDepth = 256
 const maxPath = 4096
 
 export function createTrees(objects: Objects, idBytes: number, heard?: (entries: number) => void) {
-  const known = createRecent<Tree>(maxRememberedBytes, ({ weight }) => weight)
+  const known = createRecent<GitTree>(maxRememberedBytes, ({ weight }) => weight)
   /** The ids of trees by the name that was requested (the id of a commit). */
   const ids = createRecent<string>(maxRememberedNames)
 
   /** Single-flight: many concurrent calls read the same few trees. */
-  const loading = new Map<string, Promise<Tree>>()
+  const loading = new Map<string, Promise<GitTree>>()
 
-  const load = async (name: string): Promise<Tree> => {
-    const object = await objects.read(name, maxTree)
+  const load = async (name: string): Promise<GitTree> => {
+    const object = await objects.read(name, maxTreeBytes)
     const tree = known.get(object.oid) ?? (await parseTree(object.oid, ownBytes(object), idBytes, createSlices(heard)))
     known.set(object.oid, tree)
     if (name !== object.oid) ids.set(name, object.oid)
@@ -227,7 +227,7 @@ export function createTrees(objects: Objects, idBytes: number, heard?: (entries:
   }
 
   /** Reads a tree by its id, or by the id of a commit in the form `id^{tree}`. */
-  const read = async (name: string): Promise<Tree> => {
+  const read = async (name: string): Promise<GitTree> => {
     const remembered = known.get(ids.get(name) ?? name)
     if (remembered !== undefined) return remembered
     const loaded = loading.get(name) ?? load(name).finally(() => loading.delete(name))
@@ -261,13 +261,13 @@ export function isTooDeep(path: string): boolean {
 }
 
 /** Copies the contents of an object if they are a small slice of a large chunk of output. */
-function ownBytes(object: Found): Buffer {
+function ownBytes(object: BatchObject): Buffer {
   const bytes = wholeBytes(object)
   return bytes.buffer.byteLength > 2 * bytes.length ? Buffer.from(bytes) : bytes
 }
 
 /** Returns the entry with a name, directory or not. */
-function entryIn(tree: Tree, name: string): TreeEntry | undefined {
+function entryIn(tree: GitTree, name: string): TreeEntry | undefined {
   const index = tree.indexOf(name, false)
   return tree.entryAt(index === -1 ? tree.indexOf(name, true) : index)
 }

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { createSlices } from '../../core/kit/breath.ts'
 import { isPath } from '../../core/path.ts'
 import type { Change } from '../../core/provider.ts'
-import type { Handle, Handles } from '../files/watch-handles.ts'
+import type { Handles, WatchHandle } from '../files/watch-handles.ts'
 import { entriesOf, type Folder, LinkError, openIn } from './folder.ts'
 import type { Launcher } from './launch.ts'
 import { shortName } from './names.ts'
@@ -11,7 +11,7 @@ import type { RefTable } from './refs.ts'
 import type { Repository } from './repository.ts'
 
 /** Kind of an event: a file that refs are read from, or the index. */
-export type Heard = 'refs' | 'index'
+export type GitEvent = 'refs' | 'index'
 
 /** Names besides the refs that affect them: git replaces each of these files as a whole. */
 const telling = new Set(['HEAD', 'packed-refs', 'shallow', 'refs'])
@@ -22,12 +22,12 @@ const maxDirectories = 4096
 export function createDirectories(
   { location, anchors, settings }: Repository,
   handles: Handles,
-  heard: (what: Heard) => void,
+  heard: (what: GitEvent) => void,
 ) {
   const { gitDir, commonDir } = location
   /** The ref directories that are watched, with those above and below them. */
   const wanted = [...settings.patterns, 'refs/heads']
-  const all = new Map<string, { readonly identity: string; readonly handle: Handle | undefined }>()
+  const all = new Map<string, { readonly identity: string; readonly handle: WatchHandle | undefined }>()
   /** Directories with an event that may mean that they were replaced. */
   let doubtful = new Set<string>()
 

@@ -6,22 +6,22 @@ import { createPending, createSchedule } from '../files/watch-schedule.ts'
 import { explained } from './launch-failures.ts'
 import type { RefTable } from './refs.ts'
 import type { Repository } from './repository.ts'
-import { changesBetween, createChangedFiles, createDirectories, type Heard } from './watch-parts.ts'
+import { changesBetween, createChangedFiles, createDirectories, type GitEvent } from './watch-parts.ts'
 
 /** Interval of checks that the git directory is still the same, in milliseconds: its parent directories are not watched. */
-const sameEvery = 1000
+const sameIntervalMs = 1000
 /** Maximum time that a watch waits for the state of the working tree before it is armed, in milliseconds. */
-const statusPatience = 2000
+const statusTimeoutMs = 2000
 /** Maximum number of ref directories watched at once. */
 const maxHandles = 4096
 
 /** A part of the repository that is compared on schedule. */
-interface Part {
+interface WatchedPart {
   readonly of: 'refs' | 'status'
 }
 
 /** The known state of the refs. */
-interface Known {
+interface RefState {
   readonly table: RefTable
   readonly shallow: ReadonlySet<string>
 }
@@ -69,9 +69,9 @@ async function begin(repository: Repository, readStatus: ReadStatus, signal: Abo
   const { refs, settings, launcher } = repository
   const { log, reconcile } = settings
   const parts = { refs: { of: 'refs' }, index: { of: 'status' } } as const
-  const schedule = createSchedule<Part>()
+  const schedule = createSchedule<WatchedPart>()
   const pending = createPending()
-  const heard = (what: Heard) => schedule.touch(parts[what])
+  const heard = (what: GitEvent) => schedule.touch(parts[what])
   const overflown = () => {
     heard('refs')
     heard('index')
@@ -82,7 +82,7 @@ async function begin(repository: Repository, readStatus: ReadStatus, signal: Abo
   /** Whether the last look at the repository failed. */
   let away = false
 
-  const look = async (): Promise<Known> => {
+  const look = async (): Promise<RefState> => {
     await directories.follow()
     const table = await refs.table(performance.now())
     return { table, shallow: repository.shallow() }
@@ -109,7 +109,7 @@ async function begin(repository: Repository, readStatus: ReadStatus, signal: Abo
         pending.add({})
       }
       away = true
-      schedule.later(parts.refs, sameEvery)
+      schedule.later(parts.refs, sameIntervalMs)
     }
     return true
   }
@@ -122,21 +122,21 @@ async function begin(repository: Repository, readStatus: ReadStatus, signal: Abo
   }
 
   /** Runs the work, then pauses the part for as long as the work took. */
-  const spared = async (part: Part, work: () => Promise<unknown>): Promise<void> => {
+  const spared = async (part: WatchedPart, work: () => Promise<unknown>): Promise<void> => {
     const start = performance.now()
     await work()
     schedule.spare(part, performance.now() - start)
   }
 
   const run = async (): Promise<void> => {
-    let sameAt = performance.now() + sameEvery
+    let sameAt = performance.now() + sameIntervalMs
     let roundAt = performance.now() + reconcile
     while (!signal.aborted) {
       const start = performance.now()
       const due = new Set(schedule.take())
       const isRound = start >= roundAt
       if (isRound || (start >= sameAt && !(await directories.isSame().catch(() => false)))) due.add(parts.refs)
-      if (start >= sameAt) sameAt = start + sameEvery
+      if (start >= sameAt) sameAt = start + sameIntervalMs
       if (due.has(parts.refs))
         await spared(parts.refs, async () => {
           if (await compareRefs()) due.add(parts.index)
@@ -153,7 +153,7 @@ async function begin(repository: Repository, readStatus: ReadStatus, signal: Abo
     schedule.wake()
   }
   signal.addEventListener('abort', end, { once: true })
-  let known: Known
+  let known: RefState
   let status: Status | undefined
   try {
     known = await look()
@@ -161,7 +161,7 @@ async function begin(repository: Repository, readStatus: ReadStatus, signal: Abo
       status = found
     })
     // A large working tree may take long. Changes meanwhile are unknown, so it counts as changed.
-    if (!(await Promise.race([first.then(() => true), sleep(statusPatience).then(() => false)])))
+    if (!(await Promise.race([first.then(() => true), sleep(statusTimeoutMs).then(() => false)])))
       void first.then(
         () => pending.add({ path: 'status' }),
         () => {},

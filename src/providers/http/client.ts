@@ -19,7 +19,7 @@ interface ClientOptions {
   readonly ca?: string
 }
 
-export interface Ask {
+export interface HttpRequest {
   readonly url: HttpUrl
   /** Headers sent also after a redirect. */
   readonly headers?: Readonly<Record<string, string>>
@@ -30,7 +30,7 @@ export interface Ask {
   readonly signal: AbortSignal
 }
 
-export interface Answer {
+export interface HttpAnswer {
   readonly status: number
   /** Returns a header, by its name in lower case. */
   header(name: string): string | undefined
@@ -40,7 +40,7 @@ export interface Answer {
   readonly url: HttpUrl
 }
 
-export type Get = (ask: Ask) => Promise<Answer>
+export type Get = (ask: HttpRequest) => Promise<HttpAnswer>
 
 const maxHops = 5
 
@@ -81,7 +81,10 @@ export function createClient(options: ClientOptions): Get {
     return next
   }
 
-  const ask = async ({ url: start, headers = {}, own = {}, accept }: Ask, signal: AbortSignal): Promise<Answer> => {
+  const ask = async (
+    { url: start, headers = {}, own = {}, accept }: HttpRequest,
+    signal: AbortSignal,
+  ): Promise<HttpAnswer> => {
     const first = originOf(start)
     let url = start
     let isOwn = true

@@ -9,7 +9,7 @@ import { metaKeys } from '../../core/meta.ts'
 import type { Content } from '../../core/provider.ts'
 import { isLoopback } from '../../core/uri.ts'
 import { decodeBytes, labelOf } from '../../text/encoding/decode.ts'
-import { type Answer, type Ask, createClient, type Get, unreachable } from './client.ts'
+import { createClient, type Get, type HttpAnswer, type HttpRequest, unreachable } from './client.ts'
 
 /** A fetched document. */
 export interface Fetched extends MediaType {
@@ -22,9 +22,9 @@ export interface Fetched extends MediaType {
 }
 
 /** Fetches a URL; `fresh` revalidates even a recent answer. */
-type Fetch = (ask: Ask & { readonly fresh?: boolean }) => Promise<Fetched>
+type Fetch = (ask: HttpRequest & { readonly fresh?: boolean }) => Promise<Fetched>
 
-interface Kept {
+interface CachedFetch {
   readonly fetched: Fetched
   readonly etag: string | undefined
   readonly modified: string | undefined
@@ -35,11 +35,11 @@ interface Kept {
 }
 
 /** Maximum size of the cache of a source, in bytes. */
-const maxKept = 32 * 1024 * 1024
+const maxCacheBytes = 32 * 1024 * 1024
 /** Time that a body is used without revalidation, in milliseconds: a reader requests one range after the other. */
-const briefly = 2000
+const freshMs = 2000
 /** Maximum pause after a `Retry-After`, in milliseconds. */
-const longestPause = 5 * 60_000
+const maxPauseMs = 5 * 60_000
 
 /**
  * Creates a caching fetch: revalidates cached answers (`ETag`, `Last-Modified`), except for a short time after the last request. Does not
@@ -50,11 +50,11 @@ const longestPause = 5 * 60_000
 export function createFetch(get: Get) {
   /** Number of times that the cached answers were declared old. An answer of an earlier number is revalidated. */
   let epoch = 0
-  const kept = createRecent<Kept>(maxKept, ({ fetched }) => fetched.body.length + 1000)
+  const kept = createRecent<CachedFetch>(maxCacheBytes, ({ fetched }) => fetched.body.length + 1000)
   let pausedUntil = 0
 
-  const keep = (key: string, found: Kept, control: string) => {
-    if (/\bno-store\b/i.test(control) || found.fetched.body.length > maxKept / 4) kept.delete(key)
+  const keep = (key: string, found: CachedFetch, control: string) => {
+    if (/\bno-store\b/i.test(control) || found.fetched.body.length > maxCacheBytes / 4) kept.delete(key)
     else kept.set(key, found)
   }
 
@@ -73,7 +73,7 @@ export function createFetch(get: Get) {
     if (pause > 0) pausedUntil = performance.now() + pause
     const control = answer.header('cache-control') ?? ''
     if (answer.status === 304 && known !== undefined) {
-      keep(key, { ...known, epoch: asked, until: performance.now() + briefly }, control)
+      keep(key, { ...known, epoch: asked, until: performance.now() + freshMs }, control)
       return known.fetched
     }
     if (answer.status < 200 || answer.status > 299 || answer.status === 206) {
@@ -82,7 +82,7 @@ export function createFetch(get: Get) {
     }
     const fetched = fetchedOf(answer)
     const [etag, modified] = [answer.header('etag'), answer.header('last-modified')]
-    keep(key, { fetched, etag, modified, epoch: asked, until: performance.now() + briefly }, control)
+    keep(key, { fetched, etag, modified, epoch: asked, until: performance.now() + freshMs }, control)
     return fetched
   }
   /** Every answer that is cached now is revalidated before it is used. */
@@ -90,12 +90,12 @@ export function createFetch(get: Get) {
   return { fetch, renew }
 }
 
-function conditionsOf(known: Kept | undefined): Readonly<Record<string, string>> {
+function conditionsOf(known: CachedFetch | undefined): Readonly<Record<string, string>> {
   if (known?.etag !== undefined) return { 'If-None-Match': known.etag }
   return known?.modified === undefined ? {} : { 'If-Modified-Since': known.modified }
 }
 
-function fetchedOf(answer: Answer): Fetched {
+function fetchedOf(answer: HttpAnswer): Fetched {
   const type = mediaTypeOf(answer.header('content-type'))
   const hash = createHash('sha256').update(`${type.mimeType} ${type.charset}\n`).update(answer.body)
   const version = hash.digest('base64url').slice(0, 22)
@@ -103,15 +103,15 @@ function fetchedOf(answer: Answer): Fetched {
 }
 
 /** Returns the pause that a server asks for, in milliseconds (RFC 9110, section 10.2.3). */
-function pauseIn({ status, header }: Answer): number {
+function pauseIn({ status, header }: HttpAnswer): number {
   const after = header('retry-after')
   if ((status !== 429 && status !== 503) || after === undefined) return 0
   const ms = /^\d{1,9}$/.test(after) ? Number(after) * 1000 : Date.parse(after) - Date.now()
-  return Number.isNaN(ms) ? 0 : Math.min(Math.max(ms, 0), longestPause)
+  return Number.isNaN(ms) ? 0 : Math.min(Math.max(ms, 0), maxPauseMs)
 }
 
 /** Converts an unsuccessful answer to an error, which holds nothing of its body. */
-function faultOf({ status, url }: Answer, asked: HttpUrl): ResourceError {
+function faultOf({ status, url }: HttpAnswer, asked: HttpUrl): ResourceError {
   if (status === 404 || status === 410) return notFound(`${formatHttpUrl(url)} answers ${status}`)
   if (status === 400 || status === 422)
     return invalid('The server refuses this request as wrong: check the values in the URI.', 'refused')

@@ -20,8 +20,8 @@ export interface InlineOptions {
 }
 
 /** Maximum size of one resource, and of all resources of a mount, in bytes. */
-export const maxResource = 1024 * 1024
-export const maxMount = 16 * 1024 * 1024
+export const maxResourceBytes = 1024 * 1024
+export const maxMountBytes = 16 * 1024 * 1024
 
 interface Held {
   readonly entry: Entry
@@ -49,8 +49,8 @@ export function inline(options: InlineOptions): Provider {
     total += found.entry.size ?? 0
     held.set(path, found)
   }
-  if (total > maxMount)
-    throw invalid(`The resources are longer than ${maxMount} bytes together. Mount files.`, 'too-large')
+  if (total > maxMountBytes)
+    throw invalid(`The resources are longer than ${maxMountBytes} bytes together. Mount files.`, 'too-large')
   for (const path of held.keys()) refuseNested(path, held)
   const paths = [...held.keys()].sort(comparePaths)
 
@@ -88,8 +88,8 @@ function refuseNested(path: string, held: ReadonlyMap<string, unknown>): void {
 
 function holdOf(path: string, { text, bytes, data, ...description }: InlineResource): Held {
   const body = bodyOf(text, bytes, data)
-  if (body.bytes.length > maxResource)
-    throw invalid(`${JSON.stringify(path)} is longer than ${maxResource} bytes. Mount a file.`, 'too-large')
+  if (body.bytes.length > maxResourceBytes)
+    throw invalid(`${JSON.stringify(path)} is longer than ${maxResourceBytes} bytes. Mount a file.`, 'too-large')
   const type = description.mimeType ?? body.mimeType
   const version = createHash('sha256').update(`${type}\n`).update(body.bytes).digest('base64url').slice(0, 22)
   const facts = { ...defined({ mimeType: type }), size: body.bytes.length, version }

@@ -1,6 +1,6 @@
 import { inWords } from './data.ts'
 import { element, escapeXml, fitted, pixels, timeMarks, type ValueAxis, valueAxis, widthOf } from './drawing.ts'
-import { distinctLabels, formatLabels, type Shown, type ShownSeries } from './shown.ts'
+import { distinctLabels, formatLabels, type ShownAnswer, type ShownSeries } from './shown.ts'
 import { formatDuration, formatOf, formatTime, type ValueFormat } from './units.ts'
 
 const width = 960
@@ -28,7 +28,7 @@ const dashes = ['', '6 3', '2 3', '9 3 2 3']
 const ink = { text: '#1f2933', soft: '#616e7c', line: '#e4e7eb', axis: '#9aa5b1', paper: '#ffffff' }
 const font = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Noto Sans CJK JP', 'DejaVu Sans', sans-serif"
 
-interface Frame {
+interface PlotArea {
   readonly left: number
   readonly right: number
   readonly top: number
@@ -38,7 +38,7 @@ interface Frame {
 }
 
 /** Formats series as a picture (SVG): lines over time, with gaps where there are no samples. It contains no script and no reference. */
-export function formatChart(shown: Shown): string {
+export function formatChart(shown: ShownAnswer): string {
   const { start, end } = shown
   const drawn = shown.series.slice(0, mostLines)
   const format = formatOf(shown.unit)
@@ -47,7 +47,7 @@ export function formatChart(shown: Shown): string {
   const top = 84
   const left = edge + Math.max(30, ...axis.marks.map(({ text }) => widthOf(text, 12) + 10))
   const [right, bottom] = [width - edge, top + plotHeight]
-  const frame: Frame = {
+  const frame: PlotArea = {
     ...{ left, right, top, bottom },
     x: (time) => left + ((time - start) / (end - start || 1)) * (right - left),
     y: (value) => {
@@ -91,7 +91,7 @@ function boundsOf(series: readonly ShownSeries[]): readonly [low: number, high: 
   return [Math.min(...found.map(({ min }) => min.value)), Math.max(...found.map(({ max }) => max.value))]
 }
 
-function titleOf({ query }: Shown): string {
+function titleOf({ query }: ShownAnswer): string {
   return query.replace(/\s+/g, ' ').trim()
 }
 
@@ -100,7 +100,7 @@ function text(content: string, attributes: Readonly<Record<string, string | numb
 }
 
 /** Returns the header: the query, the description and the time span. */
-function headOf(shown: Shown): readonly string[] {
+function headOf(shown: ShownAnswer): readonly string[] {
   const { help, start, end, step, series, unit, type } = shown
   const { common } = distinctLabels(series)
   const labels = formatLabels(common.filter(([name]) => name !== '__name__'))
@@ -124,7 +124,7 @@ function dateOf(time: number): string {
     .replace(/(?::00)?Z$/, '')
 }
 
-function valueMarks({ marks }: ValueAxis, { left, right, y }: Frame): readonly string[] {
+function valueMarks({ marks }: ValueAxis, { left, right, y }: PlotArea): readonly string[] {
   return marks.flatMap(({ value, text: words }) => [
     element('line', {
       ...{ x1: pixels(left), x2: right, y1: pixels(y(value)), y2: pixels(y(value)) },
@@ -134,7 +134,7 @@ function valueMarks({ marks }: ValueAxis, { left, right, y }: Frame): readonly s
   ])
 }
 
-function timeLines({ start, end }: Shown, { left, right, top, bottom, x }: Frame): readonly string[] {
+function timeLines({ start, end }: ShownAnswer, { left, right, top, bottom, x }: PlotArea): readonly string[] {
   const marks = timeMarks(start, end, 9)
   return [
     element('line', { x1: pixels(left), x2: right, y1: bottom, y2: bottom, stroke: ink.axis }),
@@ -160,7 +160,7 @@ function timeLines({ start, end }: Shown, { left, right, top, bottom, x }: Frame
 }
 
 /** Draws a line, broken at gaps and non-finite values; a single point is a dot. */
-function lineOf({ times, values, gaps }: ShownSeries, index: number, { x, y }: Frame, lines: number): string {
+function lineOf({ times, values, gaps }: ShownSeries, index: number, { x, y }: PlotArea, lines: number): string {
   const colour = colourOf(index)
   const starts = new Set(gaps.map(({ to }) => to))
   const runs: string[][] = []
@@ -197,13 +197,13 @@ function lineOf({ times, values, gaps }: ShownSeries, index: number, { x, y }: F
 const colourOf = (index: number) => colours[index % colours.length] ?? ink.text
 const dashOf = (index: number) => dashes[Math.floor(index / colours.length) % dashes.length] ?? ''
 
-function emptyWords({ left, right, top, bottom }: Frame): string {
+function emptyWords({ left, right, top, bottom }: PlotArea): string {
   const at = { x: pixels((left + right) / 2), y: (top + bottom) / 2, 'text-anchor': 'middle' }
   return text('No samples in this time.', { ...at, fill: ink.soft, 'font-size': 15 })
 }
 
 /** Draws the legend: the label of each line with its last, smallest and largest value; and the number of lines not named or not drawn. */
-function legendOf(shown: Shown, drawn: readonly ShownSeries[], format: ValueFormat, top: number) {
+function legendOf(shown: ShownAnswer, drawn: readonly ShownSeries[], format: ValueFormat, top: number) {
   const { own, common } = distinctLabels(shown.series)
   const named = drawn.slice(0, mostNamed)
   const columns = [
@@ -246,7 +246,7 @@ function legendOf(shown: Shown, drawn: readonly ShownSeries[], format: ValueForm
   return { rows, bottom: y }
 }
 
-function restOf({ total }: Shown, drawn: number, named: number): string {
+function restOf({ total }: ShownAnswer, drawn: number, named: number): string {
   const parts = [
     ...(drawn > named ? [`${drawn - named} more lines are not named here`] : []),
     ...(total > drawn ? [`${total - drawn} of ${total} series are not drawn`] : []),

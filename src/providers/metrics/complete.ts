@@ -3,7 +3,7 @@ import { attempt, fallbackTo, invalid } from '../../core/errors.ts'
 import type { Completion, CompletionRequest, Context, Params, Template } from '../../core/provider.ts'
 import { type Directories, jsonType, metricAt, segmentOf, seriesFolder } from './directory.ts'
 import { formatLabel, parseMatchers, quote, type Source } from './source.ts'
-import { checkSpan, chooseStep, type Moment, parseStep, parseTime, type Span } from './units.ts'
+import { checkSpan, chooseStep, type Moment, parseStep, parseTime, type TimeSpan } from './units.ts'
 
 interface Sources {
   readonly source: Source
@@ -122,12 +122,12 @@ export const templates: readonly Template[] = [
 
 /** Formats of series besides JSON. */
 const forms = ['csv', 'chart'] as const
-type Form = (typeof forms)[number] | 'json'
+type SeriesForm = (typeof forms)[number] | 'json'
 
 /** The parameters of a request for series. */
-export interface Wanted {
-  readonly form: Form
-  readonly when: Span | Moment
+export interface SeriesRequest {
+  readonly form: SeriesForm
+  readonly when: TimeSpan | Moment
   /** Whether the caller requested the step: then every point is returned. */
   readonly exact: boolean
 }
@@ -145,7 +145,7 @@ const hour = 3600
 export function wantedIn(
   params: Params,
   { interval, now, spans }: { readonly interval: number; readonly now: number; readonly spans: boolean },
-): Wanted {
+): SeriesRequest {
   const form = formIn(params.get('as'))
   const [from, to, by] = [params.get('start'), params.get('end'), params.get('step')]
   const end = to === undefined ? now : parseTime('end', to, now)
@@ -157,7 +157,7 @@ export function wantedIn(
   return { form, when: checkSpan({ start, end, step }), exact: by !== undefined }
 }
 
-function formIn(as: string | undefined): Form {
+function formIn(as: string | undefined): SeriesForm {
   if (as === undefined || as === 'json') return 'json'
   const form = forms.find((name) => name === as)
   if (form !== undefined) return form

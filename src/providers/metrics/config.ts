@@ -102,7 +102,7 @@ export const source = defineSource({
 /** Opens the metrics of Prometheus, or of this server itself. */
 export const open: OpenSource<typeof source> = async (options, { address, folder, log, store, measurements }) => {
   const { interval, maxSeries, maxPoints, maxBytes, timeout, keep, allowAddresses } = options
-  const common = { ...defined({ interval, maxSeries, maxPoints }), log }
+  const common = { ...defined({ intervalMs: interval, maxSeries, maxPoints }), log }
   const { metrics } = await import('./index.ts')
   if (options.source === 'self')
     return metrics({

@@ -1,5 +1,13 @@
 import { defined } from '../../core/kit/object.ts'
-import { type At, distinctLabels, formatLabels, type Gap, type Shown, type ShownSeries, type Summary } from './shown.ts'
+import {
+  type At,
+  distinctLabels,
+  formatLabels,
+  type Gap,
+  type ShownAnswer,
+  type ShownSeries,
+  type Summary,
+} from './shown.ts'
 import { formatDuration, formatOf, formatTime, type ValueFormat } from './units.ts'
 
 /** Maximum number of series described in the summary. */
@@ -17,7 +25,7 @@ function numberOf(value: number): number | string {
 }
 
 /** Formats series as JSON: a summary in words, then each series with its labels, its own summary, gaps and points. */
-export function formatJson(shown: Shown): string {
+export function formatJson(shown: ShownAnswer): string {
   const { query, type, help, unit, start, end, step, series, total, notes } = shown
   const isThinned = series.some((one) => one.points > one.times.length)
   const head = {
@@ -78,7 +86,7 @@ function gapsIn(gaps: readonly Gap[]) {
 }
 
 /** Describes the series in a few sentences: their number, and the current value and trend of each. */
-export function inWords(shown: Shown): string {
+export function inWords(shown: ShownAnswer): string {
   const { query, type, series, total, start, end, step } = shown
   const when =
     step === 0
@@ -116,7 +124,7 @@ function sentence(
   return `${name}${facts.join(', ')}.`
 }
 
-function adviceOn({ total, series, step, type, notes }: Shown): readonly string[] {
+function adviceOn({ total, series, step, type, notes }: ShownAnswer): readonly string[] {
   return [
     ...(total === 0 && step > 0 ? ['Ask for an earlier or longer time: ?start=-7d.'] : []),
     ...(total > series.length
@@ -136,7 +144,7 @@ function cut(text: string): string {
  *
  * A spreadsheet would run a text that begins like a formula: such a label value gets a `'` in front.
  */
-export function formatCsv({ series }: Shown): string {
+export function formatCsv({ series }: ShownAnswer): string {
   const { common } = distinctLabels(series)
   // The name of the metric is a column only if there are several.
   const isOne = common.some(([name]) => name === '__name__')

@@ -42,9 +42,9 @@ const pages: Readonly<Record<PageName, Entry>> = {
 }
 
 /** Maximum age of the list, in milliseconds. */
-const maxAge = 10_000
+const maxAgeMs = 10_000
 /** Maximum age of the list when a metric is missing from it, in milliseconds. */
-const maxAgeMissing = 1000
+const maxAgeMissingMs = 1000
 
 export type Directories = ReturnType<typeof createDirectories>
 
@@ -62,7 +62,7 @@ export function createDirectories(source: Source) {
   /** Returns the recent list. */
   const now = async (signal: AbortSignal): Promise<Directory> => {
     signal.throwIfAborted()
-    return known !== undefined && ageOf(known) < maxAge ? known : renew(signal)
+    return known !== undefined && ageOf(known) < maxAgeMs ? known : renew(signal)
   }
   return {
     now,
@@ -70,7 +70,7 @@ export function createDirectories(source: Source) {
     /** Finds a metric; loads the list again when the metric is unknown. */
     find: async (name: string, signal: AbortSignal): Promise<Metric | undefined> => {
       const found = (await now(signal)).metrics.get(name)
-      if (found !== undefined || (known !== undefined && ageOf(known) < maxAgeMissing)) return found
+      if (found !== undefined || (known !== undefined && ageOf(known) < maxAgeMissingMs)) return found
       return (await renew(signal)).metrics.get(name)
     },
   }

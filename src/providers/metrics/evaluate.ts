@@ -1,13 +1,13 @@
 import { invalid } from '../../core/errors.ts'
 import { firstIndex } from '../../core/kit/sorted.ts'
 import { createReader, type Matcher, parseMatchers, type Series } from './source.ts'
-import { parseDuration, type Span } from './units.ts'
+import { parseDuration, type TimeSpan } from './units.ts'
 
 /**
  * Returns the points of a series in a span: the measured points when the step is no longer than their interval, otherwise the last point
  * before each step.
  */
-export function pointsIn(series: Series, { start, end, step }: Span, interval: number): Series {
+export function pointsIn(series: Series, { start, end, step }: TimeSpan, interval: number): Series {
   const { labels, times, values } = series
   if (step <= interval * 1.5) {
     const [from, to] = [firstAtOrAfter(times, start), firstAfter(times, end)]
@@ -22,7 +22,7 @@ export function pointsIn(series: Series, { start, end, step }: Span, interval: n
 }
 
 /** Evaluates a function over the points within some seconds before each step. */
-export function overTime(series: Series, name: OverTime, seconds: number, span: Span): Series {
+export function overTime(series: Series, name: OverTime, seconds: number, span: TimeSpan): Series {
   const { times, values } = series
   const labels = new Map([...series.labels].filter(([label]) => label !== '__name__'))
   return atSteps(labels, span, (time) => {
@@ -57,7 +57,7 @@ export function grown(values: Float64Array): number {
   return sum
 }
 
-function atSteps(labels: Series['labels'], span: Span, valueAt: (time: number) => number | undefined): Series {
+function atSteps(labels: Series['labels'], span: TimeSpan, valueAt: (time: number) => number | undefined): Series {
   const found: (readonly [time: number, value: number])[] = []
   for (let index = 0; ; index++) {
     const time = span.start + index * span.step

@@ -10,20 +10,20 @@ import type { Change, Content, Context, Params, Provider } from '../../core/prov
 import type { Store } from '../../store/store.ts'
 import { createLooking, type Looking } from '../../wrap/polled.ts'
 import { formatChart } from './chart.ts'
-import { completeMetrics, templates, type Wanted, wantedIn } from './complete.ts'
+import { completeMetrics, type SeriesRequest, templates, wantedIn } from './complete.ts'
 import { formatCsv, formatJson } from './data.ts'
 import { createDirectories, type Directories, jsonType, metricAt, segmentOf, seriesFolder } from './directory.ts'
 import { prometheus } from './prometheus.ts'
 import { maxQueryLength, parseQuery } from './promql.ts'
 import type { Credentials } from './request.ts'
 import { self } from './self.ts'
-import { type Shown, thinned } from './shown.ts'
+import { type ShownAnswer, thinned } from './shown.ts'
 import { type Answer, formatSelector, type Metric, pageNames, parseMatchers, type Source } from './source.ts'
 
 export { measureProcess } from './own.ts'
 export type { Credentials } from './request.ts'
 
-type Text = Content & { readonly text: string }
+type TextContent = Content & { readonly text: string }
 
 /** Maximum number of points of a picture, and of series with a requested step: per series, and in total. */
 const many = { perSeries: 2000, inAll: 40_000 }
@@ -45,14 +45,14 @@ const inAll = 12_000
  */
 export async function metrics(options: MetricsOptions): Promise<Provider> {
   requireKeys('metrics(options)', { options }, { options: 'an object' })
-  const interval = bounded('interval', options.interval ?? defaults.interval, 100, 24 * 3_600_000)
+  const intervalMs = bounded('intervalMs', options.intervalMs ?? defaults.intervalMs, 100, 24 * 3_600_000)
   const maxPoints = bounded('maxPoints', options.maxPoints ?? defaults.maxPoints, 16, 11_000)
   const maxSeries = bounded('maxSeries', options.maxSeries ?? defaults.maxSeries, 1, 10_000)
-  const source = await open(options, interval, maxSeries)
+  const source = await open(options, intervalMs, maxSeries)
   const directories = createDirectories(source)
-  const watch = createWatch(source, directories, interval)
+  const watch = createWatch(source, directories, intervalMs)
 
-  const showSeries = async (metric: Metric, params: Params, { signal }: Context): Promise<Text> => {
+  const showSeries = async (metric: Metric, params: Params, { signal }: Context): Promise<TextContent> => {
     const matchers = parseMatchers(params.get('match') ?? '')
     const wanted = wantedIn(params, { interval: source.interval, now: now(), spans: true })
     if ('at' in wanted.when) throw invalid('Series are of a span of time.', 'time')
@@ -61,7 +61,7 @@ export async function metrics(options: MetricsOptions): Promise<Provider> {
     return contentOf(answer, wanted, { query: formatSelector(selector), ...metric })
   }
 
-  const showQuery = async (params: Params, { signal }: Context): Promise<Text> => {
+  const showQuery = async (params: Params, { signal }: Context): Promise<TextContent> => {
     const query = params.get('query') ?? ''
     if (query.trim() === '')
       throw invalid('Write the query: ?query=up, or ?query=sum(rate(http_requests_total[5m])).', 'query')
@@ -73,15 +73,15 @@ export async function metrics(options: MetricsOptions): Promise<Provider> {
 
   const contentOf = (
     answer: Answer,
-    { form, when, exact }: Wanted,
-    about: Pick<Shown, 'query' | 'type' | 'help' | 'unit'>,
-  ): Text => {
+    { form, when, exact }: SeriesRequest,
+    about: Pick<ShownAnswer, 'query' | 'type' | 'help' | 'unit'>,
+  ): TextContent => {
     const { start, end, step } = 'at' in when ? { start: when.at, end: when.at, step: 0 } : when
     const limits = form === 'csv' ? table : form === 'chart' || exact ? many : { perSeries: maxPoints, inAll }
     const series = thinned(answer, { step, isCounter: about.type === 'counter', ...limits })
     const { query, type, help, unit } = about
     const facts = defined({ type, help })
-    const shown: Shown = {
+    const shown: ShownAnswer = {
       ...{ query, ...facts, ...defined({ unit }) },
       ...{ start, end, step, series, total: answer.total, notes: answer.notes },
     }
@@ -90,7 +90,7 @@ export async function metrics(options: MetricsOptions): Promise<Provider> {
     return { mimeType: jsonType, text: formatJson(shown) }
   }
 
-  const read = async (path: string, params: Params, context: Context): Promise<Text> => {
+  const read = async (path: string, params: Params, context: Context): Promise<TextContent> => {
     context.signal.throwIfAborted()
     if (path === 'query') return showQuery(params, context)
     const page = pageNames.find((name) => name === path)
@@ -133,7 +133,7 @@ export async function metrics(options: MetricsOptions): Promise<Provider> {
 }
 
 /** Returns a content with a hash of its text as version, because contents relative to now change by themselves. */
-function versioned(content: Text): Content {
+function versioned(content: TextContent): Content {
   return { ...content, version: createHash('sha256').update(content.text).digest('base64url').slice(0, 22) }
 }
 
@@ -163,7 +163,7 @@ function firstBehind(entries: readonly { readonly path: string }[], after: strin
 }
 
 /** State of a source at one poll, for comparison. */
-interface Seen {
+interface PollState {
   readonly stamp: string
   readonly paths: ReadonlySet<string>
   readonly pages: ReadonlyMap<string, string>
@@ -174,7 +174,7 @@ interface Seen {
  * differ, and of metrics that appear or disappear.
  */
 function createWatch(source: Source, directories: Directories, intervalMs: number): Looking {
-  const look = async (signal: AbortSignal): Promise<Seen> => {
+  const look = async (signal: AbortSignal): Promise<PollState> => {
     const [stamp, { entries }, pages] = await Promise.all([
       source.stamp(signal),
       directories.renew(signal),
@@ -182,14 +182,14 @@ function createWatch(source: Source, directories: Directories, intervalMs: numbe
     ])
     return { stamp, paths: new Set(entries.map(({ path }) => path)), pages: new Map(pages) }
   }
-  return createLooking({ interval: intervalMs, look, changesOf: differences })
+  return createLooking({ intervalMs, look, changesOf: differences })
 }
 
 function digest(page: unknown): string {
   return page === undefined ? '' : createHash('sha256').update(JSON.stringify(page)).digest('base64')
 }
 
-function* differences(before: Seen, now: Seen): Generator<Change> {
+function* differences(before: PollState, now: PollState): Generator<Change> {
   for (const path of now.paths) if (!before.paths.has(path)) yield { path, listed: true }
   for (const path of before.paths) if (!now.paths.has(path)) yield { path, listed: true }
   for (const [path, content] of now.pages) if (before.pages.get(path) !== content) yield { path }
@@ -247,7 +247,7 @@ interface CommonOptions {
    * Interval of the samples, in milliseconds: the finest automatic step, and the interval of polls for new samples. For the process itself:
    * the interval of measurements. Default 15,000.
    */
-  readonly interval?: number
+  readonly intervalMs?: number
   /** Maximum number of series shown of an answer. Default 100. */
   readonly maxSeries?: number
   /** Maximum number of points shown of a series. Default 240. */
@@ -282,7 +282,7 @@ export interface SelfMount extends CommonOptions {
 export type MetricsOptions = PrometheusMount | SelfMount
 
 const defaults = {
-  interval: 15_000,
+  intervalMs: 15_000,
   maxSeries: 100,
   maxPoints: 240,
   timeoutMs: 20_000,

@@ -1,14 +1,14 @@
 import { readdirSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { defined } from '../../core/kit/object.ts'
-import type { Measured } from '../../core/log.ts'
+import type { MetricFamily } from '../../core/log.ts'
 import type { Labels, Metric, Series } from './source.ts'
 import { unitIn } from './units.ts'
 
 /** Resolution of the event loop delay, in milliseconds. */
-const resolution = 20
+const resolutionMs = 20
 /** Length of a measuring window, in milliseconds: a reader gets the delays of the last one or two windows. */
-const window = 15_000
+const windowMs = 15_000
 
 /** Measures this process, until its `end` is called: processor time, memory, descriptors, and event loop delay. */
 export function measureProcess() {
@@ -18,14 +18,14 @@ export function measureProcess() {
     if (former !== current) former.disable()
     former = current
     current = startWindow()
-  }, window)
+  }, windowMs)
   timer.unref()
 
-  const delays = (): readonly Measured[] => {
+  const delays = (): readonly MetricFamily[] => {
     // The previous window is complete, while the current one may have just begun. The histogram holds the time between two timer ticks, which
     // equals the resolution when there is no delay.
     const seconds = (read: (of: Delays) => number) =>
-      Math.max(0, Math.max(read(current), read(former)) / 1e9 - resolution / 1000)
+      Math.max(0, Math.max(read(current), read(former)) / 1e9 - resolutionMs / 1000)
     return [
       gauge(
         'nodejs_eventloop_lag_p99_seconds',
@@ -73,18 +73,18 @@ export function measureProcess() {
 type Delays = ReturnType<typeof monitorEventLoopDelay>
 
 function startWindow(): Delays {
-  const delays = monitorEventLoopDelay({ resolution })
+  const delays = monitorEventLoopDelay({ resolution: resolutionMs })
   delays.enable()
   return delays
 }
 
 const startTime = Math.round(performance.timeOrigin) / 1000
 
-function counter(name: string, help: string, value: number): Measured {
+function counter(name: string, help: string, value: number): MetricFamily {
   return { name, type: 'counter', help, samples: [{ value }] }
 }
 
-function gauge(name: string, help: string, value: number): Measured {
+function gauge(name: string, help: string, value: number): MetricFamily {
   return { name, type: 'gauge', help, samples: [{ value }] }
 }
 
@@ -101,7 +101,7 @@ function countDescriptors(): number | undefined {
 export interface Sample {
   /** Seconds since 1970. */
   readonly time: number
-  readonly metrics: readonly Measured[]
+  readonly metrics: readonly MetricFamily[]
 }
 
 export type History = ReturnType<typeof createHistory>

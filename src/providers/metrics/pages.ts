@@ -12,9 +12,9 @@ const most = 1000
 /** Maximum length of a text, in characters. */
 const maxText = 2000
 
-type Told = Readonly<Record<string, unknown>>
+type MetricFacts = Readonly<Record<string, unknown>>
 
-export function pageOf(name: PageName, data: unknown): Told {
+export function pageOf(name: PageName, data: unknown): MetricFacts {
   switch (name) {
     case 'alerts':
       return alertsIn(data)
@@ -25,14 +25,14 @@ export function pageOf(name: PageName, data: unknown): Told {
   }
 }
 
-function alertsIn(data: unknown): Told {
+function alertsIn(data: unknown): MetricFacts {
   const all = listIn(data, 'alerts').map(alertOf)
   const byState = countBy(all, ({ state }) => state ?? 'unknown')
   const words = all.length === 0 ? 'No alert is pending or firing.' : `${count(all.length, 'alert')}: ${byState}.`
   return { summary: words, ...page('alerts', all) }
 }
 
-function alertOf(alert: Told) {
+function alertOf(alert: MetricFacts) {
   const { alertname, ...labels } = textsOf(alert.labels)
   return {
     ...defined({ name: alertname }),
@@ -42,7 +42,7 @@ function alertOf(alert: Told) {
   }
 }
 
-function rulesIn(data: unknown): Told {
+function rulesIn(data: unknown): MetricFacts {
   const groups = listIn(data, 'groups').map((group) => ({
     ...told(group, ['name', 'file', 'interval']),
     file: baseOf(group.file),
@@ -57,7 +57,7 @@ function rulesIn(data: unknown): Told {
   return { summary: `${words.join('; ')}.`, ...page('groups', groups) }
 }
 
-function ruleOf(rule: Told) {
+function ruleOf(rule: MetricFacts) {
   return {
     ...told(rule, ['name', 'type', 'state', 'query', 'duration', 'health', 'lastError']),
     labels: textsOf(rule.labels),
@@ -70,7 +70,7 @@ function baseOf(file: unknown): string {
   return typeof file === 'string' ? (file.split(/[\\/]/).at(-1) ?? '').slice(0, maxText).toWellFormed() : ''
 }
 
-function targetsIn(data: unknown): Told {
+function targetsIn(data: unknown): MetricFacts {
   const targets = listIn(data, 'activeTargets').map((target) => {
     const { job, instance, ...labels } = textsOf(target.labels)
     return {
@@ -90,19 +90,19 @@ function targetsIn(data: unknown): Told {
   return { summary: words.join(' '), ...page('targets', targets) }
 }
 
-function page(name: string, items: readonly unknown[]): Told {
+function page(name: string, items: readonly unknown[]): MetricFacts {
   const left = items.length - most
   return { ...(left > 0 ? { omitted: { [name]: left, of: items.length } } : {}), [name]: items.slice(0, most) }
 }
 
-function listIn(value: unknown, key: string): readonly Told[] {
+function listIn(value: unknown, key: string): readonly MetricFacts[] {
   const list = isObject(value) ? value[key] : undefined
   if (!Array.isArray(list)) throw noAnswer()
   return (list as readonly unknown[]).filter(isObject)
 }
 
 /** Picks the texts and numbers among some members. */
-function told<K extends string>(value: Told, keys: readonly K[]): { readonly [key in K]?: string } {
+function told<K extends string>(value: MetricFacts, keys: readonly K[]): { readonly [key in K]?: string } {
   const members = keys.flatMap((key) => {
     const member = value[key]
     if (member === '' || (typeof member !== 'string' && typeof member !== 'number')) return []

@@ -1,7 +1,15 @@
 import { ResourceError } from '../../core/errors.ts'
 import { memberOf } from '../../core/kit/object.ts'
 import { createElementReader, pageOf } from './pages.ts'
-import { type ApiError, type Ask, type ClientOptions, createClient, type Fields, faultOf, noAnswer } from './request.ts'
+import {
+  type ApiError,
+  type ClientOptions,
+  createClient,
+  type Fields,
+  faultOf,
+  noAnswer,
+  type PrometheusRequest,
+} from './request.ts'
 import {
   type Answer,
   formatLabel,
@@ -13,7 +21,7 @@ import {
   type Series,
   type Source,
 } from './source.ts'
-import { familyNames, type Moment, mostSteps, type Span, unitIn } from './units.ts'
+import { familyNames, type Moment, mostSteps, type TimeSpan, unitIn } from './units.ts'
 
 interface PrometheusOptions extends ClientOptions {
   /** Interval of the samples, in seconds. */
@@ -23,13 +31,13 @@ interface PrometheusOptions extends ClientOptions {
 }
 
 /** Maximum size of an answer that is parsed as a whole, in bytes: names, labels, alerts. */
-const maxWhole = 32 * 1024 * 1024
+const maxWholeBytes = 32 * 1024 * 1024
 
 /** Source for Prometheus, or any service with its HTTP API. */
 export function prometheus(options: PrometheusOptions): Source {
   const { maxSeries, timeoutMs } = options
   const client = createClient(options)
-  const forWhole = createClient({ ...options, maxBytes: Math.min(options.maxBytes, maxWhole) })
+  const forWhole = createClient({ ...options, maxBytes: Math.min(options.maxBytes, maxWholeBytes) })
   // Prometheus times out shortly before this client does, so it can report that the query takes too long.
   const patience = `${Math.max(1, Math.floor(timeoutMs * 0.8))}ms`
 
@@ -40,7 +48,7 @@ export function prometheus(options: PrometheusOptions): Source {
     return successOf(status, parsed(Buffer.concat(chunks)), undefined).data
   }
 
-  const ask = async (request: Omit<Ask, 'post'>, query: string | undefined): Promise<Answer> => {
+  const ask = async (request: Omit<PrometheusRequest, 'post'>, query: string | undefined): Promise<Answer> => {
     const series: Series[] = []
     let total = 0
     let histograms = 0
@@ -67,7 +75,7 @@ export function prometheus(options: PrometheusOptions): Source {
     return { series, total, notes }
   }
 
-  const at = (text: string, when: Span | Moment, signal: AbortSignal, own: boolean): Promise<Answer> => {
+  const at = (text: string, when: TimeSpan | Moment, signal: AbortSignal, own: boolean): Promise<Answer> => {
     const fields: Fields =
       'at' in when
         ? [['time', String(when.at)]]

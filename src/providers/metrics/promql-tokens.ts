@@ -38,7 +38,7 @@ const patterns = {
 export function tokenize(query: string): readonly Token[] | { readonly wrongAt: number } {
   const tokens: Token[] = []
   let at = 0
-  let inside: Inside = 'expression'
+  let inside: TokenContext = 'expression'
   const match = (pattern: RegExp): string | undefined => {
     pattern.lastIndex = at
     return pattern.exec(query)?.[0]
@@ -61,11 +61,11 @@ export function tokenize(query: string): readonly Token[] | { readonly wrongAt: 
   return tokens
 }
 
-type Inside = 'expression' | 'braces' | 'brackets'
-type Found = Omit<Token, 'at'> & { readonly length: number }
+type TokenContext = 'expression' | 'braces' | 'brackets'
+type ScannedToken = Omit<Token, 'at'> & { readonly length: number }
 
-function nextToken(match: (pattern: RegExp) => string | undefined, inside: Inside): Found | undefined {
-  const found = (kind: Kind, text: string): Found => ({ kind, text, value: text, length: text.length })
+function nextToken(match: (pattern: RegExp) => string | undefined, inside: TokenContext): ScannedToken | undefined {
+  const found = (kind: Kind, text: string): ScannedToken => ({ kind, text, value: text, length: text.length })
   if (inside !== 'brackets') {
     const name = match(inside === 'braces' ? patterns.label : patterns.metric)
     if (name !== undefined) return found('name', name)

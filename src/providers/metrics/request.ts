@@ -26,7 +26,7 @@ export interface ClientOptions extends ServiceNetwork {
 
 export type Fields = readonly (readonly [name: string, value: string])[]
 
-export interface Ask {
+export interface PrometheusRequest {
   /** Path below `/api/v1/`. */
   readonly path: string
   readonly fields?: Fields
@@ -47,7 +47,10 @@ export function createClient({ url, credentials, timeoutMs, maxBytes, ...network
   const guard = createServiceGuard(base, network)
   const credentialHeaders = credentials === undefined ? {} : { Authorization: authorizationOf(credentials) }
 
-  const send = async ({ path, fields = [], post = false, signal }: Ask, take: (chunk: Uint8Array) => void) => {
+  const send = async (
+    { path, fields = [], post = false, signal }: PrometheusRequest,
+    take: (chunk: Uint8Array) => void,
+  ) => {
     const encoded = new URLSearchParams(fields.map(([name, value]): [string, string] => [name, value])).toString()
     const query = post || encoded === '' ? '' : `?${encoded}`
     const asked = httpUrlBelow(base, `api/v1/${path}${query}`)
@@ -75,7 +78,7 @@ export function createClient({ url, credentials, timeoutMs, maxBytes, ...network
     }
   }
 
-  return async (ask: Ask, take: (chunk: Uint8Array) => void): Promise<{ readonly status: number }> => {
+  return async (ask: PrometheusRequest, take: (chunk: Uint8Array) => void): Promise<{ readonly status: number }> => {
     const { signal, release } = followFor(ask.signal, timeoutMs)
     try {
       return await send({ ...ask, signal }, take)
@@ -152,8 +155,8 @@ function badQuery(said: string): ResourceError {
     )
   // `invalid parameter "query": 1:5: parse error: …`
   const words = /parse error: ([\s\S]*)$/.exec(said)?.[1]
-  const place = /(\d+):(\d+): parse error/.exec(said)
-  const where = place === null ? '' : ` (line ${place[1]}, column ${place[2]})`
+  const position = /(\d+):(\d+): parse error/.exec(said)
+  const where = position === null ? '' : ` (line ${position[1]}, column ${position[2]})`
   if (words === undefined)
     return invalid(
       'Prometheus does not take this query, or these times: look at "query", "start", "end" and "step".',

@@ -6,7 +6,7 @@ import { rowsIn, type Store } from '../../store/store.ts'
 import { overTime, parseExpression, pointsIn } from './evaluate.ts'
 import { createHistory, type History, measureProcess, type Sample } from './own.ts'
 import type { Answer, Labels, Matcher, Selector, Series, Source } from './source.ts'
-import type { Moment, Span } from './units.ts'
+import type { Moment, TimeSpan } from './units.ts'
 
 interface SelfOptions {
   readonly measurements?: Measurements
@@ -81,7 +81,7 @@ export async function self(options: SelfOptions): Promise<Source> {
 }
 
 /** Converts a moment to a span that contains its sample. */
-function spanOf(when: Span | Moment, interval: number): Span {
+function spanOf(when: TimeSpan | Moment, interval: number): TimeSpan {
   // Times are whole seconds, so the sample lies a little before.
   const back = Math.max(5, interval * 3)
   return 'at' in when ? { start: when.at - back, end: when.at, step: back } : when
@@ -93,7 +93,7 @@ function lastOf({ labels, values }: Series, at: number): Series {
 }
 
 /** One step of a simple pattern: a character, any character, or any number of characters. */
-type Step = { readonly character: string } | { readonly any: 'one' | 'many' }
+type PatternStep = { readonly character: string } | { readonly any: 'one' | 'many' }
 
 /**
  * Compiles matchers into a test of labels, which takes time proportional to the texts. A missing label counts as empty.
@@ -125,8 +125,8 @@ function splitAlternatives(pattern: string): readonly string[] {
   return parts
 }
 
-function parseSteps(pattern: string): readonly Step[] {
-  const steps: Step[] = []
+function parseSteps(pattern: string): readonly PatternStep[] {
+  const steps: PatternStep[] = []
   for (const [piece] of pattern.matchAll(/\.[*+]?|\\[\s\S]|[\s\S]/gu)) {
     if (piece === '.*') steps.push({ any: 'many' })
     else if (piece === '.+') steps.push({ any: 'one' }, { any: 'many' })
@@ -143,7 +143,7 @@ function parseSteps(pattern: string): readonly Step[] {
 }
 
 /** Whether the steps match a whole text: glob matching, with backtracking only to the last `.*`. */
-function matches(steps: readonly Step[], text: readonly string[]): boolean {
+function matches(steps: readonly PatternStep[], text: readonly string[]): boolean {
   let at = 0
   let step = 0
   let again: { readonly step: number; at: number } | undefined

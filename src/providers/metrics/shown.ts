@@ -12,7 +12,7 @@ export interface ShownSeries extends Series {
 }
 
 /** The facts of an answer to show, in any form. */
-export interface Shown {
+export interface ShownAnswer {
   /** The query: the name of a metric with its matchers, or PromQL. */
   readonly query: string
   readonly type?: string

@@ -1,7 +1,7 @@
 import { invalid } from '../../core/errors.ts'
 import { parseHttpUrl } from '../../core/http-url.ts'
 import { parseUri } from '../../core/uri.ts'
-import type { Moment, Span } from './units.ts'
+import type { Moment, TimeSpan } from './units.ts'
 
 type Operator = '=' | '!=' | '=~' | '!~'
 
@@ -180,9 +180,9 @@ export interface Source {
   /** Returns every metric once, in any order. */
   metrics(signal: AbortSignal): Promise<readonly Metric[]>
   /** Returns the series of one metric. */
-  select(selector: Selector, span: Span, signal: AbortSignal): Promise<Answer>
+  select(selector: Selector, span: TimeSpan, signal: AbortSignal): Promise<Answer>
   /** Evaluates a query: at each step of a span, or at one moment. */
-  query(text: string, when: Span | Moment, signal: AbortSignal): Promise<Answer>
+  query(text: string, when: TimeSpan | Moment, signal: AbortSignal): Promise<Answer>
   /** Returns the label names of a metric. */
   labels(metric: string, signal: AbortSignal): Promise<readonly string[]>
   /** Returns the values of a label of a metric. */

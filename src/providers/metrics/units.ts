@@ -115,7 +115,7 @@ function scalesOf(unit: string | undefined, symbol: string): readonly Scale[] {
 }
 
 /** A time range, in seconds since 1970, and the distance between points, in seconds. */
-export interface Span {
+export interface TimeSpan {
   readonly start: number
   readonly end: number
   readonly step: number
@@ -215,7 +215,7 @@ export function chooseStep(seconds: number, interval: number, most: number): num
 }
 
 /** Rejects a span that ends before it begins, or has too many points. */
-export function checkSpan(span: Span): Span {
+export function checkSpan(span: TimeSpan): TimeSpan {
   const { start, end, step } = span
   if (end <= start) throw invalid('The range ends before it begins: "start" must be before "end".', 'time')
   const steps = (end - start) / step

@@ -3,7 +3,7 @@ import { refused } from './errors.ts'
 import { type Query, quoteName } from './sql.ts'
 
 /** Facts about a connection, read when it is opened. */
-export interface Facts {
+export interface AccountFacts {
   readonly isMaria: boolean
   readonly version: readonly [major: number, minor: number]
   /** Grants of the account and its roles, as the server writes them. */
@@ -16,7 +16,7 @@ const harmless = new Set([
   ...['REPLICATION CLIENT', 'BINLOG MONITOR', 'SLAVE MONITOR', 'REPLICA MONITOR'],
 ])
 
-export async function readFacts(query: Query): Promise<Facts> {
+export async function readFacts(query: Query): Promise<AccountFacts> {
   const [row] = await query('SELECT VERSION(), CURRENT_ROLE()').catch(() => query("SELECT VERSION(), 'NONE'"))
   const [version, role] = [String(row?.[0]), String(row?.[1] ?? 'NONE')]
   const isMaria = /mariadb/i.test(version)
@@ -45,7 +45,7 @@ async function grantsOf(query: Query, isMaria: boolean, role: string): Promise<r
 }
 
 /** @throws ResourceError `unavailable` (reason `refused`) for an account that could do more than read, unless that is allowed. */
-export function requireHarmless(facts: Facts, settings: ServerSettings, database: string | undefined): void {
+export function requireHarmless(facts: AccountFacts, settings: ServerSettings, database: string | undefined): void {
   const { isMaria, version, grants } = facts
   const [major, minor] = version
   const isOld = isMaria ? major < 10 || (major === 10 && minor < 5) : major < 8

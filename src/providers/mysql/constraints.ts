@@ -15,7 +15,7 @@ export interface Constraint {
   readonly isOtherSeen: boolean
 }
 
-interface Wanted {
+interface ConstraintScope {
   readonly schemas: ReturnType<typeof listed>
   readonly tables: ReturnType<typeof listed>
   readonly wanted: ReadonlySet<string>
@@ -25,7 +25,7 @@ interface Wanted {
 /** Reads the foreign keys of the tables, and those of other tables that reference them. */
 export async function readConstraints(
   query: Session['query'],
-  { schemas, tables, wanted, served }: Wanted,
+  { schemas, tables, wanted, served }: ConstraintScope,
 ): Promise<readonly Constraint[]> {
   const columns = `CONSTRAINT_NAME, TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, REFERENCED_TABLE_SCHEMA, REFERENCED_TABLE_NAME, REFERENCED_COLUMN_NAME`
   const ends = ['TABLE', 'REFERENCED_TABLE'].map(

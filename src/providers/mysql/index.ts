@@ -77,14 +77,14 @@ function createSource(options: MysqlOptions) {
  * A checksum of rows of the information schema. Times of changes have a resolution of one second: within that second, each
  * checksum differs.
  */
-function sum([columns, from, , time]: Part, where: string): string {
+function sum([columns, from, , time]: FingerprintSource, where: string): string {
   const lately = time === undefined ? 'NULL' : `IF(MAX(${time}) >= NOW() - INTERVAL 2 SECOND, NOW(6), NULL)`
   return `SELECT CONCAT(COUNT(*), ':', COALESCE(SUM(CRC32(CONCAT_WS('|', ${columns}))), 0)), ${lately} FROM information_schema.${from} WHERE ${where}`
 }
 
-type Part = readonly [columns: string, from: string, schema: string, time?: string]
+type FingerprintSource = readonly [columns: string, from: string, schema: string, time?: string]
 
-const parts: readonly Part[] = [
+const parts: readonly FingerprintSource[] = [
   [
     'TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, ORDINAL_POSITION, COLUMN_DEFAULT, IS_NULLABLE, COLUMN_TYPE, COLLATION_NAME, EXTRA, PRIVILEGES, COLUMN_COMMENT, GENERATION_EXPRESSION',
     'COLUMNS',
@@ -112,7 +112,7 @@ const parts: readonly Part[] = [
 ]
 
 /** Parts that MySQL needs in addition: MariaDB covers them by the time of a table's last change. */
-const partsOfMysql: readonly Part[] = [
+const partsOfMysql: readonly FingerprintSource[] = [
   [
     'TABLE_NAME, CONSTRAINT_NAME, COLUMN_NAME, REFERENCED_TABLE_NAME, REFERENCED_COLUMN_NAME',
     'KEY_COLUMN_USAGE',

@@ -1,8 +1,8 @@
 import { invalid, notFound } from '../../core/errors.ts'
 import { comparePaths } from '../../core/path.ts'
 import type {
+  CatalogItem,
   KeyQuery,
-  Listed,
   ObjectName,
   PageOptions,
   PageQuery,
@@ -39,7 +39,7 @@ export async function readPage(
   { query }: Session,
   { from, prefix, limit }: PageQuery,
   options: PageOptions,
-): Promise<readonly Listed[]> {
+): Promise<readonly CatalogItem[]> {
   const names = prefix.split('/').slice(0, -1).map(objectOf)
   if (names.includes(undefined)) return []
   const [schema, name, ...rest] = options.only === undefined ? names : [options.only, ...names]
@@ -61,7 +61,7 @@ export async function readPage(
   const tables = await namesIn('TABLE', 'COLUMNS', readableColumn)
   const routines = await namesIn('ROUTINE', 'ROUTINES', servedRoutine)
   const objects = [...new Map([...tables, ...routines]).values()]
-  const all: readonly Listed[] = [
+  const all: readonly CatalogItem[] = [
     ...objects.map((object) => ({ key: pathKeyOf(object, options.only), ...object })),
     // The overview of a schema is listed: its key is among those of the objects.
     ...(options.only === undefined ? [...new Set(objects.map((object) => object.schema))] : []).map((one) => ({
@@ -74,9 +74,9 @@ export async function readPage(
     .slice(0, limit)
   const facts = await factsOf(
     query,
-    page.filter((item): item is Listed & ObjectName => 'name' in item && tables.has(identityOf(item))),
+    page.filter((item): item is CatalogItem & ObjectName => 'name' in item && tables.has(identityOf(item))),
   )
-  return page.flatMap((item): readonly Listed[] => {
+  return page.flatMap((item): readonly CatalogItem[] => {
     if (!('name' in item)) return [item]
     const id = identityOf(item)
     const isRoutine = routines.has(id) ? { isRoutine: true } : {}

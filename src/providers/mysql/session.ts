@@ -4,12 +4,12 @@ import { invalid } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import { decodeComponent, isLoopback } from '../../core/uri.ts'
 import { endedError, type ServerSettings, type TlsOptions } from '../relational/open.ts'
-import { type Facts, readFacts, requireHarmless } from './account.ts'
+import { type AccountFacts, readFacts, requireHarmless } from './account.ts'
 import { connectError, lateError, openingError, refused, statementError } from './errors.ts'
 import type { Cells, Query } from './sql.ts'
 
 /** Additional time after the server's own time-out, in milliseconds, because the server may hang. */
-const grace = 2000
+const graceMs = 2000
 
 /**
  * Opens a connection. All its statements are read-only, with time-outs.
@@ -63,7 +63,7 @@ export async function openSession(target: Target, settings: ServerSettings, sign
 
   const run: Query = async (sql, values = []) => {
     try {
-      return await answered(statementTimeoutMs + grace, (settle) =>
+      return await answered(statementTimeoutMs + graceMs, (settle) =>
         connection.execute({ sql, rowsAsArray: true }, [...values], (error, rows) =>
           settle(error, rows as unknown as readonly Cells[]),
         ),
@@ -74,7 +74,7 @@ export async function openSession(target: Target, settings: ServerSettings, sign
   }
   /** For statements that cannot be prepared; their text is constant. */
   const say = (sql: string) =>
-    answered<unknown>(statementTimeoutMs + grace, (settle) =>
+    answered<unknown>(statementTimeoutMs + graceMs, (settle) =>
       connection.query(sql, (error, rows) => settle(error, rows)),
     ).catch((error: unknown) => {
       throw statementError(error)
@@ -108,7 +108,7 @@ export async function openSession(target: Target, settings: ServerSettings, sign
       reset: async (): Promise<void> => {
         if (!used) return
         used = false
-        await answered<void>(statementTimeoutMs + grace, (settle) =>
+        await answered<void>(statementTimeoutMs + graceMs, (settle) =>
           connection.reset((error) => settle(error, undefined)),
         )
         // The character set of the connection is set with the other settings.
@@ -158,7 +158,7 @@ function openConnection(target: Target, connectTimeout: number, stream: () => un
 }
 
 /** Sets the session variables: the session is read-only from here on. */
-async function prepare(run: Query, { isMaria }: Facts, settings: ServerSettings): Promise<void> {
+async function prepare(run: Query, { isMaria }: AccountFacts, settings: ServerSettings): Promise<void> {
   const { statementTimeoutMs, lockTimeoutMs } = settings
   const seconds = Math.max(1, Math.ceil(lockTimeoutMs / 1000))
   await run('SET SESSION TRANSACTION READ ONLY')
@@ -227,11 +227,11 @@ export function targetOf(url: string, tls: TlsOptions | undefined): Target {
       'url',
     )
   const [, user, password = '', named = '', port = '3306', database = ''] = match
-  const [account, secret, place, schema] = [user ?? '', password, named, database].map(decoded)
-  if (account === undefined || secret === undefined || place === undefined || schema === undefined)
+  const [account, secret, address, schema] = [user ?? '', password, named, database].map(decoded)
+  if (account === undefined || secret === undefined || address === undefined || schema === undefined)
     throw invalid('The URL of the database cannot be read. Percent-encode what its password holds.', 'url')
   if (Number(port) < 1 || Number(port) > 65_535) throw invalid('The URL of the database has no such port.', 'url')
-  const host = place.replace(/^\[|\]$/g, '')
+  const host = address.replace(/^\[|\]$/g, '')
   const isSocket = host.startsWith('/')
   const mode = tls?.mode ?? (isSocket || isLoopback(host) ? 'off' : 'verify')
   return {

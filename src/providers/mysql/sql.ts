@@ -54,9 +54,9 @@ export function servedSchema(column: string, schemas: readonly string[] | undefi
 export const readableColumn = "FIND_IN_SET('select', PRIVILEGES) > 0"
 
 /** How to read a column, by the name of its type. */
-type Form = 'integer' | 'decimal' | 'real' | 'text' | 'binary' | 'time' | 'date' | 'json' | 'shape' | 'other'
+type ColumnForm = 'integer' | 'decimal' | 'real' | 'text' | 'binary' | 'time' | 'date' | 'json' | 'shape' | 'other'
 
-const forms: readonly (readonly [Form, RegExp])[] = [
+const forms: readonly (readonly [ColumnForm, RegExp])[] = [
   ['integer', /^(?:tinyint|smallint|mediumint|int|integer|bigint|year|bit)$/],
   ['decimal', /^(?:decimal|numeric|fixed)$/],
   ['real', /^(?:float|double|real)$/],
@@ -77,7 +77,7 @@ export interface ColumnType {
   readonly type: string
 }
 
-function formOf({ dataType }: ColumnType): Form {
+function formOf({ dataType }: ColumnType): ColumnForm {
   return forms.find(([, pattern]) => pattern.test(dataType))?.[0] ?? 'other'
 }
 
@@ -168,7 +168,7 @@ export function keyText(cell: Cells[number], column: ColumnType): string {
   return formOf(column) === 'integer' ? plain(text) : text
 }
 
-const valid: Readonly<Partial<Record<Form, RegExp>>> = {
+const valid: Readonly<Partial<Record<ColumnForm, RegExp>>> = {
   integer: /^-?\d{1,20}$/,
   decimal: /^-?\d{1,65}(?:\.\d{1,38})?$/,
   binary: /^(?:[0-9A-Fa-f]{2})*$/,

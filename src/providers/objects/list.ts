@@ -65,7 +65,7 @@ export function createLister(store: ObjectStore, prefix: string, odd: OddKeys) {
 
   /** Prefetches in progress, by prefix and start key. */
   const coming = new Map<string, Promise<void>>()
-  const placeOf = (below: string, after: string) => JSON.stringify([below, after])
+  const keyOf = (below: string, after: string) => JSON.stringify([below, after])
 
   const fetch = async (below: string, after: string, limit: number, signal: AbortSignal): Promise<FetchedPage> => {
     const at = performance.now()
@@ -74,18 +74,18 @@ export function createLister(store: ObjectStore, prefix: string, odd: OddKeys) {
 
   /** Prefetches a page into the remainders. It ends with the signal of the caller that began it. */
   const fetchAhead = (below: string, after: string, signal: AbortSignal): void => {
-    const place = placeOf(below, after)
-    if (coming.has(place)) return
+    const key = keyOf(below, after)
+    if (coming.has(key)) return
     const keeping = fetch(below, after, wholePage, signal).then((page) => remainders.keep({ ...page, prefix: below }))
     // Ignore a failure here: the caller that needs the page will fetch it again.
     coming.set(
-      place,
-      keeping.catch(() => {}).finally(() => coming.delete(place)),
+      key,
+      keeping.catch(() => {}).finally(() => coming.delete(key)),
     )
   }
 
   const fetchedAhead = async (below: string, after: string, signal: AbortSignal): Promise<FetchedPage | undefined> => {
-    const arriving = coming.get(placeOf(below, after))
+    const arriving = coming.get(keyOf(below, after))
     if (arriving !== undefined) await untilAbort(arriving, signal)
     return remainders.take(below, after)
   }
@@ -192,7 +192,7 @@ interface Remainder {
 }
 
 /** Maximum age of a remainder, in milliseconds. */
-const maxAge = 1000
+const maxAgeMs = 1000
 /** Maximum number of remainders: one for each concurrent paging client. */
 const most = 32
 
@@ -207,7 +207,7 @@ function createRemainders() {
         const end = found.objects.at(-1)?.key ?? found.after
         if (found.prefix !== prefix || comparePaths(found.after, after) > 0 || comparePaths(end, after) <= 0) continue
         kept.delete(key)
-        if (performance.now() - found.at <= maxAge) return found
+        if (performance.now() - found.at <= maxAgeMs) return found
       }
       return undefined
     },

@@ -22,16 +22,16 @@ const attempts = 6
 /** Maximum number of retries after a torn answer. */
 const maxTorn = 2
 
-type Wanted = { readonly [Key in 'most' | 'into']?: Context[Key] | undefined } & Pick<Context, 'signal'>
+type ReadTerms = { readonly [Key in 'most' | 'into']?: Context[Key] | undefined } & Pick<Context, 'signal'>
 
-interface Part {
+interface ObjectPart {
   readonly details: ObjectDetails
   readonly bytes: Buffer
   readonly start: number
 }
 
 /** Facts of the start of an object, cached because it may be read in many parts. */
-interface Beginning {
+interface ObjectStart {
   readonly text: boolean
   /** Enough bytes to detect a type. */
   readonly head: Buffer
@@ -45,10 +45,14 @@ interface Beginning {
  * @param linkSeconds Lifetime of links to larger objects, in seconds; undefined: no links.
  */
 export function createReader(store: ObjectStore, maxBytes: number, linkSeconds?: number) {
-  const beginnings = createRecent<Beginning>(10_000)
+  const beginnings = createRecent<ObjectStart>(10_000)
 
   /** Reads the body of an answer, unless it exceeds the limit. */
-  const fetchPart = async (body: ObjectBody, range: ByteRange | undefined, { most, into }: Wanted): Promise<Part> => {
+  const fetchPart = async (
+    body: ObjectBody,
+    range: ByteRange | undefined,
+    { most, into }: ReadTerms,
+  ): Promise<ObjectPart> => {
     const { details, start } = body
     try {
       rangeWithin(range, details.size, maxBytes)
@@ -61,14 +65,18 @@ export function createReader(store: ObjectStore, maxBytes: number, linkSeconds?:
   }
 
   /** An empty range cannot be requested, nor a range of an empty object. */
-  const emptyPart = async (key: string, range: ByteRange, signal: AbortSignal): Promise<Part> => {
+  const emptyPart = async (key: string, range: ByteRange, signal: AbortSignal): Promise<ObjectPart> => {
     const details = await store.head(key, signal)
     const { start, end } = rangeWithin(range, details.size, maxBytes)
     if (end > start) throw new ObjectFault('replaced')
     return { details, bytes: Buffer.alloc(0), start }
   }
 
-  const readPart = async (key: string, range: ByteRange | undefined, { signal, most, into }: Wanted): Promise<Part> => {
+  const readPart = async (
+    key: string,
+    range: ByteRange | undefined,
+    { signal, most, into }: ReadTerms,
+  ): Promise<ObjectPart> => {
     if (range === undefined) return fetchPart(await store.get({ key }, signal), range, { signal, most })
     const { start, end = Number.MAX_SAFE_INTEGER } = range
     const isFetched = Number.isSafeInteger(start) && Number.isSafeInteger(end) && start >= 0 && end > start
@@ -81,7 +89,7 @@ export function createReader(store: ObjectStore, maxBytes: number, linkSeconds?:
     }
   }
 
-  const beginningOf = async (key: string, part: Part, signal: AbortSignal): Promise<Beginning> => {
+  const beginningOf = async (key: string, part: ObjectPart, signal: AbortSignal): Promise<ObjectStart> => {
     const { details, bytes, start } = part
     const name = JSON.stringify([key, details.version])
     const known = beginnings.get(name)
@@ -99,7 +107,7 @@ export function createReader(store: ObjectStore, maxBytes: number, linkSeconds?:
 
   const contentOf = async (
     path: string,
-    part: Part,
+    part: ObjectPart,
     range: ByteRange | undefined,
     key: string,
     signal: AbortSignal,
@@ -134,7 +142,7 @@ export function createReader(store: ObjectStore, maxBytes: number, linkSeconds?:
     key: string,
     path: string,
     range: ByteRange | undefined,
-    wanted: Wanted,
+    wanted: ReadTerms,
   ): Promise<Content> => {
     const { signal } = wanted
     try {
@@ -146,7 +154,7 @@ export function createReader(store: ObjectStore, maxBytes: number, linkSeconds?:
     }
   }
 
-  return (key: string, path: string, range: ByteRange | undefined, context: Wanted): Promise<Content> =>
+  return (key: string, path: string, range: ByteRange | undefined, context: ReadTerms): Promise<Content> =>
     repeatRead(() => readOnce(key, path, range, context), context.signal)
 }
 

@@ -61,7 +61,7 @@ function createSource(options: PostgresOptions) {
   const describe =
     <T>(work: (session: Session, names: readonly ObjectName[]) => Promise<readonly T[]>) =>
     async (names: readonly ObjectName[], context: SourceContext): Promise<readonly T[]> => {
-      const most = names.filter(({ name }) => Buffer.byteLength(name) <= maxName)
+      const most = names.filter(({ name }) => Buffer.byteLength(name) <= maxNameBytes)
       if (most.length === 0) return []
       try {
         return await ask(context, (session) => work(session, most))
@@ -106,7 +106,7 @@ function createSource(options: PostgresOptions) {
 }
 
 /** Maximum length of a name, in bytes: 63 in the encoding of the database, which may be more in UTF-8. */
-const maxName = 63 * 3
+const maxNameBytes = 63 * 3
 
 /**
  * SQL of a text that changes whenever the catalog changes: the number of catalog rows that describe served objects, and the sum
@@ -150,7 +150,7 @@ async function readFingerprint(session: Session, schemas: readonly string[] | un
 }
 
 /** Interval at which a connection that only listens is checked, in milliseconds. */
-const pulse = 30_000
+const checkIntervalMs = 30_000
 
 /**
  * Listens for notifications over a separate connection; resolves once it listens. `undefined` when a proxy between this process
@@ -179,7 +179,10 @@ async function listen(
     throw error
   }
   // A query detects a connection that was lost without being closed.
-  const timer = setInterval(() => void session.query({ text: 'SELECT 1' }, []).catch(() => session.close()), pulse)
+  const timer = setInterval(
+    () => void session.query({ text: 'SELECT 1' }, []).catch(() => session.close()),
+    checkIntervalMs,
+  )
   timer.unref()
   const stop = () => session.close()
   signal.addEventListener('abort', stop, { once: true })

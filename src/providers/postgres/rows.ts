@@ -1,6 +1,14 @@
 import { invalid, isResourceError, notFound } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
-import type { KeyQuery, ObjectName, PageOptions, Row, RowPage, RowQuery, SourceContext } from '../relational/model.ts'
+import type {
+  KeyQuery,
+  ObjectName,
+  PageOptions,
+  RowPage,
+  RowQuery,
+  SourceContext,
+  TableRow,
+} from '../relational/model.ts'
 import { isUnusableValue } from './connection.ts'
 import { nameOf } from './ddl.ts'
 import { openSchema, type Query, quoteName, readableRows, type Session, servedSchema, visibleRelation } from './sql.ts'
@@ -134,7 +142,7 @@ SELECT pg_catalog.json_build_array(r.k, r.v, r.s)::text, r.fetched
 
 type RawRow = readonly [readonly string[], readonly (string | null)[], readonly (number | null)[]]
 
-function rowOf([key, values, sizes]: RawRow, columns: readonly string[], types: Types): Row {
+function rowOf([key, values, sizes]: RawRow, columns: readonly string[], types: Types): TableRow {
   return {
     key,
     values: columns.map((column, i) => {

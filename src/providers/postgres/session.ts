@@ -9,7 +9,7 @@ import { requireHarmless, sessionFacts } from './role.ts'
 import type { Cells, Session, Statement } from './sql.ts'
 
 /** Additional time after the server's own time-out, in milliseconds, because the server may hang. */
-const grace = 2000
+const graceMs = 2000
 
 const asText = { getTypeParser: () => (text: unknown) => text }
 
@@ -128,7 +128,7 @@ async function connect(target: Target, settings: ServerSettings, signal: AbortSi
     const timer = setTimeout(() => {
       late = true
       destroy()
-    }, statementTimeoutMs + grace)
+    }, statementTimeoutMs + graceMs)
     busy++
     try {
       const result = await client.query({
@@ -205,7 +205,7 @@ function settingsValues(settings: ServerSettings, isLocal: boolean): readonly un
     ['search_path', 'pg_catalog, pg_temp'],
     ['statement_timeout', String(settings.statementTimeoutMs)],
     ['lock_timeout', String(settings.lockTimeoutMs)],
-    ['idle_in_transaction_session_timeout', String(settings.statementTimeoutMs + grace)],
+    ['idle_in_transaction_session_timeout', String(settings.statementTimeoutMs + graceMs)],
     ['row_security', 'on'],
     ['DateStyle', 'ISO, YMD'],
     ['IntervalStyle', 'iso_8601'],
@@ -220,7 +220,7 @@ function settingsValues(settings: ServerSettings, isLocal: boolean): readonly un
 }
 
 /** Time-out of a request for cancellation, in milliseconds. */
-const patience = 2000
+const cancelTimeoutMs = 2000
 
 /**
  * Returns a function that cancels the running statement of a client. It sends a message over a separate connection (PostgreSQL,
@@ -262,7 +262,7 @@ function createCancel(client: pg.Client, target: Target): () => void {
 
 function guarded<S extends Socket>(socket: S): S {
   socket.on('error', () => socket.destroy())
-  socket.setTimeout(patience, () => socket.destroy())
+  socket.setTimeout(cancelTimeoutMs, () => socket.destroy())
   socket.unref()
   return socket
 }

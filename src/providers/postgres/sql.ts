@@ -1,4 +1,4 @@
-import type { Listed, PageOptions, PageQuery, RelationKind } from '../relational/model.ts'
+import type { CatalogItem, PageOptions, PageQuery, RelationKind } from '../relational/model.ts'
 import { nameOf } from '../relational/names.ts'
 
 /** Fragments of SQL. Nothing in them comes from a client: what does is bound to parameters. */
@@ -110,7 +110,11 @@ export const channel = 'hikidashi'
  * Reads a page of the objects that the role may see, in the order of their keys, with one statement. Tables, enums and
  * functions of the same name are one row.
  */
-export async function readPage(session: Session, query: PageQuery, options: PageOptions): Promise<readonly Listed[]> {
+export async function readPage(
+  session: Session,
+  query: PageQuery,
+  options: PageOptions,
+): Promise<readonly CatalogItem[]> {
   const { only, schemas } = options
   const within = namesIn(query.prefix, only)
   if (within === undefined) return []
@@ -121,7 +125,7 @@ export async function readPage(session: Session, query: PageQuery, options: Page
     within.name ?? null,
     query.limit,
   ])
-  return rows.map(([key, schema, name, relkind, isReadable, isEnum, isRoutine, comment]): Listed => {
+  return rows.map(([key, schema, name, relkind, isReadable, isEnum, isRoutine, comment]): CatalogItem => {
     const said = comment === null || comment === undefined ? {} : { comment }
     if (name === null || name === undefined) return { key: key ?? '', schema: schema ?? '', ...said }
     return {

@@ -151,7 +151,7 @@ function writtenIn(path: string, text: string): Written {
 
 /** Returns the arguments of a prompt that declares none: those for which its text has placeholders. */
 function argumentsIn(sections: readonly Section[], hint: string | undefined): readonly PromptArgument[] {
-  return [...placesIn(sections)].map(([name, { required }]) => ({
+  return [...placeholdersIn(sections)].map(([name, { required }]) => ({
     name,
     ...(name === 'arguments' && hint !== undefined ? { description: hint } : {}),
     required,
@@ -159,15 +159,15 @@ function argumentsIn(sections: readonly Section[], hint: string | undefined): re
 }
 
 /** A piece of the text of a prompt: plain text, a placeholder of an argument, or a resource (its URI in pieces). */
-type Piece =
+type PromptPiece =
   | { readonly text: string }
   | { readonly argument: string; readonly source: string; readonly required: boolean }
-  | { readonly uri: readonly Piece[]; readonly source: string }
+  | { readonly uri: readonly PromptPiece[]; readonly source: string }
 
 /** Section of the text that one role speaks. */
 interface Section {
   readonly role: Audience
-  readonly pieces: readonly Piece[]
+  readonly pieces: readonly PromptPiece[]
 }
 
 /** Maximum length of a prompt with its arguments, in characters, because an argument may be inserted many times. */
@@ -182,7 +182,7 @@ const roles: Readonly<Record<string, Audience>> = { user: 'user', assistant: 'as
  * The placeholders in a text: `{{name}}`, the forms of VS Code (`${input:name}`) and Claude Code (`$ARGUMENTS`), and
  * `![[URI]]`. After a `\` they are plain text.
  */
-const places =
+const placeholders =
   /\\?(?:\{\{[ \t]?([A-Za-z_][\w-]{0,63})[ \t]?\}\}|\$\{input:([A-Za-z_][\w-]{0,63})(?::[^{}\n]{0,500})?\}|\$(ARGUMENTS)\b|!\[\[([^[\]\n]{1,2048})\]\])/g
 
 /** @throws ResourceError `invalid` for a role that MCP does not have, and for a prompt without text. */
@@ -200,15 +200,15 @@ function parseSections(body: string): readonly Section[] {
   return said
 }
 
-function piecesOf(text: string, embeds = true): readonly Piece[] {
-  const pieces: Piece[] = []
+function piecesOf(text: string, embeds = true): readonly PromptPiece[] {
+  const pieces: PromptPiece[] = []
   let end = 0
-  const put = (piece: Piece, at: number, length: number) => {
+  const put = (piece: PromptPiece, at: number, length: number) => {
     if (at > end) pieces.push({ text: text.slice(end, at) })
     pieces.push(piece)
     end = at + length
   }
-  for (const match of text.matchAll(places)) {
+  for (const match of text.matchAll(placeholders)) {
     const [source, braced, input, all, uri] = match
     const argument = braced ?? input ?? (all === undefined ? undefined : 'arguments')
     if (source.startsWith('\\')) put({ text: source.slice(1) }, match.index, source.length)
@@ -222,9 +222,9 @@ function piecesOf(text: string, embeds = true): readonly Piece[] {
 }
 
 /** Returns the arguments for which a text has placeholders, in order. */
-function placesIn(sections: readonly Section[]): ReadonlyMap<string, { readonly required: boolean }> {
+function placeholdersIn(sections: readonly Section[]): ReadonlyMap<string, { readonly required: boolean }> {
   const found = new Map<string, { readonly required: boolean }>()
-  const look = (pieces: readonly Piece[]) => {
+  const look = (pieces: readonly PromptPiece[]) => {
     for (const piece of pieces)
       if ('uri' in piece) look(piece.uri)
       else if ('argument' in piece && !found.has(piece.argument))
@@ -253,7 +253,7 @@ function fillSections(
     throw invalid('The prompt is too long with these arguments.', 'too-large', { limit: maxFilled })
   }
   const valueAt = (name: string, source: string) => (known.has(name) ? (given.get(name) ?? '') : source)
-  const uriOf = (pieces: readonly Piece[]) =>
+  const uriOf = (pieces: readonly PromptPiece[]) =>
     pieces
       .map((piece, index) => {
         if ('text' in piece) return piece.text

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
 import { invalid } from '../../core/errors.ts'
-import { rowsMimeType } from '../../core/found.ts'
 import { defined } from '../../core/kit/object.ts'
 import { metaKeys } from '../../core/meta.ts'
 import type { Content, Params } from '../../core/provider.ts'
+import { rowsMimeType } from '../../core/search-answer.ts'
 import type {
+  CatalogItem,
   EnumType,
   Extension,
-  Listed,
   ObjectName,
   PageQuery,
   Relation,
@@ -146,7 +146,7 @@ export async function* pagesFrom(
   source: Source,
   query: PageQuery,
   context: SourceContext,
-): AsyncGenerator<readonly Listed[]> {
+): AsyncGenerator<readonly CatalogItem[]> {
   for (let { from } = query; ; ) {
     const page = await source.page({ ...query, from }, context)
     yield page

@@ -12,7 +12,7 @@ import {
 } from './documents.ts'
 import { createCompleter, createLister } from './list.ts'
 import type { ObjectName, Relation, Source, SourceContext } from './model.ts'
-import { batched, keyOf, type Place, placeOf } from './names.ts'
+import { batched, type DatabasePath, keyOf, parsePath } from './names.ts'
 import { createRowRules, type RowOptions, readRow, readRows, rowParts, type Table } from './rows.ts'
 import { createWatch } from './watch.ts'
 
@@ -56,46 +56,46 @@ export function relational(options: RelationalOptions): Provider {
     return relation === undefined || access === undefined ? undefined : { relation, access }
   }
 
-  const read = async (place: Place, { params }: ReadRequest, context: Context): Promise<Content> => {
-    switch (place.kind) {
+  const read = async (parsed: DatabasePath, { params }: ReadRequest, context: Context): Promise<Content> => {
+    switch (parsed.kind) {
       case 'overview':
-        return found(await readOverview(source, place.schema, params, context))
+        return found(await readOverview(source, parsed.schema, params, context))
       case 'extensions':
         return jsonContent(extensionsDocument(found(await source.extensions?.(context))), mimeTypes.extensions)
       case 'schema':
-        return jsonContent(relationDocument(await relationAt(place.name, context)), mimeTypes.schema)
+        return jsonContent(relationDocument(await relationAt(parsed.name, context)), mimeTypes.schema)
       case 'schema.sql':
-        return textContent((await relationAt(place.name, context)).definition, mimeTypes.sql)
+        return textContent((await relationAt(parsed.name, context)).definition, mimeTypes.sql)
       case 'enum':
-        return jsonContent(enumDocument(found(await enumOf(place.name, context.signal))), mimeTypes.enum)
+        return jsonContent(enumDocument(found(await enumOf(parsed.name, context.signal))), mimeTypes.enum)
       case 'function':
-        return jsonContent(routineDocument(found(await routineOf(place.name, context.signal))), mimeTypes.function)
+        return jsonContent(routineDocument(found(await routineOf(parsed.name, context.signal))), mimeTypes.function)
       case 'rows':
-        return readRows(found(source.rows), found(await tableOf(place.name, context)), params, rules, context)
+        return readRows(found(source.rows), found(await tableOf(parsed.name, context)), params, rules, context)
       case 'row':
-        return readRow(found(source.rows), found(await tableOf(place.name, context)), place.row, rules, context)
+        return readRow(found(source.rows), found(await tableOf(parsed.name, context)), parsed.row, rules, context)
     }
   }
 
   const stat = async (path: string, context: Context): Promise<Entry> => {
-    const place = found(placeOf(path, source.schema))
-    if (place.kind === 'row') {
-      const table = found(await tableOf(place.name, context))
-      await readRow(found(source.rows), table, place.row, rules, context)
+    const parsed = found(parsePath(path, source.schema))
+    if (parsed.kind === 'row') {
+      const table = found(await tableOf(parsed.name, context))
+      await readRow(found(source.rows), table, parsed.row, rules, context)
       return { path, mimeType: mimeTypes.rows }
     }
     const page = lister.pages.find((one) => one.path === path)
     if (page !== undefined) return page
-    const entries = await lister.entriesAt('key' in place ? place.key : path, context)
+    const entries = await lister.entriesAt('key' in parsed ? parsed.key : path, context)
     return found(entries.find((entry) => entry.path === path))
   }
 
   /** Yields the rows of a table with a key, which is in the path of each row. */
   const parts: NonNullable<Provider['parts']> = async (path, context) => {
     context.signal.throwIfAborted()
-    const place = placeOf(path, source.schema)
-    if (place?.kind !== 'rows' || source.rows === undefined) return undefined
-    const table = await tableOf(place.name, context)
+    const parsed = parsePath(path, source.schema)
+    if (parsed?.kind !== 'rows' || source.rows === undefined) return undefined
+    const table = await tableOf(parsed.name, context)
     if (table === undefined || table.access.key.length === 0) return undefined
     return rowParts(source.rows, table, path, rules, context)
   }
@@ -112,7 +112,7 @@ export function relational(options: RelationalOptions): Provider {
     },
     read: async (request, context) => {
       context.signal.throwIfAborted()
-      return [await read(found(placeOf(request.path, source.schema)), request, context)]
+      return [await read(found(parsePath(request.path, source.schema)), request, context)]
     },
     templates: async () => templates,
     ...(options.rows === undefined ? {} : { parts }),

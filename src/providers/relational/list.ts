@@ -2,7 +2,7 @@ import { completionOf } from '../../core/completion.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Completion, CompletionRequest, Entry, ListQuery } from '../../core/provider.ts'
 import { mimeTypes, pagesFrom } from './documents.ts'
-import type { Listed, ObjectName, Source, SourceContext } from './model.ts'
+import type { CatalogItem, NamedItem, ObjectName, Source, SourceContext } from './model.ts'
 import { depthOf, type Leaf, leaves, nameOf, rowSegmentOf, segmentOf } from './names.ts'
 import type { Table } from './rows.ts'
 
@@ -13,7 +13,7 @@ const listedPageLength = 2000
 export function createLister(source: Source, hasRows: (key: string) => boolean) {
   const depth = depthOf(source.schema)
 
-  const entriesOf = (item: Listed): readonly Entry[] => {
+  const entriesOf = (item: CatalogItem): readonly Entry[] => {
     if (!('name' in item)) return [overviewEntry(item.key, item.schema, item.comment)]
     return leavesOf(item, hasRows).map((leaf) => leafEntry(item, leaf))
   }
@@ -69,7 +69,7 @@ function startOf(prefix: string, after: string | undefined, depth: number): stri
   return from.replaceAll('\0', '\u0001')
 }
 
-function leavesOf(item: Extract<Listed, { name: string }>, hasRows: (key: string) => boolean): readonly Leaf[] {
+function leavesOf(item: Extract<CatalogItem, { name: string }>, hasRows: (key: string) => boolean): readonly Leaf[] {
   const isThere: Readonly<Record<Leaf, boolean>> = {
     enum: item.isEnum === true,
     function: item.isRoutine === true,
@@ -88,7 +88,7 @@ const mimeTypeOf: Readonly<Record<Leaf, string>> = {
   'schema.sql': mimeTypes.sql,
 }
 
-function leafEntry({ key, name, relation, comment }: Extract<Listed, { name: string }>, leaf: Leaf): Entry {
+function leafEntry({ key, name, relation, comment }: Extract<CatalogItem, { name: string }>, leaf: Leaf): Entry {
   const titles: Readonly<Record<Leaf, string>> = {
     enum: `${name}: enum`,
     function: `${name}: function`,
@@ -144,7 +144,7 @@ export function createCompleter(
   const names = async (
     head: string,
     typed: string,
-    isWanted: (item: Named) => boolean,
+    isWanted: (item: NamedItem) => boolean,
     context: SourceContext,
   ): Promise<Completion> => {
     const values: string[] = []
@@ -205,9 +205,7 @@ export function createCompleter(
   }
 }
 
-type Named = Extract<Listed, { name: string }>
-
-const wanted: Readonly<Record<string, (item: Named) => boolean>> = {
+const wanted: Readonly<Record<string, (item: NamedItem) => boolean>> = {
   table: (item) => item.relation !== undefined,
   enum: (item) => item.isEnum === true,
   function: (item) => item.isRoutine === true,

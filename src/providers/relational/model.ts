@@ -163,7 +163,7 @@ export interface Source {
    *
    * It is always one query. `from` and `until` limit the rows that it examines.
    */
-  page(query: PageQuery, context: SourceContext): Promise<readonly Listed[]>
+  page(query: PageQuery, context: SourceContext): Promise<readonly CatalogItem[]>
   /** Returns the descriptions of objects, in any order; missing ones are left out. It takes at most one query for each kind. */
   relations(names: readonly ObjectName[], context: SourceContext): Promise<readonly Relation[]>
   enums?(names: readonly ObjectName[], context: SourceContext): Promise<readonly EnumType[]>
@@ -196,7 +196,7 @@ export interface PageQuery {
 }
 
 /** A schema, or everything of one name in it: a table, an enum and functions may have the same one. */
-export type Listed =
+export type CatalogItem =
   | { readonly key: string; readonly schema: string; readonly comment?: string }
   | ({
       readonly key: string
@@ -208,6 +208,8 @@ export type Listed =
       readonly isRoutine?: boolean
       readonly comment?: string
     } & ObjectName)
+/** Everything of one name in a schema. */
+export type NamedItem = Extract<CatalogItem, { name: string }>
 
 export interface RowSource {
   /**
@@ -247,23 +249,23 @@ export interface KeyQuery {
 }
 
 export interface RowPage {
-  readonly rows: readonly Row[]
+  readonly rows: readonly TableRow[]
   /** Whether more rows follow. */
   readonly more: boolean
 }
 
-export interface Row {
+export interface TableRow {
   /** The texts of the key columns, in the notation of the database; empty without a key. */
   readonly key: readonly string[]
   /** In the order of the requested columns. */
-  readonly values: readonly Value[]
+  readonly values: readonly CellValue[]
 }
 
 /**
  * A value as a fragment of JSON that loses nothing: integers of up to 32 bits and finite floats as numbers, booleans, JSON
  * as it is; whole numbers of 64 bits, decimals and everything else as strings; bytes in base64, times in ISO 8601.
  */
-export interface Value {
+export interface CellValue {
   readonly json: string
   /** The length of the whole value in bytes, if this is only its beginning. */
   readonly cut?: number

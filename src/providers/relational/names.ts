@@ -65,7 +65,7 @@ export function rowKeyOf(segment: string, columns: number): readonly string[] | 
 }
 
 /** Parsed path of a relational provider. */
-export type Place =
+export type DatabasePath =
   | { readonly kind: 'overview'; readonly schema?: string }
   | { readonly kind: 'extensions' }
   | { readonly kind: Leaf; readonly name: ObjectName; readonly key: string }
@@ -81,7 +81,7 @@ export function depthOf(only: string | undefined): 1 | 2 {
 }
 
 /** Parses a path; `undefined` when nothing can exist there. Only the source knows whether the object exists. */
-export function placeOf(path: string, only: string | undefined): Place | undefined {
+export function parsePath(path: string, only: string | undefined): DatabasePath | undefined {
   if (path === 'overview') return only === undefined ? { kind: 'overview' } : { kind: 'overview', schema: only }
   if (path === 'extensions') return { kind: 'extensions' }
   const segments = path.split('/')

@@ -102,7 +102,7 @@ export function completeServerOptions(options: ServerOptions): ServerSettings {
 }
 
 /** A connection to a database, or a process that reads a file. */
-interface Connection {
+interface PooledConnection {
   /** Closes it at once, whatever it is doing. */
   close(): void
   /** Whether it can be used again. */
@@ -111,14 +111,14 @@ interface Connection {
   reset?(): Promise<void>
 }
 
-type Pool<C extends Connection> = ReturnType<typeof createPool<C>>
+type Pool<C extends PooledConnection> = ReturnType<typeof createPool<C>>
 
 /**
  * A bounded pool of connections with a time-out for waiting callers.
  *
  * @param open Opens a connection. Callers that wait for a connection receive its error. It ends soon after the signal aborts.
  */
-export function createPool<C extends Connection>(
+export function createPool<C extends PooledConnection>(
   open: (signal: AbortSignal) => Promise<C>,
   settings: Pick<ServerSettings, 'connections' | 'waitTimeoutMs' | 'idleTimeoutMs'>,
 ) {
@@ -206,7 +206,7 @@ export function createPool<C extends Connection>(
 }
 
 /** Runs work with a connection, and once more after a temporary failure: a kept connection may have ended meanwhile. */
-export function askingAgain<C extends Connection>(pool: Pool<C>, isPassing: (error: unknown) => boolean) {
+export function askingAgain<C extends PooledConnection>(pool: Pool<C>, isPassing: (error: unknown) => boolean) {
   return async <T>({ signal }: SourceContext, work: (connection: C) => Promise<T>): Promise<T> => {
     try {
       return await pool.use(signal, work)

@@ -4,7 +4,7 @@ import { defined } from '../../core/kit/object.ts'
 import { metaKeys } from '../../core/meta.ts'
 import type { Content, EntryPart, Params } from '../../core/provider.ts'
 import { mimeTypes, schemaOf, textContent } from './documents.ts'
-import type { Relation, Row, RowAccess, RowPage, RowQuery, RowSource, SourceContext } from './model.ts'
+import type { Relation, RowAccess, RowPage, RowQuery, RowSource, SourceContext, TableRow } from './model.ts'
 import { rowKeyOf, rowSegmentOf, segmentOf } from './names.ts'
 
 const defaultLimit = 100
@@ -63,7 +63,7 @@ export async function* rowParts(
 const bytesType = /bytea|blob|binary/i
 
 /** Returns the text of a row: one line per value, after the name of its column. */
-function wordsOf({ values }: Row, columns: readonly string[]): string {
+function wordsOf({ values }: TableRow, columns: readonly string[]): string {
   return columns
     .flatMap((column, i) => {
       const json = values[i]?.json
@@ -159,11 +159,11 @@ function contentOf(
   return textContent(text, mimeTypes.rows, page.more ? { [metaKeys.truncated]: true } : undefined)
 }
 
-function rowText({ values }: Row, columns: readonly string[]): string {
+function rowText({ values }: TableRow, columns: readonly string[]): string {
   return `{ ${columns.map((column, i) => `${JSON.stringify(column)}: ${values[i]?.json ?? 'null'}`).join(', ')} }`
 }
 
-function cutsOf({ values }: Row, row: number, columns: readonly string[]) {
+function cutsOf({ values }: TableRow, row: number, columns: readonly string[]) {
   return columns.flatMap((column, i) => {
     const bytes = values[i]?.cut
     return bytes === undefined ? [] : [{ row, column, bytes }]

@@ -2,17 +2,17 @@ import { sleep } from '../../core/kit/abort.ts'
 import type { Change, Degradation } from '../../core/provider.ts'
 import { createLooking, type Looking } from '../../wrap/polled.ts'
 import { enumDocument, pagesFrom, relationDocument, routineDocument, versionOf } from './documents.ts'
-import type { Listed, ObjectName, Source, SourceContext } from './model.ts'
+import type { CatalogItem, NamedItem, ObjectName, Source, SourceContext } from './model.ts'
 import { depthOf, keyOf } from './names.ts'
 
 /** Debounce time of hints, in milliseconds. */
-const settling = 100
+const settlingMs = 100
 
 /** Observation of one poll. */
 interface Sight {
   readonly fingerprint: string
   /** `undefined` where there is too much to compare. */
-  readonly snapshot: Snapshot | undefined
+  readonly snapshot: DatabaseSnapshot | undefined
   readonly rows: ReadonlyMap<string, string>
 }
 
@@ -20,10 +20,10 @@ interface Sight {
  * Watches a database: it polls the fingerprint of the catalog, at an interval and after every hint, and compares everything if
  * the fingerprint has changed. A hint only causes a poll; its content is not trusted.
  *
- * @param interval Pause between two polls without a hint of a change, in milliseconds.
+ * @param intervalMs Pause between two polls without a hint of a change, in milliseconds.
  * @param hasRows Whether rows of a table are served, by its key.
  */
-export function createWatch(source: Source, interval: number, hasRows: (key: string) => boolean) {
+export function createWatch(source: Source, intervalMs: number, hasRows: (key: string) => boolean) {
   let looking: Looking | undefined
 
   const lookAt = async (signal: AbortSignal, before: Sight | undefined): Promise<Sight> => {
@@ -51,8 +51,8 @@ export function createWatch(source: Source, interval: number, hasRows: (key: str
     watch: (signal: AbortSignal): Promise<AsyncIterable<Change>> => {
       const hints = createHints(source, signal)
       looking = createLooking({
-        interval,
-        longest: Math.min(interval, retry),
+        intervalMs,
+        maxIntervalMs: Math.min(intervalMs, retryDelayMs),
         wait: hints.wait,
         look: async (signal, before) => {
           await hints.renew()
@@ -67,7 +67,7 @@ export function createWatch(source: Source, interval: number, hasRows: (key: str
 }
 
 /** Delay before a database that did not answer is asked again, in milliseconds. */
-const retry = 2000
+const retryDelayMs = 2000
 
 function createHints(source: Source, signal: AbortSignal) {
   let hinted = false
@@ -98,7 +98,7 @@ function createHints(source: Source, signal: AbortSignal) {
         await sleep(ms, AbortSignal.any([signal, waiting.signal]))
         wake = () => {}
       }
-      if (hinted) await sleep(settling, signal)
+      if (hinted) await sleep(settlingMs, signal)
       hinted = false
     },
     /** Asks the source for hints again, if they were lost. */
@@ -113,7 +113,7 @@ function createHints(source: Source, signal: AbortSignal) {
 }
 
 /** A snapshot of a database: the listed facts, and the versions of contents, by path. */
-interface Snapshot {
+interface DatabaseSnapshot {
   readonly listed: ReadonlyMap<string, string>
   readonly versions: ReadonlyMap<string, string>
 }
@@ -123,18 +123,18 @@ const maxObjects = 2000
 const [pageLength, chunk] = [2000, 200]
 
 /** Takes a snapshot of everything; `undefined` if there are too many objects. */
-async function takeSnapshot(source: Source, context: SourceContext): Promise<Snapshot | undefined> {
-  const items: Listed[] = []
+async function takeSnapshot(source: Source, context: SourceContext): Promise<DatabaseSnapshot | undefined> {
+  const items: CatalogItem[] = []
   for await (const page of pagesFrom(source, { from: '', prefix: '', limit: pageLength }, context))
     if (items.push(...page) > maxObjects) return undefined
   const versions = new Map<string, string>()
   const look = async <T extends ObjectName>(
     leaf: string,
-    isThere: (item: Named) => boolean,
+    isThere: (item: NamedItem) => boolean,
     load: ((names: readonly ObjectName[], context: SourceContext) => Promise<readonly T[]>) | undefined,
     documentOf: (found: T) => unknown,
   ) => {
-    const names = items.filter((item): item is Named => 'name' in item && isThere(item))
+    const names = items.filter((item): item is NamedItem => 'name' in item && isThere(item))
     for (let at = 0; load !== undefined && at < names.length; at += chunk)
       for (const found of await load(names.slice(at, at + chunk), context))
         versions.set(`${keyOf(found, source.schema)}${leaf}`, versionOf(JSON.stringify(documentOf(found))))
@@ -153,10 +153,8 @@ async function takeSnapshot(source: Source, context: SourceContext): Promise<Sna
   return { listed: new Map(items.map((item) => [item.key, JSON.stringify(item)])), versions }
 }
 
-type Named = Extract<Listed, { name: string }>
-
 /** Yields the changes between two snapshots. */
-function* differences(before: Snapshot, now: Snapshot, only: string | undefined): Generator<Change> {
+function* differences(before: DatabaseSnapshot, now: DatabaseSnapshot, only: string | undefined): Generator<Change> {
   const changed = new Set<string>()
   // Entries of the object may have appeared or disappeared, and its facts in the listing may have changed.
   for (const key of changesIn(before.listed, now.listed)) {

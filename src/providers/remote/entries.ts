@@ -2,13 +2,13 @@ import type { RemoteView } from '../../client/index.ts'
 import { claimedPriority } from '../../core/entry.ts'
 import { attempt, fallbackTo, ResourceError } from '../../core/errors.ts'
 import { pathOfForeign, templateOfForeign } from '../../core/foreign.ts'
-import { type FoundHit, foundMimeType, parseFound } from '../../core/found.ts'
 import { pagesOf } from '../../core/kit/groups.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import { metaKeys } from '../../core/meta.ts'
 import { baseName } from '../../core/path.ts'
 import type { Content, Description, Entry, Template } from '../../core/provider.ts'
+import { type FoundHit, foundMimeType, parseFound } from '../../core/search-answer.ts'
 import { compileTemplate } from '../../core/template.ts'
 import { formatUri, parseAddress } from '../../core/uri.ts'
 import type { Page, Resource, ResourceTemplate } from '../../core/view.ts'
@@ -28,7 +28,7 @@ const maxIcons = 16
 const deepestMeta = 16
 
 /** An entry with its URI at the server. */
-export interface Known {
+export interface RemoteEntry {
   readonly uri: string
   readonly entry: Entry
 }
@@ -38,7 +38,10 @@ export interface Known {
  *
  * @param mark Mark that this process puts on everything it relays.
  */
-export function knownOf({ uri, name, size, modified, version, ...facts }: Resource, mark: string): Known | undefined {
+export function knownOf(
+  { uri, name, size, modified, version, ...facts }: Resource,
+  mark: string,
+): RemoteEntry | undefined {
   const described = describe(facts, mark)
   if (described === undefined) return undefined
   const path = pathOfForeign(uri)

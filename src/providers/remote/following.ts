@@ -7,7 +7,7 @@ import type { Log } from '../../core/log.ts'
 import type { Change, Degradation } from '../../core/provider.ts'
 import { createPending } from '../files/watch-schedule.ts'
 import { listFaultOf } from './session.ts'
-import { differences, entriesIn, entryAt, type Kept, type Snapshot } from './snapshot.ts'
+import { differences, entriesIn, entryAt, type ServerSnapshot, type SnapshotKeeper } from './snapshot.ts'
 import type { SideList } from './tools.ts'
 
 /** Maximum number of subscribed resources per directory, at a server that has no directories. */
@@ -15,7 +15,7 @@ const maxInDirectory = 1000
 
 interface FollowingOptions {
   readonly open: (signal: AbortSignal) => Promise<RemoteView>
-  readonly listing: Kept<Snapshot>
+  readonly listing: SnapshotKeeper<ServerSnapshot>
   /** The lists of prompts and tools, if they are relayed. */
   readonly sideLists: readonly SideList[]
   /** Whether a path that is not listed has the canonical spelling. */
@@ -28,7 +28,7 @@ interface FollowingOptions {
 }
 
 /** One watch from its beginning to its end. */
-interface Run {
+interface FollowingRun {
   readonly view: RemoteView
   add(uris: readonly string[]): Promise<boolean>
   remove(uri: string): void
@@ -60,7 +60,7 @@ function createFollowed({ listing, isSpelled }: Pick<FollowingOptions, 'listing'
   }
 
   /** Follows a path in a watch. Resolves to whether the watch hears of it. */
-  const follow = async (path: string, run: Run | undefined): Promise<boolean> => {
+  const follow = async (path: string, run: FollowingRun | undefined): Promise<boolean> => {
     if (run === undefined) return false
     const uris = await urisFor(path, run.view)
     if (uris.length === 0) return false
@@ -69,7 +69,7 @@ function createFollowed({ listing, isSpelled }: Pick<FollowingOptions, 'listing'
     return run.add(uris)
   }
 
-  const unfollow = (path: string, run: Run | undefined): void => {
+  const unfollow = (path: string, run: FollowingRun | undefined): void => {
     for (const uri of followed.get(path) ?? []) {
       const of = paths.get(uri)
       of?.delete(path)
@@ -100,7 +100,7 @@ function createFollowed({ listing, isSpelled }: Pick<FollowingOptions, 'listing'
 export function createFollowing(options: FollowingOptions) {
   const { open, listing, sideLists, refresh, onListed, log } = options
   const followed = createFollowed(options)
-  let running: Run | undefined
+  let running: FollowingRun | undefined
   let hears = true
 
   const follow = (path: string): Promise<boolean> => followed.follow(path, running)
@@ -157,7 +157,7 @@ export function createFollowing(options: FollowingOptions) {
       listing.told = false
       for (const { list } of sides) list.setTold(false)
     }
-    const run: Run = {
+    const run: FollowingRun = {
       view,
       add: async (uris) => {
         if (subscription === undefined) return false

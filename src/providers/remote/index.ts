@@ -16,12 +16,12 @@ import { createRelayedPrompts, fetchPrompts, type ListFacts, promptDirectory } f
 import { createSession, faultOf, readFaultOf } from './session.ts'
 import {
   childrenThere,
-  createKept,
+  createSnapshotKeeper,
   currentOf,
   entriesIn,
   entryAt,
   merge,
-  type Snapshot,
+  type ServerSnapshot,
   takeSnapshot,
 } from './snapshot.ts'
 import { createRelayedTools, fetchTools, sideListOf, toolDirectory } from './tools.ts'
@@ -42,7 +42,7 @@ export interface RemoteOptions extends Omit<ConnectOptions, 'signal' | 'stderr'>
 }
 
 /** Time-out of the whole listing, in milliseconds. */
-const maxListing = 300_000
+const listingTimeoutMs = 300_000
 /** Maximum length of a completed value, in characters. */
 const maxValue = 2048
 
@@ -70,14 +70,14 @@ export function remote(options: RemoteOptions): Provider {
   const patience = Math.ceil((timeoutMs * 2) / 3)
 
   const takeAll = () => {
-    const { signal, release } = followFor(closing.signal, maxListing)
-    const take = (view: RemoteView) => takeSnapshot(view, { mark, log, signal }, maxResources, maxListing)
+    const { signal, release } = followFor(closing.signal, listingTimeoutMs)
+    const take = (view: RemoteView) => takeSnapshot(view, { mark, log, signal }, maxResources, listingTimeoutMs)
     return session.ask(take, signal).finally(release)
   }
-  const listing = createKept(takeAll, refreshMs, patience)
+  const listing = createSnapshotKeeper(takeAll, refreshMs, patience)
   const facts: ListFacts = { mark, address: options.address, log, signal: closing.signal }
   const keep = <T>(fetch: (view: RemoteView, facts: ListFacts) => Promise<T>) =>
-    createKept(() => session.ask((view) => fetch(view, facts), closing.signal), refreshMs, patience)
+    createSnapshotKeeper(() => session.ask((view) => fetch(view, facts), closing.signal), refreshMs, patience)
   const templates = keep(fetchTemplates)
   const prompts = options.prompts === false ? undefined : keep(fetchPrompts)
   const tools = options.tools === true ? keep(fetchTools) : undefined
@@ -101,7 +101,7 @@ export function remote(options: RemoteOptions): Provider {
     log,
   })
 
-  const snapshot = ({ signal }: Context): Promise<Snapshot> => currentOf(listing, signal)
+  const snapshot = ({ signal }: Context): Promise<ServerSnapshot> => currentOf(listing, signal)
 
   /** The server's URI of a path. An unlisted URI must be in the usual spelling: it has one path, for access rules too. */
   const uriOf = async (path: string, context: Context): Promise<string> => {
@@ -219,7 +219,7 @@ function isDirectory(contents: readonly Content[], path: string): boolean {
 }
 
 /** Whether entries are listed below a path, but none at the path itself. */
-function isOnlyDirectory(taken: Snapshot, path: string): boolean {
+function isOnlyDirectory(taken: ServerSnapshot, path: string): boolean {
   const [first] = entriesIn(taken, { prefix: `${path}/` })
   return first !== undefined && entryAt(taken, path) === undefined
 }

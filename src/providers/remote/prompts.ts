@@ -10,8 +10,8 @@ import { nameOfAddress, parseAddress } from '../../core/uri.ts'
 import type { ListedPrompt, PromptContent } from '../../core/view.ts'
 import { shorten } from '../../text/excerpt.ts'
 import { collect, describe, knownOf, longest, relayed } from './entries.ts'
-import { faultOf, type Session } from './session.ts'
-import { currentOf, type Kept } from './snapshot.ts'
+import { faultOf, type ServerSession } from './session.ts'
+import { currentOf, type SnapshotKeeper } from './snapshot.ts'
 
 /** A prompt of the mount, and the name that the server knows it by. */
 export interface RelayedPrompt {
@@ -78,7 +78,11 @@ function argumentsOf(declared: NonNullable<ListedPrompt['arguments']>): readonly
 }
 
 /** Creates the prompts of a mount from those that were fetched. */
-export function createRelayedPrompts(kept: Kept<readonly RelayedPrompt[]>, session: Session, mark: string): Prompts {
+export function createRelayedPrompts(
+  kept: SnapshotKeeper<readonly RelayedPrompt[]>,
+  session: ServerSession,
+  mark: string,
+): Prompts {
   const find = async (path: string, signal: AbortSignal): Promise<string> => {
     const known = (await kept.current(signal)).find(({ prompt }) => prompt.path === path)
     if (known === undefined) throw notFound('the server lists no such prompt')

@@ -12,7 +12,7 @@ import { untilAborted } from '../../core/kit/abort.ts'
 import type { Log } from '../../core/log.ts'
 
 /** Access to a server: one connection at a time, opened when it is needed. */
-export type Session = ReturnType<typeof createSession>
+export type ServerSession = ReturnType<typeof createSession>
 
 /** The first and the longest pause after failures in a row (exponential backoff). */
 const firstPauseMs = 500
@@ -133,7 +133,7 @@ const knownReasons = ['range', 'query', 'not-a-directory', 'unknown-template'] a
 const knownReason = (reason: ErrorReason | undefined) => knownReasons.find((known) => known === reason)
 
 /** Time after which a client should retry if the server says that it cannot answer now, in seconds. */
-const retryAfter = 2
+const retryAfterSeconds = 2
 
 /**
  * Converts a failure of the server to an error of this process. Its message goes only to the log: it is untrusted text.
@@ -157,7 +157,12 @@ export function faultOf(error: unknown): ResourceError {
       return new ResourceError('too-large', 'This is longer than what is taken from the server.', told, options)
     }
     case 'unavailable':
-      return new ResourceError('unavailable', error.message, isAnswer(error) ? { retryAfter } : {}, options)
+      return new ResourceError(
+        'unavailable',
+        error.message,
+        isAnswer(error) ? { retryAfter: retryAfterSeconds } : {},
+        options,
+      )
     case 'internal':
       return new ResourceError('internal', error.message, {}, options)
   }

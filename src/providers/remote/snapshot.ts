@@ -8,12 +8,12 @@ import type { Log } from '../../core/log.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Entry, ListQuery } from '../../core/provider.ts'
 import { directoryMimeType, type Resource } from '../../core/view.ts'
-import { type Known, knownOf } from './entries.ts'
+import { knownOf, type RemoteEntry } from './entries.ts'
 import { listFaultOf } from './session.ts'
 
 /** The list of a server, in path order. */
-export interface Snapshot {
-  readonly known: readonly Known[]
+export interface ServerSnapshot {
+  readonly known: readonly RemoteEntry[]
   readonly taken: number
   /** Whether the server relays resources of this server. Then a change of one of them comes back to this server. */
   readonly circular: boolean
@@ -36,10 +36,10 @@ export async function takeSnapshot(
   { mark, log, signal }: { readonly mark: string; readonly log: Log; readonly signal: AbortSignal },
   maxResources: number,
   maxTime: number,
-): Promise<Snapshot> {
+): Promise<ServerSnapshot> {
   const taken = Date.now()
   const begun = performance.now()
-  const found = new Map<string, Known>()
+  const found = new Map<string, RemoteEntry>()
   let length = 0
   let listed = 0
   let back = 0
@@ -74,7 +74,7 @@ function endless(what: string, option?: string): ResourceError {
   return new ResourceError('too-large', `The listing is cut off: ${what}.${advice}`)
 }
 
-function lengthOf({ uri, entry }: Known): number {
+function lengthOf({ uri, entry }: RemoteEntry): number {
   const icons = entry.icons?.reduce((sum, { src }) => sum + src.length, 0) ?? 0
   return (
     2 * uri.length + (entry.name?.length ?? 0) + (entry.title?.length ?? 0) + (entry.description?.length ?? 0) + icons
@@ -82,7 +82,7 @@ function lengthOf({ uri, entry }: Known): number {
 }
 
 /** The entries of a query. */
-export function* entriesIn({ known }: Snapshot, { prefix = '', after }: ListQuery): Generator<Known> {
+export function* entriesIn({ known }: ServerSnapshot, { prefix = '', after }: ListQuery): Generator<RemoteEntry> {
   const isBehind = after !== undefined && comparePaths(after, prefix) >= 0
   for (let at = isBehind ? firstAfter(known, after) : firstFrom(known, prefix); ; at++) {
     const next = known[at]
@@ -91,22 +91,22 @@ export function* entriesIn({ known }: Snapshot, { prefix = '', after }: ListQuer
   }
 }
 
-export function entryAt({ known }: Snapshot, path: string): Known | undefined {
+export function entryAt({ known }: ServerSnapshot, path: string): RemoteEntry | undefined {
   const found = known[firstFrom(known, path)]
   return found?.entry.path === path ? found : undefined
 }
 
-function firstFrom(known: readonly Known[], path: string): number {
+function firstFrom(known: readonly RemoteEntry[], path: string): number {
   return firstIndex(0, known.length, (index) => comparePaths(known[index]?.entry.path ?? '', path) >= 0)
 }
 
-function firstAfter(known: readonly Known[], path: string): number {
+function firstAfter(known: readonly RemoteEntry[], path: string): number {
   return firstIndex(0, known.length, (index) => comparePaths(known[index]?.entry.path ?? '', path) > 0)
 }
 
 /** Yields the paths of the entries that differ between a snapshot and a later one. */
-export function differences(before: Snapshot, now: Snapshot): Iterable<string> {
-  const isSame = (a: Known, b: Known) => JSON.stringify(a.entry) === JSON.stringify(b.entry)
+export function differences(before: ServerSnapshot, now: ServerSnapshot): Iterable<string> {
+  const isSame = (a: RemoteEntry, b: RemoteEntry) => JSON.stringify(a.entry) === JSON.stringify(b.entry)
   return changedPaths(before.known, now.known, ({ entry }) => entry.path, isSame)
 }
 
@@ -164,7 +164,7 @@ function isIn(prefix: string, path: string): boolean {
 }
 
 /** Merges two listings; of a duplicate, the first is taken. */
-export function* merge(listed: Iterable<Known>, more: readonly Entry[]): Generator<Entry> {
+export function* merge(listed: Iterable<RemoteEntry>, more: readonly Entry[]): Generator<Entry> {
   let at = 0
   for (const { entry } of listed) {
     for (let next = more[at]; next !== undefined; next = more[++at]) {
@@ -177,7 +177,7 @@ export function* merge(listed: Iterable<Known>, more: readonly Entry[]): Generat
   yield* more.slice(at)
 }
 
-export type Kept<T> = ReturnType<typeof createKept<T>>
+export type SnapshotKeeper<T> = ReturnType<typeof createSnapshotKeeper<T>>
 
 /**
  * Something of a server that takes long to fetch, kept for a while.
@@ -185,7 +185,7 @@ export type Kept<T> = ReturnType<typeof createKept<T>>
  * @param refresh How long it is valid, in milliseconds.
  * @param patience Maximum time that a caller waits, in milliseconds. It also ends a deadlock with a server that waits for us.
  */
-export function createKept<T>(fetch: () => Promise<T>, refresh: number, patience: number) {
+export function createSnapshotKeeper<T>(fetch: () => Promise<T>, refresh: number, patience: number) {
   let last: { readonly value: T; readonly from: number } | undefined
   let fetching: Promise<T> | undefined
 
@@ -247,7 +247,7 @@ export function createKept<T>(fetch: () => Promise<T>, refresh: number, patience
 }
 
 /** Returns what is kept, or throws the error of listing. */
-export async function currentOf<T>(kept: Kept<T>, signal: AbortSignal): Promise<T> {
+export async function currentOf<T>(kept: SnapshotKeeper<T>, signal: AbortSignal): Promise<T> {
   try {
     return await kept.current(signal)
   } catch (error) {

@@ -9,8 +9,8 @@ import type { CallOptions, Subscription, ViewChange } from '../../core/view.ts'
 import { shorten } from '../../text/excerpt.ts'
 import { collect, describe, longest } from './entries.ts'
 import { type ListFacts, longNameOf, maxNameLength, partOf, pathOfName } from './prompts.ts'
-import { faultOf, listFaultOf, type Session } from './session.ts'
-import type { Kept } from './snapshot.ts'
+import { faultOf, listFaultOf, type ServerSession } from './session.ts'
+import type { SnapshotKeeper } from './snapshot.ts'
 
 /** A tool of the mount, and the name that the server knows it by. */
 interface RelayedTool {
@@ -74,8 +74,8 @@ function wireName(name: string): string {
 
 /** Creates the tools of a mount from those that were fetched. */
 export function createRelayedTools(
-  kept: Kept<readonly RelayedTool[]>,
-  session: Session,
+  kept: SnapshotKeeper<readonly RelayedTool[]>,
+  session: ServerSession,
   { mark, log }: Pick<ListFacts, 'mark' | 'log'>,
 ): Tools {
   const current = async (signal: AbortSignal): Promise<readonly RelayedTool[]> => {
@@ -139,7 +139,7 @@ export type SideList = ReturnType<typeof sideListOf>
 export function sideListOf<T>(
   what: ChangedKind,
   directory: string,
-  kept: Kept<readonly T[]>,
+  kept: SnapshotKeeper<readonly T[]>,
   itemOf: (relayed: T) => { readonly path: string },
 ) {
   const members = membersFor[what]

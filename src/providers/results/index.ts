@@ -16,8 +16,8 @@ import {
   tagEntry,
   voteEntry,
 } from './list.ts'
-import { nameFault, parsePlace, segmentOf } from './places.ts'
-import { type ComputeOptions, computeOnce, look, type Question, readPlace } from './read.ts'
+import { nameFault, parsePath, segmentOf } from './paths.ts'
+import { type ComputeOptions, computeOnce, look, type Question, readPath } from './read.ts'
 import { type Analysis, analysisJsonSchema, type NewAnalysis, taskTypes } from './record.ts'
 import { reportLanguages } from './report.ts'
 import { parseRow, tagTerm } from './row.ts'
@@ -122,10 +122,10 @@ export function results(options: ResultsOptions): Results {
   const writer = createWriter(records, tags, options)
   const clean = (text: string) => scrubber?.scrub(text) ?? text
 
-  const findPlace = (path: string) => {
-    const place = parsePlace(path)
-    if (place === undefined) throw notFound('nothing has such a path')
-    return place
+  const findPath = (path: string) => {
+    const parsed = parsePath(path)
+    if (parsed === undefined) throw notFound('nothing has such a path')
+    return parsed
   }
   const foundAt = async (id: string) => {
     const found = await findRecord(records, id)
@@ -143,30 +143,30 @@ export function results(options: ResultsOptions): Results {
     list: (query, context) => listEntries(records, tags, query, context),
     stat: async (path, { signal }) => {
       signal.throwIfAborted()
-      const place = findPlace(path)
-      switch (place.kind) {
+      const parsed = findPath(path)
+      switch (parsed.kind) {
         case 'recent':
           return recentEntry
         case 'lookup':
           throw notFound('a lookup needs a prompt')
         case 'tag':
-          if ((await records.list({ term: tagTerm(place.tag), limit: 1 })).length === 0)
+          if ((await records.list({ term: tagTerm(parsed.tag), limit: 1 })).length === 0)
             throw notFound('no result with the tag')
-          return tagEntry(place.tag)
+          return tagEntry(parsed.tag)
         case 'record':
-          return recordEntry(await foundAt(place.id))
+          return recordEntry(await foundAt(parsed.id))
         case 'report':
-          return reportEntry(await foundAt(place.id))
+          return reportEntry(await foundAt(parsed.id))
         case 'vote': {
-          const found = await foundAt(place.id)
-          if (!found.head.providers.includes(place.provider)) throw notFound('no such vote')
-          return voteEntry(found, place.provider)
+          const found = await foundAt(parsed.id)
+          if (!found.head.providers.includes(parsed.provider)) throw notFound('no such vote')
+          return voteEntry(found, parsed.provider)
         }
       }
     },
     read: async ({ path, params }, { signal }): Promise<readonly Content[]> => {
       signal.throwIfAborted()
-      const content = await readPlace(findPlace(path), mapParams(params, clean), records)
+      const content = await readPath(findPath(path), mapParams(params, clean), records)
       if (!('text' in content)) return [content]
       const text = clean(content.text)
       // Redaction may have changed the length of a text that was stored before the secret was known.

@@ -4,9 +4,9 @@ import { defined } from '../../core/kit/object.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Context, Entry, ListQuery } from '../../core/provider.ts'
 import { type Collection, rowsIn } from '../../store/store.ts'
-import { folders, idPattern, nameOf, recordPath, reportPath, segmentOf, tagPath, votePath } from './places.ts'
+import { folders, idPattern, nameOf, recordPath, reportPath, segmentOf, tagPath, votePath } from './paths.ts'
 import { reportLanguageOf } from './report.ts'
-import { type Found, parseRow, tagTerm } from './row.ts'
+import { type ParsedRow, parseRow, tagTerm } from './row.ts'
 
 const json = 'application/json'
 
@@ -26,13 +26,13 @@ export function tagEntry(tag: string): Entry {
   return { path: tagPath(tag), title: tag, description: 'The results with this tag, newest first.', mimeType: json }
 }
 
-export function recordEntry({ id, head, row }: Found): Entry {
+export function recordEntry({ id, head, row }: ParsedRow): Entry {
   const { title, taskType, providers, confidence, met } = head
   const description = `A ${taskType} analysis by ${providers.length} of them: confidence ${confidence}, thresholds ${met ? 'met' : 'not met'}.`
   return { path: recordPath(id), title, description, mimeType: json, size: head.size, ...factsOf(row) }
 }
 
-export function reportEntry({ id, head, row }: Found): Entry {
+export function reportEntry({ id, head, row }: ParsedRow): Entry {
   const description = 'The analysis as a report in Markdown.'
   return {
     path: reportPath(id),
@@ -43,7 +43,7 @@ export function reportEntry({ id, head, row }: Found): Entry {
   }
 }
 
-export function voteEntry({ id, head, row }: Found, provider: string): Entry {
+export function voteEntry({ id, head, row }: ParsedRow, provider: string): Entry {
   const description = `What ${provider} answered.`
   return {
     path: votePath(id, provider),
@@ -58,12 +58,12 @@ function reportWord(language: string): string {
   return reportLanguageOf(language) === 'ja' ? 'レポート' : 'Report'
 }
 
-function factsOf({ modified, revision }: Found['row']): Pick<Entry, 'modified' | 'version'> {
+function factsOf({ modified, revision }: ParsedRow['row']): Pick<Entry, 'modified' | 'version'> {
   return { modified, version: String(revision) }
 }
 
 /** Yields the entries in the folder of an analysis, in path order. */
-function* partsOf(found: Found): Generator<Entry> {
+function* partsOf(found: ParsedRow): Generator<Entry> {
   yield reportEntry(found)
   const votes = found.head.providers.map((provider) => voteEntry(found, provider))
   yield* votes.sort((a, b) => comparePaths(a.path, b.path))
@@ -110,7 +110,7 @@ async function* recordsIn(
   }
   // A result is listed at the position of its id, and its parts at the position of `id/`: `a`, `a-b`, `a-b/report`, `a/report`.
   // The results whose parts are still to come form a chain, in which each id begins with the previous one.
-  const open: Found[] = []
+  const open: ParsedRow[] = []
   for (const id of chainOf(after ?? '')) {
     const found = await findRecord(records, id)
     if (found !== undefined) open.push(found)
@@ -137,13 +137,17 @@ function chainOf(path: string): readonly string[] {
   return ids
 }
 
-async function* rowsAfter(records: Collection, after: string | undefined, signal: AbortSignal): AsyncGenerator<Found> {
+async function* rowsAfter(
+  records: Collection,
+  after: string | undefined,
+  signal: AbortSignal,
+): AsyncGenerator<ParsedRow> {
   const query = { limit: pageSize, values: true, ...defined({ after: after === '' ? undefined : after }) }
   for await (const row of rowsIn(records, query, signal)) yield parseRow(row)
 }
 
 /** An analysis by its id. */
-export async function findRecord(records: Collection, id: string): Promise<Found | undefined> {
+export async function findRecord(records: Collection, id: string): Promise<ParsedRow | undefined> {
   const row = idPattern.test(id) ? await records.get(id) : undefined
   return row === undefined ? undefined : parseRow(row)
 }

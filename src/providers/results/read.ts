@@ -4,10 +4,20 @@ import type { Content, Params } from '../../core/provider.ts'
 import { type OnceOptions, once } from '../../store/index.ts'
 import type { Collection, Store } from '../../store/store.ts'
 import { findRecord } from './list.ts'
-import { type Place, recordPath } from './places.ts'
+import { type ResultPath, recordPath } from './paths.ts'
 import { type Analysis, type NewAnalysis, type TaskType, taskTypes } from './record.ts'
 import { formatReport, reportLanguageOf, reportLanguages } from './report.ts'
-import { type Found, gramsOf, gramTerms, hashTerm, parseRow, sampled, sha256, similarityOf, tagTerm } from './row.ts'
+import {
+  gramsOf,
+  gramTerms,
+  hashTerm,
+  type ParsedRow,
+  parseRow,
+  sampled,
+  sha256,
+  similarityOf,
+  tagTerm,
+} from './row.ts'
 import type { Writer } from './write.ts'
 
 /** Query of a look-up: the prompt as a person writes it. Without a task type, analyses of every task type match. */
@@ -17,9 +27,9 @@ export interface Question {
 }
 
 /** `exact`: of the same prompt, once both are normalized, newest first. `similar`: of others, the closest first. */
-interface Match {
+interface ResultMatch {
   readonly match: 'exact' | 'similar' | 'none'
-  readonly found: readonly { readonly record: Found; readonly similarity: number }[]
+  readonly found: readonly { readonly record: ParsedRow; readonly similarity: number }[]
 }
 
 /** Maximum number of results per kind of match, and of candidates examined. */
@@ -28,7 +38,7 @@ const most = { exact: 20, same: 1000, similar: 5, candidates: 16 }
 /** Minimum similarity to the prompt. */
 const leastSimilarity = 0.5
 
-export async function look(records: Collection, question: Question): Promise<Match> {
+export async function look(records: Collection, question: Question): Promise<ResultMatch> {
   const exact = await findExact(records, question)
   if (exact.length > 0) return { match: 'exact', found: exact.map((record) => ({ record, similarity: 1 })) }
   const similar = await findSimilar(records, question)
@@ -40,12 +50,12 @@ async function findExact(
   records: Collection,
   question: Question,
   limit: number = most.exact,
-): Promise<readonly Found[]> {
+): Promise<readonly ParsedRow[]> {
   const term = hashTerm(question.prompt)
   // There are few of them: it costs less to put them in order here.
   const rows = await records.list({ term, limit: most.same, values: false })
   const newest = [...rows].sort((a, b) => b.revision - a.revision).map(({ key }) => key)
-  const found: Found[] = []
+  const found: ParsedRow[] = []
   for (const key of newest) {
     const row = await records.get(key)
     // The row may have changed since the list was read.
@@ -55,7 +65,7 @@ async function findExact(
   return found
 }
 
-async function findSimilar(records: Collection, question: Question): Promise<Match['found']> {
+async function findSimilar(records: Collection, question: Question): Promise<ResultMatch['found']> {
   const grams = gramsOf(question.prompt)
   const candidates = await records.similar(gramTerms(grams, sampled.asked), most.candidates)
   const rows = await Promise.all(candidates.map(({ key }) => records.get(key)))
@@ -68,18 +78,18 @@ async function findSimilar(records: Collection, question: Question): Promise<Mat
     .slice(0, most.similar)
 }
 
-function isOf({ taskType }: Question): (found: Found) => boolean {
+function isOf({ taskType }: Question): (found: ParsedRow) => boolean {
   return ({ head }) => taskType === undefined || head.taskType === taskType
 }
 
 /** Returns the facts about one result in lists of results. The path is relative to the mount. */
-function summaryOf({ id, head }: Found) {
+function summaryOf({ id, head }: ParsedRow) {
   const { digest: _, size: __, met, ...facts } = head
   return { id, path: recordPath(id), ...facts, thresholdsMet: met }
 }
 
 /** The answer to a lookup as it is served: an exact match with the whole analysis. */
-function formatMatch({ prompt, taskType }: Question, { match, found }: Match): string {
+function formatMatch({ prompt, taskType }: Question, { match, found }: ResultMatch): string {
   const [first] = match === 'exact' ? found : []
   const analysis: Analysis | undefined = first?.record.analysis()
   return formatJson({
@@ -102,13 +112,13 @@ const json = 'application/json'
 /** Maximum number of results per list. */
 const listed = { recent: 50, tag: 200 }
 
-/** Reads the resource at a place. */
-export async function readPlace(place: Place, params: Params, records: Collection): Promise<Content> {
-  switch (place.kind) {
+/** Reads the resource at a parsed path. */
+export async function readPath(parsed: ResultPath, params: Params, records: Collection): Promise<Content> {
+  switch (parsed.kind) {
     case 'recent':
       return { mimeType: json, text: await formatList(records, { limit: listed.recent }) }
     case 'tag': {
-      const query = { term: tagTerm(place.tag), limit: listed.tag }
+      const query = { term: tagTerm(parsed.tag), limit: listed.tag }
       if ((await records.list({ ...query, limit: 1 })).length === 0) throw notFound('no result with the tag')
       return { mimeType: json, text: await formatList(records, query) }
     }
@@ -119,21 +129,21 @@ export async function readPlace(place: Place, params: Params, records: Collectio
     case 'record':
     case 'report':
     case 'vote': {
-      const found = await findRecord(records, place.id)
+      const found = await findRecord(records, parsed.id)
       if (found === undefined) throw notFound('no such result')
-      return { ...bodyOf(found, place, params), version: String(found.row.revision) }
+      return { ...bodyOf(found, parsed, params), version: String(found.row.revision) }
     }
   }
 }
 
-function bodyOf(found: Found, place: Extract<Place, { readonly id: string }>, params: Params): Content {
-  if (place.kind === 'record') return { mimeType: json, text: found.json(), size: found.head.size }
+function bodyOf(found: ParsedRow, parsed: Extract<ResultPath, { readonly id: string }>, params: Params): Content {
+  if (parsed.kind === 'record') return { mimeType: json, text: found.json(), size: found.head.size }
   const analysis = found.analysis()
-  if (place.kind === 'report') {
+  if (parsed.kind === 'report') {
     const language = reportLanguageIn(params) ?? reportLanguageOf(analysis.language)
     return { mimeType: 'text/markdown', text: formatReport(analysis, language) }
   }
-  const vote = analysis.votes.find(({ provider }) => provider === place.provider)
+  const vote = analysis.votes.find(({ provider }) => provider === parsed.provider)
   if (vote === undefined) throw notFound('no such vote')
   return { mimeType: json, text: formatJson(vote) }
 }
@@ -177,7 +187,7 @@ interface Parts {
 }
 
 /** How long a computed result is handed to waiting callers, in milliseconds. After that it must be looked up. */
-const handover = 60_000
+const handoverMs = 60_000
 const attempts = 4
 
 /** See `Results.getOrCompute`. */
@@ -204,7 +214,7 @@ export async function computeOnce(
       key,
       async (signal) => ({
         value: Buffer.from(JSON.stringify(await make(signal))),
-        expires: Date.now() + handover,
+        expires: Date.now() + handoverMs,
       }),
       options,
     )

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { invalid } from '../../core/errors.ts'
 import { typeNames } from '../../schema/refusals.ts'
-import { idPattern, nameFault } from './places.ts'
+import { idPattern, nameFault } from './paths.ts'
 
 /** Maximum sizes of the parts of a record, in characters and items. The whole record has a limit in bytes, too. */
 const largest = { prompt: 262_144, content: 524_288, name: 128, tag: 64, tags: 32, votes: 64, rounds: 1000 }
@@ -203,7 +203,7 @@ export function analysisJsonSchema(): Readonly<Record<string, unknown>> {
 }
 
 /** A field of a record that is wrong. */
-interface Fault {
+interface FieldFault {
   /** Such as `votes[0].confidence`; empty for the record as a whole. */
   readonly field: string
   /** Field and reason, in one line. */
@@ -241,7 +241,7 @@ function wordsFor(issue: z.core.$ZodRawIssue): string | undefined {
   }
 }
 
-function faultsOf(issues: readonly z.core.$ZodIssue[]): readonly Fault[] {
+function faultsOf(issues: readonly z.core.$ZodIssue[]): readonly FieldFault[] {
   return issues.slice(0, maxFaults).map(({ path, message }) => {
     const field = path.reduce<string>((before, step) => {
       if (typeof step === 'number') return `${before}[${step}]`

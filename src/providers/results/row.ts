@@ -55,7 +55,7 @@ export function parseRow(row: Row) {
   }
 }
 
-export type Found = ReturnType<typeof parseRow>
+export type ParsedRow = ReturnType<typeof parseRow>
 
 /** The terms by which an analysis is found. */
 export function termsOf({ prompt, tags }: Pick<Analysis, 'prompt' | 'tags'>): readonly string[] {

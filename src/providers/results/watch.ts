@@ -1,10 +1,10 @@
 import type { Change } from '../../core/provider.ts'
 import { type Collection, type Row, rowsIn, type Store } from '../../store/store.ts'
-import { folders, recordPath, tagPath } from './places.ts'
+import { folders, recordPath, tagPath } from './paths.ts'
 import { tagsIn } from './row.ts'
 
 /** Facts kept of a watched result, to report its paths when it is removed. */
-interface Known {
+interface WatchedResult {
   readonly revision: number
   readonly tags: readonly string[]
   readonly expires: number
@@ -12,9 +12,9 @@ interface Known {
 
 const pageSize = 1000
 /** Window, in milliseconds, in which expirations are reported together. */
-const together = 100
+const togetherMs = 100
 /** Maximum delay of a timer, in milliseconds, because somebody may set the clock meanwhile. */
-const longestWait = 60_000
+const maxWaitMs = 60_000
 /** Maximum number of changed results reported one by one. Above it, "everything changed" is reported. */
 const maxTold = 1000
 
@@ -32,7 +32,7 @@ export async function watchResults(
   // The subscription is active from here on, so the scan misses no change.
   let known = await scan(records, signal)
 
-  const tellOf = function* (id: string, after: Known | undefined): Generator<Change> {
+  const tellOf = function* (id: string, after: WatchedResult | undefined): Generator<Change> {
     const before = known.get(id)
     if (after === undefined) known.delete(id)
     else known.set(id, after)
@@ -96,14 +96,17 @@ export async function watchResults(
 }
 
 /** Returns the ids that were added, removed or changed. */
-function difference(before: ReadonlyMap<string, Known>, after: ReadonlyMap<string, Known>): ReadonlySet<string> {
+function difference(
+  before: ReadonlyMap<string, WatchedResult>,
+  after: ReadonlyMap<string, WatchedResult>,
+): ReadonlySet<string> {
   const changed = new Set<string>()
   for (const [id, { revision }] of after) if (before.get(id)?.revision !== revision) changed.add(id)
   for (const id of before.keys()) if (!after.has(id)) changed.add(id)
   return changed
 }
 
-function earliest(known: ReadonlyMap<string, Known>): number {
+function earliest(known: ReadonlyMap<string, WatchedResult>): number {
   let time = Number.POSITIVE_INFINITY
   for (const { expires } of known.values()) if (expires < time) time = expires
   return time
@@ -113,7 +116,7 @@ function earliest(known: ReadonlyMap<string, Known>): number {
 function waitUntil(time: number, signal: AbortSignal) {
   let stop = () => {}
   const over = new Promise<undefined>((resolve) => {
-    const wait = Math.min(Math.max(time - Date.now(), 0) + together, longestWait)
+    const wait = Math.min(Math.max(time - Date.now(), 0) + togetherMs, maxWaitMs)
     const end = () => resolve(undefined)
     const timer = setTimeout(end, wait)
     timer.unref()
@@ -126,8 +129,8 @@ function waitUntil(time: number, signal: AbortSignal) {
   return { over, stop }
 }
 
-async function scan(records: Collection, signal: AbortSignal): Promise<Map<string, Known>> {
-  const known = new Map<string, Known>()
+async function scan(records: Collection, signal: AbortSignal): Promise<Map<string, WatchedResult>> {
+  const known = new Map<string, WatchedResult>()
   for await (const row of rowsIn(records, { limit: pageSize }, signal)) known.set(row.key, knownOf(row))
   return known
 }
@@ -138,6 +141,6 @@ async function rowOf(records: Collection, id: string): Promise<Row | undefined> 
   return row?.key === id ? row : undefined
 }
 
-function knownOf({ revision, terms, expires = Number.POSITIVE_INFINITY }: Row): Known {
+function knownOf({ revision, terms, expires = Number.POSITIVE_INFINITY }: Row): WatchedResult {
   return { revision, tags: tagsIn(terms), expires }
 }

@@ -7,7 +7,7 @@ import type { Stored } from '../../core/tool.ts'
 import type { Collection } from '../../store/store.ts'
 import type { Tags } from './list.ts'
 import { type Analysis, mapTexts, type NewAnalysis, parseAnalysis, timeOf } from './record.ts'
-import { digestOf, type Found, formatRow, idOf, parseRow, termsOf } from './row.ts'
+import { digestOf, formatRow, idOf, type ParsedRow, parseRow, termsOf } from './row.ts'
 
 export type { Stored } from '../../core/tool.ts'
 
@@ -37,9 +37,9 @@ export type Writer = ReturnType<typeof createWriter>
 const defaultMaxBytes = 1024 * 1024
 const attempts = 16
 /** Interval at which the limits are checked while results are written, in milliseconds. */
-const evictEvery = 1000
+const evictIntervalMs = 1000
 /** Tolerated lead of a writer's clock, in milliseconds. */
-const ahead = 24 * 3_600_000
+const maxAheadMs = 24 * 3_600_000
 
 export function createWriter(records: Collection, tags: Tags, options: WriteOptions) {
   const { ttl, keep = {}, maxBytes = defaultMaxBytes, language = 'en', scrubber, log = () => {} } = options
@@ -56,7 +56,7 @@ export function createWriter(records: Collection, tags: Tags, options: WriteOpti
   /** Schedules a check of the limits, however fast results are written (throttle). */
   const evictSoon = (): void => {
     if (timer !== undefined) return
-    const wait = Math.max(0, evicted + evictEvery - performance.now())
+    const wait = Math.max(0, evicted + evictIntervalMs - performance.now())
     timer = setTimeout(() => void evictPending(), evicted === 0 ? 0 : wait)
     timer.unref()
   }
@@ -78,10 +78,10 @@ export function createWriter(records: Collection, tags: Tags, options: WriteOpti
   }
 
   /** The analysis to store, given the one that is stored under its id. */
-  const complete = (given: NewAnalysis, known: Found | undefined): Analysis => {
+  const complete = (given: NewAnalysis, known: ParsedRow | undefined): Analysis => {
     const now = Date.now()
     const created = given.created === undefined ? now : (timeOf(given.created) ?? now)
-    if (created > now + ahead) throw wrongTime('created', 'It lies more than a day ahead.')
+    if (created > now + maxAheadMs) throw wrongTime('created', 'It lies more than a day ahead.')
     const before = known?.head
     const kept = before === undefined ? undefined : { created: before.created, expires: before.expires }
     const end = given.expires === undefined ? (ttl === undefined ? undefined : created + ttl) : timeOf(given.expires)

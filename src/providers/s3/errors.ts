@@ -33,7 +33,7 @@ const credentials: ReadonlyMap<string, string> = new Map(
 )
 
 /** Problems of the bucket's location, by error code. */
-const places = {
+const bucketFaults = {
   NoRegion: 'There is no region. Set "region", or AWS_REGION for the process that runs hikidashi.',
   NoSuchBucket: 'There is no such bucket at the endpoint. Correct "bucket", "endpoint" or "region".',
   InvalidBucketName: 'There is no such bucket at the endpoint. Correct "bucket".',
@@ -45,7 +45,7 @@ const places = {
   NotImplemented: 'The store does not know a request that takes. Name another endpoint.',
 }
 
-const placeFault = (code: string) => new Map<string, string>(Object.entries(places)).get(code)
+const bucketFault = (code: string) => new Map<string, string>(Object.entries(bucketFaults)).get(code)
 
 /** Whether the store refused a HEAD for a reason that only the answer to a GET can tell. */
 export function isMute(error: unknown): boolean {
@@ -78,8 +78,8 @@ export function translate(error: unknown, about: 'list' | 'object', log: Log): u
   if (code === 'ObjectIsEncrypted' || (about === 'object' && code === 'InvalidRequest'))
     return invalid('The object is encrypted with a key that only its owner has. It cannot be read here.', 'encrypted')
   // The client itself throws this before it sends a request.
-  if (error instanceof Error && error.message === 'Region is missing') return away(places.NoRegion)
-  const known = credentials.get(code) ?? placeFault(code) ?? wayFault(system)
+  if (error instanceof Error && error.message === 'Region is missing') return away(bucketFaults.NoRegion)
+  const known = credentials.get(code) ?? bucketFault(code) ?? wayFault(system)
   if (known !== undefined) return away(known)
   if (code === 'NoSuchKey' || code === 'NotFound' || code === 'NoSuchVersion' || code === 'KeyTooLongError')
     return notFound()
@@ -88,11 +88,11 @@ export function translate(error: unknown, about: 'list' | 'object', log: Log): u
     log('warn', 'the store refuses to give an object: it counts as absent', { code: shown(code) })
     return notFound('the store refuses it')
   }
-  if (status === 404) return about === 'list' ? away(places.NoSuchBucket) : notFound()
+  if (status === 404) return about === 'list' ? away(bucketFaults.NoSuchBucket) : notFound()
   if (status === 503 || status === 429 || code === 'SlowDown')
     return away('The store asks for fewer requests. Try again later.')
-  if (status !== undefined && status >= 300 && status < 400) return away(places.PermanentRedirect)
-  if (status === 405 || status === 501) return away(places.MethodNotAllowed)
+  if (status !== undefined && status >= 300 && status < 400) return away(bucketFaults.PermanentRedirect)
+  if (status === 405 || status === 501) return away(bucketFaults.MethodNotAllowed)
   if (code === 'TooLong')
     return away('The store answers with more than there can be. Look at what answers at the endpoint.')
   if (status === 200 || code === 'SyntaxError')

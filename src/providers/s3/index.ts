@@ -66,7 +66,7 @@ export async function s3(options: S3Options): Promise<Provider> {
 /** The metadata service of the machine is asked for credentials only if the operator enables it. */
 process.env.AWS_EC2_METADATA_DISABLED ??= 'true'
 
-interface ClientOptions {
+interface S3ClientOptions {
   readonly endpoint: Endpoint | undefined
   readonly region: string | undefined
   /** Whether the bucket is in the path of a request instead of the host name. */
@@ -79,10 +79,10 @@ interface ClientOptions {
 /** Maximum number of attempts of a request. The client waits a random time between them. */
 const maxAttempts = 3
 /** Maximum size of an answer other than an object, in bytes: twice that of a page of a thousand keys of maximum length. */
-const maxAnswer = 8 * 2 ** 20
+const maxAnswerBytes = 8 * 2 ** 20
 
 /** Creates the official client with limits of time, connections and answer sizes; it follows no redirect to another host. */
-function createClient(options: ClientOptions): S3Client {
+function createClient(options: S3ClientOptions): S3Client {
   const { endpoint, region, pathStyle, credentials, timeoutMs } = options
   const attemptMs = Math.max(100, Math.floor(timeoutMs / maxAttempts))
   const agent = { keepAlive: true, maxSockets: sockets, maxFreeSockets: sockets, lookup: guardedLookup }
@@ -140,7 +140,7 @@ function regionOf(region: string | undefined, endpoint: Endpoint | undefined): P
     : { region: process.env.AWS_REGION ?? process.env.AWS_DEFAULT_REGION ?? 'us-east-1' }
 }
 
-function credentialsOf(credentials: ClientOptions['credentials']): S3ClientConfig {
+function credentialsOf(credentials: S3ClientOptions['credentials']): S3ClientConfig {
   if (credentials === 'anonymous') {
     // Requests are sent unsigned; the empty credentials only stop the client from searching for others.
     return {
@@ -174,7 +174,7 @@ function bounded(body: NodeJS.ReadableStream & { destroy(error?: Error): void })
   const limit = new Transform({
     transform(chunk: Buffer, _, done) {
       length += chunk.length
-      if (length <= maxAnswer) return done(null, chunk)
+      if (length <= maxAnswerBytes) return done(null, chunk)
       body.destroy()
       done(Object.assign(new Error('too long'), { name: 'TooLong' }))
     },

@@ -150,7 +150,7 @@ function bodyOf(query: GetQuery, opened: Opened, signal: AbortSignal, log: Log):
   const { key, range, version } = query
   const { answer, discard } = opened
   try {
-    const { start, end, size } = placeOf(range, answer)
+    const { start, end, size } = rangeOf(range, answer)
     const details = detailsOf(key, answer, size)
     // Some stores ignore If-Match.
     if (version !== undefined && details.version !== version) throw new ObjectFault('replaced')
@@ -166,7 +166,7 @@ function bodyOf(query: GetQuery, opened: Opened, signal: AbortSignal, log: Log):
 }
 
 /** Returns the byte range of an answer, and checks it against the request. */
-function placeOf(range: ByteRange | undefined, { ContentRange, ContentLength }: GetObjectCommandOutput) {
+function rangeOf(range: ByteRange | undefined, { ContentRange, ContentLength }: GetObjectCommandOutput) {
   if (ContentRange === undefined) {
     if (ContentLength === undefined) throw notS3('an object has no length')
     if (range !== undefined) throw notS3('a range is answered with the whole')

@@ -15,7 +15,7 @@ export interface ScreenOptions {
   /** The absolute path of the program that captures. On X11 it is `maim` or `scrot`. Default the one on the PATH. */
   readonly program?: string
   /** Pause between two captures, in milliseconds. Default 1,000. */
-  readonly interval?: number
+  readonly intervalMs?: number
   /** Time-out of one capture, in milliseconds. Default 10,000. */
   readonly timeoutMs?: number
   /** Maximum size of a picture, in bytes. Default 16 MiB. */
@@ -45,7 +45,7 @@ export function screen(options: ScreenOptions = {}): Promise<Provider> {
 
 /** {@link screen} with the machine as a parameter, for tests. */
 export async function createScreen(options: ScreenOptions, machine: Machine): Promise<Provider> {
-  const { interval = 1000, timeoutMs = 10_000, maxBytes = 16 * 1024 * 1024 } = options
+  const { intervalMs = 1000, timeoutMs = 10_000, maxBytes = 16 * 1024 * 1024 } = options
   const displays = options.displays ?? displaysOf(machine)
   for (const display of displays) checkDisplay(display, machine)
   const program = await programFor(options.program, machine)
@@ -64,7 +64,7 @@ export async function createScreen(options: ScreenOptions, machine: Machine): Pr
     if (waiting >= maxWaiting) throw unavailable('Too many wait for a picture of a display.', { retryAfter: 1 })
     waiting++
     const turn = last.then(async () => {
-      const pause = ended + interval - performance.now()
+      const pause = ended + intervalMs - performance.now()
       if (pause > 0) await sleep(pause, undefined, { signal })
       signal.throwIfAborted()
       try {

@@ -1,14 +1,14 @@
 import { isResourceError } from '../../core/errors.ts'
-import { type Found, type FoundHit, piecesOf, rowsMimeType } from '../../core/found.ts'
 import { followFor } from '../../core/kit/abort.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { MountReader } from '../../core/mount-reader.ts'
 import type { Principal } from '../../core/provider.ts'
+import { type FoundHit, piecesOf, rowsMimeType, type SearchAnswer } from '../../core/search-answer.ts'
 import { compileTemplate } from '../../core/template.ts'
 import { decodeComponent } from '../../core/uri.ts'
 import { hasTextForm } from '../../search/feed-documents.ts'
 import type { Allows, MountVisibility, SearchHit, SearchIndex } from '../../search/search-index.ts'
-import type { Asked } from './query.ts'
+import type { SearchCall } from './query.ts'
 
 /** The template with which a part of a document is requested. */
 const partTemplate = compileTemplate('{?as,lines}')
@@ -43,12 +43,12 @@ export function formatHit(hit: SearchHit, best: number, { lines, as }: Parts, pa
   }
 }
 
-export function formatFound(found: Found): string {
+export function formatFound(found: SearchAnswer): string {
   return `${JSON.stringify(found, undefined, 2)}\n`
 }
 
 /** An answer for a model or a person to read. Found text is quoted, because it is untrusted. */
-export function formatMarkdown({ query, hits, next, total, notes, fallback }: Found): string {
+export function formatMarkdown({ query, hits, next, total, notes, fallback }: SearchAnswer): string {
   const many = total === undefined ? `the first ${hits.length}` : String(total)
   const lines = [
     `# Found for “${escapeMarkdown(query)}”: ${next === undefined && total === undefined ? hits.length : many}`,
@@ -99,7 +99,7 @@ interface Finding {
   readonly total?: number
   readonly more: boolean
   readonly notes: readonly string[]
-  /** As in `Found`. */
+  /** As in `SearchAnswer`. */
   readonly fallback?: string
 }
 
@@ -147,13 +147,13 @@ export async function knownMounts(mounts: Searched['mounts'], signal: AbortSigna
     }),
   )
   signal.throwIfAborted()
-  return new Map([...mounts].filter((_, place) => known[place]))
+  return new Map([...mounts].filter((_, index) => known[index]))
 }
 
 /** Finds the hits that the caller may see, and that still exist. */
 export async function findHits(
   { index, mounts, isCurrent }: Searched,
-  { text, where, limit, after }: Asked,
+  { text, where, limit, after }: SearchCall,
   allows: Allows,
   signal: AbortSignal,
 ): Promise<Finding> {

@@ -1,4 +1,10 @@
 import { notFound } from '../../core/errors.ts'
+import { defined, requireKeys } from '../../core/kit/object.ts'
+import type { Log } from '../../core/log.ts'
+import type { MountReader } from '../../core/mount-reader.ts'
+import { comparePaths } from '../../core/path.ts'
+import type { Content, Context, Entry, Principal, Provider, ReadRequest, Template } from '../../core/provider.ts'
+import type { Scrubber } from '../../core/scrub.ts'
 import {
   foundMimeType,
   idleNote,
@@ -6,20 +12,14 @@ import {
   type SearchStatusMount,
   searchStatusMimeType,
   searchStatusPath,
-} from '../../core/found.ts'
-import { defined, requireKeys } from '../../core/kit/object.ts'
-import type { Log } from '../../core/log.ts'
-import type { MountReader } from '../../core/mount-reader.ts'
-import { comparePaths } from '../../core/path.ts'
-import type { Content, Context, Entry, Principal, Provider, ReadRequest, Template } from '../../core/provider.ts'
-import type { Scrubber } from '../../core/scrub.ts'
+} from '../../core/search-answer.ts'
 import type { Feeding, FeedStatus, MountProgress } from '../../core/tool.ts'
 import { type FedMount, type Feed, readCurrent, readFeedStatus, startFeed } from '../../search/feed.ts'
 import { reads } from '../../search/feed-documents.ts'
 import type { SearchHit, SearchIndex } from '../../search/search-index.ts'
 import type { Store } from '../../store/index.ts'
 import { allowsFor, findHits, formatFound, formatHit, formatMarkdown, knownMounts, type Parts } from './answer.ts'
-import { type Asked, completeSearch, maxAfter, parameters, parseAsked } from './query.ts'
+import { completeSearch, maxAfter, parameters, parseAsked, type SearchCall } from './query.ts'
 
 export type { FeedStatus, MountProgress } from '../../core/tool.ts'
 
@@ -35,7 +35,7 @@ export interface SearchOptions {
   /** Maximum number of rows indexed per table. */
   readonly maxRows?: number
   /** Interval at which a mount that cannot report changes is compared, in milliseconds. */
-  readonly interval?: number
+  readonly intervalMs?: number
   readonly scrubber?: Scrubber
   readonly log?: Log
 }
@@ -91,7 +91,7 @@ export function search(options: SearchOptions): Search {
 
   const partsOf = createPartsOf((address) => mounts().get(address))
 
-  const answer = async (asked: Asked, { principal, signal }: Context): Promise<Content> => {
+  const answer = async (asked: SearchCall, { principal, signal }: Context): Promise<Content> => {
     const searchable = await knownMounts(mounts(), signal)
     const allows = allowsFor(searchable, principal)
     const searched = { index, mounts: searchable, isCurrent: (address: string) => feeding?.isCurrent(address) ?? false }
@@ -163,14 +163,14 @@ export function search(options: SearchOptions): Search {
       await index.close()
     },
     feed: () => {
-      const { maxBytes, maxRows, interval, scrubber } = options
+      const { maxBytes, maxRows, intervalMs, scrubber } = options
       feeding ??= startFeed({
         index,
         store,
         name,
         mounts: fedMounts(),
         log,
-        ...defined({ maxBytes, maxParts: maxRows, interval, scrubber }),
+        ...defined({ maxBytes, maxParts: maxRows, intervalMs, scrubber }),
       })
     },
     feedStatus,

@@ -8,7 +8,7 @@ import { isOf } from '../../search/feed-documents.ts'
 import type { Allows, SearchFilter, SearchIndex, Suggestion } from '../../search/search-index.ts'
 
 /** A search as a client asks for it. */
-export interface Asked {
+export interface SearchCall {
   readonly text: string
   readonly where: SearchFilter
   readonly limit: number
@@ -34,7 +34,7 @@ export const parameters = ['limit', 'mount', 'mime', 'since', 'minPriority', 'au
  *
  * @throws ResourceError `invalid`, which names the parameter in `detail.parameter`.
  */
-export function parseAsked(text: string, params: Params, now = Date.now()): Asked {
+export function parseAsked(text: string, params: Params, now = Date.now()): SearchCall {
   if (text.length > maxLength) throw refused('q', `The text to search for has more than ${maxLength} characters.`)
   const plain = text.replace(/[\p{Cc}\u2028\u2029]/gu, ' ').trim()
   if (plain === '') throw refused('q', 'There is no text to search for.')
@@ -105,7 +105,7 @@ function parsePath(value: string): string {
   }
 }
 
-function parseForm(value: string): Asked['as'] {
+function parseForm(value: string): SearchCall['as'] {
   if (value === 'json' || value === 'markdown') return value
   throw refused('as', 'as is json or markdown.')
 }
@@ -131,7 +131,7 @@ const mostLooks = 2000
 /** Maximum number of documents examined to find one that the principal may see. */
 const mostDocuments = 200
 
-interface Known {
+interface SearchableMounts {
   readonly index: SearchIndex
   readonly mounts: ReadonlyMap<string, MountReader>
   readonly allows: Allows
@@ -147,7 +147,7 @@ const fixed: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** Completes a variable of a search from visible documents: words and titles, mounts, MIME types that occur. */
-export async function completeSearch({ argument }: CompletionRequest, known: Known): Promise<Completion> {
+export async function completeSearch({ argument }: CompletionRequest, known: SearchableMounts): Promise<Completion> {
   const { name, value } = argument
   if (name === 'query' || name === 'q') return completeText(value, known)
   if (name === 'mount') return completionOf(await visibleMounts(value, known))
@@ -156,7 +156,7 @@ export async function completeSearch({ argument }: CompletionRequest, known: Kno
 }
 
 /** Completes the last word; also titles that begin with the whole text. */
-async function completeText(value: string, known: Known): Promise<Completion> {
+async function completeText(value: string, known: SearchableMounts): Promise<Completion> {
   const { index, allows, signal } = known
   const text = value.replace(/[\p{Cc}\u2028\u2029]/gu, ' ').slice(0, 200)
   const [, head = '', last = ''] = /^(.*\s)?(\S*)$/su.exec(text) ?? []
@@ -171,7 +171,7 @@ async function completeText(value: string, known: Known): Promise<Completion> {
 }
 
 /** Takes the suggestions with a visible document, in their order. */
-async function take(suggestions: AsyncIterable<Suggestion>, known: Known): Promise<Completion> {
+async function take(suggestions: AsyncIterable<Suggestion>, known: SearchableMounts): Promise<Completion> {
   const values = new Set<string>()
   let looks = 0
   for await (const { text, uris } of suggestions) {
@@ -184,7 +184,7 @@ async function take(suggestions: AsyncIterable<Suggestion>, known: Known): Promi
   return completionOf([...values])
 }
 
-async function isVisible(uris: AsyncIterable<string>, { mounts, allows }: Known): Promise<boolean> {
+async function isVisible(uris: AsyncIterable<string>, { mounts, allows }: SearchableMounts): Promise<boolean> {
   let looks = 0
   for await (const uri of uris) {
     const mount = [...mounts.keys()].find((address) => isOf(uri, address))
@@ -195,7 +195,7 @@ async function isVisible(uris: AsyncIterable<string>, { mounts, allows }: Known)
 }
 
 /** Returns the mounts with an indexed document that the caller may see. */
-function visibleMounts(typed: string, { index, mounts, allows, signal }: Known): Promise<readonly string[]> {
+function visibleMounts(typed: string, { index, mounts, allows, signal }: SearchableMounts): Promise<readonly string[]> {
   const begun = [...mounts.keys()].filter((address) => address.startsWith(typed))
   return index.mounts(begun, { allows, signal })
 }

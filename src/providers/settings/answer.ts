@@ -10,20 +10,20 @@ import {
   childOf,
   createBudget,
   escapeStep,
-  type Fault,
   fault,
   isParseFault,
   jsonNumber,
   type Limits,
   type Node,
   type Scalar,
-  type Tree,
+  type SettingsFault,
+  type SettingsTree,
   unescapeStep,
 } from './tree.ts'
 import { parseYaml } from './yaml.ts'
 
 /** Parses JSON with comments and trailing commas. Of duplicate keys, both are in the tree. */
-function parseJson(text: string, budget: Budget): Tree {
+function parseJson(text: string, budget: Budget): SettingsTree {
   measure(text, budget)
   const errors: ParseError[] = []
   const root = parseTree(text, errors, { allowTrailingComma: true })
@@ -98,31 +98,31 @@ function scalarOf({ type, value, offset, length }: JsonNode, text: string): Scal
 }
 
 /** Request for a settings file: the file as it is, a part of it as JSON, or names that complete a pointer. */
-export type Want =
+export type SettingsPart =
   | { readonly kind: 'source' }
   | { readonly kind: 'json'; readonly steps: readonly string[] }
   | { readonly kind: 'names'; readonly typed: string }
 
-export interface Ask {
+export interface SettingsRequest {
   readonly text: string
   readonly path: string
   readonly format: Format
-  readonly want: Want
+  readonly want: SettingsPart
   readonly policy: Policy
   readonly limits: Limits
   readonly without: readonly Layer[]
 }
 
-export type Answer =
+export type SettingsAnswer =
   | { readonly text: string }
   | { readonly pointers: readonly string[]; readonly hasMore: boolean }
   | { readonly absent: true }
-  | { readonly fault: Fault }
+  | { readonly fault: SettingsFault }
 
 /** Reply of the worker: the answer, or an error. The error has no text, because that might hold a part of the file. */
-export type Reply = Answer | { readonly error: true }
+export type Reply = SettingsAnswer | { readonly error: true }
 
-const parsers: Readonly<Record<Format, (text: string, budget: Budget) => Tree>> = {
+const parsers: Readonly<Record<Format, (text: string, budget: Budget) => SettingsTree>> = {
   json: parseJson,
   yaml: parseYaml,
   toml: parseToml,
@@ -134,7 +134,7 @@ const parsers: Readonly<Record<Format, (text: string, budget: Budget) => Tree>> 
 const maxPointers = 100
 
 /** Answers one question about a file. It throws nothing that holds a part of the file. */
-export async function answer(ask: Ask): Promise<Answer> {
+export async function answer(ask: SettingsRequest): Promise<SettingsAnswer> {
   try {
     return await find(ask)
   } catch (error) {
@@ -145,7 +145,7 @@ export async function answer(ask: Ask): Promise<Answer> {
   }
 }
 
-async function find({ text, path, format, want, policy, limits, without }: Ask): Promise<Answer> {
+async function find({ text, path, format, want, policy, limits, without }: SettingsRequest): Promise<SettingsAnswer> {
   const tree = parsers[format](text, createBudget(limits))
   if (want.kind === 'names') return names(tree.root, want.typed)
   // In a dotenv file, only named values are shown.
@@ -164,7 +164,7 @@ function named(node: Node, step: string): Node | undefined {
 const isSecretName = (name: string) => redactPhrase(name) !== name
 
 /** Completes pointers: the names in the typed part that begin with the rest. Never a value. */
-function names(root: Node, typed: string): Answer {
+function names(root: Node, typed: string): SettingsAnswer {
   const slash = typed.lastIndexOf('/')
   if (typed !== '' && slash === -1) return { pointers: [], hasMore: false }
   const head = typed.slice(0, Math.max(0, slash))

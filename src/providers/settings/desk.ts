@@ -4,10 +4,10 @@ import { createHost, workerLimits } from '../../core/kit/workers.ts'
 import type { Content, Context, Provider, ReadRequest } from '../../core/provider.ts'
 import type { Layer } from '../../secrets/find.ts'
 import { createHarmless, keyOf } from '../../secrets/redactor.ts'
-import type { Ask, Reply, Want } from './answer.ts'
+import type { Reply, SettingsPart, SettingsRequest } from './answer.ts'
 import type { Format } from './formats.ts'
 import type { Policy } from './hiding.ts'
-import { type Fault, type Limits, positionOf } from './tree.ts'
+import { type Limits, positionOf, type SettingsFault } from './tree.ts'
 
 interface DeskOptions {
   readonly source: Provider
@@ -25,7 +25,7 @@ export type Desk = ReturnType<typeof createDesk>
 export function createDesk(options: DeskOptions) {
   const { source, policy, limits, without, deadlineMs } = options
   const file = options.file ?? join(import.meta.dirname, `worker${extname(import.meta.filename)}`)
-  const host = createHost<Ask, Reply>(file, { ...workerLimits.settings, deadlineMs })
+  const host = createHost<SettingsRequest, Reply>(file, { ...workerLimits.settings, deadlineMs })
   const harmless = createHarmless()
   return {
     /**
@@ -34,7 +34,7 @@ export function createDesk(options: DeskOptions) {
      * @throws ResourceError `invalid` (reason `settings`) for a file that cannot be read as its format, with line and column in
      * the detail and nothing of the file; `too-large` beyond a limit.
      */
-    ask: async (path: string, format: Format, want: Want, context: Context) => {
+    ask: async (path: string, format: Format, want: SettingsPart, context: Context) => {
       const content = await readText(source, path, limits.maxBytes, context)
       const { text } = content
       const key = want.kind === 'source' ? keyOf([path, format], text) : undefined
@@ -74,7 +74,7 @@ async function readText(source: Provider, path: string, maxBytes: number, contex
   throw tooLarge(`A file of settings is read up to ${maxBytes} bytes, and this one has more.`, { limit: maxBytes })
 }
 
-function faulty({ what, offset, limit }: Fault, text: string, format: Format): ResourceError {
+function faulty({ what, offset, limit }: SettingsFault, text: string, format: Format): ResourceError {
   const { line, column } = positionOf(text, offset)
   const message = `The file cannot be read as ${format}. Line ${line}, column ${column}: ${what}`
   if (limit === undefined) return invalid(message, 'settings', { line, column })

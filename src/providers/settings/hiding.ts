@@ -5,7 +5,7 @@ import { redactedMark, replaceSpans } from '../../core/scrub.ts'
 import { redactPhrase } from '../../secrets/find.ts'
 import { type KeyKind, kindOfKey, looksOpaque } from '../../secrets/keys.ts'
 import { isNothing } from '../../secrets/references.ts'
-import { type Entry, escapeStep, type Node, type Scalar, type Table, type Tree } from './tree.ts'
+import { type Entry, escapeStep, type Node, type Scalar, type SettingsTree, type Table } from './tree.ts'
 
 export interface Policy {
   /** `safe`: shows values with neither a name nor a form that looks secret. `allowed`: shows only those that `allow` names. */
@@ -23,7 +23,7 @@ export type Denied = ReadonlySet<Scalar>
 const wildcard = /[*?[\]{}\\]/
 
 /** Decides for each value, by the names above it, whether it is shown. The detectors judge the value itself. */
-export function judge({ root, commented = [] }: Tree, { show, allow }: Policy): Denied {
+export function judge({ root, commented = [] }: SettingsTree, { show, allow }: Policy): Denied {
   const named = compileGlobs(allow.filter((pattern) => !wildcard.test(pattern)))
   const matched = compileGlobs(allow)
   const denied = new Set<Scalar>()
@@ -111,8 +111,8 @@ export interface Edit {
 }
 
 /** Binary search for the first span that ends at or after a position. The spans are sorted, and do not overlap. */
-export function nearest<S extends { readonly end: number }>(spans: readonly S[], place: number): S | undefined {
-  return spans[firstIndex(0, spans.length, (index) => (spans[index]?.end ?? 0) >= place)]
+export function nearest<S extends { readonly end: number }>(spans: readonly S[], offset: number): S | undefined {
+  return spans[firstIndex(0, spans.length, (index) => (spans[index]?.end ?? 0) >= offset)]
 }
 
 /** Replaces a whole value, so that the file can still be read. Returns `undefined` if there is nothing to replace. */

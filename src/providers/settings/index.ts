@@ -19,7 +19,7 @@ import type {
 import { redactedMark, type Scrubber } from '../../core/scrub.ts'
 import type { Layer } from '../../secrets/find.ts'
 import { cleanEntry, cleanFacts, createSeal, isSecretPath, redactedKey } from '../../wrap/redacted/cleaner.ts'
-import type { Want } from './answer.ts'
+import type { SettingsPart } from './answer.ts'
 import { createDesk, type Desk } from './desk.ts'
 import { createFormats, type FormatOf, type FormatRules, mimeTypes } from './formats.ts'
 import type { Policy } from './hiding.ts'
@@ -133,7 +133,7 @@ function served(formatOf: FormatOf, path: string) {
   return format === undefined || isSecretPath(path) ? undefined : format
 }
 
-function wantIn(params: Params): Want {
+function wantIn(params: Params): SettingsPart {
   const as = params.get('as')
   if (as !== undefined && as !== 'json') throw invalid('Settings can be read as json: write ?as=json.', 'as')
   const pointer = params.get('pointer')

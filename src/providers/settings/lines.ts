@@ -1,5 +1,5 @@
 import { looksOpaque } from '../../secrets/keys.ts'
-import { type Budget, type Entry, type Node, type Scalar, type Tree, textNode } from './tree.ts'
+import { type Budget, type Entry, type Node, type Scalar, type SettingsTree, textNode } from './tree.ts'
 
 /** One logical line, possibly of several physical ones, without its line end. */
 interface Line {
@@ -30,7 +30,7 @@ interface Draft {
  * `#`. Sections are tables, and are not nested. A repeated key is a list; a key without a value is `null`. Indented lines after
  * a key continue its value. A comment after a value belongs to the value, because programs differ in that.
  */
-export function parseIni(text: string, budget: Budget): Tree {
+export function parseIni(text: string, budget: Budget): SettingsTree {
   const sections = new Map<string, Map<string, Draft[]>>()
   const keysOf = (name: string) => {
     const keys = sections.get(name) ?? new Map<string, Draft[]>()
@@ -110,7 +110,7 @@ function iniValue({ start, end, present }: Draft, text: string): Scalar {
  * Parses properties as Java does: `key=value`, `key:value` or `key value`, comments after `#` or `!`, lines joined by a final
  * `\`, escapes such as `\uXXXX`. Keys are flat, including their dots. Of a repeated key, the last one counts.
  */
-export function parseProperties(text: string, budget: Budget): Tree {
+export function parseProperties(text: string, budget: Budget): SettingsTree {
   const entries: Entry[] = []
   let joined: Line | undefined
   for (const line of linesOf(text)) {
@@ -134,8 +134,8 @@ function splitProperty({ text, start }: Line): Entry {
   const match = /^(\s*)((?:\\[\s\S]|[^\\\s=:])*)([ \t\f]*(?:[=:][ \t\f]*)?)/.exec(text)
   const [head = '', , key = ''] = match ?? []
   const raw = text.slice(head.length)
-  const place = { start: start + head.length, end: start + text.length, writing: 'plain' } as const
-  return { key: unescapeProperty(key), value: textNode(unescapeProperty(raw), place) }
+  const span = { start: start + head.length, end: start + text.length, writing: 'plain' } as const
+  return { key: unescapeProperty(key), value: textNode(unescapeProperty(raw), span) }
 }
 
 const propertyEscapes: Readonly<Record<string, string>> = { t: '\t', n: '\n', r: '\r', f: '\f' }
@@ -156,7 +156,7 @@ const assignment = /^[ \t]*(#[ \t]*)?(?:export[ \t]+)?([A-Za-z_][\w.-]*)[ \t]*(?
  * An unquoted value extends to the end of its line, including any `#`, because programs disagree on comments. Other lines are
  * unknown.
  */
-export function parseDotenv(text: string, budget: Budget): Tree {
+export function parseDotenv(text: string, budget: Budget): SettingsTree {
   const entries: Entry[] = []
   const commented: Entry[] = []
   const unknown: { start: number; end: number }[] = []

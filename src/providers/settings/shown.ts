@@ -14,19 +14,19 @@ import {
   telling,
   within,
 } from './hiding.ts'
-import type { Node, Scalar, Tree } from './tree.ts'
+import type { Node, Scalar, SettingsTree } from './tree.ts'
 
 /** A file of settings, read and judged. */
-interface Source {
+interface SettingsFile {
   readonly text: string
   readonly path: string
-  readonly tree: Tree
+  readonly tree: SettingsTree
   readonly denied: Denied
   readonly without: readonly Layer[]
 }
 
 /** A node as JSON, without hidden values and without secrets that the detectors find in the rest. */
-export async function showJson(node: Node, source: Source): Promise<string> {
+export async function showJson(node: Node, source: SettingsFile): Promise<string> {
   const normal = writeJson(node, source.denied)
   const edits = editJson(normal.text, normal.words, await findInJson(normal, source))
   return scrubDenied(applyEdits(normal.text, edits), source)
@@ -36,7 +36,7 @@ export async function showJson(node: Node, source: Source): Promise<string> {
  * The file with its comments, without its secrets: the values that the tree hides, those that detectors find in decoded values,
  * and those that they find in the text around.
  */
-export async function showSource(source: Source): Promise<string> {
+export async function showSource(source: SettingsFile): Promise<string> {
   const { text, path, tree, denied, without } = source
   const scalars = scalarsOf(tree)
   const inText = (await findSecrets(text, { path, without })).filter((span) => !isOfName(span, scalars))
@@ -58,12 +58,12 @@ export async function showSource(source: Source): Promise<string> {
 }
 
 /** Removes denied values wherever they are repeated: in comments, and in values that are shown. */
-function scrubDenied(text: string, { denied }: Source): string {
+function scrubDenied(text: string, { denied }: SettingsFile): string {
   return createScrubber(telling(denied)).scrub(text)
 }
 
 /** Every value in the source, in source order. */
-function scalarsOf({ root, commented = [] }: Tree): readonly Scalar[] {
+function scalarsOf({ root, commented = [] }: SettingsTree): readonly Scalar[] {
   const seen = new Set<Node>()
   const visit = (node: Node): void => {
     if (seen.has(node)) return
@@ -87,7 +87,7 @@ function isOfName({ start, end, key }: Span, scalars: readonly Scalar[]): boolea
 }
 
 /** Returns the spans that the detectors find in JSON. Names of values are excluded; names within a value are not. */
-async function findInJson({ text, leaves }: Normal, { without }: Source): Promise<readonly Span[]> {
+async function findInJson({ text, leaves }: Normal, { without }: SettingsFile): Promise<readonly Span[]> {
   const found = await findSecrets(text, { path: 'settings.json', without })
   return mergeSpans(
     found.filter(({ key }) => {
@@ -98,7 +98,7 @@ async function findInJson({ text, leaves }: Normal, { without }: Source): Promis
 }
 
 /** Returns the findings in the decoded values: as spans of the source when the text occurs there too, else as whole values. */
-async function findInValues(source: Source) {
+async function findInValues(source: SettingsFile) {
   const normal = writeJson(source.tree.root, source.denied)
   const inLeaves = new Map<Scalar, string[]>()
   for (const { start, end } of await findInJson(normal, source)) {
@@ -125,11 +125,11 @@ function partsInSource({ start, end }: Scalar, parts: readonly string[], text: s
   const written = text.slice(start, end)
   const spans: Span[] = []
   for (const part of new Set(parts)) {
-    const places: Span[] = []
+    const spans: Span[] = []
     for (let at = written.indexOf(part); at !== -1; at = written.indexOf(part, at + part.length))
-      places.push({ start: start + at, end: start + at + part.length })
-    if (places.length < parts.filter((other) => other === part).length) return undefined
-    spans.push(...places)
+      spans.push({ start: start + at, end: start + at + part.length })
+    if (spans.length < parts.filter((other) => other === part).length) return undefined
+    spans.push(...spans)
   }
   return spans
 }
@@ -165,9 +165,9 @@ function writeJson(root: Node, denied: Denied): Normal {
       return
     }
     const quotes = scalar.json.startsWith('"') ? 1 : 0
-    const place = { start: length + quotes, end: length + scalar.json.length - quotes }
-    leaves.push({ scalar, ...place })
-    words.push(place)
+    const span = { start: length + quotes, end: length + scalar.json.length - quotes }
+    leaves.push({ scalar, ...span })
+    words.push(span)
     put(scalar.json)
   }
 

@@ -1,14 +1,23 @@
 import { parse, TomlDate, TomlError } from 'smol-toml'
-import { type Budget, type Entry, fault, jsonNumber, type Node, type Scalar, type Tree, textNode } from './tree.ts'
+import {
+  type Budget,
+  type Entry,
+  fault,
+  jsonNumber,
+  type Node,
+  type Scalar,
+  type SettingsTree,
+  textNode,
+} from './tree.ts'
 
-type Table = Map<string, Value>
-type Value = Table | Value[] | Scalar
+type Table = Map<string, TomlValue>
+type TomlValue = Table | TomlValue[] | Scalar
 
 /**
  * Parses TOML. smol-toml validates and decodes it, but gives no positions of values, so this parser reads them a second time.
  * When the two differ, nothing is shown.
  */
-export function parseToml(text: string, budget: Budget): Tree {
+export function parseToml(text: string, budget: Budget): SettingsTree {
   measure(text, budget)
   let meant: unknown
   try {
@@ -44,7 +53,7 @@ function offsetOf(text: string, line: number, column: number): number {
   return Math.min(text.length, start + Math.max(0, column - 1))
 }
 
-function nodeOf(value: Value, depth: number, budget: Budget): Node {
+function nodeOf(value: TomlValue, depth: number, budget: Budget): Node {
   budget.enter(depth, 0)
   if (Array.isArray(value)) return { kind: 'list', items: value.map((item) => nodeOf(item, depth + 1, budget)) }
   if (!(value instanceof Map)) return value
@@ -53,7 +62,7 @@ function nodeOf(value: Value, depth: number, budget: Budget): Node {
 }
 
 /** Compares our result with that of the library: the same names, the same texts, the same numbers of members. */
-function means(value: Value, meant: unknown): boolean {
+function means(value: TomlValue, meant: unknown): boolean {
   if (value instanceof Map) {
     if (typeof meant !== 'object' || meant === null || Array.isArray(meant) || meant instanceof TomlDate) return false
     const members = Object.entries(meant)
@@ -119,7 +128,7 @@ function readToml(text: string): Table {
     return textNode(decoded.replaceAll('\r\n', '\n'), { start, end, writing: 'inside' })
   }
 
-  const readValue = (): Value => {
+  const readValue = (): TomlValue => {
     const opening = text[at]
     if (opening === '"' || opening === "'") return readText()
     if (opening === '[') return readList()
@@ -130,8 +139,8 @@ function readToml(text: string): Table {
     return { kind: 'scalar', text: lexeme, json: jsonOf(lexeme), start, end: start + lexeme.length, writing: 'quoted' }
   }
 
-  const readList = (): Value[] => {
-    const items: Value[] = []
+  const readList = (): TomlValue[] => {
+    const items: TomlValue[] = []
     at++
     for (space(); text[at] !== ']' && at < text.length; space()) {
       items.push(readValue())

@@ -5,7 +5,7 @@ import { defined } from '../../core/kit/object.ts'
  * How a value is written, and so how the mark replaces it. `inside`: between quotes that stay. `quoted`: the mark needs quotes
  * of its own. `plain`: up to the end of a line. `block`: a block scalar of YAML with its final line end.
  */
-type Writing = 'inside' | 'quoted' | 'plain' | 'block'
+type ValueStyle = 'inside' | 'quoted' | 'plain' | 'block'
 
 /** A value without children, and its position in the source. */
 export interface Scalar {
@@ -16,7 +16,7 @@ export interface Scalar {
   readonly json: string
   readonly start: number
   readonly end: number
-  readonly writing: Writing
+  readonly writing: ValueStyle
 }
 
 interface List {
@@ -38,7 +38,7 @@ export interface Entry {
 export type Node = Scalar | List | Table
 
 /** Parsed content of a file. Nodes may be shared (aliases of YAML), but never contain themselves. */
-export interface Tree {
+export interface SettingsTree {
   readonly root: Node
   /** Settings that were commented out: they are checked for secrets, but are not part of the value. */
   readonly commented?: readonly Entry[]
@@ -61,8 +61,8 @@ export function jsonNumber(lexeme: string): string | undefined {
 }
 
 /** A text as a value. */
-export function textNode(text: string, place: Omit<Scalar, 'kind' | 'text' | 'json'>): Scalar {
-  return { kind: 'scalar', text, json: JSON.stringify(text), ...place }
+export function textNode(text: string, span: Omit<Scalar, 'kind' | 'text' | 'json'>): Scalar {
+  return { kind: 'scalar', text, json: JSON.stringify(text), ...span }
 }
 
 /**
@@ -101,7 +101,7 @@ export interface Limits {
 export const defaultLimits: Limits = { maxBytes: 1024 * 1024, maxDepth: 64, maxNodes: 100_000 }
 
 /** Why a file cannot be read, and where. The message contains nothing of the file. */
-export interface Fault {
+export interface SettingsFault {
   readonly what: string
   /** In UTF-16 code units. */
   readonly offset: number
@@ -111,7 +111,7 @@ export interface Fault {
 
 /** Value that a parser throws. It is not an Error: it never leaves the module, and holds no text of the file. */
 interface ParseFault {
-  readonly fault: Fault
+  readonly fault: SettingsFault
 }
 
 export function fault(what: string, offset: number, limit?: number): ParseFault {

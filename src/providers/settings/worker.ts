@@ -1,7 +1,7 @@
 import { parentPort } from 'node:worker_threads'
-import { type Ask, answer, type Reply } from './answer.ts'
+import { answer, type Reply, type SettingsRequest } from './answer.ts'
 
-parentPort?.on('message', (ask: Ask) => {
+parentPort?.on('message', (ask: SettingsRequest) => {
   answer(ask).then(
     (found) => parentPort?.postMessage(found),
     () => parentPort?.postMessage({ error: true } satisfies Reply),

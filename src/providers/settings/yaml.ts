@@ -11,7 +11,16 @@ import {
   type Scalar as YamlScalar,
 } from 'yaml'
 import { deepNestingIn } from '../../text/front-matter.ts'
-import { type Budget, type Entry, fault, jsonNumber, type Node, type Scalar, type Tree, textNode } from './tree.ts'
+import {
+  type Budget,
+  type Entry,
+  fault,
+  jsonNumber,
+  type Node,
+  type Scalar,
+  type SettingsTree,
+  textNode,
+} from './tree.ts'
 
 const maxDocuments = 100
 /** Maximum nesting of brackets before the text is checked more closely, because the parser recurses for each. */
@@ -21,7 +30,7 @@ const maxBrackets = 1000
  * Reads YAML 1.2 with the core schema, whatever version a directive names: `no` is a text, a date is a text, an unknown tag
  * changes nothing. Several documents make a list. Merge keys (`<<`) are followed. An alias is the node that it stands for.
  */
-export function parseYaml(text: string, budget: Budget): Tree {
+export function parseYaml(text: string, budget: Budget): SettingsTree {
   refuseBrackets(text)
   const parsed = parseAllDocuments(text, {
     schema: 'core',
@@ -155,17 +164,17 @@ function scalarOf(scalar: YamlScalar.Parsed | undefined, text: string, offset: n
     return textNode(source, { start: start + 1, end: end - 1, writing: 'inside' })
   if (scalar?.type === 'BLOCK_LITERAL' || scalar?.type === 'BLOCK_FOLDED')
     return textNode(source, { start, end, writing: 'block' })
-  const place = { start, end, writing: 'quoted' } as const
+  const span = { start, end, writing: 'quoted' } as const
   const { value } = scalar ?? { value: null }
-  if (value === null) return { kind: 'scalar', text: '', json: 'null', ...place }
-  if (typeof value === 'boolean') return { kind: 'scalar', text: source, json: String(value), ...place }
+  if (value === null) return { kind: 'scalar', text: '', json: 'null', ...span }
+  if (typeof value === 'boolean') return { kind: 'scalar', text: source, json: String(value), ...span }
   if (typeof value === 'bigint' || typeof value === 'number')
     return {
       kind: 'scalar',
       text: source,
       json: jsonNumber(jsonNumber(source) === undefined ? String(value) : source) ?? JSON.stringify(source),
-      ...place,
+      ...span,
     }
   // A tag such as !!binary would change the value: the source text is kept.
-  return textNode(text.slice(start, end).includes('\n') ? source : text.slice(start, end), place)
+  return textNode(text.slice(start, end).includes('\n') ? source : text.slice(start, end), span)
 }

@@ -12,11 +12,11 @@ import {
   folded,
   foreignKeysOf,
   generatedOf,
-  type Item,
   itemsOf,
   quoteName,
   type RawColumn,
-  type Run,
+  type RelationItem,
+  type RunQuery,
   referencesIn,
   textOf,
   tryTo,
@@ -32,8 +32,8 @@ export interface KnownKey {
 }
 
 /** Description of a relation. */
-export interface Known {
-  readonly item: Item
+export interface RelationDescription {
+  readonly item: RelationItem
   readonly relation: Relation
   readonly key: readonly KnownKey[]
 }
@@ -61,10 +61,10 @@ export function createCatalog(database: DatabaseSyncInstance) {
   }
   return {
     /** All relations, in the order of keys. */
-    items: (): readonly Item[] => listing().items,
+    items: (): readonly RelationItem[] => listing().items,
     /** All statements that created the schema. */
     statements: (): readonly Cells[] => run('select type, name, tbl_name, sql from sqlite_schema order by type, name'),
-    find: (name: string): Known | undefined => {
+    find: (name: string): RelationDescription | undefined => {
       const { byName, relations, references } = listing()
       const item = byName.get(name)
       if (item === undefined) return undefined
@@ -77,15 +77,15 @@ export function createCatalog(database: DatabaseSyncInstance) {
 
 interface Listing {
   readonly version: string
-  readonly items: readonly Item[]
-  readonly byName: ReadonlyMap<string, Item>
+  readonly items: readonly RelationItem[]
+  readonly byName: ReadonlyMap<string, RelationItem>
   readonly references: () => ReadonlyMap<string, readonly Reference[]>
-  readonly relations: Map<string, Known>
+  readonly relations: Map<string, RelationDescription>
 }
 
-function listAll(run: Run): Omit<Listing, 'version' | 'relations'> {
+function listAll(run: RunQuery): Omit<Listing, 'version' | 'relations'> {
   const rows = run("select name, type, wr, strict from pragma_table_list where schema = 'main'")
-  const items = rows.flatMap(([name, type, wr, strict]): readonly Item[] => {
+  const items = rows.flatMap(([name, type, wr, strict]): readonly RelationItem[] => {
     const text = String(name)
     // Leaves out the shadow tables of a virtual table, and names that are not Unicode.
     if (type === 'shadow' || /^sqlite_/i.test(text) || text.includes('\ufffd')) return []
@@ -108,18 +108,18 @@ function listAll(run: Run): Omit<Listing, 'version' | 'relations'> {
 }
 
 /** Returns a table name as the table itself spells it, because references may differ in case. */
-function nameIn(byName: ReadonlyMap<string, Item>, name: string): string {
+function nameIn(byName: ReadonlyMap<string, RelationItem>, name: string): string {
   if (byName.has(name)) return name
   const same = folded(name)
   return [...byName.keys()].find((one) => folded(one) === same) ?? name
 }
 
 function describe(
-  run: Run,
-  item: Item,
+  run: RunQuery,
+  item: RelationItem,
   references: ReadonlyMap<string, readonly Reference[]>,
   spelled: (name: string) => string,
-): Known {
+): RelationDescription {
   const { name, kind, hasRowid, isStrict } = item
   const made = run("select type, sql from sqlite_schema where tbl_name = ?1 order by type = 'trigger', rowid", name)
   const sql = String(made.find(([type]) => type === 'table' || type === 'view')?.[1] ?? '')
@@ -204,7 +204,7 @@ function keyOf(
 }
 
 /** Returns the row estimate of the last `ANALYZE`. */
-function estimateOf(run: Run, table: string): number | undefined {
+function estimateOf(run: RunQuery, table: string): number | undefined {
   const rows = tryTo(() => run('select stat from sqlite_stat1 where tbl = ?1 and stat is not null limit 1', table))
   const rowCount = Number.parseInt(String(rows[0]?.[0] ?? ''), 10)
   return Number.isNaN(rowCount) ? undefined : rowCount
@@ -225,7 +225,7 @@ interface IndexPart {
   readonly descends: boolean
 }
 
-function indexesOf(run: Run, table: string) {
+function indexesOf(run: RunQuery, table: string) {
   const listed = run(
     'select l.name, l."unique", l.origin, l.partial, s.sql from pragma_index_list(?1) l left join sqlite_schema s on s.type = \'index\' and s.name = l.name order by l.name',
     table,

@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads'
 import type { ResourceError } from '../../core/errors.ts'
 import { childLimits } from '../../core/kit/workers.ts'
 import { createCatalog } from './catalog.ts'
-import { failureOf, isLost, stale } from './failures.ts'
+import { failureOf, isLost, stale } from './errors.ts'
 import { openFile } from './file.ts'
 import { createOperations, type Operations } from './operations.ts'
 
@@ -13,7 +13,7 @@ export interface Question {
   readonly values: readonly unknown[]
 }
 
-export type Answer =
+export type ChildAnswer =
   | { readonly id: number; readonly result: unknown }
   | { readonly id: number; readonly failed: Pick<ResourceError, 'kind' | 'message' | 'detail'> }
 
@@ -35,12 +35,12 @@ function answer({ name, values }: Question): unknown {
 process.on('message', (question: Question) => {
   const { id, name } = question
   try {
-    process.send?.({ id, result: answer(question) } satisfies Answer)
+    process.send?.({ id, result: answer(question) } satisfies ChildAnswer)
   } catch (thrown) {
     // A process that opens the file again may find it undamaged, or another file at its path.
     const { kind, message, detail } = failureOf(thrown)
     const told = isLost(thrown) && name !== 'open' ? { ...detail, reason: 'stale' as const } : detail
-    process.send?.({ id, failed: { kind, message, detail: told } } satisfies Answer)
+    process.send?.({ id, failed: { kind, message, detail: told } } satisfies ChildAnswer)
   }
 })
 

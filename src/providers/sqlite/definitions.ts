@@ -2,7 +2,7 @@ import { defined } from '../../core/kit/object.ts'
 import type { ForeignKey, Reference, RelationKind } from '../relational/model.ts'
 
 /** Token of an SQL statement. Definitions are tokenized because SQLite keeps them as they were written. */
-interface Token {
+interface SqlToken {
   readonly text: string
   /** Depth of parentheses around it; for a parenthesis, the depth of the pair. */
   readonly depth: number
@@ -14,8 +14,8 @@ const pattern =
   /'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^\]]*\]|--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|[\p{L}\p{N}_$]+|\s+|[\s\S]/gu
 
 /** The tokens of a statement, without white space and comments. */
-function tokensOf(sql: string): readonly Token[] {
-  const tokens: Token[] = []
+function tokensOf(sql: string): readonly SqlToken[] {
+  const tokens: SqlToken[] = []
   let depth = 0
   for (const { 0: text, index } of sql.matchAll(pattern)) {
     if (/^(?:\s|--|\/\*)/.test(text)) continue
@@ -30,11 +30,11 @@ function tokensOf(sql: string): readonly Token[] {
  * Returns the items between the first parentheses of a statement, split at commas: the columns of a table or an index, and
  * constraints.
  */
-export function itemsOf(sql: string): readonly (readonly Token[])[] {
+export function itemsOf(sql: string): readonly (readonly SqlToken[])[] {
   const tokens = tokensOf(sql)
   const from = tokens.findIndex(({ text, depth }) => text === '(' && depth === 0)
   if (from === -1) return []
-  const items: Token[][] = [[]]
+  const items: SqlToken[][] = [[]]
   for (const token of tokens.slice(from + 1)) {
     if (token.text === ')' && token.depth === 0) break
     if (token.text === ',' && token.depth === 1) items.push([])
@@ -44,7 +44,7 @@ export function itemsOf(sql: string): readonly (readonly Token[])[] {
 }
 
 /** Returns the text of consecutive tokens. */
-export function textOf(sql: string, tokens: readonly Token[]): string {
+export function textOf(sql: string, tokens: readonly SqlToken[]): string {
   const [first, last] = [tokens[0], tokens.at(-1)]
   return first === undefined || last === undefined ? '' : sql.slice(first.start, last.end)
 }
@@ -58,7 +58,7 @@ function unquoted(text: string): string {
 }
 
 /** Returns the tokens inside the parentheses that open at an index. */
-function group(tokens: readonly Token[], at: number): readonly Token[] {
+function group(tokens: readonly SqlToken[], at: number): readonly SqlToken[] {
   const opening = tokens[at]
   if (opening?.text !== '(') return []
   const end = tokens.findIndex(({ text, depth }, i) => i > at && text === ')' && depth === opening.depth)
@@ -99,7 +99,7 @@ const actions: Readonly<Record<string, string>> = {
 }
 
 /** SQLite does not report the names of foreign keys, so each is named after its columns. */
-export function foreignKeysOf(run: Run, table: string, spelled: (name: string) => string): readonly ForeignKey[] {
+export function foreignKeysOf(run: RunQuery, table: string, spelled: (name: string) => string): readonly ForeignKey[] {
   const rows = run(
     'select id, "table", "from", "to", on_update, on_delete from pragma_foreign_key_list(?1) order by id desc, seq',
     table,
@@ -131,9 +131,9 @@ export function foreignKeysOf(run: Run, table: string, spelled: (name: string) =
 
 /** Returns the foreign keys that reference each table. */
 export function referencesIn(
-  run: Run,
-  items: readonly Item[],
-  byName: ReadonlyMap<string, Item>,
+  run: RunQuery,
+  items: readonly RelationItem[],
+  byName: ReadonlyMap<string, RelationItem>,
 ): ReadonlyMap<string, readonly Reference[]> {
   const found = new Map<string, Reference[]>()
   const pointing = new Set(
@@ -156,7 +156,7 @@ export function referencesIn(
 
 /** A row of a result, and the function that queries it. */
 export type Cells = readonly (string | bigint | number | null | Uint8Array)[]
-export type Run = (sql: string, ...values: readonly string[]) => readonly Cells[]
+export type RunQuery = (sql: string, ...values: readonly string[]) => readonly Cells[]
 
 export interface RawColumn {
   readonly name: string
@@ -167,7 +167,7 @@ export interface RawColumn {
   readonly isGenerated: boolean
 }
 
-export function columnsOf(run: Run, table: string): readonly RawColumn[] {
+export function columnsOf(run: RunQuery, table: string): readonly RawColumn[] {
   // The columns of a view are unknown if its tables were dropped, or it needs functions that SQLite does not have.
   const rows = tryTo(() =>
     run('select name, type, "notnull", dflt_value, pk, hidden from pragma_table_xinfo(?1)', table),
@@ -193,7 +193,7 @@ export function tryTo(act: () => readonly Cells[]): readonly Cells[] {
 }
 
 /** A table or view, as the catalog lists it. */
-export interface Item {
+export interface RelationItem {
   readonly key: string
   readonly name: string
   readonly kind: RelationKind

@@ -1,24 +1,24 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readdirSync, readSync, statSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
 import { DatabaseSync } from '@photostructure/sqlite'
-import { away, refused, stale } from './failures.ts'
+import { away, refused, stale } from './errors.ts'
 
 /**
  * How a file is read. `locked`: with the locks of SQLite. `still`: without locks, because no process that writes a log has the
  * file open, and SQLite would create a log to read it; instead, the file is checked for changes before and after.
  */
-type Way = 'locked' | 'still'
+type LockMode = 'locked' | 'still'
 
 const [headerLength, magic] = [100, 'SQLite format 3\0']
 /**
  * Maximum size of a value in a statement, in bytes: more than any answered value (see `pieceOf`). The length of a longer stored
  * value can still be queried.
  */
-const maxComputed = 64 * 1024 * 1024
+const maxComputedBytes = 64 * 1024 * 1024
 /** Suffixes of the files that belong to a database. */
 const companions = ['-wal', '-shm', '-journal']
 /** Age below which a file may change again without a new modification time, in milliseconds. */
-const unsettled = 50
+const unsettledMs = 50
 
 /**
  * Opens a file only for reading: nothing is written, and nothing is created beside it. It is opened only once: after a replacement another
@@ -42,7 +42,7 @@ export function openFile(file: string, lockTimeoutMs: number) {
     enableDoubleQuotedStringLiterals: false,
     readBigInts: true,
     returnArrays: true,
-    limits: { length: maxComputed },
+    limits: { length: maxComputedBytes },
   })
   checkDescriptor(identity)
   database.exec('pragma query_only = on; pragma trusted_schema = off; pragma cell_size_check = on')
@@ -101,7 +101,7 @@ function checkHeader(file: string, identity: string): boolean {
   return bytes[18] === 2 || bytes[19] === 2
 }
 
-function wayOf(file: string, isLogged: boolean): Way {
+function wayOf(file: string, isLogged: boolean): LockMode {
   const sizes = new Map<string, number>()
   for (const end of companions) {
     const found = lstatSync(`${file}${end}`, { throwIfNoEntry: false })
@@ -127,8 +127,8 @@ function traceOf(file: string): string {
 
 function waitUntilSettled(modified: number): void {
   const age = Date.now() - modified
-  if (age < 0 || age >= unsettled) return
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, unsettled - age)
+  if (age < 0 || age >= unsettledMs) return
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, unsettledMs - age)
 }
 
 /** Checks that SQLite has opened the examined file, and not one that has replaced it meanwhile. */

@@ -9,10 +9,10 @@ import { childLimits } from '../../core/kit/workers.ts'
 import type { Provider } from '../../core/provider.ts'
 import { spawnLimited } from '../program.ts'
 import type { RowOptions } from '../relational/index.ts'
-import type { Listed, ObjectName, Relation, RowPage, Source, SourceContext } from '../relational/model.ts'
+import type { CatalogItem, ObjectName, Relation, RowPage, Source, SourceContext } from '../relational/model.ts'
 import { completeDatabaseOptions, createPool, type DatabaseOptions, openRelational } from '../relational/open.ts'
-import type { Answer, Question } from './child.ts'
-import { away, reasonOf } from './failures.ts'
+import type { ChildAnswer, Question } from './child.ts'
+import { away, reasonOf } from './errors.ts'
 import type { Operations } from './operations.ts'
 
 export interface SqliteOptions extends DatabaseOptions {
@@ -92,7 +92,7 @@ function createSource(options: SqliteOptions) {
   const source: Source = {
     schema: '',
     kinds: [],
-    page: (query, context) => ask<readonly Listed[]>(context, 'page', query, views),
+    page: (query, context) => ask<readonly CatalogItem[]>(context, 'page', query, views),
     relations: (names: readonly ObjectName[], context) => ask<readonly Relation[]>(context, 'relations', names, views),
     ...(rows && {
       rows: {
@@ -128,14 +128,14 @@ async function leaving<T>(signal: AbortSignal, work: (patient: AbortSignal) => P
 }
 
 /** Interval at which the file is checked for changes, in milliseconds. */
-const interval = 500
+const pollIntervalMs = 500
 
 /** Yields whenever the file, its log or its journal was touched or replaced. */
 async function hintsOf(file: string, signal: AbortSignal): Promise<AsyncIterable<void>> {
   const first = await traceOf(file)
   return (async function* () {
     for (let before = first; ; ) {
-      await sleep(interval, signal)
+      await sleep(pollIntervalMs, signal)
       if (signal.aborted) return
       const now = await traceOf(file)
       if (now === before) continue
@@ -171,7 +171,7 @@ async function startReader(
 ) {
   signal.throwIfAborted()
   const child = startProcess()
-  const waiting = new Map<number, (answer: Answer | undefined) => void>()
+  const waiting = new Map<number, (answer: ChildAnswer | undefined) => void>()
   let last = 0
   let ended = false
 
@@ -180,7 +180,7 @@ async function startReader(
     for (const settle of waiting.values()) settle(undefined)
     waiting.clear()
   }
-  child.on('message', (answer: Answer) => waiting.get(answer.id)?.(answer))
+  child.on('message', (answer: ChildAnswer) => waiting.get(answer.id)?.(answer))
   child.on('error', end)
   child.on('exit', end)
   child.on('disconnect', end)
@@ -194,7 +194,7 @@ async function startReader(
     new Promise((resolve, reject) => {
       if (ended) return reject(away('The process that reads the database has ended.'))
       const id = ++last
-      const settle = (answer: Answer | undefined) => {
+      const settle = (answer: ChildAnswer | undefined) => {
         clearTimeout(timer)
         waiting.delete(id)
         if (waiting.size === 0) hold(child, false)

@@ -3,18 +3,18 @@ import type { DatabaseSyncInstance } from '@photostructure/sqlite'
 import { invalid, notFound } from '../../core/errors.ts'
 import { firstIndex } from '../../core/kit/sorted.ts'
 import type {
+  CatalogItem,
+  CellValue,
   KeyQuery,
-  Listed,
   ObjectName,
   PageQuery,
   Relation,
-  Row,
   RowAccess,
   RowPage,
   RowQuery,
-  Value,
+  TableRow,
 } from '../relational/model.ts'
-import type { Catalog, Known, KnownKey } from './catalog.ts'
+import type { Catalog, KnownKey, RelationDescription } from './catalog.ts'
 import { type Affinity, quoteName } from './definitions.ts'
 import type { OpenFile } from './file.ts'
 
@@ -37,7 +37,7 @@ export function createOperations({ database, check, stamp }: OpenFile, catalog: 
   const hasRows = (kind: string, views: boolean) => kind === 'table' || (kind === 'view' && views)
 
   return {
-    page: ({ from, prefix, limit }: PageQuery, views: boolean): readonly Listed[] =>
+    page: ({ from, prefix, limit }: PageQuery, views: boolean): readonly CatalogItem[] =>
       within(() => {
         const start = Buffer.from(from)
         const items = catalog.items()
@@ -79,9 +79,9 @@ export function createOperations({ database, check, stamp }: OpenFile, catalog: 
 
 export type Operations = ReturnType<typeof createOperations>
 
-/** Binary search for the first item at or after a place, in byte order. Returns its index. */
-function firstFrom(items: readonly { readonly key: string }[], place: Buffer): number {
-  return firstIndex(0, items.length, (index) => Buffer.compare(Buffer.from(items[index]?.key ?? ''), place) >= 0)
+/** Binary search for the first item at or after a key, in byte order. Returns its index. */
+function firstFrom(items: readonly { readonly key: string }[], key: Buffer): number {
+  return firstIndex(0, items.length, (index) => Buffer.compare(Buffer.from(items[index]?.key ?? ''), key) >= 0)
 }
 
 function hashOf(catalog: Catalog): string {
@@ -92,10 +92,10 @@ function hashOf(catalog: Catalog): string {
 }
 
 /** Row query without the caller's description of the relation: the current description counts. */
-type PlainRowQuery = Omit<RowQuery, 'relation'> & Asked
-type PlainKeyQuery = Omit<KeyQuery, 'relation'> & Asked
+type PlainRowQuery = Omit<RowQuery, 'relation'> & TableRequest
+type PlainKeyQuery = Omit<KeyQuery, 'relation'> & TableRequest
 
-interface Asked {
+interface TableRequest {
   readonly table: string
   readonly access: RowAccess
   /** Whether rows of views are served. */
@@ -107,7 +107,11 @@ function createRowReader(database: DatabaseSyncInstance, catalog: Catalog) {
   const [encoding] = database.prepare('pragma encoding').get() as readonly [string]
   const decoder = createDecoder(encoding)
 
-  const find = ({ table, access, views }: Asked): { readonly known: Known; readonly key: readonly KnownKey[] } => {
+  const find = ({
+    table,
+    access,
+    views,
+  }: TableRequest): { readonly known: RelationDescription; readonly key: readonly KnownKey[] } => {
     const known = catalog.find(table)
     const kind = known?.item.kind
     if (known === undefined || kind === 'virtual table' || (kind === 'view' && !views)) throw notFound('no such table')
@@ -131,7 +135,7 @@ function createRowReader(database: DatabaseSyncInstance, catalog: Catalog) {
       // Key values are needed in full.
       const parts = new Map([
         ...columns.map((name) => [name, maxValueBytes] as const),
-        ...key.map(({ name }) => [name, maxKey] as const),
+        ...key.map(({ name }) => [name, maxKeyBytes] as const),
       ])
       const selected = [...parts.keys()]
       const where = told === undefined ? present(key) : `WHERE ${compared(key, only === undefined ? '>' : '=')}`
@@ -139,7 +143,7 @@ function createRowReader(database: DatabaseSyncInstance, catalog: Catalog) {
         FROM ${sourceOf(known, selected, key)} ${where} ${orderOf(key)} LIMIT ${limit + 1}`
       const at = new Map(selected.map((name, i) => [name, i]))
       const cellOf = (cells: readonly Cell[], name: string) => cells[at.get(name) ?? -1] ?? null
-      const rows: Row[] = []
+      const rows: TableRow[] = []
       let bytes = 0
       for (const cells of database.prepare(sql).iterate(...values) as Iterable<readonly Cell[]>) {
         const row = {
@@ -161,7 +165,7 @@ function createRowReader(database: DatabaseSyncInstance, catalog: Catalog) {
       const names = key.map(({ name }) => name)
       const where =
         typed === '' ? present(key) : `WHERE ${columnOf(first)} >= ?1 ${present(key.slice(1)).replace('WHERE', 'AND')}`
-      const sql = `SELECT ${names.map((name) => pieceOf(name, maxKey)).join(', ')}
+      const sql = `SELECT ${names.map((name) => pieceOf(name, maxKeyBytes)).join(', ')}
         FROM ${sourceOf(known, names, key)} ${where} ${orderOf(key)} LIMIT ${limit}`
       const rows = database.prepare(sql).all(...(typed === '' ? [] : [from])) as readonly (readonly Cell[])[]
       return rows.map((cells) => key.map((part, i) => decoder.keyOf(cells[i] ?? null, part)))
@@ -170,10 +174,10 @@ function createRowReader(database: DatabaseSyncInstance, catalog: Catalog) {
 }
 
 /** Maximum length of a part of a key, in bytes: no URI can contain a longer one. */
-const maxKey = 64 * 1024
+const maxKeyBytes = 64 * 1024
 
 /** Shortens the value of a key column like any other, although all of it was read for the key. */
-function shortened(value: Row['values'][number], most: number): Row['values'][number] {
+function shortened(value: TableRow['values'][number], most: number): TableRow['values'][number] {
   if (value.cut !== undefined || value.json.length <= most) return value
   const text: unknown = JSON.parse(value.json)
   if (typeof text !== 'string' || Buffer.byteLength(text) <= most) return value
@@ -181,7 +185,7 @@ function shortened(value: Row['values'][number], most: number): Row['values'][nu
 }
 
 /** Rows without a key come in the order of the table; a view is a subquery, so that each of its rows is computed once. */
-function sourceOf({ item }: Known, columns: readonly string[], key: readonly KnownKey[]): string {
+function sourceOf({ item }: RelationDescription, columns: readonly string[], key: readonly KnownKey[]): string {
   const name = quoteName(item.name)
   if (item.kind === 'view') return `(SELECT ${columns.map(quoteName).join(', ')} FROM main.${name})`
   return key.length === 0 ? `main.${name} NOT INDEXED` : `main.${name}`
@@ -210,7 +214,7 @@ function orderOf(key: readonly KnownKey[]): string {
 type Cell = string | bigint | number | null | Uint8Array
 
 /** Size above which not even the beginning of a value is read, in bytes, because SQLite would have to load all of it. */
-const longest = 16 * 2 ** 20
+const maxReadBytes = 16 * 2 ** 20
 
 /**
  * Returns the SQL of a column as a value of its own type: numbers unchanged; texts as bytes in the encoding of the database,
@@ -219,7 +223,7 @@ const longest = 16 * 2 ** 20
  */
 function pieceOf(column: string, most: number): string {
   const name = quoteName(column)
-  const start = (piece: string) => `CASE WHEN octet_length(${name}) > ${longest} THEN '' ELSE ${piece} END`
+  const start = (piece: string) => `CASE WHEN octet_length(${name}) > ${maxReadBytes} THEN '' ELSE ${piece} END`
   // A character has up to four bytes.
   const letters = start(`substr(${name}, 1, ${Math.max(1, Math.floor(most / 4))})`)
   const digits = start(`hex(substr(${name}, 1, ${most}))`)
@@ -235,7 +239,7 @@ function pieceOf(column: string, most: number): string {
 function createDecoder(encoding: string) {
   const decoder = new TextDecoder(encoding.toLowerCase())
   return {
-    valueOf: (cell: Cell): Value => {
+    valueOf: (cell: Cell): CellValue => {
       if (cell === null) return { json: 'null' }
       if (typeof cell === 'bigint') return { json: isSafe(cell) ? String(cell) : JSON.stringify(String(cell)) }
       if (typeof cell === 'number') return { json: Number.isFinite(cell) ? realOf(cell) : JSON.stringify(String(cell)) }

@@ -7,7 +7,7 @@ import type { Context, Description, Entry, Provider } from '../../core/provider.
 import { encodePath } from '../../core/uri.ts'
 import { polled } from '../../wrap/polled.ts'
 import { contentOf, createFetch, mediaTypeOf, type OriginOptions, openOrigin } from '../http/fetched.ts'
-import { type Page, pagesOf } from './llms.ts'
+import { type LinkedPage, pagesOf } from './llms.ts'
 
 export interface WebOptions extends OriginOptions {
   /** The listed pages, by their paths below `url`. The empty path is `url` itself. */
@@ -165,13 +165,13 @@ export function web(options: WebOptions): Provider {
         }),
   }
   if (poll === undefined || !fetch) return provider
-  return polled(provider, { interval: poll, look: (signal) => look({ principal: watcher, signal }) })
+  return polled(provider, { intervalMs: poll, look: (signal) => look({ principal: watcher, signal }) })
 }
 
-type PageTable = ReadonlyMap<string, Page>
+type PageTable = ReadonlyMap<string, LinkedPage>
 
 /** The pages by path, in path order. If a path occurs twice, the later page counts. */
-function tableOf(pages: readonly Page[]): PageTable {
+function tableOf(pages: readonly LinkedPage[]): PageTable {
   const byPath = new Map(pages.map((page) => [page.path, page]))
   return new Map([...byPath].sort(([a], [b]) => comparePaths(a, b)))
 }

@@ -2,7 +2,7 @@ import { formatHttpUrl, type HttpUrl, originOf, resolveHttpUrl } from '../../cor
 import { isPath } from '../../core/path.ts'
 import type { Description } from '../../core/provider.ts'
 
-export type Page = Description & { readonly path: string }
+export type LinkedPage = Description & { readonly path: string }
 
 /** Maximum number of pages that one list may name. */
 const maxPages = 10_000
@@ -18,8 +18,8 @@ const optionalPriority = 0.2
  *
  * @param at URL of the list: links may be relative to it.
  */
-export function pagesOf(text: string, at: HttpUrl, base: HttpUrl): readonly Page[] {
-  const pages = new Map<string, Page>()
+export function pagesOf(text: string, at: HttpUrl, base: HttpUrl): readonly LinkedPage[] {
+  const pages = new Map<string, LinkedPage>()
   let isOptional = false
   for (const line of text.split(/\r?\n/)) {
     const [, heading] = /^##\s+(.{1,200})$/.exec(line) ?? []

@@ -42,10 +42,10 @@ const smallFirstMs = 20
  *
  * @param most Limits of one share. Default: no limits of its own.
  */
-export function createGate(concurrent: number, waiting: number, most: PlaceCount = { concurrent, waiting }) {
-  const places = createPlaces({ concurrent, waiting }, most)
+export function createGate(concurrent: number, waiting: number, most: SlotCount = { concurrent, waiting }) {
+  const slots = createSlots({ concurrent, waiting }, most)
   const shared = most.concurrent < concurrent
-  const lane = createPlaces(
+  const lane = createSlots(
     { concurrent: Math.min(largeSlots, concurrent), waiting },
     { concurrent: Math.min(shared ? largeSlots / 2 : largeSlots, most.concurrent), waiting: most.waiting },
   )
@@ -58,20 +58,20 @@ export function createGate(concurrent: number, waiting: number, most: PlaceCount
     last = last.then(async () => {
       const begun = performance.now()
       do await new Promise((resolve) => setImmediate(resolve))
-      while (places.count.taken > idle && performance.now() - begun < smallFirstMs)
+      while (slots.count.taken > idle && performance.now() - begun < smallFirstMs)
     })
     return last
   }
 
-  const keepIdle = (place: Claim): Claim => {
+  const keepIdle = (claim: Claim): Claim => {
     idle++
     let left = false
     return {
-      entered: place.entered,
+      entered: claim.entered,
       leave: () => {
         if (!left) idle--
         left = true
-        place.leave()
+        claim.leave()
       },
     }
   }
@@ -84,7 +84,7 @@ export function createGate(concurrent: number, waiting: number, most: PlaceCount
    * nobody can hold many large answers in memory by not reading them.
    */
   const enter = (share = '', taken?: () => Promise<unknown>): Running | { readonly refused: Crowded } => {
-    const first = places.take(share)
+    const first = slots.take(share)
     if ('refused' in first) return first
     let claim: Claim = first
     let isLarge = false
@@ -134,10 +134,10 @@ export function createGate(concurrent: number, waiting: number, most: PlaceCount
     },
     /** Number of tasks that run, and that wait, at the moment, including the lane of large ones. */
     get running() {
-      return places.count.taken + lane.count.taken
+      return slots.count.taken + lane.count.taken
     },
     get waiting() {
-      return places.count.waiting + lane.count.waiting
+      return slots.count.waiting + lane.count.waiting
     },
   }
 }
@@ -162,7 +162,7 @@ function tooMuch(): ResourceError {
 /** Why there is no slot: the share is exhausted, or the whole semaphore. */
 export type Crowded = 'share' | 'busy'
 
-interface PlaceCount {
+interface SlotCount {
   /** Maximum number of claims that hold a slot at once. */
   readonly concurrent: number
   /** Maximum number of claims that wait for one. */
@@ -192,7 +192,7 @@ interface Waiter {
  *
  * @param most Limits of one share.
  */
-function createPlaces({ concurrent, waiting }: PlaceCount, most: PlaceCount) {
+function createSlots({ concurrent, waiting }: SlotCount, most: SlotCount) {
   const count = { taken: 0, waiting: 0 }
   /** The shares with running or waiting claims, in the order of their turns. */
   const shares = new Map<string, Share>()

@@ -95,7 +95,7 @@ export interface Grant {
 }
 
 /** The result of checking a token. A fault goes only to the log: the client learns only that its token is invalid. */
-export type Verdict = { readonly grant: Grant } | { readonly fault: string }
+export type TokenVerdict = { readonly grant: Grant } | { readonly fault: string }
 
 /** Verifies the tokens of one kind. */
 export interface Verifier {
@@ -105,7 +105,7 @@ export interface Verifier {
    * @param arrival The arrival of the request.
    * @throws ResourceError `unavailable` when the token cannot be checked at the moment: at once, or as a rejection.
    */
-  verify(token: string, digest?: string, arrival?: Arrival): Soon<Verdict>
+  verify(token: string, digest?: string, arrival?: Arrival): Soon<TokenVerdict>
   /** Calls `end` when a valid token may have become invalid before its expiry. Returns a function that cancels this. */
   watch?(token: string, grant: Grant, end: () => void): () => void
 }

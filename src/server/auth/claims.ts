@@ -1,6 +1,6 @@
 import type { ServiceNetwork } from '../../core/address-guard.ts'
 import { defined, isObject } from '../../core/kit/object.ts'
-import type { Verdict } from './caller.ts'
+import type { TokenVerdict } from './caller.ts'
 
 export type Claims = Readonly<Record<string, unknown>>
 
@@ -12,7 +12,7 @@ export function judgeClaims(
   claims: Claims,
   issuer: Issuer,
   implies: Readonly<Record<string, readonly string[]>>,
-): Verdict {
+): TokenVerdict {
   const fault = timeFault(claims, issuer) ?? bindingFault(claims) ?? clientFault(claims, issuer)
   if (fault !== undefined) return { fault }
   const id = principalId(claims, issuer)
@@ -21,17 +21,17 @@ export function judgeClaims(
   const principal = { id, roles, scopes: impliedBy(scopesIn(claims), implies) }
   const exp = claims.exp === undefined ? Number.POSITIVE_INFINITY : Number(claims.exp) * 1000
   // A token that is accepted only because of the leeway expires at its end.
-  return { grant: { principal, expires: exp > Date.now() ? exp : exp + leeway } }
+  return { grant: { principal, expires: exp > Date.now() ? exp : exp + leewayMs } }
 }
 
 function timeFault({ exp, nbf, iat }: Claims, { maxAge }: Issuer): string | undefined {
   const now = Date.now()
   for (const [name, time] of Object.entries({ exp, nbf, iat }))
     if (time !== undefined && !(Number.isSafeInteger(time) && Number(time) >= 0)) return `its ${name} is not a time`
-  if (exp !== undefined && Number(exp) * 1000 + leeway <= now) return 'it has expired'
-  if (nbf !== undefined && Number(nbf) * 1000 - leeway > now) return 'it is not good yet'
-  if (iat !== undefined && Number(iat) * 1000 - leeway > now) return 'it was issued in the future'
-  if (maxAge !== undefined && !(Number(iat) * 1000 + maxAge + leeway > now)) return 'it was issued too long ago'
+  if (exp !== undefined && Number(exp) * 1000 + leewayMs <= now) return 'it has expired'
+  if (nbf !== undefined && Number(nbf) * 1000 - leewayMs > now) return 'it is not good yet'
+  if (iat !== undefined && Number(iat) * 1000 - leewayMs > now) return 'it was issued in the future'
+  if (maxAge !== undefined && !(Number(iat) * 1000 + maxAge + leewayMs > now)) return 'it was issued too long ago'
   return undefined
 }
 
@@ -183,7 +183,7 @@ export type RoleRule =
     }
 
 /** Tolerated difference between clocks, in milliseconds. */
-export const leeway = 30_000
+export const leewayMs = 30_000
 
 /** Returns the network settings for requests to an issuer. */
 export function networkOf({ allowAddresses, resolve }: Issuer): ServiceNetwork {

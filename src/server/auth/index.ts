@@ -5,7 +5,7 @@ import { isObject } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import { createGate } from '../admission/gate.ts'
 import { arrivalOf, valuesOf } from '../http/guard.ts'
-import { type Caller, callAt, digestOf, type Grant, type Verdict, type Verifier } from './caller.ts'
+import { type Caller, callAt, digestOf, type Grant, type TokenVerdict, type Verifier } from './caller.ts'
 import { type AuthorizationOptions, type Claims, createNeeds, type Issuer, judgeClaims, networkOf } from './claims.ts'
 import { fetchJson } from './fetch.ts'
 import { createJwtVerifier, createMemo, issuerOf, type JwtIssuer } from './jwt.ts'
@@ -67,7 +67,7 @@ export async function createAuthorizer(options: AuthorizerOptions) {
       if (token.length > maxToken) return refused('it is too long')
       const verifier = verifiers.find((one) => one.takes(token))
       if (verifier === undefined) return refused('its kind or its issuer is not accepted')
-      const judge = (verdict: Verdict) =>
+      const judge = (verdict: TokenVerdict) =>
         'grant' in verdict ? callerOf(token, digest, verdict.grant, verifier) : refused(verdict.fault)
       const fail = (error: unknown) => {
         if (!isResourceError(error)) throw error
@@ -194,9 +194,9 @@ export function createIntrospection(
   const network = networkOf(issuer)
   const authorization = `Basic ${Buffer.from([clientId, clientSecret].map(formEncode).join(':')).toString('base64')}`
   const gate = createGate(maxConcurrent, maxWaiting)
-  const verdictOn = createMemo<Verdict>(maxCached)
+  const verdictOn = createMemo<TokenVerdict>(maxCached)
 
-  const ask = async (token: string): Promise<Verdict> => {
+  const ask = async (token: string): Promise<TokenVerdict> => {
     const body = `token=${formEncode(token)}&token_type_hint=access_token`
     const answered = await gate.run(() => fetchJson(url, { ...network, body, authorization }))
     if ('refused' in answered) throw new ResourceError('unavailable', 'Too many tokens are asked about at once')
@@ -206,14 +206,14 @@ export function createIntrospection(
     return claims.active ? judge(claims) : { fault: 'the issuer says that it is not good' }
   }
 
-  const judge = (claims: Claims): Verdict => {
+  const judge = (claims: Claims): TokenVerdict => {
     if (claims.iss !== undefined && claims.iss !== issuer.issuer) return { fault: 'it is of another issuer' }
     if (![claims.aud].flat().some((audience) => issuer.audiences.includes(String(audience))))
       return { fault: 'it is for another audience' }
     return judgeClaims(claims, issuer, implies)
   }
 
-  const verify = (token: string): Promise<Verdict> =>
+  const verify = (token: string): Promise<TokenVerdict> =>
     verdictOn(digestOf(token), async () => {
       const value = await ask(token)
       return { value, until: 'grant' in value ? Math.min(value.grant.expires, Date.now() + cacheMs) : 0 }

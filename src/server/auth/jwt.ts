@@ -3,8 +3,8 @@ import type { ServiceNetwork } from '../../core/address-guard.ts'
 import { isResourceError, ResourceError } from '../../core/errors.ts'
 import { isObject, jsonIn } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
-import { digestOf, type Verdict, type Verifier } from './caller.ts'
-import { type Claims, type Issuer, judgeClaims, leeway, networkOf } from './claims.ts'
+import { digestOf, type TokenVerdict, type Verifier } from './caller.ts'
+import { type Claims, type Issuer, judgeClaims, leewayMs, networkOf } from './claims.ts'
 import { fetchJson } from './fetch.ts'
 
 /** Asymmetric signature algorithms of JOSE. With a shared secret, a server that can verify a token could also forge one. */
@@ -34,7 +34,7 @@ export async function createJwtVerifier(
       { issuer, keys: createKeys(issuer.jwks, createLocalJWKSet, log, networkOf(issuer)) },
     ]),
   )
-  const verdictOn = createMemo<Verdict>(maxCached)
+  const verdictOn = createMemo<TokenVerdict>(maxCached)
 
   /** Verifies a token. If several keys match, such as two with the same `kid`, tries each of them. */
   const verified = async (token: string, find: FindKey, options: JWTVerifyOptions) => {
@@ -55,13 +55,13 @@ export async function createJwtVerifier(
     }
   }
 
-  const check = async (token: string, issuer: JwtIssuer, find: FindKey): Promise<Verdict> => {
+  const check = async (token: string, issuer: JwtIssuer, find: FindKey): Promise<TokenVerdict> => {
     const { payload, protectedHeader } = await verified(token, find, {
       issuer: issuer.issuer,
       audience: [...issuer.audiences],
       algorithms: [...(issuer.algorithms ?? asymmetric)],
       requiredClaims: ['exp'],
-      clockTolerance: leeway / 1000,
+      clockTolerance: leewayMs / 1000,
     })
     const type = (protectedHeader.typ ?? 'JWT').toLowerCase().replace(/^application\//, '')
     const { types = ['at+jwt'] } = issuer
@@ -69,7 +69,7 @@ export async function createJwtVerifier(
     return judgeClaims(payload as Claims, issuer, implies)
   }
 
-  const judge = async (token: string): Promise<Verdict> => {
+  const judge = async (token: string): Promise<TokenVerdict> => {
     const named = byName.get(issuerOf(token) ?? '')
     if (named === undefined) return { fault: 'its issuer is not known' }
     const { issuer, keys } = named

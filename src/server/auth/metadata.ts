@@ -19,12 +19,12 @@ export function createMetadata(resource: string, path: string, issuers: readonly
     ...(scopes.length === 0 ? {} : { scopes_supported: scopes }),
     bearer_methods_supported: ['header'],
   }
-  const places = new Set(['', path, resourcePath].map((place) => wellKnown + place))
+  const paths = new Set(['', path, resourcePath].map((path) => wellKnown + path))
   return {
     url: `${origin}${wellKnown}${resourcePath}`,
     /** Answers a request for it. Returns false for any other request. */
     serve: (request: IncomingMessage, response: ServerResponse): boolean => {
-      if (!places.has(request.url ?? '')) return false
+      if (!paths.has(request.url ?? '')) return false
       // Any web page may read it: it contains only public facts.
       const open = { 'Access-Control-Allow-Origin': '*' }
       if (request.method === 'GET') replyJson(response, 200, document, open)

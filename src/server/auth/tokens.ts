@@ -5,7 +5,7 @@ import { ResourceError } from '../../core/errors.ts'
 import { chain, type Soon } from '../../core/kit/chain.ts'
 import type { Log } from '../../core/log.ts'
 import type { Arrival } from '../../core/provider.ts'
-import { digestOf, type Grant, type Verdict, type Verifier } from './caller.ts'
+import { digestOf, type Grant, type TokenVerdict, type Verifier } from './caller.ts'
 import { absent, isOwnToken, markOf, readTokenFile, type StoredToken, type TokenFile } from './token-file.ts'
 
 /** Period of the checks of the file for open streams, in milliseconds. For requests it is checked each time. */
@@ -68,7 +68,7 @@ export async function createTokenVerifier(file: string, log: Log): Promise<Verif
   return {
     takes: isOwnToken,
     verify: (token, digest = digestOf(token), arrival) =>
-      chain(current(arrival), (now): Verdict => {
+      chain(current(arrival), (now): TokenVerdict => {
         if (now === undefined) throw new ResourceError('unavailable', `The tokens in ${file} cannot be read`)
         const stored = findToken(now.tokens, digest)
         if (stored === undefined) return { fault: 'it is not in the file of tokens' }

@@ -16,7 +16,7 @@ import { createMeter, measureMeter } from '../telemetry/meter.ts'
 import { accepts, mediaFault, setArrival } from './guard.ts'
 import { createLegacyHttp } from './legacy.ts'
 import { createModernHttp } from './modern.ts'
-import { type Answer, limitsKey, refuse, refuseMethod, replyJson } from './reply.ts'
+import { type HttpResponse, limitsKey, refuse, refuseMethod, replyJson } from './reply.ts'
 
 /** Options of MCP over HTTP, for any server that accepts the requests. */
 export interface EndpointOptions extends ServeOptions {
@@ -46,7 +46,7 @@ export function createEndpoint(options: EndpointOptions, asked: boolean) {
   const addresses = createAddresses(limits)
   const refusals = createRefusalAudit(options.audit)
   const onRefused = refusals.add
-  const served = { timeout: limits.timeout, ...options, transport: 'http' as const, onRefused }
+  const served = { timeoutMs: limits.timeout, ...options, transport: 'http' as const, onRefused }
   const modernHttp = createModernHttp(served, gate, meter)
   const legacyHttp = createLegacyHttp(served, gate, limits, meter)
   const everybody = alwaysCaller(options.principal ?? localPrincipal)
@@ -145,7 +145,7 @@ export function createEndpoint(options: EndpointOptions, asked: boolean) {
     safely: (handle: Handle): Handle => {
       return async (request, response) => {
         response.on('error', ignoreError)
-        ;(response as Answer)[limitsKey] = limits
+        ;(response as HttpResponse)[limitsKey] = limits
         try {
           await handle(request, response)
         } catch (error) {

@@ -23,7 +23,7 @@ import {
   replyLong,
   taken,
 } from './reply.ts'
-import { createMailbox, createSessions, type Session } from './sessions.ts'
+import { createMailbox, createSessions, type HttpSession } from './sessions.ts'
 
 const idHeader = 'Mcp-Session-Id'
 
@@ -36,10 +36,15 @@ interface ExchangeOptions {
 
 /** HTTP for the revisions before 2026-07-28: with sessions. */
 export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: ServedLimits, meter: Meter) {
-  const { perPrincipal, sessionIdle: idle } = limits
+  const { perPrincipal, sessionIdle: idleTimeoutMs } = limits
   const { onRefused } = options
   const { sessions: most } = limits
-  const sessions = createSessions({ most, mostOf: perPrincipal?.sessions ?? most, idle, replica: options.replica })
+  const sessions = createSessions({
+    most,
+    mostOf: perPrincipal?.sessions ?? most,
+    idleTimeoutMs,
+    replica: options.replica,
+  })
   meter.gauge('sessions', () => sessions.size)
   const streams = new Set<EventStream>()
 
@@ -51,7 +56,11 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
     return createConnection((era) => openView(options, principal, era, announcements), gate, own)
   }
 
-  const sessionOf = (request: IncomingMessage, response: ServerResponse, principal: Principal): Session | undefined => {
+  const sessionOf = (
+    request: IncomingMessage,
+    response: ServerResponse,
+    principal: Principal,
+  ): HttpSession | undefined => {
     const id = request.headers['mcp-session-id']
     if (typeof id !== 'string')
       return void refuse(response, 400, `The header ${idHeader} is missing. Begin with initialize.`)
@@ -138,7 +147,7 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
 
   /** Makes a stream the one of a session, until the connection closes or the caller's access ends. */
   const attach = (
-    session: Session,
+    session: HttpSession,
     stream: EventStream,
     caller: Caller,
     response: ServerResponse,

@@ -251,13 +251,13 @@ function sendingTo(
   response: ServerResponse,
   gate: Gate,
   { share }: Caller,
-  { timeout = 120_000 }: ServedOptions,
+  { timeoutMs = 120_000 }: ServedOptions,
 ): Sending {
   const gone = new AbortController()
   if (response.destroyed) gone.abort()
   // Not after the answer: an abort captures a stack.
   else response.once('close', () => response.writableFinished || gone.abort())
-  return { signal: gone.signal, gate, share, timeoutMs: timeout }
+  return { signal: gone.signal, gate, share, timeoutMs }
 }
 
 /** Sends an answer whose content is a stream. After a notification it is an event, which is made as a whole. */

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { DegradedMount } from '../../core/changes.ts'
 import { isResourceError } from '../../core/errors.ts'
-import type { Log, Measured, Measurements } from '../../core/log.ts'
+import type { Log, Measurements, MetricFamily } from '../../core/log.ts'
 import type { Principal } from '../../core/provider.ts'
 import type { Posting } from '../../core/tool.ts'
 import { isLoopback } from '../../core/uri.ts'
@@ -60,7 +60,7 @@ export interface PostingParts {
   readonly egress: Egress
   readonly log: Log
   /** Time-out of a post, in milliseconds. */
-  readonly timeout: number
+  readonly timeoutMs: number
 }
 
 /** Handles a post and answers it. */
@@ -69,12 +69,12 @@ export async function servePosting(
   value: unknown,
   response: ServerResponse,
   { principal, share }: Caller,
-  { gate, egress, log, timeout }: PostingParts,
+  { gate, egress, log, timeoutMs }: PostingParts,
 ): Promise<void> {
   const request: Request = { jsonrpc: '2.0', id: 0, method: 'post' }
   const clean = (answer: Response) => egress(answer, request)
   try {
-    const signal = AbortSignal.timeout(timeout)
+    const signal = AbortSignal.timeout(timeoutMs)
     const ran = await gate.run(() => posting.post(value, { principal, signal }), share)
     if ('refused' in ran) {
       const later = overloaded(null, ran.refused)
@@ -154,7 +154,7 @@ function isFromHere({ socket, headers }: IncomingMessage): boolean {
 const expositionType = 'text/plain; version=0.0.4; charset=utf-8'
 
 /** Formats metrics in the text format of Prometheus: for each metric its help and type, then its samples, one per line. */
-export function formatExposition(all: readonly Measured[]): string {
+export function formatExposition(all: readonly MetricFamily[]): string {
   return all
     .map(({ name, type, help, samples }) => {
       const lines = samples.map(({ labels = {}, value }) => `${name}${formatLabels(labels)} ${formatValue(value)}\n`)

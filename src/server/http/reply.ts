@@ -29,7 +29,7 @@ const noLimits: AnswerLimits = { answer: Number.POSITIVE_INFINITY, slow: 60_000 
  */
 export const limitsKey = Symbol('limits')
 const linkKey = Symbol('link')
-export type Answer = ServerResponse & { [limitsKey]?: AnswerLimits; [linkKey]?: () => ContentLink | undefined }
+export type HttpResponse = ServerResponse & { [limitsKey]?: AnswerLimits; [linkKey]?: () => ContentLink | undefined }
 
 /**
  * Offers a link to what is read, in the error that replaces the answer if it is longer than the limit. A part of a resource has no
@@ -42,7 +42,7 @@ export function offerLink(
 ): void {
   const uri = method === 'resources/read' ? params?.uri : undefined
   if (linkFor !== undefined && typeof uri === 'string' && !uri.includes('?'))
-    (response as Answer)[linkKey] = () => linkFor(uri)
+    (response as HttpResponse)[linkKey] = () => linkFor(uri)
 }
 
 /** Resolves when an answer is sent and its reader has taken it, or is gone. Never rejects. */
@@ -53,9 +53,9 @@ export function taken(response: ServerResponse): Promise<void> {
   })
 }
 
-const limitsOf = (response: Answer) => response[limitsKey] ?? noLimits
+const limitsOf = (response: HttpResponse) => response[limitsKey] ?? noLimits
 
-export function replyJson(response: Answer, status: number, body: unknown, headers?: Headers): void {
+export function replyJson(response: HttpResponse, status: number, body: unknown, headers?: Headers): void {
   replyBody(response, status, formatMessage(body, limitsOf(response).answer, response[linkKey]), headers)
 }
 
@@ -65,7 +65,7 @@ export function replyJson(response: Answer, status: number, body: unknown, heade
  * @param breath Resolves in the turn of the event loop for the next piece of it.
  */
 export function replyLong(
-  response: Answer,
+  response: HttpResponse,
   status: number,
   body: unknown,
   headers?: Headers,
@@ -82,7 +82,7 @@ export function replyLong(
 }
 
 /** Sends JSON with a content that is read while it is sent. */
-async function replyStreamed(response: Answer, status: number, body: unknown, headers?: Headers): Promise<void> {
+async function replyStreamed(response: HttpResponse, status: number, body: unknown, headers?: Headers): Promise<void> {
   const { answer } = limitsOf(response)
   const { writeStreamed } = await import('./content/sending.ts')
   const refuse = (error: Error) => replyBody(response, status, formatUnwritten(body, error, response[linkKey]), headers)
@@ -180,7 +180,7 @@ export function openEventStream(response: ServerResponse, headers: Headers = {})
       const data =
         typeof message === 'string'
           ? message
-          : formatMessage(message, limitsOf(response).answer, (response as Answer)[linkKey])
+          : formatMessage(message, limitsOf(response).answer, (response as HttpResponse)[linkKey])
       return write(`${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${data}\n\n`)
     },
     /** Resolves when the reader has taken everything written. Rejects when it is gone. */

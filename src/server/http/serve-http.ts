@@ -124,9 +124,9 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
     if (url === llmsPath && serveLlms !== undefined) return serveLlms(request, response)
     if (url === metricsPath && exposed !== undefined) return exposed(request, response)
     if (serveContent !== undefined && url.startsWith(contentPath)) return serveContent(request, response)
-    const [place = ''] = url.split('?', 1)
+    const [pathname = ''] = url.split('?', 1)
     const posted = options.postings !== undefined && url.startsWith(options.postings.under)
-    if (!routes.has(place) && !posted) return refuse(response, 404, nothingHere)
+    if (!routes.has(pathname) && !posted) return refuse(response, 404, nothingHere)
     const asked = entrance.callerOf(request, response)
     const known = asked instanceof Promise ? await asked : asked
     if (known === undefined) return
@@ -135,7 +135,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
       links === undefined
         ? known
         : Object.assign({}, known, { linkFor: (uri: string) => links.linkFor(known, baseOf(request))(uri) })
-    const route = options.sse ? place : url
+    const route = options.sse ? pathname : url
     if (route === path) return endpoint.serveMcp(request, response, caller)
     if (posted) return servePosts(request, response, caller, url)
     if (options.sse && route === '/sse') return legacyHttp.openSse(request, response, caller)
@@ -153,7 +153,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
     const { audit, log } = options
     const facts = { principal: caller.principal, transport: 'http' as const, revision: () => undefined }
     const recorded = audit === undefined ? posting : auditedPosting(posting, at, audit, facts)
-    await servePosting(recorded, message.value, response, caller, { gate, egress, log, timeout: limits.timeout })
+    await servePosting(recorded, message.value, response, caller, { gate, egress, log, timeoutMs: limits.timeout })
   }
 
   /** The URL of the endpoint, as clients reach it; undefined when the configuration does not name it. */

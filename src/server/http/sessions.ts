@@ -6,7 +6,7 @@ import type { Notification } from '../protocol/messages.ts'
 import type { EventStream } from './reply.ts'
 
 /** A client of a revision with sessions. */
-export interface Session {
+export interface HttpSession {
   readonly id: string
   readonly owner: Owner
   readonly connection: Connection
@@ -21,16 +21,16 @@ export interface SessionLimits {
   /** Maximum number of sessions per principal. */
   readonly mostOf?: number
   /** Maximum idle time, in milliseconds. */
-  readonly idle: number
+  readonly idleTimeoutMs: number
   /** The name of this replica: ids begin with it and a dot, so that a proxy finds the replica of a session. Default: no name. */
   readonly replica?: string | undefined
 }
 
 /** The open sessions: found by id and owner, closed when idle. */
-export function createSessions({ most, mostOf = most, idle, replica }: SessionLimits) {
-  const sessions = new Map<string, { readonly session: Session; used: number }>()
+export function createSessions({ most, mostOf = most, idleTimeoutMs, replica }: SessionLimits) {
+  const sessions = new Map<string, { readonly session: HttpSession; used: number }>()
 
-  const close = async (session: Session): Promise<void> => {
+  const close = async (session: HttpSession): Promise<void> => {
     if (!sessions.delete(session.id)) return
     session.stream?.end()
     session.mailbox?.close()
@@ -42,20 +42,20 @@ export function createSessions({ most, mostOf = most, idle, replica }: SessionLi
     return count
   }
   const sweep = () => {
-    const oldest = performance.now() - idle
+    const oldest = performance.now() - idleTimeoutMs
     for (const { session, used } of sessions.values())
       if (used < oldest && session.connection.pending === 0 && session.stream === undefined) void close(session)
   }
-  const timer = setInterval(sweep, Math.min(idle, 60_000))
+  const timer = setInterval(sweep, Math.min(idleTimeoutMs, 60_000))
   timer.unref()
 
   return {
     /** Opens a session. Returns undefined when the maximum is reached. */
-    open: (owner: Owner, connection: Connection, mailbox?: Mailbox): Session | undefined => {
+    open: (owner: Owner, connection: Connection, mailbox?: Mailbox): HttpSession | undefined => {
       const isFull = () => sessions.size >= most || (mostOf < most && countOf(owner) >= mostOf)
       if (isFull()) sweep()
       if (isFull()) return undefined
-      const session: Session = {
+      const session: HttpSession = {
         id: replica === undefined ? randomUUID() : `${replica}.${randomUUID()}`,
         owner,
         connection,
@@ -69,7 +69,7 @@ export function createSessions({ most, mostOf = most, idle, replica }: SessionLi
      * Returns the session if it belongs to this principal: a session of another principal looks like a missing one. From then on
      * the session has the principal's current rights.
      */
-    find: (id: string, principal: Principal): Session | undefined => {
+    find: (id: string, principal: Principal): HttpSession | undefined => {
       const found = sessions.get(id)
       if (found === undefined || found.session.owner.id !== principal.id) return undefined
       found.session.owner.renew(principal)

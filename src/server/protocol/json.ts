@@ -102,10 +102,10 @@ export function streamedMessage(message: unknown): StreamedMessage {
   return { head, blob, tail }
 }
 
-type Listed = { readonly result: { readonly resources: JsonText } }
+type ListAnswer = { readonly result: { readonly resources: JsonText } }
 
-function holdsJsonText(message: unknown): message is Listed {
-  const { result } = (message ?? {}) as Partial<Listed>
+function holdsJsonText(message: unknown): message is ListAnswer {
+  const { result } = (message ?? {}) as Partial<ListAnswer>
   return isJsonText(result?.resources)
 }
 
@@ -114,7 +114,7 @@ function holdsJsonText(message: unknown): message is Listed {
  *
  * @throws ResourceError `too-large` when they would be longer than `limit` bytes together.
  */
-function piecesOf(message: Listed, limit: number): readonly Buffer[] {
+function piecesOf(message: ListAnswer, limit: number): readonly Buffer[] {
   const { result } = message
   const mark = `list ${crypto.randomUUID()}`
   const frame = JSON.stringify({ ...message, result: { ...result, resources: mark } })

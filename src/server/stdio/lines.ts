@@ -3,7 +3,7 @@ import { createEvent, withResolvers } from '../../core/kit/abort.ts'
 import type { Soon } from '../../core/kit/chain.ts'
 
 /** A text, or its pieces in UTF-8. */
-type Text = string | readonly Buffer[]
+type TextPieces = string | readonly Buffer[]
 
 /** Maximum number of characters that wait to be written together. */
 const maxGathered = 32 * 1024
@@ -33,7 +33,7 @@ export function createWriter(output: Writable) {
   let gathered = ''
   const most = Math.min(maxGathered, output.writableHighWaterMark)
   /** Writes a text. Returns whether the reader has taken enough for the next one. */
-  const put = (text: Text): boolean => {
+  const put = (text: TextPieces): boolean => {
     if (gone) return true
     if (typeof text === 'string') output.write(text)
     else {
@@ -67,7 +67,7 @@ export function createWriter(output: Writable) {
     requireReader()
   }
 
-  const writeNow = (make: () => Text): Soon<void> => {
+  const writeNow = (make: () => TextPieces): Soon<void> => {
     requireReader()
     const text = make()
     if (typeof text !== 'string' || text.length >= most) {
@@ -100,7 +100,7 @@ export function createWriter(output: Writable) {
      * Calls `make` when its turn comes, so that a waiting text is not held twice: at once, unless another text waits for the reader. Rejects
      * when the reader is gone.
      */
-    write: (make: () => Text): Soon<void> => {
+    write: (make: () => TextPieces): Soon<void> => {
       if (tail !== undefined) return queue(tail.then(() => writeNow(make)))
       try {
         const written = writeNow(make)

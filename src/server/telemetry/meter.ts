@@ -1,4 +1,4 @@
-import type { Measured } from '../../core/log.ts'
+import type { MetricFamily } from '../../core/log.ts'
 
 /** The counters and their meanings. They only grow, except those whose text says "just now", which are gauges. */
 export const meterNames = {
@@ -52,13 +52,13 @@ const gauges: Readonly<Partial<Record<MeterName, string>>> = {
 }
 
 /** Converts a meter to metrics, by the conventions of Prometheus: refusals are one metric, with the reason as its label. */
-export function measureMeter(meter: Meter): readonly Measured[] {
+export function measureMeter(meter: Meter): readonly MetricFamily[] {
   const counts = meter.read()
   const names = Object.keys(meterNames) as MeterName[]
   const refusals = names.filter((name) => name.startsWith('refused'))
   const others = names.filter((name) => !name.startsWith('refused'))
   return [
-    ...others.map((name): Measured => {
+    ...others.map((name): MetricFamily => {
       const gauge = gauges[name]
       return {
         name: gauge ?? `hikidashi_${snake(name)}_total`,

@@ -53,7 +53,7 @@ function explorerTool(view: View, app: ToolApp): Tool {
       const { entries, hasMore } =
         uri === undefined
           ? first({ items: await view.mounts({ signal }) }, maxEntries)
-          : await placesIn(view, uri, signal)
+          : await childrenOf(view, uri, signal)
       const branches = await opened(view, entries, signal)
       const lines = branches.flatMap((branch) => [
         lineOf(branch.entry),
@@ -72,7 +72,7 @@ function explorerTool(view: View, app: ToolApp): Tool {
 }
 
 /** The children of a directory; of a resource, the resource itself. */
-async function placesIn(view: View, uri: string, signal: AbortSignal) {
+async function childrenOf(view: View, uri: string, signal: AbortSignal) {
   try {
     return first(await view.directory({ uri }, { signal }), maxEntries)
   } catch (error) {

@@ -38,7 +38,7 @@ const contentSchema = objectSchema(['uri'], {
 })
 
 /** One content as it is shown. */
-interface Shown {
+interface ToolContent {
   readonly structured: JsonObject
   readonly text: string
   readonly block?: ToolBlock
@@ -73,7 +73,7 @@ export function readTool(view: View): Tool {
         throw invalid('lines: Ask for lines or for bytes, not for both.', 'argument')
       const most = args.count('max_tokens', tokens)
       const { contents, part } = await readPart(view, uri, { lines, bytes }, signal)
-      const shown: Shown[] = []
+      const shown: ToolContent[] = []
       let left = most
       for (const content of contents.slice(0, maxContents)) {
         const one = show(await whole(content), part, left)
@@ -113,7 +113,7 @@ function rangeIn(text: string | undefined, name: 'lines' | 'bytes', least: numbe
   return { first, last }
 }
 
-interface Part {
+interface RequestedPart {
   /** Range that remains to be cut out of the content. */
   readonly cut: { readonly lines?: Range; readonly bytes?: Range }
   /** Unit of the content's parts, and the number of the first one that was read. */
@@ -129,7 +129,7 @@ async function readPart(
   uri: string,
   { lines, bytes }: { lines: Range | undefined; bytes: Range | undefined },
   signal: AbortSignal,
-): Promise<{ readonly contents: readonly ResourceContent[]; readonly part: Part }> {
+): Promise<{ readonly contents: readonly ResourceContent[]; readonly part: RequestedPart }> {
   const asked = lines ?? bytes
   const unit = bytes === undefined ? 'lines' : 'bytes'
   const cut = defined({ lines, bytes })
@@ -156,7 +156,12 @@ async function inParts(view: View, uri: string, signal: AbortSignal) {
     if (typeof told !== 'object' || told === null) return undefined
     const { unit, first, next } = told as { unit?: unknown; first?: unknown; next?: unknown }
     const behind = typeof next === 'string' ? { next } : {}
-    const part: Part = { cut: {}, unit: unit === 'bytes' ? 'bytes' : 'lines', from: Number(first) || 0, ...behind }
+    const part: RequestedPart = {
+      cut: {},
+      unit: unit === 'bytes' ? 'bytes' : 'lines',
+      from: Number(first) || 0,
+      ...behind,
+    }
     return { contents, part }
   } catch (error) {
     // Content that is not text has no lines. For an invalid range, `choose` throws the same error below.
@@ -166,9 +171,9 @@ async function inParts(view: View, uri: string, signal: AbortSignal) {
   }
 }
 
-type Whole = ResourceContent & ({ readonly text: string } | { readonly bytes: Uint8Array })
+type WholeContent = ResourceContent & ({ readonly text: string } | { readonly bytes: Uint8Array })
 
-async function whole(content: ResourceContent): Promise<Whole> {
+async function whole(content: ResourceContent): Promise<WholeContent> {
   if (!('stream' in content)) return content
   const chunks: Uint8Array[] = []
   for await (const chunk of content.stream) chunks.push(chunk)
@@ -176,7 +181,7 @@ async function whole(content: ResourceContent): Promise<Whole> {
   return { ...facts, bytes: Buffer.concat(chunks) }
 }
 
-function show(content: Whole, part: Part, most: number): Shown {
+function show(content: WholeContent, part: RequestedPart, most: number): ToolContent {
   const { uri, mimeType } = content
   const facts = { uri, ...defined({ mimeType }) }
   if ('text' in content) return showText(content.text, facts, part, most)
@@ -190,7 +195,12 @@ function show(content: Whole, part: Part, most: number): Shown {
   return { structured, text, block: { type: 'resource', uri, mimeType, blob: data } }
 }
 
-function showText(text: string, facts: JsonObject & { readonly uri: string }, part: Part, most: number): Shown {
+function showText(
+  text: string,
+  facts: JsonObject & { readonly uri: string },
+  part: RequestedPart,
+  most: number,
+): ToolContent {
   const chosen = choose(text, part)
   const fits = lengthOfTokens(chosen.text, most)
   const isCut = fits < chosen.text.length
@@ -200,7 +210,7 @@ function showText(text: string, facts: JsonObject & { readonly uri: string }, pa
   const last = chosen.line + Math.max(0, countLines(shown) - 1)
   const next = isCut ? nextOf(shown, chosen, last) : part.next
   const isByLines = part.unit === 'lines'
-  const place = isByLines ? { firstLine: chosen.line, lastLine: last } : {}
+  const lines = isByLines ? { firstLine: chosen.line, lastLine: last } : {}
   const outline = isCut && isByLines ? outlineOf(chosen.text.split('\n')) : []
   const entries = outline.map((one) => ({ ...one, line: one.line + chosen.line - 1 }))
   const range = isByLines
@@ -214,21 +224,21 @@ function showText(text: string, facts: JsonObject & { readonly uri: string }, pa
   const total = chosen.total === undefined ? {} : { totalLines: chosen.total }
   const more = next === undefined ? {} : { next }
   return {
-    structured: { ...facts, text: shown, ...place, ...total, truncated: next !== undefined, ...more },
+    structured: { ...facts, text: shown, ...lines, ...total, truncated: next !== undefined, ...more },
     text: words.join('\n'),
     outline: entries,
   }
 }
 
 /** The requested range of a text, and its position as far as it is known. */
-interface Chosen {
+interface ChosenRange {
   readonly text: string
   readonly line: number
   readonly byte: number | undefined
   readonly total?: number
 }
 
-function choose(text: string, { cut: { lines, bytes }, unit, from, next }: Part): Chosen {
+function choose(text: string, { cut: { lines, bytes }, unit, from, next }: RequestedPart): ChosenRange {
   if (bytes !== undefined)
     return { text: Buffer.from(cutBytes(Buffer.from(text), bytes)).toString('utf8'), line: 1, byte: bytes.first }
   if (unit === 'bytes') return { text, line: 1, byte: from }
@@ -243,7 +253,7 @@ function choose(text: string, { cut: { lines, bytes }, unit, from, next }: Part)
 }
 
 /** Returns the parameter for the rest: by lines, or by bytes within a line. */
-function nextOf(shown: string, { byte }: Chosen, last: number): string {
+function nextOf(shown: string, { byte }: ChosenRange, last: number): string {
   const isWhole = shown.endsWith('\n')
   return isWhole || byte === undefined ? `lines=${last + 1}-` : `bytes=${byte + Buffer.byteLength(shown)}-`
 }

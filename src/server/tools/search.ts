@@ -1,17 +1,17 @@
 import { invalid, isResourceError } from '../../core/errors.ts'
-import {
-  type Found,
-  type FoundHit,
-  type FoundQuery,
-  parseFound,
-  type SearchPlace,
-  saidOf,
-  searchPlaces,
-  withWords,
-} from '../../core/found.ts'
 import { pagesOf } from '../../core/kit/groups.ts'
 import { fold, wordsOf } from '../../core/kit/matching.ts'
 import { defined, objectSchema } from '../../core/kit/object.ts'
+import {
+  type FoundHit,
+  type FoundQuery,
+  parseFound,
+  type SearchAnswer,
+  type SearchMount,
+  saidOf,
+  searchMounts,
+  withWords,
+} from '../../core/search-answer.ts'
 import { argumentsIn, type JsonObject, readOnly, type Tool, type ToolAnswer } from '../../core/tool.ts'
 import { decodeComponent } from '../../core/uri.ts'
 import type { Resource, View } from '../../core/view.ts'
@@ -20,7 +20,7 @@ import { limitSchema, openCursor, sealCursor } from './shown.ts'
 
 const limits = { least: 1, most: 50, otherwise: 10 }
 /** Maximum number of searches that are queried at once. */
-const maxPlaces = 16
+const maxMounts = 16
 /** Maximum number of pages of a listing, and of words, for a search by name. */
 const [maxPages, maxWords] = [12, 16]
 
@@ -70,25 +70,25 @@ export function searchTool(view: View): Tool {
       const limit = args.count('limit', limits)
       const [mount, mime, path, since] = ['mount', 'mime', 'path', 'since'].map((name) => args.text(name, 1000))
       const after = afterIn(args.text('cursor'))
-      const places = await placesIn(view, signal)
-      if (places.length === 0) return answer(query, await byName(view, query, limit, signal), [noIndex], undefined)
+      const mounts = await mountsIn(view, signal)
+      if (mounts.length === 0) return answer(query, await byName(view, query, limit, signal), [noIndex], undefined)
       // The results of tools that are kept are no index of the mounts: their names are looked at as well.
-      const hasIndex = places.some(({ address }) => !address.startsWith(spillPrefix))
+      const hasIndex = mounts.some(({ address }) => !address.startsWith(spillPrefix))
       const names = hasIndex || after !== undefined ? [] : await byName(view, query, limit, signal)
       const asked: FoundQuery = {
         query,
         // All searches together return about `limit` hits.
-        limit: Math.ceil(limit / places.length),
+        limit: Math.ceil(limit / mounts.length),
         ...defined({ mount, mime, path, since }),
       }
       const found = await Promise.all(
-        places
+        mounts
           .filter(({ uriTemplate }) => after === undefined || uriTemplate in after)
-          .map(async (place) => ({ place, ...(await ask(view, place, asked, after?.[place.uriTemplate], signal)) })),
+          .map(async (mount) => ({ mount, ...(await ask(view, mount, asked, after?.[mount.uriTemplate], signal)) })),
       )
       const [failed] = found.filter(({ error }) => error !== undefined)
       if (failed !== undefined && found.every(({ error }) => error !== undefined)) throw failed.error
-      const answers = found.flatMap(({ place, found: one }) => (one === undefined ? [] : [{ place, ...one }]))
+      const answers = found.flatMap(({ mount, found: one }) => (one === undefined ? [] : [{ mount, ...one }]))
       const shown = withWords(answers)
       const hits = unique(shown.flatMap((one) => one.hits))
       const notes = new Set([
@@ -96,7 +96,7 @@ export function searchTool(view: View): Tool {
         ...(answers.length < found.length ? [oneIsAway] : []),
       ])
       const next = Object.fromEntries(
-        shown.flatMap((one) => (one.next === undefined ? [] : [[one.place.uriTemplate, one.next]])),
+        shown.flatMap((one) => (one.next === undefined ? [] : [[one.mount.uriTemplate, one.next]])),
       )
       const best = [...hits.sort((a, b) => b.score - a.score).map(resultOf), ...names].slice(
         0,
@@ -179,25 +179,25 @@ function resultOf(hit: FoundHit): Result {
   }
 }
 
-async function placesIn(view: View, signal: AbortSignal): Promise<readonly SearchPlace[]> {
-  const found: SearchPlace[] = []
+async function mountsIn(view: View, signal: AbortSignal): Promise<readonly SearchMount[]> {
+  const found: SearchMount[] = []
   for await (const { items } of pagesOf((query) => view.templates(query, { signal }), { maxPages })) {
-    found.push(...searchPlaces(items))
-    if (found.length >= maxPlaces) break
+    found.push(...searchMounts(items))
+    if (found.length >= maxMounts) break
   }
-  return found.slice(0, maxPlaces)
+  return found.slice(0, maxMounts)
 }
 
 /** Queries one search. Returns its failure as a value, so that the other searches still answer. */
 async function ask(
   view: View,
-  place: SearchPlace,
+  mount: SearchMount,
   query: FoundQuery,
   after: string | undefined,
   signal: AbortSignal,
-): Promise<{ readonly found?: Found; readonly error?: unknown }> {
+): Promise<{ readonly found?: SearchAnswer; readonly error?: unknown }> {
   try {
-    const uri = place.uriOf(after === undefined ? query : { ...query, after })
+    const uri = mount.uriOf(after === undefined ? query : { ...query, after })
     const { contents } = await view.read(uri, { signal })
     const [content] = contents
     const found = content !== undefined && 'text' in content ? parseFound(content.text) : undefined
@@ -250,7 +250,7 @@ async function byName(view: View, query: string, limit: number, signal: AbortSig
 }
 
 function scoreOf({ uri, name, title = '', description = '' }: Resource, words: readonly string[]): number {
-  const places = [
+  const mounts = [
     [fold(name), 1],
     [fold(title), 0.9],
     [fold(decodeComponent(uri) ?? uri), 0.5],
@@ -258,7 +258,7 @@ function scoreOf({ uri, name, title = '', description = '' }: Resource, words: r
   ] as const
   let sum = 0
   for (const word of words) {
-    const [, worth] = places.find(([text]) => text.includes(word)) ?? []
+    const [, worth] = mounts.find(([text]) => text.includes(word)) ?? []
     if (worth === undefined) return 0
     sum += worth
   }

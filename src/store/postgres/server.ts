@@ -6,10 +6,10 @@ import { type Change, createNews } from '../engine.ts'
 import type { PostgresStore } from '../index.ts'
 import { failure, fault, type Reason, refused } from '../rules.ts'
 
-export type Found = Readonly<Record<string, unknown>>
+export type PostgresRow = Readonly<Record<string, unknown>>
 
 /** Runs one statement. */
-export type Ask = (sql: string, values?: readonly unknown[]) => Promise<readonly Found[]>
+export type RunStatement = (sql: string, values?: readonly unknown[]) => Promise<readonly PostgresRow[]>
 
 /** Maximum number of requests that wait for a connection. */
 const mostWaiting = 2000
@@ -53,14 +53,14 @@ export function connectTo(options: PostgresStore['postgres']) {
   pool.on('error', () => {})
 
   const running = new Set<Promise<unknown>>()
-  const borrow = <Result>(act: (ask: Ask) => Promise<Result>): Promise<Result> => {
+  const borrow = <Result>(act: (ask: RunStatement) => Promise<Result>): Promise<Result> => {
     const run = borrowNow(act)
     const over = () => running.delete(run)
     running.add(run)
     run.then(over, over)
     return run
   }
-  const borrowNow = async <Result>(act: (ask: Ask) => Promise<Result>): Promise<Result> => {
+  const borrowNow = async <Result>(act: (ask: RunStatement) => Promise<Result>): Promise<Result> => {
     if (pool.waitingCount >= mostWaiting) throw failure('busy')
     const client = await pool.connect()
     // If a connection ends while it is in use, its request fails; nothing more has to be done.
@@ -84,7 +84,7 @@ export function connectTo(options: PostgresStore['postgres']) {
     /** @throws ResourceError and errors of the server, which `failureOf` knows. */
     ask: (sql: string, values?: readonly unknown[]) => borrow((ask) => ask(sql, values)),
     /** Runs several statements in one transaction. */
-    within: (act: (ask: Ask) => Promise<void>) =>
+    within: (act: (ask: RunStatement) => Promise<void>) =>
       borrow(async (ask) => {
         await ask('begin isolation level read committed')
         try {

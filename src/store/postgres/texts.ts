@@ -2,7 +2,7 @@ import type { Remote, TextOperations } from '../engine.ts'
 import { endOf, readerOf, readListed } from '../engine.ts'
 import { bytesOf } from '../rules.ts'
 import type { CheckedText, PartQuery, TextFilter, TextSet } from '../texts.ts'
-import type { Ask, Found } from './server.ts'
+import type { PostgresRow, RunStatement } from './server.ts'
 
 /** Number of texts that one step of a removal removes. */
 const batch = 200
@@ -15,7 +15,7 @@ const count = (value: unknown) => Number(value ?? 0)
 const readSize = readerOf({ texts: count, parts: count, length: count, bytes: count, revision: count, embedded: count })
 
 /** Texts in the tables of a schema. The terms of a part are the lexemes of a tsvector, which is made here and not by PostgreSQL. */
-export function textsOn(ask: Ask, schema: string): Remote<TextOperations> {
+export function textsOn(ask: RunStatement, schema: string): Remote<TextOperations> {
   const home = `(select id from ${schema}.homes where name = $1)`
   return {
     textsPut: async (name, texts) => {
@@ -101,7 +101,11 @@ export function textsOn(ask: Ask, schema: string): Remote<TextOperations> {
   }
 }
 
-function findingOn(ask: Ask, schema: string, home: string): Pick<Remote<TextOperations>, 'textsFind' | 'textsWeigh'> {
+function findingOn(
+  ask: RunStatement,
+  schema: string,
+  home: string,
+): Pick<Remote<TextOperations>, 'textsFind' | 'textsWeigh'> {
   return {
     textsFind: async (name, query) => {
       const { sql, values } = findSql(schema, home, name, query)
@@ -121,7 +125,7 @@ function findingOn(ask: Ask, schema: string, home: string): Pick<Remote<TextOper
 
 type VectorOperations = Pick<Remote<TextOperations>, 'textsUnembedded' | 'textsEmbed' | 'textsVectors'>
 
-function vectorsOn(ask: Ask, schema: string, home: string): VectorOperations {
+function vectorsOn(ask: RunStatement, schema: string, home: string): VectorOperations {
   return {
     textsUnembedded: async (name, model, after, limit) => {
       const found = await ask(
@@ -147,7 +151,7 @@ function vectorsOn(ask: Ask, schema: string, home: string): VectorOperations {
          where v.home = ${home} and v.model = $2 and v.position > $3 order by v.position limit $4`,
         [name, model, after, limit],
       )
-      return found.map(({ position, part, text, vector }: Found) => ({
+      return found.map(({ position, part, text, vector }: PostgresRow) => ({
         order: Number(position),
         id: Number(part),
         text: Number(text),

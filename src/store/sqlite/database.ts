@@ -1,14 +1,14 @@
 import { DatabaseSync } from '@photostructure/sqlite'
 
 /** A value that SQLite keeps. */
-export type Value = string | number | Uint8Array | null
+export type SqliteValue = string | number | Uint8Array | null
 
-export type Found = Readonly<Record<string, Value>>
+export type SqliteRow = Readonly<Record<string, SqliteValue>>
 
 export interface Statement {
-  get(...values: readonly Value[]): Found | undefined
-  all(...values: readonly Value[]): readonly Found[]
-  run(...values: readonly Value[]): void
+  get(...values: readonly SqliteValue[]): SqliteRow | undefined
+  all(...values: readonly SqliteValue[]): readonly SqliteRow[]
+  run(...values: readonly SqliteValue[]): void
 }
 
 /**
@@ -31,16 +31,16 @@ export function openDatabase(file: string, busyMs: number) {
     },
     close: (): void => database.close(),
     /** A statement whose rows are lists of the values of its columns, which are made faster than objects. */
-    prepareList: (sql: string): ((...values: readonly Value[]) => readonly (readonly Value[])[]) => {
+    prepareList: (sql: string): ((...values: readonly SqliteValue[]) => readonly (readonly SqliteValue[])[]) => {
       const statement = database.prepare(sql)
       statement.setReturnArrays(true)
-      return (...values) => statement.all(...values) as readonly (readonly Value[])[]
+      return (...values) => statement.all(...values) as readonly (readonly SqliteValue[])[]
     },
     prepare: (sql: string): Statement => {
       const statement = database.prepare(sql)
       return {
-        get: (...values) => statement.get(...values) as Found | undefined,
-        all: (...values) => statement.all(...values) as readonly Found[],
+        get: (...values) => statement.get(...values) as SqliteRow | undefined,
+        all: (...values) => statement.all(...values) as readonly SqliteRow[],
         run: (...values) => void statement.run(...values),
       }
     },
@@ -50,7 +50,7 @@ export function openDatabase(file: string, busyMs: number) {
 export type Database = ReturnType<typeof openDatabase>
 
 /** Parses a list that a statement returns as JSON, such as one of `json_group_array`. */
-export function listIn(value: Value | undefined): readonly unknown[] {
+export function listIn(value: SqliteValue | undefined): readonly unknown[] {
   return JSON.parse(String(value)) as readonly unknown[]
 }
 

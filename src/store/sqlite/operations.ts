@@ -5,7 +5,7 @@ import { endOf, readListed } from '../engine.ts'
 import { bytesOf, failure } from '../rules.ts'
 import type { CheckedText, TextEntry } from '../texts.ts'
 import { isInSet } from '../texts.ts'
-import { type Database, type Found, listIn, transaction, type Value } from './database.ts'
+import { type Database, listIn, type SqliteRow, type SqliteValue, transaction } from './database.ts'
 import { createHomes, createRows, type RowOperations } from './rows.ts'
 import { createTermSums } from './schema.ts'
 import { prepareTexts, type TextStatements } from './statements.ts'
@@ -50,7 +50,7 @@ function createTexts(database: Database): TextOperations {
   const saveTermSums = createTermSums(database)
   const owners = createOwnerTexts(database, statements)
 
-  const drop = (home: Home, text: Found): Home => {
+  const drop = (home: Home, text: SqliteRow): Home => {
     const id = Number(text.id)
     statements.dropTerms.run(id)
     statements.dropVectors.run(id)
@@ -166,12 +166,12 @@ function added(home: Home, texts: number, parts: number, length: number, bytes: 
   }
 }
 
-function labelsOf({ key, version, edition, labels }: CheckedText): readonly Value[] {
+function labelsOf({ key, version, edition, labels }: CheckedText): readonly SqliteValue[] {
   const { mount, mimeType = null, audience = [], priority = null, modified = null } = labels
   return [key, version, edition, mount, mimeType, ` ${audience.join(' ')} `, priority, modified]
 }
 
-function sumOf(values: readonly Value[]): number {
+function sumOf(values: readonly SqliteValue[]): number {
   return crc32(JSON.stringify(values))
 }
 
@@ -180,7 +180,7 @@ function partSumOf(place: number, length: number, value: string): number {
   return crc32(value, crc32(`${place},${length}`))
 }
 
-function checkPart({ place, length, sum, value }: Found): void {
+function checkPart({ place, length, sum, value }: SqliteRow): void {
   if (partSumOf(Number(place), Number(length), String(value)) !== sum) throw failure('damaged', 'a part')
 }
 
@@ -203,7 +203,7 @@ const mostOwners = 2000
 function createOwnerTexts(database: Database, statements: TextStatements) {
   const version = database.prepare('pragma data_version')
   const known = new Map<number, OwnerText>()
-  let seen: Value | undefined
+  let seen: SqliteValue | undefined
   return (ids: readonly number[]): ReadonlyMap<number, OwnerText> => {
     const now = version.get()?.data_version
     if (now !== seen || known.size > mostOwners) known.clear()
@@ -219,7 +219,7 @@ function createOwnerTexts(database: Database, statements: TextStatements) {
   }
 }
 
-function partOf([id, owner, place, length, sum, value]: readonly Value[]) {
+function partOf([id, owner, place, length, sum, value]: readonly SqliteValue[]) {
   const part = { id: Number(id), place: Number(place), length: Number(length), value: String(value) }
   if (partSumOf(part.place, part.length, part.value) !== sum) throw failure('damaged', 'a part')
   return { ...part, owner: Number(owner) }

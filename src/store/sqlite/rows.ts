@@ -2,7 +2,7 @@ import { crc32 } from 'node:zlib'
 import { type Bounds, listSql, type Operations, readerOf } from '../engine.ts'
 import { failure, leases } from '../rules.ts'
 import type { Condition, Row, WholeRow } from '../store.ts'
-import { type Database, type Found, type Statement, transaction, type Value } from './database.ts'
+import { type Database, type SqliteRow, type SqliteValue, type Statement, transaction } from './database.ts'
 import { dialect, prepareRows, type RowStatements } from './statements.ts'
 
 /** Changes of a collection since a revision: some keys, or everything. */
@@ -130,7 +130,7 @@ interface Home {
 /** The collections of rows or of texts, by name. */
 export function createHomes<Of>(
   { home, makeHome }: Pick<RowStatements, 'home' | 'makeHome'>,
-  homeOf: (found: Found) => Of,
+  homeOf: (found: SqliteRow) => Of,
 ) {
   const find = (name: string): Of | undefined => {
     const found = home.get(name)
@@ -146,7 +146,7 @@ export function createHomes<Of>(
 }
 
 /** Removes the found rows, and returns the updated collection. */
-function remove(statements: RowStatements, home: Home, rows: readonly Found[], now: number): Home {
+function remove(statements: RowStatements, home: Home, rows: readonly SqliteRow[], now: number): Home {
   if (rows.length === 0) return home
   let bytes = 0
   for (const row of rows) {
@@ -159,7 +159,7 @@ function remove(statements: RowStatements, home: Home, rows: readonly Found[], n
 }
 
 /** Returns the rows to remove first; empty if the limits hold. */
-function surplus(statements: RowStatements, home: Home, bounds: Bounds, now: number): readonly Found[] {
+function surplus(statements: RowStatements, home: Home, bounds: Bounds, now: number): readonly SqliteRow[] {
   const expired = statements.expired.all(home.id, now, batch)
   if (expired.length > 0) return expired
   const oldest = statements.oldest.all(home.id, batch)
@@ -182,11 +182,11 @@ function nextRevision(home: Home, now: number): number {
   return Math.max(home.revision + 1, now)
 }
 
-function isOver(row: Found, now: number): boolean {
+function isOver(row: SqliteRow, now: number): boolean {
   return row.expires !== null && Number(row.expires) <= now
 }
 
-function holds(condition: Condition | undefined, live: Found | undefined): boolean {
+function holds(condition: Condition | undefined, live: SqliteRow | undefined): boolean {
   if (condition === undefined) return true
   return 'absent' in condition ? live === undefined : live?.revision === condition.revision
 }
@@ -196,19 +196,19 @@ function writtenRow(row: WholeRow, times: Pick<Row, 'revision' | 'created' | 'mo
   return { key, value, ...times, ...(expires === undefined ? {} : { expires }), terms }
 }
 
-function valuesOf(collection: number, row: Row, terms: string): readonly Value[] {
+function valuesOf(collection: number, row: Row, terms: string): readonly SqliteValue[] {
   const { key, value, revision, created, modified, expires = null } = row
   const sum = crc32(value)
   const seal = sealOf([key, revision, created, modified, expires, value.byteLength, sum, terms])
   return [collection, key, revision, created, modified, expires, value.byteLength, sum, seal, terms, value]
 }
 
-function sealOf(values: readonly Value[]): number {
+function sealOf(values: readonly SqliteValue[]): number {
   return crc32(JSON.stringify(values))
 }
 
 /** @throws ResourceError `internal` if the row is damaged. */
-function rowOf(found: Found): Row {
+function rowOf(found: SqliteRow): Row {
   const { key, revision, created, modified, expires = null, bytes, sum, seal, terms, value } = found
   const values = [key, revision, created, modified, expires, bytes, sum, terms].map((each) => each ?? null)
   const isWhole = value === undefined || (value instanceof Uint8Array && crc32(value) === sum)

@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib'
 import { failure, refused } from '../rules.ts'
-import { type Database, transaction, type Value } from './database.ts'
+import { type Database, type SqliteValue, transaction } from './database.ts'
 
 /** Application id that marks a file of hikidashi: "hiki". */
 const applicationId = 0x68696b69
@@ -202,7 +202,7 @@ export function checkTermIndex(database: Database): void {
     if (leaf === undefined) continue
     const isFirst = leaf.segment !== segment
     segment = leaf.segment
-    const known = directory.get(leaf.place)
+    const known = directory.get(leaf.address)
     // FTS5 finds the first block of a segment without the directory, and cuts it while it merges.
     if (!isFirst && !isEntryOf(known, block)) throw failure('damaged', 'the directory of the term index')
   }
@@ -213,11 +213,11 @@ export function checkTermIndex(database: Database): void {
 /** The entries of FTS5's directory: for each block with a first term, the beginning of this term that separates it from those before. */
 function directoryOf(database: Database): ReadonlyMap<number, Uint8Array> {
   const rows = database.prepareList('select segid, pgno >> 1, term from part_terms_idx')()
-  return new Map(rows.map(([segment, page, term]) => [placeOf(Number(segment), Number(page)), bytesOf(term)]))
+  return new Map(rows.map(([segment, page, term]) => [addressOf(Number(segment), Number(page)), bytesOf(term)]))
 }
 
 /** One number for a page of a segment. */
-function placeOf(segment: number, page: number): number {
+function addressOf(segment: number, page: number): number {
   return segment * 2 ** 31 + page
 }
 
@@ -227,13 +227,13 @@ function isEntryOf(entry: Uint8Array | undefined, block: Uint8Array): boolean {
   return Buffer.compare(term.subarray(0, entry.length), entry) === 0
 }
 
-/** The place of a block of terms, by the halves of its id (`FTS5_SEGMENT_ROWID` of fts5_index.c). Undefined: it is another kind of block. */
-function leafOf(high: number, low: number): { readonly segment: number; readonly place: number } | undefined {
+/** The address of a block of terms, by the halves of its id (`FTS5_SEGMENT_ROWID` of fts5_index.c). Undefined: it is another kind of block. */
+function leafOf(high: number, low: number): { readonly segment: number; readonly address: number } | undefined {
   if (high < 32 || high >= 32 * 65_536 || (high & 31) !== 0 || low >= 2 ** 31) return undefined
-  return { segment: high >> 5, place: placeOf(high >> 5, low) }
+  return { segment: high >> 5, address: addressOf(high >> 5, low) }
 }
 
-/** The first term that begins in a block: its place is the first number behind the content, whose length is in the head of the block. */
+/** The first term that begins in a block: its offset is the first number behind the content, whose length is in the head of the block. */
 function firstTermOf(block: Uint8Array): Uint8Array | undefined {
   const length = ((block[2] ?? 0) << 8) | (block[3] ?? 0)
   if (length >= block.length) return undefined
@@ -269,6 +269,6 @@ function* blocksOf(database: Database, withSums = false) {
   }
 }
 
-function bytesOf(value: Value | undefined): Uint8Array {
+function bytesOf(value: SqliteValue | undefined): Uint8Array {
   return value instanceof Uint8Array ? value : Buffer.from(String(value ?? ''))
 }

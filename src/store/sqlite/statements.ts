@@ -1,7 +1,7 @@
 import type { Dialect } from '../engine.ts'
 import { limits } from '../rules.ts'
 import type { TextFilter } from '../texts.ts'
-import type { Database, Value } from './database.ts'
+import type { Database, SqliteValue } from './database.ts'
 
 const head = 'r.key, r.revision, r.created, r.modified, r.expires, r.bytes, r.sum, r.seal, r.terms'
 /** Statements of SQLite for the table of rows. */
@@ -169,8 +169,8 @@ export function prepareTexts(database: Database) {
 
 /** Those of the parts, given as JSON, that pass a filter. */
 export function filterSql({ mounts, mimeType, audience, minPriority, since }: TextFilter) {
-  const values: Value[] = []
-  const value = (given: Value) => `?${values.push(given) + 1}`
+  const values: SqliteValue[] = []
+  const value = (given: SqliteValue) => `?${values.push(given) + 1}`
   const conditions = [
     ...(mounts === undefined ? [] : [`t.mount in (select value from json_each(${value(JSON.stringify(mounts))}))`]),
     ...(mimeType === undefined

@@ -1,7 +1,7 @@
 import { readerOf, type TextOperations } from '../engine.ts'
 import type { PartQuery, TextSet, WeightedTerm } from '../texts.ts'
+import { createKnown, createOwners, type Ids, type Owner } from './cache.ts'
 import { type Database, listIn } from './database.ts'
-import { createKnown, createOwners, type Ids, type Owner } from './known.ts'
 import { filterSql, type TextStatements } from './statements.ts'
 
 /** Number of the best parts to which a filter is applied at once. */

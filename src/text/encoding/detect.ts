@@ -55,11 +55,11 @@ export function detectEncoding(bytes: Uint8Array, ...languages: readonly (Langua
 }
 
 /** Minimum length of a UTF-16 text without a byte order mark, in bytes: fewer can be a number as well. */
-const leastUtf16 = 8
+const minUtf16Bytes = 8
 
 /** Whether bytes can be a text in UTF-16: an even number, as the beginnings of files have that are looked at. */
 function isEnoughUtf16({ length }: Uint8Array): boolean {
-  return length >= leastUtf16 && length % 2 === 0
+  return length >= minUtf16Bytes && length % 2 === 0
 }
 
 /** Whether bytes look like a text, without bytes that no text has, although the encoding is unknown. */

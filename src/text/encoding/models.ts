@@ -3,7 +3,7 @@
  * text of the language, and below 0 for other text.
  */
 /** Characters from `first` to `last` that are not among the frequent ones: together they have the share `share`. */
-interface Range {
+interface CharacterRange {
   readonly first: number
   readonly last: number
   readonly share: number
@@ -11,11 +11,11 @@ interface Range {
   readonly used?: number
 }
 
-const hiragana = (share: number): Range => ({ first: 0x3041, last: 0x3096, share })
-const katakana = (share: number): Range => ({ first: 0x30a1, last: 0x30fa, share })
-const ideographs = (share: number): Range => ({ first: 0x4e00, last: 0x9fff, share, used: 6500 })
-const syllables = (share: number): Range => ({ first: 0xac00, last: 0xd7a3, share, used: 2350 })
-const marks: readonly Range[] = [
+const hiragana = (share: number): CharacterRange => ({ first: 0x3041, last: 0x3096, share })
+const katakana = (share: number): CharacterRange => ({ first: 0x30a1, last: 0x30fa, share })
+const ideographs = (share: number): CharacterRange => ({ first: 0x4e00, last: 0x9fff, share, used: 6500 })
+const syllables = (share: number): CharacterRange => ({ first: 0xac00, last: 0xd7a3, share, used: 2350 })
+const marks: readonly CharacterRange[] = [
   { first: 0xa0, last: 0xff, share: 0.002 },
   { first: 0x370, last: 0x451, share: 0.001 },
   { first: 0x2010, last: 0x206f, share: 0.01 },
@@ -31,7 +31,7 @@ const letterByChance = Math.log(1 / 20)
 /** The cost of going from ASCII to the language or back, and of staying in it. */
 const [crossing, staying] = [Math.log(0.15), Math.log(0.85)]
 
-function createTable(frequent: string, ranges: readonly Range[]): Float32Array {
+function createTable(frequent: string, ranges: readonly CharacterRange[]): Float32Array {
   const table = new Float32Array(0x10000).fill(Math.log(1e-9))
   for (const { first, last, share, used = last - first + 1 } of [...marks, ...ranges])
     table.fill(Math.log(share / used), first, last + 1)

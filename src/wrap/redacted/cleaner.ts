@@ -134,7 +134,7 @@ export interface Cleaner {
 }
 
 /** Maximum size of a stream that is held in memory, in bytes. */
-const maxStream = 64 * 1024 * 1024
+const maxStreamBytes = 64 * 1024 * 1024
 
 export function createCleaner(options: CleanerOptions): Cleaner {
   const { mode, seal, redactor, scrubber, except, log, without } = options
@@ -210,16 +210,16 @@ type Stream = { readonly stream: AsyncIterable<Uint8Array>; readonly length: num
 async function collect({ stream, length }: Stream): Promise<Buffer> {
   const pieces: Uint8Array[] = []
   let collected = 0
-  if (length <= maxStream)
+  if (length <= maxStreamBytes)
     for await (const piece of stream) {
       pieces.push(piece)
       collected += piece.length
-      if (collected > maxStream) break
+      if (collected > maxStreamBytes) break
     }
-  if (Math.max(collected, length) <= maxStream) return Buffer.concat(pieces)
+  if (Math.max(collected, length) <= maxStreamBytes) return Buffer.concat(pieces)
   throw tooLarge(
-    `The resource has ${length} bytes. What is no text is looked through for secrets as a whole, up to ${maxStream} bytes.`,
-    { size: length, limit: maxStream },
+    `The resource has ${length} bytes. What is no text is looked through for secrets as a whole, up to ${maxStreamBytes} bytes.`,
+    { size: length, limit: maxStreamBytes },
   )
 }
 

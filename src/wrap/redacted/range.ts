@@ -8,7 +8,7 @@ import { type Cleaner, markedFacts, type ReadPiece } from './cleaner.ts'
 /** Maximum number of bytes of the source that are scanned for one part. */
 const maxWay = 64 * 1024 * 1024
 /** Maximum size of a part, in bytes. */
-const maxPart = 16 * 1024 * 1024
+const maxPartBytes = 16 * 1024 * 1024
 
 /** Thrown for a source without parts, or one that is not text. */
 class WholeOnlyError extends Error {}
@@ -91,8 +91,8 @@ function createPart({ start, end = Number.POSITIVE_INFINITY }: ByteRange, from: 
       pieces.push(piece)
       at += bytes.length
       length += piece.length
-      if (length > maxPart)
-        throw tooLarge(`The range is longer than ${maxPart} bytes: ask for less of it.`, { limit: maxPart })
+      if (length > maxPartBytes)
+        throw tooLarge(`The range is longer than ${maxPartBytes} bytes: ask for less of it.`, { limit: maxPartBytes })
     },
     end: () => at,
     full: () => at >= end,

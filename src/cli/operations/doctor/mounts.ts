@@ -2,19 +2,19 @@ import { constants } from 'node:fs'
 import { access, readFile, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { PlannedMount } from '../../../config/plan.ts'
-import type { Step } from '../../../config/problem.ts'
+import type { PathStep } from '../../../config/problem.ts'
 import { createCatalog, type Mount } from '../../../core/catalog.ts'
 import { isResourceError } from '../../../core/errors.ts'
-import { parseSearchStatus, type SearchStatusMount } from '../../../core/found.ts'
-import { type Found, failed, ok, warning } from '../../../core/kit/diagnosis.ts'
+import { type CheckResult, failed, ok, warning } from '../../../core/kit/diagnosis.ts'
 import { defined } from '../../../core/kit/object.ts'
 import type { Log } from '../../../core/log.ts'
 import type { Degradation } from '../../../core/provider.ts'
+import { parseSearchStatus, type SearchStatusMount } from '../../../core/search-answer.ts'
 import { sourceNamed } from '../../../providers/index.ts'
 import type { LazyStore } from '../../../providers/source.ts'
 import { formatProblem } from '../../../testing/index.ts'
 import type { Findings } from '../../commands/health.ts'
-import { placesOf, textAt } from '../../commands/search.ts'
+import { searchMountsOf, textAt } from '../../commands/search.ts'
 import { counted, formatSize } from '../../terminal/io.ts'
 import { checkMount, hiddenFrom, isWrong, type MountReport } from '../check-mounts.ts'
 import { type Local, openLocal, storeOf } from '../local.ts'
@@ -58,16 +58,16 @@ export async function checkMounts(
   if (isFine) await checkIndex(here, findings)
 }
 
-function diagnose(report: MountReport, { placeOf, withConfig }: Case): Found {
+function diagnose(report: MountReport, { positionOf, withConfig }: Case): CheckResult {
   const { address, provider, failure, problems, examined, complete, milliseconds } = report
   if (failure !== undefined)
-    return failed(failure, `Correct ${placeOf(['mounts', address])}, then: hikidashi check${withConfig}`)
+    return failed(failure, `Correct ${positionOf(['mounts', address])}, then: hikidashi check${withConfig}`)
   const [first] = problems
   const away = problems
     .map(({ seen }) => /^it threw unavailable: (.*)/s.exec(seen)?.[1])
     .find((why) => why !== undefined)
   if (away !== undefined) {
-    const fix = `Check that its source is up, and ${placeOf(['mounts', address])}, then: hikidashi check${withConfig}`
+    const fix = `Check that its source is up, and ${positionOf(['mounts', address])}, then: hikidashi check${withConfig}`
     return failed(`${address} (${provider}): ${away}`, fix)
   }
   if (first !== undefined) {
@@ -80,12 +80,12 @@ function diagnose(report: MountReport, { placeOf, withConfig }: Case): Found {
 }
 
 /** Checks whether a mount notifies of its changes, and of all of them. */
-async function checkChanges(mount: Mount, { config, address }: PlannedMount, here: Case): Promise<Found> {
+async function checkChanges(mount: Mount, { config, address }: PlannedMount, here: Case): Promise<CheckResult> {
   if (mount.provider.watch === undefined) {
     // Fixed sources, and sources computed for each request, have no changes to report.
     const isStill = ['inline', 'env', 'screen', 'search'].includes(config.provider)
     if (isStill) return ok(`${address}: it has no changes to report`)
-    return warning(`${address}: it reports no changes.`, `Add "poll": "60s" at ${here.placeOf(['mounts', address])}`)
+    return warning(`${address}: it reports no changes.`, `Add "poll": "60s" at ${here.positionOf(['mounts', address])}`)
   }
   const degradation = await listen(mount)
   if (degradation === undefined) return ok(`${address}: it reports its changes`)
@@ -137,7 +137,7 @@ export async function checkStore(
   store: LazyStore | undefined,
   { tell, doing }: Findings,
 ): Promise<boolean> {
-  const { local, placeOf } = here
+  const { local, positionOf } = here
   const kept = storeOf(local)
   if (kept === undefined || store === undefined) return false
   if (storingIn(here).length === 0) return true
@@ -145,7 +145,7 @@ export async function checkStore(
   const where = 'sqlite' in kept ? kept.sqlite.file : 'PostgreSQL'
   const refused = 'sqlite' in kept ? await faultOfFile(kept.sqlite.file) : undefined
   if (refused !== undefined) {
-    const elsewhere = local.config === undefined ? 'set XDG_STATE_HOME' : placeOf(['store', 'sqlite'])
+    const elsewhere = local.config === undefined ? 'set XDG_STATE_HOME' : positionOf(['store', 'sqlite'])
     const fix = `Let this user write there, or keep the store elsewhere: ${elsewhere}`
     tell('store', failed(`The store ${where} cannot be opened: ${refused}`, fix))
     return false
@@ -166,7 +166,7 @@ export async function checkStore(
     const fix =
       'sqlite' in kept
         ? `End what else uses ${where}, or move it away: it is made anew, and indexed again.`
-        : `Check that the database is up, and the URL at ${placeOf(['store', 'postgres'])}`
+        : `Check that the database is up, and the URL at ${positionOf(['store', 'postgres'])}`
     tell('store', failed(`${where}: ${error.message}`, fix))
     return false
   }
@@ -198,15 +198,15 @@ async function checkIndex({ local, mounts, log, secrets, withConfig }: Case, fin
   const catalog = await openLocal(local, log, secrets)
   try {
     const view = catalog.view(local.principal)
-    for (const place of await placesOf(view)) {
-      const status = parseSearchStatus(await textAt(view, place.status))
+    for (const searchMount of await searchMountsOf(view)) {
+      const status = parseSearchStatus(await textAt(view, searchMount.status))
       if (status === undefined) continue
       const { documents = 0, indexing, embedding } = status
       const behind = status.mounts.filter(({ state }) => state !== 'current')
       const failing = embedding?.failing
-      const about = `${place.address}: ${counted(documents, 'document')}`
+      const about = `${searchMount.address}: ${counted(documents, 'document')}`
       if (failing !== undefined) {
-        const fix = `Check "embeddings" of ${place.address}; words are found all the same.`
+        const fix = `Check "embeddings" of ${searchMount.address}; words are found all the same.`
         findings.tell('index', warning(`${about}; there are no vectors: ${failing}`, fix))
       } else if (behind.length > 0 && indexing === 'stopped' && documents === 0) {
         const fix = `hikidashi serve${withConfig}, which indexes while it serves; or: hikidashi search WORDS${withConfig}`
@@ -230,8 +230,8 @@ export interface Case {
   readonly limit: number
   readonly log: Log
   readonly secrets: Secrets
-  /** Returns a place in the configuration, such as `hikidashi.json:12: mounts["docs://a"].root`. */
-  placeOf(path: readonly Step[]): string
+  /** Returns a position in the configuration, such as `hikidashi.json:12: mounts["docs://a"].root`. */
+  positionOf(path: readonly PathStep[]): string
   /** Arguments that make another command use the same configuration. */
   readonly withConfig: string
 }

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { isAbsolute, resolve } from 'node:path'
 import type { PlannedMount } from '../../../config/plan.ts'
-import type { Step } from '../../../config/problem.ts'
+import type { PathStep } from '../../../config/problem.ts'
 import { failed, ok, warning } from '../../../core/kit/diagnosis.ts'
 import { findProgram, isProgram } from '../../../providers/program.ts'
 import { programsOf } from '../../../providers/screen/command.ts'
@@ -33,7 +33,7 @@ export async function checkMachine(
 
 /** Checks every secret that mounts name: whether it exists, and who may read it. Resolves to the mounts that lack one. */
 export async function checkSecrets(
-  { local: { config }, placeOf }: Case,
+  { local: { config }, positionOf }: Case,
   { tell, doing }: Findings,
 ): Promise<readonly string[]> {
   if (config === undefined) return []
@@ -48,7 +48,7 @@ export async function checkSecrets(
       isFine = false
       lacking.push(String(path[1]))
       const fix = 'env' in source ? `export ${source.env}=…, then run this again.` : found.fix
-      tell('secrets', failed(`${placeOf(path)}: ${found.message}`, fix))
+      tell('secrets', failed(`${positionOf(path)}: ${found.message}`, fix))
     }
     const file = 'file' in source ? resolve(config.folder, source.file) : undefined
     if (file === undefined || !(await isReadByOthers(file))) continue
@@ -60,11 +60,11 @@ export async function checkSecrets(
 }
 
 interface NamedSecret {
-  readonly path: readonly Step[]
+  readonly path: readonly PathStep[]
   readonly source: { readonly env: string } | { readonly file: string }
 }
 
-function secretsIn(value: unknown, path: readonly Step[]): readonly NamedSecret[] {
+function secretsIn(value: unknown, path: readonly PathStep[]): readonly NamedSecret[] {
   if (typeof value !== 'object' || value === null) return []
   return Object.entries(value).flatMap(([key, inner]) => {
     const here = [...path, Array.isArray(value) ? Number(key) : key]
@@ -84,7 +84,7 @@ async function isReadByOthers(file: string): Promise<boolean> {
 }
 
 /** Checks the programs that mounts start. Resolves to the mounts that lack one. */
-export async function checkPrograms({ mounts, placeOf }: Case, { tell }: Findings): Promise<readonly string[]> {
+export async function checkPrograms({ mounts, positionOf }: Case, { tell }: Findings): Promise<readonly string[]> {
   const lacking: string[] = []
   const found = new Set<string>()
   for (const mount of mounts) {
@@ -96,7 +96,7 @@ export async function checkPrograms({ mounts, placeOf }: Case, { tell }: Finding
     else {
       lacking.push(mount.address)
       const names = needed.names.join(' or ')
-      const fix = `${needed.fix}\nOr write its absolute path: ${placeOf(['mounts', mount.address, needed.key])}`
+      const fix = `${needed.fix}\nOr write its absolute path: ${positionOf(['mounts', mount.address, needed.key])}`
       tell('programs', failed(`${mount.address} needs ${names}, which is not on the PATH of this process.`, fix))
     }
   }

@@ -25,7 +25,7 @@ import { checkPrograms, checkSecrets } from './needs.ts'
 const timeoutMs = 15_000
 const maxBytes = 10 * 1024 * 1024
 /** Tolerated difference of the clocks, in milliseconds. */
-const maxSkew = 60_000
+const maxSkewMs = 60_000
 
 /** Checks a server like a strict client. */
 export async function checkServer(options: SourceOptions, { tell, doing }: Findings, log: Log): Promise<void> {
@@ -81,7 +81,7 @@ async function checkClock(url: string, tell: Tell): Promise<void> {
     const date = Date.parse(response.headers.get('date') ?? '')
     if (Number.isNaN(date)) return
     const skew = Date.now() - date
-    if (Math.abs(skew) <= maxSkew) return
+    if (Math.abs(skew) <= maxSkewMs) return
     const words = `${Math.round(Math.abs(skew) / 1000)} s ${skew > 0 ? 'ahead of' : 'behind'}`
     const found = `The clock here is ${words} that of the server: tokens may be refused.`
     tell('clock', warning(found, 'Set both clocks, as by NTP.'))
@@ -126,14 +126,14 @@ export async function checkLocal(
     findings.tell('trust', warning(`${part.name} is left out, ${why}`, trustCommand(config?.file ?? '')))
   }
   const withConfig = options.config === undefined ? '' : ` --config ${options.config}`
-  const placeOf = await placesIn(config?.file)
+  const positionOf = await positionsIn(config?.file)
   const here: Case = {
     local,
     mounts: (await local.complete?.()) ?? local.mounts,
     limit: options.limit,
     log,
     secrets,
-    placeOf,
+    positionOf,
     withConfig,
   }
   // A mount that lacks something is not opened: that would report the same fault twice.
@@ -156,8 +156,8 @@ export async function checkLocal(
 
 function tellProblems(problems: readonly ConfigProblem[], { tell }: Findings): void {
   for (const { file, line, column, key, message, fix } of problems) {
-    const place = line === 0 ? file : `${file}:${line}:${column}`
-    tell('configuration', failed(`${place}: ${key === '' ? '' : `${key}: `}${message}`, fix))
+    const position = line === 0 ? file : `${file}:${line}:${column}`
+    tell('configuration', failed(`${position}: ${key === '' ? '' : `${key}: `}${message}`, fix))
   }
 }
 
@@ -174,7 +174,7 @@ async function plan(config: string | undefined, secrets: Secrets, { tell }: Find
 }
 
 /** Describes a position in a file. */
-async function placesIn(file: string | undefined): Promise<Case['placeOf']> {
+async function positionsIn(file: string | undefined): Promise<Case['positionOf']> {
   if (file === undefined) return formatKey
   const { document } = parseDocument(file, await readFile(file, 'utf8'))
   const below = relative(process.cwd(), file)
@@ -195,31 +195,31 @@ async function checkHttp(here: Case, findings: Findings): Promise<void> {
   if (!isLoopback(listen.host) && config.auth === undefined)
     fail(
       `Other machines can ask at ${listen.host}, and nobody is asked who they are: serve refuses that.`,
-      `hikidashi token add --name NAME --tokens FILE, then "auth": { "tokens": "FILE" } at ${here.placeOf(['http'])}\nOr listen on 127.0.0.1. To serve everybody all the same: hikidashi serve --insecure`,
+      `hikidashi token add --name NAME --tokens FILE, then "auth": { "tokens": "FILE" } at ${here.positionOf(['http'])}\nOr listen on 127.0.0.1. To serve everybody all the same: hikidashi serve --insecure`,
     )
   const foreign = allowedOrigins.find((origin) => !/^[a-z][a-z0-9+.-]*:\/\/[^/\s]+$/.test(origin))
   if (foreign !== undefined)
     fail(
       `The origin ${JSON.stringify(foreign)} is none that a browser sends: it is scheme://host, and the port where that is another one.`,
-      `Write it such as "https://app.example.org" at ${here.placeOf(['http', 'allowedOrigins'])}`,
+      `Write it such as "https://app.example.org" at ${here.positionOf(['http', 'allowedOrigins'])}`,
     )
   const wrong = allowedHosts.find((host) => /^[a-z]+:\/\/|\/|\s/i.test(host))
   if (wrong !== undefined)
     fail(
       `The host ${JSON.stringify(wrong)} is none that a client sends: it is a name, and the port where that is not 80 or 443.`,
-      `Write it as "${wrong.replace(/^[a-z]+:\/\//i, '').replace(/\/.*$/, '')}" at ${here.placeOf(['http', 'allowedHosts'])}`,
+      `Write it as "${wrong.replace(/^[a-z]+:\/\//i, '').replace(/\/.*$/, '')}" at ${here.positionOf(['http', 'allowedHosts'])}`,
     )
 }
 
 async function checkPort(
   { host, port }: { readonly host: string; readonly port: number },
-  { placeOf, local }: Case,
+  { positionOf, local }: Case,
   { tell }: Findings,
 ): Promise<void> {
   const where = `${host}:${port}`
   const code = await tryPort(host, port)
   if (code === undefined) return tell('port', ok(`${where} is free`))
-  const at = placeOf(['http', 'listen'])
+  const at = positionOf(['http', 'listen'])
   if (code === 'EADDRINUSE') {
     const look = `hikidashi doctor --url http://${where}${local.config?.http?.path ?? '/mcp'}`
     const fix = `${look}\nIf it is something else, take another port: ${at}`
@@ -243,7 +243,7 @@ function tryPort(host: string, port: number): Promise<string | undefined> {
   })
 }
 
-async function checkTokens(file: string, { placeOf, withConfig }: Case, { tell }: Findings): Promise<void> {
+async function checkTokens(file: string, { positionOf, withConfig }: Case, { tell }: Findings): Promise<void> {
   try {
     const { tokens } = await readTokenFile(file)
     const add = `hikidashi token add --name NAME${withConfig}`
@@ -262,7 +262,9 @@ async function checkTokens(file: string, { placeOf, withConfig }: Case, { tell }
     }
   } catch (error) {
     if (!isResourceError(error)) throw error
-    const fix = /chmod 600/.test(error.message) ? `chmod 600 ${file}` : `Correct ${placeOf(['http', 'auth', 'tokens'])}`
+    const fix = /chmod 600/.test(error.message)
+      ? `chmod 600 ${file}`
+      : `Correct ${positionOf(['http', 'auth', 'tokens'])}`
     tell('tokens', failed(error.message, fix))
   }
 }

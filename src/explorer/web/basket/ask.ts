@@ -2,27 +2,27 @@ import { type BasketItem, type Cost, type Level, levels, type Plan } from '../..
 import { resourcesOf, type Wire } from '../../../client/wire.ts'
 import { objectOf, objectsIn, textsIn } from '../../../core/kit/object.ts'
 import type { Resource } from '../../../core/view.ts'
-import type { Connection } from '../mcp/connect.ts'
+import type { PageConnection } from '../mcp/connect.ts'
 import { readableUri } from '../tree/columns.ts'
 
 /** The tool that counts, suggests and assembles. */
 export const tool = 'assemble_context'
 
 export const formats = ['xml', 'markdown', 'json'] as const
-export type Format = (typeof formats)[number]
+export type BasketFormat = (typeof formats)[number]
 
 export const encodings = ['o200k_base', 'cl100k_base'] as const
-export type Encoding = (typeof encodings)[number]
+export type TokenEncoding = (typeof encodings)[number]
 
 export interface Settings {
   readonly budget: number
-  readonly encoding: Encoding
-  readonly format: Format
+  readonly encoding: TokenEncoding
+  readonly format: BasketFormat
   /** Question or task of the context: excerpts are taken around its words. */
   readonly purpose: string
 }
 
-interface Measured {
+interface BasketCosts {
   readonly costs: ReadonlyMap<string, Cost>
   /** Tokens of the note around the resources. */
   readonly frame: number
@@ -30,11 +30,11 @@ interface Measured {
 
 /** Requests the tokens of each item at each level. */
 export async function measure(
-  connection: Connection,
+  connection: PageConnection,
   items: readonly BasketItem[],
   settings: Settings,
   signal: AbortSignal,
-): Promise<Measured> {
+): Promise<BasketCosts> {
   const pins = items.map(({ resource }) => resource.uri)
   const structured = await connection.call(tool, { measure: true, pins, ...argumentsOf(settings) }, signal)
   // The server answers with its own spelling of a URI.
@@ -66,7 +66,7 @@ export interface Assembled {
 
 /** The text of the planned context. */
 export async function assemble(
-  connection: Connection,
+  connection: PageConnection,
   plan: Plan,
   settings: Settings,
   signal?: AbortSignal,
@@ -97,7 +97,7 @@ export interface Suggestion {
 
 /** Requests further resources that may help. */
 export async function suggest(
-  connection: Connection,
+  connection: PageConnection,
   items: readonly BasketItem[],
   { purpose, encoding }: Settings,
   signal: AbortSignal,

@@ -3,15 +3,15 @@ import { useEffect, useRef } from 'preact/hooks'
 import { Button } from '../shell/fields.tsx'
 import { copy, reasonOf } from '../state/announce.ts'
 import { download } from '../state/browser.ts'
-import { addressOf, fragmentOf } from '../state/place.ts'
+import { addressOf, fragmentOf } from '../state/route.ts'
 import { connected } from '../state/session.ts'
 import { langOf, shown } from '../words/texts.ts'
-import { type Assembled, assemble, type Format } from './ask.ts'
+import { type Assembled, assemble, type BasketFormat } from './ask.ts'
 import { basket } from './picked.ts'
 import { picksOf, plan, settings } from './store.ts'
 import { t } from './words.ts'
 
-const endings: Readonly<Record<Format, string>> = { xml: 'xml', markdown: 'md', json: 'json' }
+const endings: Readonly<Record<BasketFormat, string>> = { xml: 'xml', markdown: 'md', json: 'json' }
 
 /** The export: the assembled text, copied or downloaded, and the manifest to make it again. */
 export function Export() {

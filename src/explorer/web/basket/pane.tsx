@@ -5,7 +5,7 @@ import { type BasketItem, estimateOf, isShortened, savingsFor, usableOf } from '
 import { Button, Text } from '../shell/fields.tsx'
 import { Shape } from '../shell/icons.tsx'
 import { reasonOf } from '../state/announce.ts'
-import { go, linkTo, place } from '../state/place.ts'
+import { go, linkTo, route } from '../state/route.ts'
 import { connected } from '../state/session.ts'
 import { readableUri } from '../tree/columns.ts'
 import { shown, tailOf } from '../words/texts.ts'
@@ -153,7 +153,7 @@ function Suggestions() {
     try {
       // Without a purpose, the current search is the purpose.
       const { purpose } = settings.value
-      const asked = { ...settings.value, purpose: purpose.trim() === '' ? (place.value.q ?? '') : purpose }
+      const asked = { ...settings.value, purpose: purpose.trim() === '' ? (route.value.q ?? '') : purpose }
       const suggestions = await suggest(connected(), basket.value, asked, controller.signal)
       found.value = suggestions
       told.value = suggestions.length === 0 ? t('noSuggestions') : ''

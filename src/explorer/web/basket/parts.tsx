@@ -5,18 +5,18 @@ import { useEffect, useRef } from 'preact/hooks'
 import { type BasketLevel, estimateOf, isShortened, levelsOf, type PlannedItem } from '../../../browse/basket.ts'
 import { Shape } from '../shell/icons.tsx'
 import { reasonOf } from '../state/announce.ts'
-import { linkTo } from '../state/place.ts'
+import { linkTo } from '../state/route.ts'
 import { readableUri } from '../tree/columns.ts'
 import { formatNumber, shown } from '../words/texts.ts'
-import { type Encoding, encodings, type Format, formats, type Settings } from './ask.ts'
+import { type BasketFormat, encodings, formats, type Settings, type TokenEncoding } from './ask.ts'
 import {
-  type Adding,
   adding,
   cancelAdding,
   confirmAdding,
   mostPicked,
   move,
   offerOf,
+  type PendingAdd,
   remove,
   removeBelow,
   setLevel,
@@ -113,7 +113,7 @@ function LevelChoice({ item, label }: { readonly item: PlannedItem; readonly lab
 
 const presets = [4000, 8000, 32_000, 128_000, 200_000] as const
 
-const names: Readonly<Record<Format, string>> = { xml: 'XML', markdown: 'Markdown', json: 'JSON' }
+const names: Readonly<Record<BasketFormat, string>> = { xml: 'XML', markdown: 'Markdown', json: 'JSON' }
 
 /** The budget, the encoding of tokens, and the question of the basket. */
 export function BasketSettings() {
@@ -152,13 +152,13 @@ export function BasketSettings() {
       ) : null}
       <Select
         label={t('encoding')}
-        options={encodings.map((one): Option<Encoding> => [one, one])}
+        options={encodings.map((one): Option<TokenEncoding> => [one, one])}
         value={encoding}
         onChoose={(value) => set({ encoding: value })}
       />
       <Select
         label={t('format')}
-        options={formats.map((one): Option<Format> => [one, names[one]])}
+        options={formats.map((one): Option<BasketFormat> => [one, names[one]])}
         value={format}
         onChoose={(value) => set({ format: value })}
       />
@@ -192,7 +192,7 @@ export function AddingDialog() {
   )
 }
 
-function AddingBody({ now }: { readonly now: Adding }) {
+function AddingBody({ now }: { readonly now: PendingAdd }) {
   const { state, below, error, folder } = now
   const offer = below === undefined ? undefined : offerOf(below.files)
   const count = offer?.fresh.length ?? 0

@@ -9,7 +9,7 @@ import {
   withMoved,
   withoutUris,
 } from '../../../browse/basket.ts'
-import { type Below, foldersOf, isFolder, walkBelow } from '../../../browse/tree.ts'
+import { type FilesBelow, foldersOf, isFolder, walkBelow } from '../../../browse/tree.ts'
 import type { Resource } from '../../../core/view.ts'
 import { announce } from '../state/announce.ts'
 import { connected } from '../state/session.ts'
@@ -86,18 +86,18 @@ export function move(uri: string, by: number): void {
 const maxPages = 400
 
 /** Many resources that the reader is about to put into the basket. */
-export interface Adding {
+export interface PendingAdd {
   /** Common name of the resources: a folder, or a search. */
   readonly name: string
   /** Folder above them, if there is one. */
   readonly folder?: string
   readonly state: 'counting' | 'ready' | 'failed'
-  readonly below?: Below
+  readonly below?: FilesBelow
   readonly error?: unknown
 }
 
 /** The addition that waits for a confirmation. */
-export const adding = signal<Adding | undefined>(undefined)
+export const adding = signal<PendingAdd | undefined>(undefined)
 
 let running: AbortController | undefined
 
@@ -113,14 +113,14 @@ export function pick(resource: Resource): void {
 
 /** Asks whether to add many resources. `load` finds them. */
 export function askFor(
-  what: Pick<Adding, 'name' | 'folder'>,
-  load: (signal: AbortSignal) => Promise<Below> | Below,
+  what: Pick<PendingAdd, 'name' | 'folder'>,
+  load: (signal: AbortSignal) => Promise<FilesBelow> | FilesBelow,
 ): void {
   running?.abort()
   const controller = new AbortController()
   running = controller
   adding.value = { ...what, state: 'counting' }
-  const settle = (next: Adding) => {
+  const settle = (next: PendingAdd) => {
     if (!controller.signal.aborted) adding.value = next
   }
   Promise.resolve()
@@ -137,7 +137,7 @@ export function cancelAdding(): void {
 }
 
 /** Adds the confirmed resources, up to the limit of the basket. */
-export function confirmAdding({ below: found }: Adding): void {
+export function confirmAdding({ below: found }: PendingAdd): void {
   if (found !== undefined) put(found)
   cancelAdding()
 }
@@ -175,7 +175,7 @@ export async function addFolder(
   return put(found)
 }
 
-function put({ files, counts }: Below): readonly string[] {
+function put({ files, counts }: FilesBelow): readonly string[] {
   const { fresh } = offerOf(files)
   add(fresh.map((resource) => ({ resource, level: 'auto' })))
   rememberWholes(counts)
@@ -183,7 +183,7 @@ function put({ files, counts }: Below): readonly string[] {
   return fresh.map(({ uri }) => uri)
 }
 
-function below(folder: string, signal: AbortSignal): Promise<Below> {
+function below(folder: string, signal: AbortSignal): Promise<FilesBelow> {
   // One more than there is room for tells that there is more.
   return walkBelow(connected().view, folder, { files: mostPicked + 1, pages: maxPages, signal })
 }

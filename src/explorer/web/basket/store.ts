@@ -4,9 +4,9 @@ import { lastSegment, resourcesOf } from '../../../client/wire.ts'
 import { jsonIn, objectOf } from '../../../core/kit/object.ts'
 import { keep, readKept } from '../state/browser.ts'
 import { onChange } from '../state/live.ts'
-import { go, place } from '../state/place.ts'
+import { go, route } from '../state/route.ts'
 import { connection } from '../state/session.ts'
-import { type Encoding, encodings, type Format, formats, measure, type Settings, tool } from './ask.ts'
+import { type BasketFormat, encodings, formats, measure, type Settings, type TokenEncoding, tool } from './ask.ts'
 import { add, basket } from './picked.ts'
 
 const settingsKey = 'hikidashi.basket.settings'
@@ -45,14 +45,14 @@ export function startBasket(): void {
 
 /** A shared link adds its items once. */
 function takePicks(): void {
-  const { picks } = place.value
+  const { picks } = route.value
   if (picks === undefined) return
   add(itemsOfPicks(picks))
   go({ picks: undefined, basket: '1' }, { replace: true })
 }
 
 /** Delay after the last change before the server counts (debounce), in milliseconds. */
-const pause = 150
+const debounceMs = 150
 
 let counted = ''
 let timer: ReturnType<typeof setTimeout> | undefined
@@ -91,7 +91,7 @@ function countWhatIsNew(): void {
       countingError.value = error
       isCounting.value = false
     }
-  }, pause)
+  }, debounceMs)
 }
 
 /** Retries a failed count. */
@@ -131,8 +131,8 @@ function readSettings(): Settings {
     const { budget, encoding, format } = objectOf(JSON.parse(readKept(settingsKey) ?? 'null'))
     return {
       budget: typeof budget === 'number' && Number.isSafeInteger(budget) && budget > 0 ? budget : otherwise.budget,
-      encoding: encodings.find((one): one is Encoding => one === encoding) ?? otherwise.encoding,
-      format: formats.find((one): one is Format => one === format) ?? otherwise.format,
+      encoding: encodings.find((one): one is TokenEncoding => one === encoding) ?? otherwise.encoding,
+      format: formats.find((one): one is BasketFormat => one === format) ?? otherwise.format,
       purpose: '',
     }
   } catch {

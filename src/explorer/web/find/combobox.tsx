@@ -21,7 +21,7 @@ interface ComboboxProps {
 }
 
 /** Delay before values are requested while the reader types (debounce), in milliseconds. */
-const pause = 150
+const debounceMs = 150
 
 /**
  * A field with completion (WAI-ARIA Authoring Practices, combobox with a list): arrows select, Enter accepts, Escape closes. A
@@ -108,7 +108,7 @@ export function Combobox({ label, hint, value, isRequired, complete, onValue, on
           isOpen.value = true
           // Until the answer comes, nothing may be selected that does not begin with the text.
           offer({ values: values.filter((one) => one.startsWith(typed)) })
-          ask(typed, pause)
+          ask(typed, debounceMs)
         }}
         onKeyDown={onKeyDown}
       />
@@ -202,12 +202,12 @@ export interface Field {
 }
 
 /** A template as a form. `undefined`: it is malformed, as only a third-party server can send. */
-export interface Form {
+export interface FormModel {
   readonly template: UriTemplate
   readonly fields: readonly Field[]
 }
 
-export function formOf(uriTemplate: string): Form | undefined {
+export function formOf(uriTemplate: string): FormModel | undefined {
   try {
     const template = compileTemplate(uriTemplate)
     const fields = new Map<string, Field>()
@@ -243,12 +243,12 @@ export function textOfValues(values: FieldValues): string | undefined {
 }
 
 /** The required fields that are still empty. */
-export function missingIn({ fields }: Form, values: FieldValues): readonly string[] {
+export function missingIn({ fields }: FormModel, values: FieldValues): readonly string[] {
   return fields.filter(({ name, isOptional }) => !isOptional && (values[name] ?? '') === '').map(({ name }) => name)
 }
 
 /** The URI with the values so far. A list value is split at its commas. `undefined`: these values make no URI. */
-export function uriOfForm({ template, fields }: Form, values: FieldValues): string | undefined {
+export function uriOfForm({ template, fields }: FormModel, values: FieldValues): string | undefined {
   const given = new Map<string, string | readonly string[]>()
   for (const { name, isList } of fields) {
     const value = values[name] ?? ''
@@ -263,7 +263,7 @@ export function uriOfForm({ template, fields }: Form, values: FieldValues): stri
 }
 
 /** Returns the values of the other fields, for the completion of one. */
-export function othersOf(form: Form, values: FieldValues, name: string): ReadonlyMap<string, string> {
+export function othersOf(form: FormModel, values: FieldValues, name: string): ReadonlyMap<string, string> {
   return new Map(
     form.fields.flatMap((field) => {
       const value = values[field.name] ?? ''

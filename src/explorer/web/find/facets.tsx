@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { Resource } from '../../../core/view.ts'
 import { Button, type Option, Select } from '../shell/fields.tsx'
-import { go, place } from '../state/place.ts'
+import { go, route } from '../state/route.ts'
 import { connected } from '../state/session.ts'
 import { type Facet, facets, noFacets } from '../tree/select.ts'
 import { shown } from '../words/texts.ts'
@@ -21,8 +21,8 @@ export function Facets({ mimes }: { readonly mimes: readonly string[] }) {
       .catch(() => {})
     return () => controller.abort()
   }, [])
-  const { mime } = place.value
-  const count = facets.filter((facet) => place.value[facet] !== undefined).length
+  const { mime } = route.value
+  const count = facets.filter((facet) => route.value[facet] !== undefined).length
   const types = [...new Set([...mimes, ...(mime === undefined || mime.endsWith('/*') ? [] : [mime])])].sort()
   return (
     <details class="facets" open={count > 0}>
@@ -70,7 +70,7 @@ function FacetSelect({ facet, options }: { readonly facet: Facet; readonly optio
       class="facet"
       label={t(facet === 'minPriority' ? 'priority' : facet)}
       options={[['', any], ...options]}
-      value={place.value[facet] ?? ''}
+      value={route.value[facet] ?? ''}
       onChoose={(value) => go({ [facet]: value === '' ? undefined : value })}
     />
   )

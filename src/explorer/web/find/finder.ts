@@ -1,20 +1,20 @@
 import { useComputed, useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
+import { defined } from '../../../core/kit/object.ts'
 import {
-  type Found,
   type FoundHit,
   type FoundQuery,
   parseFound,
-  type SearchPlace,
+  type SearchAnswer,
+  type SearchMount,
   saidOf,
   withWords,
-} from '../../../core/found.ts'
-import { defined } from '../../../core/kit/object.ts'
+} from '../../../core/search-answer.ts'
 import type { View } from '../../../core/view.ts'
 import { type Growth, growthOf } from '../home/survey.ts'
 import { healed } from '../state/browse.ts'
-import { places, templates } from '../state/known.ts'
-import { type Place, place } from '../state/place.ts'
+import { searchable, templates } from '../state/offered.ts'
+import { type Route, route } from '../state/route.ts'
 import { connected } from '../state/session.ts'
 
 /** Merged results of several searches: hits best first, and the cursor of each search. */
@@ -31,7 +31,7 @@ export interface Results {
 export const noResults: Results = { hits: [], total: 0, notes: [], next: new Map(), failed: [] }
 
 /** Returns the query of a permalink; undefined without words. */
-export function queryOf({ q = '', mount, mime, audience, minPriority, since }: Place): FoundQuery | undefined {
+export function queryOf({ q = '', mount, mime, audience, minPriority, since }: Route): FoundQuery | undefined {
   if (q.trim() === '') return undefined
   const priority = Number(minPriority)
   return {
@@ -52,7 +52,7 @@ export function queryOf({ q = '', mount, mime, audience, minPriority, since }: P
  */
 export async function find(
   view: View,
-  places: readonly SearchPlace[],
+  places: readonly SearchMount[],
   query: FoundQuery,
   before: Results | undefined,
   signal: AbortSignal,
@@ -95,7 +95,7 @@ export async function find(
   }
 }
 
-async function ask(view: View, place: SearchPlace, query: FoundQuery, signal: AbortSignal): Promise<Found> {
+async function ask(view: View, place: SearchMount, query: FoundQuery, signal: AbortSignal): Promise<SearchAnswer> {
   const { contents } = await view.read(place.uriOf(query), { signal })
   const [content] = contents
   const found = content !== undefined && 'text' in content ? parseFound(content.text) : undefined
@@ -119,15 +119,15 @@ export function useResults() {
   const results = useSignal<Results | undefined>(undefined)
   const isBusy = useSignal(false)
   const running = useRef<AbortController | undefined>(undefined)
-  const key = useComputed(() => JSON.stringify(queryOf(place.value)))
+  const key = useComputed(() => JSON.stringify(queryOf(route.value)))
   const { state } = templates.value
   const growth = useSignal<Growth | undefined>(undefined)
   const isLonger = useRef(false)
   const run = async (before?: Results) => {
     running.current?.abort()
     isLonger.current = before !== undefined
-    const query = queryOf(place.value)
-    if (query === undefined || places.value.length === 0) {
+    const query = queryOf(route.value)
+    if (query === undefined || searchable.value.length === 0) {
       results.value = undefined
       isBusy.value = false
       return
@@ -136,7 +136,7 @@ export function useResults() {
     running.current = controller
     isBusy.value = true
     try {
-      const found = await find(connected().view, places.value, query, before, controller.signal)
+      const found = await find(connected().view, searchable.value, query, before, controller.signal)
       if (!controller.signal.aborted) results.value = found
     } catch {
       // Another search took its place.
@@ -151,16 +151,16 @@ export function useResults() {
   }, [key.value, state])
   /** Searches again while the index grows, and once more when it is done. Results that the reader has extended stay as they are. */
   const follow = async (found: Results, signal: AbortSignal) => {
-    const query = queryOf(place.value)
-    const now = await growthOf(connected().view, places.value, signal)
+    const query = queryOf(route.value)
+    const now = await growthOf(connected().view, searchable.value, signal)
     if (signal.aborted || query === undefined) return
     const isDone = now === undefined && growth.value === undefined
     growth.value = now
-    const again = await find(connected().view, places.value, query, undefined, signal)
+    const again = await find(connected().view, searchable.value, query, undefined, signal)
     const isSame =
       JSON.stringify(again.hits) === JSON.stringify(found.hits) && again.notes.join() === found.notes.join()
     // Something else may be looked for by now.
-    const isAsked = JSON.stringify(queryOf(place.value)) === JSON.stringify(query)
+    const isAsked = JSON.stringify(queryOf(route.value)) === JSON.stringify(query)
     if (!signal.aborted && isAsked && !(isDone && isSame)) results.value = again
   }
   useEffect(() => {

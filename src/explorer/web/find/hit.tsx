@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
-import { type FoundHit, piecesOf, resourceOfHit } from '../../../core/found.ts'
 import { fold } from '../../../core/kit/matching.ts'
+import { type FoundHit, piecesOf, resourceOfHit } from '../../../core/search-answer.ts'
 import { decodeComponent } from '../../../core/uri.ts'
 import type { Resource } from '../../../core/view.ts'
 import { isPicked, toggle } from '../basket/picked.ts'
@@ -9,8 +9,8 @@ import { matchesIn } from '../preview/model/lines.ts'
 import { Button, Marked, Text } from '../shell/fields.tsx'
 import { iconOf, Shape } from '../shell/icons.tsx'
 import { crumbsOf } from '../state/browse.ts'
-import { linkTo, peek, place } from '../state/place.ts'
 import { remember } from '../state/remembered.ts'
+import { linkTo, peek, route } from '../state/route.ts'
 import { formatTime, langOf, shown } from '../words/texts.ts'
 import { t } from './words.ts'
 
@@ -64,7 +64,7 @@ function Hit({ hit, isCode }: { readonly hit: FoundHit; readonly isCode: boolean
   const { lines, heading, uri, snippet } = hit
   const at = t('lines', { start: lines.start, end: lines.end })
   const label = heading === undefined || heading === '' ? at : heading
-  const isOpen = (peek.value ?? place.value.uri) === uri
+  const isOpen = (peek.value ?? route.value.uri) === uri
   return (
     <li class={isOpen ? 'hit hit-open' : 'hit'} lang={langOf(`${label}${snippet.text}`)}>
       <HitLink uri={uri} isOpen={isOpen} isCode={isCode} onToggle={() => toggle(resourceOf(hit))}>
@@ -81,12 +81,12 @@ function Hit({ hit, isCode }: { readonly hit: FoundHit; readonly isCode: boolean
 /** A resource whose name matches. */
 export function NameHit({ resource }: { readonly resource: Resource }) {
   const { uri, name, mimeType } = resource
-  const isOpen = (peek.value ?? place.value.uri) === uri
+  const isOpen = (peek.value ?? route.value.uri) === uri
   return (
     <li class={isOpen ? 'name-hit hit-open' : 'name-hit'}>
       <Shape name={iconOf(mimeType)} />
       <HitLink uri={uri} isOpen={isOpen} lang={langOf(name)} onToggle={() => toggle(resource)}>
-        <Marked pieces={nameMarks(name, place.value.q ?? '')} />
+        <Marked pieces={nameMarks(name, route.value.q ?? '')} />
       </HitLink>
       <bdi class="group-path" title={shown(uri)}>
         {pathOf(uri)}
@@ -131,7 +131,7 @@ function HitLink({ uri, isOpen, isCode = false, lang, onToggle, children }: HitL
 /** Keeps the search that led to an opened hit. */
 function chosen(): void {
   peek.value = undefined
-  remember(place.value.q ?? '')
+  remember(route.value.q ?? '')
 }
 
 /** The folders above a resource, from its mount down. */

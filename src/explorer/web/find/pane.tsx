@@ -1,9 +1,9 @@
 import './find.css'
 import { useEffect } from 'preact/hooks'
 import { Button, Text } from '../shell/fields.tsx'
-import { loadTemplates, prompts, templates } from '../state/known.ts'
 import { followPrompts } from '../state/live.ts'
-import { go, linkTo, place } from '../state/place.ts'
+import { loadTemplates, prompts, templates } from '../state/offered.ts'
+import { go, linkTo, route } from '../state/route.ts'
 import { SearchPane } from './search-pane.tsx'
 import './prompts.css'
 import { useSignal } from '@preact/signals'
@@ -15,7 +15,7 @@ import { shown } from '../words/texts.ts'
 import {
   Combobox,
   type Field,
-  type Form,
+  type FormModel,
   formOf,
   missingIn,
   othersOf,
@@ -31,7 +31,7 @@ export function FindPane() {
   useEffect(() => {
     if (templates.value.state !== 'loaded') void loadTemplates()
   }, [])
-  const { view, template, prompt } = place.value
+  const { view, template, prompt } = route.value
   if (view !== 'templates') return <SearchPane />
   return (
     <>
@@ -48,7 +48,7 @@ function PromptsPane() {
   useEffect(() => {
     if (prompts.value.state !== 'loaded') void followPrompts()
   }, [])
-  const { prompt } = place.value
+  const { prompt } = route.value
   const chosen = items.find(({ name }) => name === prompt)
   if (prompt === undefined && state === 'loaded' && items.length === 0) return null
   return (
@@ -93,7 +93,7 @@ function PromptsPane() {
 function TemplatesPane() {
   const filter = useSignal('')
   const { state, items, error } = templates.value
-  const { template } = place.value
+  const { template } = route.value
   const chosen = items.find(({ uriTemplate }) => uriTemplate === template)
   const needle = fold(filter.value)
   const fitting = items.filter((item) => fold(`${item.title ?? ''} ${item.name} ${item.uriTemplate}`).includes(needle))
@@ -159,7 +159,7 @@ function TemplateForm({ template }: { readonly template: ResourceTemplate }) {
   const form = formOf(template.uriTemplate)
   const isCopied = useSignal(false)
   if (form === undefined) return <p class="find-note find-bad">{shown(template.uriTemplate)}</p>
-  const values = valuesOf(place.value.values)
+  const values = valuesOf(route.value.values)
   const missing = missingIn(form, values)
   const uri = uriOfForm(form, values)
   const set = (name: string, value: string) =>
@@ -213,9 +213,9 @@ function hintOf({ isOptional, isList }: Field): string | undefined {
   return hints.length === 0 ? undefined : `(${hints.join('; ')})`
 }
 
-function completeField(uriTemplate: string, form: Form, name: string, value: string, signal: AbortSignal) {
+function completeField(uriTemplate: string, form: FormModel, name: string, value: string, signal: AbortSignal) {
   const { view } = connected()
   // The existing values may have changed since the form was drawn.
-  const given = othersOf(form, valuesOf(place.value.values), name)
+  const given = othersOf(form, valuesOf(route.value.values), name)
   return view.complete({ uriTemplate, argument: { name, value }, arguments: given }, { signal })
 }

@@ -7,7 +7,7 @@ import { add } from '../basket/picked.ts'
 import { Button, Text } from '../shell/fields.tsx'
 import { lazily } from '../shell/panes.tsx'
 import { copy, reasonOf } from '../state/announce.ts'
-import { go, linkTo, place } from '../state/place.ts'
+import { go, linkTo, route } from '../state/route.ts'
 import { connected } from '../state/session.ts'
 import { langOf, shown } from '../words/texts.ts'
 import { Combobox, textOfValues, valuesOf } from './combobox.tsx'
@@ -26,12 +26,12 @@ export function PromptForm({ prompt }: { readonly prompt: ListedPrompt }) {
   const running = useRef<AbortController>(undefined)
   useEffect(() => () => running.current?.abort(), [])
   const fields = prompt.arguments ?? []
-  const values = valuesOf(place.value.values)
+  const values = valuesOf(route.value.values)
   const missing = fields.filter(({ name, required }) => required === true && (values[name] ?? '') === '')
   const given = (except?: string) =>
     new Map(
       fields.flatMap(({ name }) => {
-        const value = valuesOf(place.value.values)[name] ?? ''
+        const value = valuesOf(route.value.values)[name] ?? ''
         return name === except || value === '' ? [] : [[name, value] as const]
       }),
     )
@@ -78,7 +78,7 @@ export function PromptForm({ prompt }: { readonly prompt: ListedPrompt }) {
             )) ?? { values: [] }
           }
           onValue={(value) =>
-            go({ values: textOfValues({ ...valuesOf(place.value.values), [name]: value }) }, { replace: true })
+            go({ values: textOfValues({ ...valuesOf(route.value.values), [name]: value }) }, { replace: true })
           }
           onEnter={() => void run()}
         />

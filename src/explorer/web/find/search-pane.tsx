@@ -4,9 +4,9 @@ import { askFor, mostPicked } from '../basket/picked.ts'
 import type { Growth } from '../home/survey.ts'
 import { Button } from '../shell/fields.tsx'
 import { reasonOf } from '../state/announce.ts'
-import { loadNames, loadTemplates, names, places, templates } from '../state/known.ts'
-import { go, type Place, peek, place } from '../state/place.ts'
+import { loadNames, loadTemplates, names, searchable, templates } from '../state/offered.ts'
 import { forgetAll, recent } from '../state/remembered.ts'
+import { go, peek, type Route, route } from '../state/route.ts'
 import { connected } from '../state/session.ts'
 import { shown } from '../words/texts.ts'
 import { Facets } from './facets.tsx'
@@ -16,14 +16,14 @@ import { t } from './words.ts'
 
 /** Results for the words in the permalink: names at once, contents after a pause. */
 export function SearchPane() {
-  const { q = '' } = place.value
+  const { q = '' } = route.value
   const { results, isBusy, growth, run } = useResults()
   const list = useRef<HTMLDivElement>(null)
   const { state } = templates.value
-  const hasSearch = state !== 'loaded' || places.value.length > 0
+  const hasSearch = state !== 'loaded' || searchable.value.length > 0
   const { hits } = results.value ?? noResults
   useEffect(() => void loadNames(connected().view).catch(() => {}), [])
-  const named = useComputed(() => nameHits(names.value.resources, place.value.q ?? '')).value
+  const named = useComputed(() => nameHits(names.value.resources, route.value.q ?? '')).value
   usePeek(results.value, named[0]?.uri)
   if (q.trim() === '') return <Beginning />
   return (
@@ -110,10 +110,10 @@ function Contents({ results, isBusy, growth, q, run }: ContentsProps) {
 /** Asks whether to add the files of all hits to the basket. It also loads hits that were not shown yet. */
 function addAll(results: Results, q: string): void {
   askFor({ name: t('filesOf', { query: shown(q) }) }, async (signal) => {
-    const query = queryOf(place.value)
+    const query = queryOf(route.value)
     let found = results
     while (query !== undefined && found.next.size > 0 && groupsOf(found.hits).length <= mostPicked)
-      found = await find(connected().view, places.value, { ...query, limit: 100 }, found, signal)
+      found = await find(connected().view, searchable.value, { ...query, limit: 100 }, found, signal)
     const files = groupsOf(found.hits).flatMap(({ hits: [best] }) => (best === undefined ? [] : [resourceOf(best)]))
     return { files: files.slice(0, mostPicked + 1), counts: new Map(), isPart: found.next.size > 0 }
   })
@@ -141,13 +141,13 @@ function countOf(results: Results | undefined, isBusy: boolean, q: string): stri
 
 /** Previews the first hit of each search, as long as the reader has opened nothing. */
 function usePeek(results: Results | undefined, firstName: string | undefined): void {
-  const { uri, q } = place.value
+  const { uri, q } = route.value
   const searched = useRef<string | undefined>(undefined)
   useEffect(() => {
     const first = results?.hits[0]?.uri ?? firstName
     // The preview stays while more hits for the same words are loaded.
     const isKept = searched.current === q && peek.value !== undefined
-    if (place.value.uri !== undefined || first === undefined || isKept) return
+    if (route.value.uri !== undefined || first === undefined || isKept) return
     searched.current = q
     peek.value = first
   }, [results])
@@ -187,7 +187,7 @@ function Beginning() {
   )
 }
 
-function WithoutSearch({ q }: Required<Pick<Place, 'q'>>) {
+function WithoutSearch({ q }: Required<Pick<Route, 'q'>>) {
   return (
     <>
       <p class="find-count">{t('noSearch')}</p>

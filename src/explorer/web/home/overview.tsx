@@ -1,20 +1,20 @@
 import './home.css'
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import type { SearchStatus } from '../../../core/found.ts'
+import type { SearchStatus } from '../../../core/search-answer.ts'
 import { directoryMimeType, type Resource } from '../../../core/view.ts'
 import { Button, Text } from '../shell/fields.tsx'
 import { iconOf, Shape } from '../shell/icons.tsx'
 import { copyText } from '../state/announce.ts'
 import { browse, healed, treeState } from '../state/browse.ts'
-import { asideOfMount, iconOfMount, isSearchMount, places, titleOfMount } from '../state/known.ts'
 import { onListChange } from '../state/live.ts'
-import { linkTo } from '../state/place.ts'
+import { asideOfMount, iconOfMount, isSearchMount, searchable, titleOfMount } from '../state/offered.ts'
+import { linkTo } from '../state/route.ts'
 import { connected } from '../state/session.ts'
 import { createWords, shown } from '../words/texts.ts'
 import { hostWays } from './hosts.ts'
 import { Readme } from './readme.tsx'
-import { type Inside, isGrowing, lookInto, statusOf } from './survey.ts'
+import { type FolderSummary, isGrowing, lookInto, statusOf } from './survey.ts'
 
 /** The first screen: what is mounted and how much of it there is, the README, and how to add the server to a host. */
 export function Overview() {
@@ -50,7 +50,13 @@ export function Overview() {
   )
 }
 
-function MountCard({ mount, inside }: { readonly mount: Resource; readonly inside: Inside | 'failed' | undefined }) {
+function MountCard({
+  mount,
+  inside,
+}: {
+  readonly mount: Resource
+  readonly inside: FolderSummary | 'failed' | undefined
+}) {
   const { uri, description } = mount
   const isSearch = isSearchMount(uri)
   const aside = asideOfMount(mount)
@@ -75,7 +81,7 @@ function isSingle({ mimeType }: Resource): boolean {
   return mimeType !== undefined && mimeType !== directoryMimeType
 }
 
-function factsOf(inside: Inside | 'failed' | undefined): string {
+function factsOf(inside: FolderSummary | 'failed' | undefined): string {
   if (inside === undefined) return t('counting')
   if (inside === 'failed') return t('unavailable')
   const { folders, files, isPart } = inside
@@ -86,7 +92,7 @@ function factsOf(inside: Inside | 'failed' | undefined): string {
 /** How much the search knows, told anew while its index grows. */
 function SearchFacts({ uri }: { readonly uri: string }) {
   const status = useSignal<SearchStatus | undefined>(undefined)
-  const place = places.value.find(({ address }) => address.replace(/\/$/, '') === uri.replace(/\/$/, ''))
+  const place = searchable.value.find(({ address }) => address.replace(/\/$/, '') === uri.replace(/\/$/, ''))
   useEffect(() => {
     if (place === undefined) return
     const controller = new AbortController()
@@ -114,8 +120,8 @@ function SearchFacts({ uri }: { readonly uri: string }) {
 const growingMs = 1500
 
 /** Looks into each mount, all at once; those that answer first are shown first. */
-function useInsides(mounts: readonly Resource[]): ReadonlyMap<string, Inside | 'failed'> {
-  const found = useSignal<ReadonlyMap<string, Inside | 'failed'>>(new Map())
+function useInsides(mounts: readonly Resource[]): ReadonlyMap<string, FolderSummary | 'failed'> {
+  const found = useSignal<ReadonlyMap<string, FolderSummary | 'failed'>>(new Map())
   const round = useSignal(0)
   const key = mounts.map(({ uri }) => uri).join(' ')
   useEffect(
@@ -137,7 +143,7 @@ function useInsides(mounts: readonly Resource[]): ReadonlyMap<string, Inside | '
         },
       )
     }
-    const put = (uri: string, inside: Inside | 'failed') => {
+    const put = (uri: string, inside: FolderSummary | 'failed') => {
       found.value = new Map([...found.value, [uri, inside]])
     }
     return () => controller.abort()

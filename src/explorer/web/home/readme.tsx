@@ -5,7 +5,7 @@ import type { Resource } from '../../../core/view.ts'
 import { Shape } from '../shell/icons.tsx'
 import { lazily } from '../shell/panes.tsx'
 import { onChange } from '../state/live.ts'
-import { linkTo } from '../state/place.ts'
+import { linkTo } from '../state/route.ts'
 import { connected } from '../state/session.ts'
 import { langOf, shown } from '../words/texts.ts'
 

@@ -1,9 +1,9 @@
-import { parseSearchStatus, type SearchPlace, type SearchStatus } from '../../../core/found.ts'
 import { defined } from '../../../core/kit/object.ts'
+import { parseSearchStatus, type SearchMount, type SearchStatus } from '../../../core/search-answer.ts'
 import { directoryMimeType, type Resource, type View } from '../../../core/view.ts'
 
 /** Direct children of a mount or folder. */
-export interface Inside {
+export interface FolderSummary {
   readonly folders: number
   readonly files: number
   /** Whether there is more than was counted. */
@@ -21,14 +21,14 @@ export function readmeIn(items: readonly Resource[]): Resource | undefined {
 }
 
 /** Counts resources that lie in one folder. */
-export function insideOf(items: readonly Resource[], isPart: boolean): Inside {
+export function insideOf(items: readonly Resource[], isPart: boolean): FolderSummary {
   const folders = items.filter(({ uri, mimeType }) => mimeType === directoryMimeType || uri.endsWith('/')).length
   const readme = readmeIn(items)
   return { folders, files: items.length - folders, isPart, ...defined({ readme }) }
 }
 
 /** Looks into a mount: one page of it. */
-export async function lookInto(view: View, uri: string, signal: AbortSignal): Promise<Inside> {
+export async function lookInto(view: View, uri: string, signal: AbortSignal): Promise<FolderSummary> {
   const { items, nextCursor } = await view.directory({ uri }, { signal })
   return insideOf(items, nextCursor !== undefined)
 }
@@ -36,7 +36,7 @@ export async function lookInto(view: View, uri: string, signal: AbortSignal): Pr
 /** How far the index of a search is. `undefined`: it does not say. */
 export async function statusOf(
   view: View,
-  { status }: SearchPlace,
+  { status }: SearchMount,
   signal: AbortSignal,
 ): Promise<SearchStatus | undefined> {
   const { contents } = await view.read(status, { signal })
@@ -61,7 +61,7 @@ export interface Growth {
 /** Asks all searches how far they are. */
 export async function growthOf(
   view: View,
-  places: readonly SearchPlace[],
+  places: readonly SearchMount[],
   signal: AbortSignal,
 ): Promise<Growth | undefined> {
   const asked = await Promise.all(places.map((place) => statusOf(view, place, signal).catch(() => undefined)))

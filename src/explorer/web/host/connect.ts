@@ -6,7 +6,7 @@ import { defined, isObject } from '../../../core/kit/object.ts'
 import { metaKeys } from '../../../core/meta.ts'
 import { directoryMimeType, type Resource, type View } from '../../../core/view.ts'
 import type { Changes, PageChange } from '../mcp/changes.ts'
-import { answerOf, type Connection } from '../mcp/connect.ts'
+import { answerOf, type PageConnection } from '../mcp/connect.ts'
 import { bytesOfBase64, errorOf } from '../mcp/request.ts'
 import { announce, reasonOf } from '../state/announce.ts'
 import { fileNameOf } from '../state/session.ts'
@@ -20,7 +20,7 @@ const limit = 200
 const maxTokens = 100_000
 
 /** Connects to the server through the host. The page sends every request to the host, because it has no network access. */
-export async function connectThroughHost(): Promise<Connection> {
+export async function connectThroughHost(): Promise<PageConnection> {
   await meetHost()
   return {
     server: { name: 'hikidashi' },

@@ -8,7 +8,7 @@ import { useEffect } from 'preact/hooks'
 import { focusSearch } from '../palette/keys.ts'
 import { followBrowse, followHealing } from '../state/browse.ts'
 import { followChanges } from '../state/live.ts'
-import { followAddress, go, place } from '../state/place.ts'
+import { followAddress, go, route } from '../state/route.ts'
 import { connection, start } from '../state/session.ts'
 import { language } from '../words/texts.ts'
 import { ask, connectThroughHost, hostCapabilities, hostContext, stepTo, tell, toolInput } from './connect.ts'
@@ -46,7 +46,7 @@ function App() {
 
 function Panes() {
   useEffect(startBasket, [])
-  const { view = 'tree', basket } = place.value
+  const { view = 'tree', basket } = route.value
   const { isAway } = frontPane()
   return (
     <div class={`page app app-${givenAs.value}`}>

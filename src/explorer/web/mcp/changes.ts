@@ -1,11 +1,11 @@
 import {
+  type ChangeSet,
   type ChangeStream,
   createListeners,
   createSteadyStream,
   isNothing,
   type Listeners,
   nothing,
-  type Told,
 } from '../../../client/listeners.ts'
 import type { Wire } from '../../../client/wire.ts'
 import { ResourceError } from '../../../core/errors.ts'
@@ -43,9 +43,9 @@ export interface Changes {
 interface ChangesOptions {
   onState?(state: ChangesState): void
   /** Delays before the retries of a lost stream, in milliseconds. The last delay repeats. */
-  readonly waits?: readonly number[]
+  readonly waitsMs?: readonly number[]
   /** Time within which additions share one new stream, in milliseconds. */
-  readonly joining?: number
+  readonly joiningMs?: number
 }
 
 /** Maximum number of URIs that our server accepts in one subscription. */
@@ -114,9 +114,9 @@ function throwLater(error: unknown): void {
 }
 
 export function createChanges(endpoint: Endpoint, options: ChangesOptions = {}): Changes {
-  const { onState = () => {}, waits = [500, 1000, 2000, 4000], joining = 50 } = options
+  const { onState = () => {}, waitsMs = [500, 1000, 2000, 4000], joiningMs = 50 } = options
   /** Callers that wait until the latest additions are subscribed, to learn what the server agreed to. */
-  let waiting: ((told: Told) => void)[] = []
+  let waiting: ((told: ChangeSet) => void)[] = []
   let isPaused = false
   let isClosed = false
   /** Whether something may have changed that nobody was told of. */
@@ -128,7 +128,7 @@ export function createChanges(endpoint: Endpoint, options: ChangesOptions = {}):
     state = next
     onState(next)
   }
-  const timer = createTimer(() => void settle(), waits)
+  const timer = createTimer(() => void settle(), waitsMs)
   const backOff = () => {
     if (!isClosed) timer.backOff()
     if (stream.told !== undefined) return
@@ -169,9 +169,9 @@ export function createChanges(endpoint: Endpoint, options: ChangesOptions = {}):
   /** Opens a stream for the wanted URIs. Additions meanwhile are handled right after. */
   const settle = oneAtATime(reopen, () => isClosed)
 
-  const ask = (): Promise<Told> => {
-    const settled = new Promise<Told>((resolve) => waiting.push(resolve))
-    if (!timer.isBackingOff && !isPaused && !isClosed) timer.plan(joining)
+  const ask = (): Promise<ChangeSet> => {
+    const settled = new Promise<ChangeSet>((resolve) => waiting.push(resolve))
+    if (!timer.isBackingOff && !isPaused && !isClosed) timer.plan(joiningMs)
     return settled
   }
   const listeners = createListeners({
@@ -211,20 +211,20 @@ export function createChanges(endpoint: Endpoint, options: ChangesOptions = {}):
 }
 
 /** The server sends a heartbeat every 15 seconds. A stream without one for this long, in milliseconds, is dead. */
-const silence = 50_000
+const silenceTimeoutMs = 50_000
 
 /**
  * Opens a stream of changes, and resolves when the server has acknowledged it.
  *
  * @throws ResourceError if the stream is refused, or ends before that.
  */
-function listen(endpoint: Endpoint, asked: Told, { tell }: Pick<Listeners, 'tell'>): Promise<ChangeStream> {
+function listen(endpoint: Endpoint, asked: ChangeSet, { tell }: Pick<Listeners, 'tell'>): Promise<ChangeStream> {
   const controller = new AbortController()
   const { signal } = controller
   let timer: ReturnType<typeof setTimeout> | undefined
   const onSign = () => {
     clearTimeout(timer)
-    timer = setTimeout(() => controller.abort(), silence)
+    timer = setTimeout(() => controller.abort(), silenceTimeoutMs)
   }
   const notifications = {
     ...(asked.uris.size > 0 ? { resourceSubscriptions: [...asked.uris] } : {}),
@@ -263,7 +263,7 @@ function listen(endpoint: Endpoint, asked: Told, { tell }: Pick<Listeners, 'tell
   })
 }
 
-function agreedOf({ resourceSubscriptions, resourcesListChanged, promptsListChanged }: Wire): Told {
+function agreedOf({ resourceSubscriptions, resourcesListChanged, promptsListChanged }: Wire): ChangeSet {
   const uris = Array.isArray(resourceSubscriptions) ? resourceSubscriptions : []
   return {
     uris: new Set(uris.filter((uri) => typeof uri === 'string')),

@@ -7,7 +7,7 @@ import { type Changes, type ChangesState, createChanges } from './changes.ts'
 import { bytesOfBase64, type Endpoint, request } from './request.ts'
 
 /** A server, as the page sees it. */
-export interface Connection {
+export interface PageConnection {
   readonly server: { readonly name: string; readonly title?: string; readonly version?: string }
   /** The address of MCP. */
   readonly url: string
@@ -29,7 +29,7 @@ export interface ConnectOptions {
 }
 
 /** Asks a hikidashi server for its description, and returns the server as a view. */
-export async function connect(endpoint: Endpoint, { onChanges }: ConnectOptions = {}): Promise<Connection> {
+export async function connect(endpoint: Endpoint, { onChanges }: ConnectOptions = {}): Promise<PageConnection> {
   const [discovered, listed] = await Promise.all([
     request(endpoint, 'server/discover', {}),
     // A server without tools does not know the method.
@@ -76,7 +76,7 @@ function createView(endpoint: Endpoint, changes: Changes | undefined, hasPrompts
   }
 }
 
-function serverOf(discovered: Wire): Connection['server'] {
+function serverOf(discovered: Wire): PageConnection['server'] {
   const meta = objectOf(discovered._meta)['io.modelcontextprotocol/serverInfo']
   const { name, title, version } = objectOf(discovered.serverInfo ?? meta)
   return {

@@ -3,9 +3,9 @@ import { defined } from '../../../core/kit/object.ts'
 import type { Resource } from '../../../core/view.ts'
 import { isPicked, toggle } from '../basket/picked.ts'
 import { copy } from '../state/announce.ts'
-import { prompts, templates } from '../state/known.ts'
-import { addressOf, go, linkTo, place } from '../state/place.ts'
+import { prompts, templates } from '../state/offered.ts'
 import { theme } from '../state/remembered.ts'
+import { addressOf, go, linkTo, route } from '../state/route.ts'
 import { language } from '../words/texts.ts'
 import { focusSearch, open, toggleBasket } from './keys.ts'
 import { t } from './words.ts'
@@ -80,7 +80,7 @@ export function ranked(options: readonly Option[], query: string, most = 50): re
 
 /** Returns the actions that are possible now. */
 export function actions(): readonly Option[] {
-  const { uri, basket, source } = place.value
+  const { uri, basket, source } = route.value
   const action = (id: string, label: string, run: () => void, detail?: string): Option => ({
     ...{ id: `action ${id}`, label, kind: 'action', run },
     ...defined({ detail }),

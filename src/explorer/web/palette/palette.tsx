@@ -5,8 +5,8 @@ import type { Resource } from '../../../core/view.ts'
 import { find } from '../find/finder.ts'
 import { groupsOf, resourceOf } from '../find/hit.tsx'
 import { Button, Text } from '../shell/fields.tsx'
-import { loadNames, loadTemplates, names, places, prompts, templates } from '../state/known.ts'
 import { followPrompts } from '../state/live.ts'
+import { loadNames, loadTemplates, names, prompts, searchable, templates } from '../state/offered.ts'
 import { connected } from '../state/session.ts'
 import { readableUri } from '../tree/columns.ts'
 import { tailOf } from '../words/texts.ts'
@@ -139,12 +139,12 @@ function useAsking(query: Signal<string>, asked: Signal<readonly Resource[]>, is
   const text = query.value.trim()
   useEffect(() => {
     asked.value = []
-    isAsking.value = text !== '' && places.value.length > 0
+    isAsking.value = text !== '' && searchable.value.length > 0
     if (!isAsking.value) return
     const controller = new AbortController()
     const timer = setTimeout(async () => {
       try {
-        const { hits } = await find(connected().view, places.value, { query: text }, undefined, controller.signal)
+        const { hits } = await find(connected().view, searchable.value, { query: text }, undefined, controller.signal)
         const documents = groupsOf(hits).flatMap(({ hits: [best] }) => (best === undefined ? [] : [resourceOf(best)]))
         if (!controller.signal.aborted) asked.value = documents.slice(0, maxAsked)
       } catch {
@@ -170,12 +170,12 @@ function noteOf(count: number, text: string, isAsking: boolean): string {
   if (text.trim() === '') return ''
   if (isAsking) return t('asking')
   if (state === 'loading') return t('loading')
-  if (isPart) return t(places.value.length > 0 ? 'partAsked' : 'part', { count: resources.length })
+  if (isPart) return t(searchable.value.length > 0 ? 'partAsked' : 'part', { count: resources.length })
   if (prompts.value.isPart) return t('promptsPart', { count: prompts.value.items.length })
   return count === 0 ? t('none') : ''
 }
 
-type Row = readonly [keys: readonly string[], what: string]
+type HelpRow = readonly [keys: readonly string[], what: string]
 
 /** Every key, in the reader's language. */
 function Help() {
@@ -190,13 +190,13 @@ function Help() {
   const close = () => {
     open.value = undefined
   }
-  const everywhere: readonly Row[] = [
+  const everywhere: readonly HelpRow[] = [
     [[`${commandKey} K`], t('keyPalette')],
     [['/'], t('keySearch')],
     [['?'], t('keyHelp')],
     [['Esc'], t('keyEscape')],
   ]
-  const inTree: readonly Row[] = [
+  const inTree: readonly HelpRow[] = [
     [['↑', '↓'], t('keyMove')],
     [['→'], t('keyOpen')],
     [['←'], t('keyClose')],
@@ -207,12 +207,12 @@ function Help() {
     [['Shift ↑', 'Shift ↓'], t('keyRange')],
     [['Enter'], t('keyEnter')],
   ]
-  const inPreview: readonly Row[] = [
+  const inPreview: readonly HelpRow[] = [
     [[`${commandKey} F`], t('keyFind')],
     [['[', ']'], t('keyNeighbours')],
     [['+', '-', '0'], t('keyZoom')],
   ]
-  const elsewhere: readonly Row[] = [[['↑', '↓'], t('keyHits')]]
+  const elsewhere: readonly HelpRow[] = [[['↑', '↓'], t('keyHits')]]
   return (
     <dialog ref={dialog} class="palette help" aria-labelledby="help-title" onClose={close}>
       <h2 id="help-title" ref={heading} tabIndex={-1}>
@@ -238,7 +238,7 @@ function Help() {
   )
 }
 
-function Keys({ title, rows }: { readonly title: string; readonly rows: readonly Row[] }) {
+function Keys({ title, rows }: { readonly title: string; readonly rows: readonly HelpRow[] }) {
   return (
     <>
       <h3>{title}</h3>

@@ -6,14 +6,14 @@ import type { ResourceContent } from '../../../core/view.ts'
 import { Button } from '../shell/fields.tsx'
 import { lazily } from '../shell/panes.tsx'
 import { copyText } from '../state/announce.ts'
-import { go, linkTo, place } from '../state/place.ts'
+import { go, linkTo, route } from '../state/route.ts'
 import { shown } from '../words/texts.ts'
 import { Choice, isFinding, Toggle } from './controls.tsx'
 import { Directory } from './directory.tsx'
-import type { Reader, Reading } from './load.ts'
+import type { PreviewReader, PreviewState } from './load.ts'
 import { maxNodes, tagsIn } from './model/bounds.ts'
-import { documentFormOf, isPdf, mediaTypeOf, type Shape, shapeOf } from './model/kind.ts'
-import type { Part } from './model/lines.ts'
+import { documentFormOf, isPdf, mediaTypeOf, type PreviewShape, shapeOf } from './model/kind.ts'
+import type { PreviewPart } from './model/lines.ts'
 import { linesIn, parameterOf, withPart } from './model/reference.ts'
 import { Binary } from './notes.tsx'
 import { TextView } from './text.tsx'
@@ -23,8 +23,8 @@ import { t } from './words.ts'
 const wraps = signal(true)
 
 interface Props {
-  readonly reader: Reader
-  readonly reading: Extract<Reading, { state: 'ready' }>
+  readonly reader: PreviewReader
+  readonly reading: Extract<PreviewState, { state: 'ready' }>
 }
 
 /** The contents of a read: the only one, or the one that the reader chooses. */
@@ -59,7 +59,7 @@ function One({ reader, reading, content, parts }: OneProps) {
   const shape = shapeOf({ uri: content.uri, mimeType: content.mimeType, text, bytes })
   const found = linesIn(reader.uri)
   const isDocument = documentFormOf(reader.uri, reader.resource.value?.mimeType) !== undefined
-  const isSource = (place.value.source === '1' && !isDocument) || found !== undefined
+  const isSource = (route.value.source === '1' && !isDocument) || found !== undefined
   const isText = text !== undefined && shape.kind !== 'empty'
   const isTailed = parameterOf(reader.uri, 'tail') !== undefined
   // The beginning of a JSON document is not valid JSON.
@@ -105,7 +105,7 @@ function One({ reader, reading, content, parts }: OneProps) {
 }
 
 /** The number of the first line of a part. */
-function firstOf(part: Part | undefined): number {
+function firstOf(part: PreviewPart | undefined): number {
   return part?.unit === 'lines' ? part.first : 1
 }
 
@@ -121,7 +121,7 @@ const tailLines = 500
 const follows = signal(true)
 
 /** Whether to offer the end of a text: it is long, or a log. */
-function hasEnd({ uri }: Reader, { part }: Props['reading']): boolean {
+function hasEnd({ uri }: PreviewReader, { part }: Props['reading']): boolean {
   if (/[?]/.test(uri)) return false
   return part?.next !== undefined || /\.(?:log|out|err)$/i.test(uri)
 }
@@ -145,10 +145,10 @@ function SourceChoice({
 }
 
 /** A document as its text, or as the original. */
-function DocumentChoice({ reader: { uri, resource, noText } }: { readonly reader: Reader }) {
+function DocumentChoice({ reader: { uri, resource, noText } }: { readonly reader: PreviewReader }) {
   const original = t(isPdf(uri, resource.value?.mimeType) ? 'asPages' : 'asBytes')
   const hasText = noText.value === undefined
-  const isSource = place.value.source === '1' || !hasText
+  const isSource = route.value.source === '1' || !hasText
   return <SourceChoice forms={[hasText ? t('asTextView') : undefined, original]} isSource={isSource} />
 }
 
@@ -177,15 +177,15 @@ const Log = lazily(async () => (await import('./records.tsx')).Log)
 const Pdf = lazily(async () => (await import('./pdf.tsx')).Pdf)
 
 /** The kinds of texts that have another view than their source. */
-const laidOut = new Set<Shape['kind']>(['markdown', 'json', 'lines', 'table', 'page', 'drawing', 'log'])
+const laidOut = new Set<PreviewShape['kind']>(['markdown', 'json', 'lines', 'table', 'page', 'drawing', 'log'])
 
 interface RenderedProps {
   readonly uri: string
-  readonly shape: Shape
+  readonly shape: PreviewShape
   readonly content: ResourceContent
   readonly text: string | undefined
   readonly bytes: Uint8Array | undefined
-  readonly part: Part | undefined
+  readonly part: PreviewPart | undefined
 }
 
 /** A content in the view that fits its type. */

@@ -4,7 +4,7 @@ import { t } from './words.ts'
 import './data.css'
 import { type Signal, signal } from '@preact/signals'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
-import { go } from '../state/place.ts'
+import { go } from '../state/route.ts'
 import { maxMatches } from './model/lines.ts'
 
 interface RegionProps extends Omit<HTMLAttributes<HTMLElement>, 'ref' | 'children'> {

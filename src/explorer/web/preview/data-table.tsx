@@ -142,7 +142,7 @@ export function DataTable({ rows, children }: { readonly rows: Rows; readonly ch
 }
 
 interface HeadProps {
-  readonly columns: readonly Column[]
+  readonly columns: readonly TableColumn[]
   /** The widths of the columns, for CSS. */
   readonly template: string
   readonly sort: Sort | undefined
@@ -175,14 +175,14 @@ function TableHead({ columns, template, sort, sortBy }: HeadProps) {
   )
 }
 
-interface Column {
+interface TableColumn {
   readonly name: string
   /** In multiples of the width of a digit. */
   readonly size: number
   readonly isNumeric: boolean
 }
 
-function columnsOf(head: readonly string[], body: Rows, width: number): readonly Column[] {
+function columnsOf(head: readonly string[], body: Rows, width: number): readonly TableColumn[] {
   const sample = body.slice(0, 200)
   return Array.from({ length: width }, (_, column) => {
     const cells = sample.map((row) => row[column] ?? '')

@@ -7,10 +7,10 @@ import { metaKeys, originIn } from '../../../core/meta.ts'
 import { Button } from '../shell/fields.tsx'
 import { announce, copyText, reasonOf } from '../state/announce.ts'
 import { download, downloadFrom } from '../state/browser.ts'
-import { linkTo } from '../state/place.ts'
+import { linkTo } from '../state/route.ts'
 import { connected, linkIn } from '../state/session.ts'
 import { formatNumber, formatSize, langOf, language, shown } from '../words/texts.ts'
-import { bare, bodyOf, type Reader } from './load.ts'
+import { bare, bodyOf, type PreviewReader } from './load.ts'
 import { documentFormOf } from './model/kind.ts'
 import { resolveReference, withParameter, withPart } from './model/reference.ts'
 import { t } from './words.ts'
@@ -19,7 +19,7 @@ import { t } from './words.ts'
 export const isDetailed = signal(false)
 
 /** All metadata of a resource. */
-export function Details({ reader }: { readonly reader: Reader }) {
+export function Details({ reader }: { readonly reader: PreviewReader }) {
   const { uri, reading, resource } = reader
   const own = resource.value
   const { value } = reading
@@ -163,7 +163,7 @@ export function commandFor(uri: string): string {
 }
 
 /** Saves the shown content as a file; if only a part is shown, the whole. */
-export async function saveContent({ uri, reading }: Reader): Promise<void> {
+export async function saveContent({ uri, reading }: PreviewReader): Promise<void> {
   const { value } = reading
   if (value.state !== 'ready') return
   try {

@@ -1,7 +1,7 @@
 import './schema.css'
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { Button } from '../shell/fields.tsx'
-import { go, linkTo } from '../state/place.ts'
+import { go, linkTo } from '../state/route.ts'
 import { shown } from '../words/texts.ts'
 import { Region } from './controls.tsx'
 import { type Overview, type SchemaLink, tableUri } from './model/documents.ts'

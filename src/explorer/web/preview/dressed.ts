@@ -1,6 +1,6 @@
 import { decodeComponent } from '../../../core/uri.ts'
 import { createUrl, releaseUrl } from '../state/browser.ts'
-import { linkTo } from '../state/place.ts'
+import { linkTo } from '../state/route.ts'
 import { connected } from '../state/session.ts'
 import { shown } from '../words/texts.ts'
 import { bodyOf } from './load.ts'

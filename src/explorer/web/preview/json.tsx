@@ -1,6 +1,6 @@
 import { useMemo, useState } from 'preact/hooks'
-import { parseFound } from '../../../core/found.ts'
 import { isObject } from '../../../core/kit/object.ts'
+import { parseFound } from '../../../core/search-answer.ts'
 import { movedIndex } from '../palette/keys.ts'
 import { Button } from '../shell/fields.tsx'
 import { lazily } from '../shell/panes.tsx'
@@ -95,11 +95,11 @@ function parse(text: string): { readonly value: unknown } | { readonly reason: s
   }
 }
 
-type Rule = { readonly all?: boolean; readonly places: ReadonlyMap<string, boolean> }
+type OpenRule = { readonly all?: boolean; readonly places: ReadonlyMap<string, boolean> }
 
 /** A JSON value as a tree (ARIA tree pattern). */
 function JsonTree({ value }: { readonly value: unknown }) {
-  const [rule, setRule] = useState<Rule>({ places: new Map() })
+  const [rule, setRule] = useState<OpenRule>({ places: new Map() })
   const [active, setActive] = useState(0)
   const rows = useMemo(() => {
     return jsonRows(value, (row, count) => rule.places.get(row.pointer) ?? rule.all ?? isOpenAtFirst(row, count))

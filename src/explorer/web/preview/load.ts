@@ -4,22 +4,22 @@ import { defined } from '../../../core/kit/object.ts'
 import { metaKeys } from '../../../core/meta.ts'
 import { directoryMimeType, type Resource, type ResourceContent } from '../../../core/view.ts'
 import { healed } from '../state/browse.ts'
-import { knownOf, lookUp } from '../state/known.ts'
 import { markSeen, onChange } from '../state/live.ts'
+import { knownOf, lookUp } from '../state/offered.ts'
 import { connected } from '../state/session.ts'
 import { documentFormOf, mediaTypeOf } from './model/kind.ts'
-import { around, type Part, partOf } from './model/lines.ts'
+import { around, type PreviewPart, partOf } from './model/lines.ts'
 import { linesIn, parameterOf, parentOf, withPart } from './model/reference.ts'
 
 /** State of the content of a resource. */
-export type Reading =
+export type PreviewState =
   | { readonly state: 'loading' }
   | { readonly state: 'directory' }
   | { readonly state: 'failed'; readonly error: unknown }
-  | { readonly state: 'ready'; readonly contents: readonly ResourceContent[]; readonly part?: Part }
+  | { readonly state: 'ready'; readonly contents: readonly ResourceContent[]; readonly part?: PreviewPart }
 
 /** A note beside the shown content: it has changed, it is deleted, or it cannot be read again at the moment. */
-interface Standing {
+interface PreviewNote {
   readonly changedAt?: number
   readonly isGone?: boolean
   readonly isFailing?: boolean
@@ -29,9 +29,9 @@ interface Standing {
 const [largeText, largeWhole] = [1_000_000, 24_000_000]
 const retries = [1000, 2000, 4000] as const
 /** How long to wait for the size of a resource before it is read without it, in milliseconds. */
-const patience = 800
+const sizeTimeoutMs = 800
 
-export type Reader = ReturnType<typeof createReader>
+export type PreviewReader = ReturnType<typeof createReader>
 
 /**
  * Reads one resource while it is shown, and reads it again when it changes.
@@ -39,8 +39,8 @@ export type Reader = ReturnType<typeof createReader>
  * @param isOriginal Whether a document (Word, Excel, PowerPoint, PDF) is read in its original form, and not as text.
  */
 export function createReader(uri: string, isOriginal = false) {
-  const reading = signal<Reading>({ state: 'loading' })
-  const standing = signal<Standing>({})
+  const reading = signal<PreviewState>({ state: 'loading' })
+  const standing = signal<PreviewNote>({})
   const resource = signal<Resource | undefined>(knownOf(bare(uri)))
   const more = signal<'idle' | 'busy' | 'failed'>('idle')
   /** Why a document is shown in its original form, and not as text. */
@@ -106,7 +106,7 @@ export function createReader(uri: string, isOriginal = false) {
         },
         () => {},
       )
-      await Promise.race([found, new Promise((resolve) => setTimeout(resolve, patience))])
+      await Promise.race([found, new Promise((resolve) => setTimeout(resolve, sizeTimeoutMs))])
     }
     if (!left.aborted) await load()
   }
@@ -268,6 +268,6 @@ function isSame(before: readonly ResourceContent[], after: readonly ResourceCont
   )
 }
 
-function keepTime({ changedAt }: Standing): Standing {
+function keepTime({ changedAt }: PreviewNote): PreviewNote {
   return changedAt === undefined ? {} : { changedAt }
 }

@@ -4,17 +4,17 @@ import { isObject } from '../../../core/kit/object.ts'
 import { metaKeys } from '../../../core/meta.ts'
 import { Button } from '../shell/fields.tsx'
 import { copyText, reasonOf } from '../state/announce.ts'
-import { addressOf, linkTo, place } from '../state/place.ts'
+import { addressOf, linkTo, route } from '../state/route.ts'
 import { formatSize, language, shown } from '../words/texts.ts'
 import { VirtualRows } from './controls.tsx'
 import { formatAgo } from './details.tsx'
-import { bare, type Reader } from './load.ts'
-import type { Part } from './model/lines.ts'
+import { bare, type PreviewReader } from './load.ts'
+import type { PreviewPart } from './model/lines.ts'
 import { linesIn, parameterOf, parentOf, withPart } from './model/reference.ts'
 import { t } from './words.ts'
 
 /** Notes about the shown content: it has changed, is gone, or is incomplete. */
-export function Notes({ reader }: { readonly reader: Reader }) {
+export function Notes({ reader }: { readonly reader: PreviewReader }) {
   const { uri, reading, standing, more } = reader
   const { changedAt, isGone, isFailing } = standing.value
   const { value } = reading
@@ -45,9 +45,9 @@ export function Notes({ reader }: { readonly reader: Reader }) {
           {t('tailShown')} <a href={linkTo({ uri: withPart(uri, undefined) })}>{t('openWhole')}</a>
         </p>
       ) : null}
-      {value.state === 'ready' && place.value.line !== undefined ? (
+      {value.state === 'ready' && route.value.line !== undefined ? (
         <p class="preview-banner">
-          {t('lineMarked', { line: place.value.line })}{' '}
+          {t('lineMarked', { line: route.value.line })}{' '}
           <Button name={t('copyLink')} class="small" onClick={() => void copyText(addressOf(linkTo({})))} />
         </p>
       ) : null}
@@ -74,11 +74,11 @@ function isReading(meta: Readonly<Record<string, unknown>> | undefined): boolean
   return isObject(told) && typeof told.of === 'string' && /pdf|officedocument/.test(told.of)
 }
 
-function isWhole({ first, unit, next }: Part): boolean {
+function isWhole({ first, unit, next }: PreviewPart): boolean {
   return next === undefined && first <= (unit === 'lines' ? 1 : 0)
 }
 
-function partText({ unit, last, lines, size }: Part): string {
+function partText({ unit, last, lines, size }: PreviewPart): string {
   if (unit === 'lines')
     return lines === undefined ? t('partLines', { first: 1, last }) : t('partLinesOf', { first: 1, last, lines })
   const shown = formatSize(last + 1)

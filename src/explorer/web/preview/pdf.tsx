@@ -5,7 +5,7 @@ import type { PageViewport, PDFDocumentLoadingTask, PDFDocumentProxy, PDFPagePro
 import workerUrl from 'pdfjs-dist/build/pdf.worker.min.mjs?url'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { metaKeys } from '../../../core/meta.ts'
-import { linkTo } from '../state/place.ts'
+import { linkTo } from '../state/route.ts'
 import { Region } from './controls.tsx'
 import { readingsIn } from './details.tsx'
 import { bare } from './load.ts'

@@ -9,15 +9,15 @@ import { Button, Text } from '../shell/fields.tsx'
 import { announce, copyText } from '../state/announce.ts'
 import { crumbsOf } from '../state/browse.ts'
 import { canDownload } from '../state/browser.ts'
-import { isSearchMount, knownOf, neighbours } from '../state/known.ts'
-import { go, linkTo, place } from '../state/place.ts'
+import { isSearchMount, knownOf, neighbours } from '../state/offered.ts'
+import { go, linkTo, route } from '../state/route.ts'
 import { readableUri } from '../tree/columns.ts'
 import { formatSize, langOf, shown } from '../words/texts.ts'
 import { Contents } from './contents.tsx'
 import { Toggle } from './controls.tsx'
 import { Details, isDetailed, saveContent } from './details.tsx'
 import { barren, Directory } from './directory.tsx'
-import { bare, createReader, type Reader } from './load.ts'
+import { bare, createReader, type PreviewReader } from './load.ts'
 import { documentFormOf, typeName } from './model/kind.ts'
 import { Failure, Notes } from './notes.tsx'
 import { t } from './words.ts'
@@ -42,9 +42,9 @@ export function Preview({ uri }: { readonly uri: string }) {
   )
 }
 
-function useReader(uri: string): Reader {
+function useReader(uri: string): PreviewReader {
   // Only a document has a source that differs from its content.
-  const isOriginal = place.value.source === '1' && documentFormOf(uri, knownOf(bare(uri))?.mimeType) !== undefined
+  const isOriginal = route.value.source === '1' && documentFormOf(uri, knownOf(bare(uri))?.mimeType) !== undefined
   const reader = useMemo(() => createReader(uri, isOriginal), [uri, isOriginal])
   useEffect(() => () => reader.close(), [reader])
   const { changedAt } = reader.standing.value
@@ -74,7 +74,7 @@ function useNeighbourKeys(): void {
 }
 
 /** The name of the shown resource, and the actions for it. */
-function Head({ reader }: { readonly reader: Reader }) {
+function Head({ reader }: { readonly reader: PreviewReader }) {
   const { uri, reading, resource } = reader
   const own = resource.value
   const crumbs = crumbsOf(uri)
@@ -150,7 +150,7 @@ function Crumbs({ uri }: { readonly uri: string }) {
 }
 
 /** The type of the content, else the listed type. A document such as a Word file keeps its own, although its text is shown. */
-function typeOf({ uri, reading, resource }: Reader): string | undefined {
+function typeOf({ uri, reading, resource }: PreviewReader): string | undefined {
   const { value } = reading
   const own = resource.value?.mimeType
   if (own !== undefined && documentFormOf(uri, own) !== undefined) return own

@@ -2,9 +2,9 @@ import { defined, isObject, textsIn } from '../../../core/kit/object.ts'
 import './schema.css'
 import { useMemo } from 'preact/hooks'
 import { lastSegment, type Wire } from '../../../client/wire.ts'
-import { type Found, piecesOf } from '../../../core/found.ts'
+import { piecesOf, type SearchAnswer } from '../../../core/search-answer.ts'
 import { Marked, Text } from '../shell/fields.tsx'
-import { linkTo } from '../state/place.ts'
+import { linkTo } from '../state/route.ts'
 import { formatNumber, formatTime, langOf, language, shown } from '../words/texts.ts'
 import { Head, Region } from './controls.tsx'
 import { bare } from './load.ts'
@@ -140,7 +140,7 @@ function Prose({ text }: { readonly text: unknown }) {
 }
 
 /** Hits of a search: each opens at its lines. */
-export function FoundList({ found }: { readonly found: Found }) {
+export function FoundList({ found }: { readonly found: SearchAnswer }) {
   const { hits, total, notes } = found
   return (
     <Region class="sheet" label={t('rendered')}>

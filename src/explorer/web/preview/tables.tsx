@@ -3,7 +3,7 @@ import { isObject, objectsIn, textsIn } from '../../../core/kit/object.ts'
 import { Button } from '../shell/fields.tsx'
 import { lazily } from '../shell/panes.tsx'
 import { stepBack } from '../state/browser.ts'
-import { linkTo } from '../state/place.ts'
+import { linkTo } from '../state/route.ts'
 import { Head, Region } from './controls.tsx'
 import { DataTable, TableOr } from './data-table.tsx'
 import { maxColumns } from './model/bounds.ts'
@@ -24,7 +24,7 @@ const ChartView = lazily(async () => (await import('./chart.tsx')).ChartView)
 const mostCharted = 50_000
 
 /** Time slice for parsing rows before the browser gets a turn, in milliseconds. */
-const slice = 12
+const sliceMs = 12
 
 /** Comma-separated values as a table; if one column has times and others have numbers, also as a chart. */
 export function Csv({ text, mimeType }: { readonly text: string; readonly mimeType: string | undefined }) {
@@ -49,13 +49,13 @@ function useRows(text: string, mimeType: string | undefined): Rows | undefined {
     let isLeft = false
     const read = async () => {
       const found: (readonly string[])[] = []
-      let until = performance.now() + slice
+      let until = performance.now() + sliceMs
       for (const row of parseCsv(text, delimiterOf(text, mediaTypeOf(mimeType)))) {
         found.push(row)
         if (found.length % 200 !== 0 || performance.now() < until) continue
         await new Promise((resolve) => setTimeout(resolve))
         if (isLeft) return
-        until = performance.now() + slice
+        until = performance.now() + sliceMs
       }
       setRows(found)
     }

@@ -1,10 +1,18 @@
 import './text.css'
 import { useSignal } from '@preact/signals'
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { go, lineFor, numberAt, place, rangeOf } from '../state/place.ts'
+import { go, lineFor, numberAt, rangeOf, route } from '../state/route.ts'
 import { langOf, shown } from '../words/texts.ts'
 import { FindBar, isFinding, needle, Region } from './controls.tsx'
-import { linesInChunk, linesOf, longestLine, type Match, matchesIn, newLinesIn, type TokenLine } from './model/lines.ts'
+import {
+  type LineMatch,
+  linesInChunk,
+  linesOf,
+  longestLine,
+  matchesIn,
+  newLinesIn,
+  type TokenLine,
+} from './model/lines.ts'
 import { t } from './words.ts'
 import { highlight } from './workers.ts'
 
@@ -33,7 +41,7 @@ export function TextView({ text, language, first = 1, marked: given, wrap, isEnd
   const lang = useMemo(() => langOf(text.slice(0, 20_000)), [text])
   const chunks = Math.ceil(lines.length / linesInChunk)
   const near = useNear(box, chunks, lines.length <= mostAtOnce)
-  const marked = given ?? rangeOf(place.value.line)
+  const marked = given ?? rangeOf(route.value.line)
   const wanted = marked === undefined ? -1 : marked.first - first
   const current = useSignal(0)
   const matches = useMemo(
@@ -105,9 +113,9 @@ interface LineProps {
   readonly number: number
   readonly line: string
   readonly tokens: TokenLine | undefined
-  readonly matches: readonly Match[] | undefined
+  readonly matches: readonly LineMatch[] | undefined
   /** The current match of the find bar. */
-  readonly now: Match | undefined
+  readonly now: LineMatch | undefined
   readonly style: string
 }
 
@@ -132,7 +140,7 @@ function Line({ number, line, tokens, matches, now, style }: LineProps) {
 }
 
 /** A line with the matches marked. */
-function Found({ line, matches, now }: Pick<LineProps, 'line' | 'now'> & { readonly matches: readonly Match[] }) {
+function Found({ line, matches, now }: Pick<LineProps, 'line' | 'now'> & { readonly matches: readonly LineMatch[] }) {
   let at = 0
   const pieces = matches.flatMap((match) => {
     const before = line.slice(at, match.start)
@@ -234,8 +242,8 @@ function useNear(box: { readonly current: HTMLElement | null }, chunks: number, 
   )
 }
 
-function groupedByLine(matches: readonly Match[]): ReadonlyMap<number, readonly Match[]> {
-  const lines = new Map<number, Match[]>()
+function groupedByLine(matches: readonly LineMatch[]): ReadonlyMap<number, readonly LineMatch[]> {
+  const lines = new Map<number, LineMatch[]>()
   for (const match of matches) {
     const own = lines.get(match.line)
     if (own === undefined) lines.set(match.line, [match])

@@ -1,5 +1,5 @@
 import { type AllHTMLAttributes, type ButtonHTMLAttributes, createElement } from 'preact'
-import type { piecesOf } from '../../../core/found.ts'
+import type { piecesOf } from '../../../core/search-answer.ts'
 import { langOf, shown } from '../words/texts.ts'
 import { type IconName, Shape } from './icons.tsx'
 

@@ -2,8 +2,8 @@ import { useEffect, useRef } from 'preact/hooks'
 import { basket } from '../basket/picked.ts'
 import { plan } from '../basket/store.ts'
 import { open } from '../palette/keys.ts'
-import { go, linkTo, type Place, peek, place } from '../state/place.ts'
 import { remember, type Theme, theme } from '../state/remembered.ts'
+import { go, linkTo, peek, type Route, route } from '../state/route.ts'
 import { connected, liveness } from '../state/session.ts'
 import { formatNumber, type Language, language } from '../words/texts.ts'
 import { Button, type Option, Select, Text } from './fields.tsx'
@@ -32,10 +32,10 @@ export function Header() {
   )
 }
 
-const views = ['tree', 'list', 'search', 'templates'] as const satisfies readonly Place['view'][]
+const views = ['tree', 'list', 'search', 'templates'] as const satisfies readonly Route['view'][]
 
 function Views() {
-  const { view: now = 'tree' } = place.value
+  const { view: now = 'tree' } = route.value
   return (
     <nav class="views" aria-label={t('views')}>
       {views.map((view) => (
@@ -52,10 +52,10 @@ export function SearchField() {
   const field = useRef<HTMLInputElement>(null)
   /** The last query typed here. A different query in the permalink came from a link or from the history. */
   const typed = useRef('')
-  const { q = '' } = place.value
+  const { q = '' } = route.value
   useEffect(() => {
     // An effect runs after the next frame, and the reader may have typed more: use the current permalink, not that of the render.
-    const { q: now = '' } = place.value
+    const { q: now = '' } = route.value
     if (field.current === null || now === typed.current) return
     typed.current = now
     field.current.value = now
@@ -63,7 +63,7 @@ export function SearchField() {
   const search = (text: string) => {
     const asked = text.trim()
     typed.current = asked
-    const { view, uri } = place.value
+    const { view, uri } = route.value
     if (view !== 'search' && asked === '') return
     // The previous preview stays until there is a hit.
     if (uri !== undefined) peek.value = uri
@@ -114,7 +114,7 @@ export function SearchField() {
 export function BasketButton() {
   const count = basket.value.length
   const { tokens, over } = plan.value
-  const isOpen = place.value.basket === '1'
+  const isOpen = route.value.basket === '1'
   const label = tokens === 0 ? t('basketCount', { count }) : t('basketCounted', { count, tokens })
   return (
     <button

@@ -4,7 +4,7 @@ import { useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks'
 import { isResourceError } from '../../../core/errors.ts'
 import { announced, reasonOf } from '../state/announce.ts'
 import { treeState } from '../state/browse.ts'
-import { type Change, go, peek, place } from '../state/place.ts'
+import { type Change, go, peek, route } from '../state/route.ts'
 import { dismissContinued, failure, isContinued, retryNow, type Wish, wish } from '../state/session.ts'
 import { shown } from '../words/texts.ts'
 import { Button } from './fields.tsx'
@@ -28,7 +28,7 @@ type Pane = 'left' | 'middle' | 'right'
 
 /** The pane that the permalink selects in a narrow window, which hides the others. `front` is undefined if there is room for all. */
 export function frontPane(): { readonly front: Pane | undefined; readonly isAway: (pane: Pane) => boolean } {
-  const { uri, basket } = place.value
+  const { uri, basket } = route.value
   const selected = basket === '1' ? 'right' : uri === undefined ? 'left' : 'middle'
   const front = isNarrow.value ? selected : undefined
   return { front, isAway: (pane) => front !== undefined && front !== pane }
@@ -49,7 +49,7 @@ export function BackBar({ change }: { readonly change: Change }) {
 /** The middle pane: the preview of the opened resource, or `nothing` in its place. */
 export function Middle({ nothing, preview: Preview }: MiddleProps) {
   const { front, isAway } = frontPane()
-  const uri = peek.value ?? place.value.uri
+  const uri = peek.value ?? route.value.uri
   // The metadata of a mount is in the list of mounts, which is being loaded.
   const isReady = treeState.value.state !== 'loading'
   return (

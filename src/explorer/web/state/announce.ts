@@ -6,7 +6,7 @@ import { createWords } from '../words/texts.ts'
 export const announced = signal('')
 
 /** Minimum time between two announcements, in milliseconds: if several arrive together, a screen reader reads only the last. */
-const apart = 1000
+const minIntervalMs = 1000
 
 let last = Number.NEGATIVE_INFINITY
 let timer: ReturnType<typeof setTimeout> | undefined
@@ -20,7 +20,7 @@ export function announce(sentence: string): void {
       // A screen reader repeats the same sentence only if its text differs.
       announced.value = announced.value === sentence ? `${sentence}\u00a0` : sentence
     },
-    Math.max(0, last + apart - performance.now()),
+    Math.max(0, last + minIntervalMs - performance.now()),
   )
 }
 

@@ -1,12 +1,13 @@
 import { computed, effect, type Signal, signal, untracked } from '@preact/signals'
 import { isBelow } from '../../../browse/tree.ts'
 import { decodeComponent } from '../../../core/uri.ts'
-import { createListed, type Listed, orderOf } from '../tree/columns.ts'
+import { createResourceList, orderOf, type ResourceList } from '../tree/columns.ts'
 import { createForest, type Forest } from '../tree/forest.ts'
 import type { TreeRow } from '../tree/keys.ts'
 import { facets, foundTree, isNarrowed, noFacets, type Selected, type Selection, select } from '../tree/select.ts'
 import { t } from '../tree/words.ts'
 import { announce } from './announce.ts'
+import { markChanged, markSeen, onListChange } from './live.ts'
 import {
   arranged,
   isSearchMount,
@@ -16,13 +17,12 @@ import {
   remember,
   templates,
   titleOfMount,
-} from './known.ts'
-import { markChanged, markSeen, onListChange } from './live.ts'
-import { go, place } from './place.ts'
+} from './offered.ts'
+import { go, route } from './route.ts'
 import { connection, liveness } from './session.ts'
 
 /** Data to browse: the tree, and the list of everything, each loaded at its first use. */
-export const browse = signal<{ readonly forest: Forest; readonly listed: Listed } | undefined>(undefined)
+export const browse = signal<{ readonly forest: Forest; readonly listed: ResourceList } | undefined>(undefined)
 
 const treeTick = signal(0)
 const listTick = signal(0)
@@ -37,8 +37,8 @@ export const closedInFilter = signal<ReadonlySet<string>>(new Set())
 
 /** As text, so that it stays equal while its content does, wherever the reader navigates. */
 const selectionKey = computed(() => {
-  const own = place.value.view === 'list' ? ['in'] : []
-  return JSON.stringify(place.value, ['filter', ...facets, ...own])
+  const own = route.value.view === 'list' ? ['in'] : []
+  return JSON.stringify(route.value, ['filter', ...facets, ...own])
 })
 
 /** Filter and facets of the rows, from the permalink. */
@@ -49,14 +49,14 @@ export const isFiltered = computed(() => isNarrowed(selection.value))
 
 /** Whether the list is needed: it is shown, or filters the tree. */
 const isListWanted = computed(() => {
-  const { view = 'tree' } = place.value
+  const { view = 'tree' } = route.value
   return view === 'list' || (view === 'tree' && isFiltered.value)
 })
 
 /** Whether something came or went since the list was loaded. */
 let isListStale = false
 
-const sort = computed(() => (place.value.view === 'list' ? place.value.sort : undefined))
+const sort = computed(() => (route.value.view === 'list' ? route.value.sort : undefined))
 
 const order = computed(() => {
   listTick.value
@@ -114,7 +114,11 @@ export function followBrowse(): void {
       mayBeSingle: ({ uri }) => kindOf(uri) === undefined,
       isOpenAtFirst: ({ uri }) => kindOf(uri) === 'files',
     })
-    const listed = createListed(now.view, { onChange: createThrottle(() => bump(listTick)), onPage: remember, breathe })
+    const listed = createResourceList(now.view, {
+      onChange: createThrottle(() => bump(listTick)),
+      onPage: remember,
+      breathe,
+    })
     browse.value = { forest, listed }
     untracked(() => {
       void forest.start()
@@ -128,7 +132,7 @@ export function followBrowse(): void {
   })
   // An opened resource counts as seen.
   effect(() => {
-    const { uri } = place.value
+    const { uri } = route.value
     if (uri !== undefined) untracked(() => markSeen(uri))
   })
   // The list is loaded if it is shown, or if it filters the tree.
@@ -170,7 +174,7 @@ function createThrottle(tell: () => void): () => void {
 }
 
 /** Updates tree and list when entries came or went, with a throttle. */
-function createRefresh(forest: Forest, listed: Listed): (change: { readonly missed: boolean }) => void {
+function createRefresh(forest: Forest, listed: ResourceList): (change: { readonly missed: boolean }) => void {
   let isPlanned = false
   let isRunning = false
   let isAskedAgain = false
@@ -180,7 +184,7 @@ function createRefresh(forest: Forest, listed: Listed): (change: { readonly miss
     isRunning = true
     const before = performance.now()
     const changed = await forest.refresh()
-    markChanged(changed.filter((uri) => uri !== place.value.uri))
+    markChanged(changed.filter((uri) => uri !== route.value.uri))
     if (changed.length > 0) announce(t('listChanged', { count: changed.length }))
     // A hidden list is loaded again when it is next shown.
     if (listed.state !== 'idle' && isListWanted.peek()) await listed.reload()

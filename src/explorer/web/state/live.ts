@@ -1,7 +1,7 @@
 import { effect, signal } from '@preact/signals'
 import type { Subscription } from '../../../core/view.ts'
 import type { PageChange } from '../mcp/changes.ts'
-import { kindOf, knownOf, loadPrompts } from './known.ts'
+import { kindOf, knownOf, loadPrompts } from './offered.ts'
 import { connection } from './session.ts'
 
 /** The resources that have changed since the reader last viewed them. */

@@ -2,13 +2,13 @@ import { effect, signal } from '@preact/signals'
 import { contentLinkIn } from '../../../client/wire.ts'
 import { isResourceError } from '../../../core/errors.ts'
 import type { ChangesState } from '../mcp/changes.ts'
-import type { Connection, ConnectOptions } from '../mcp/connect.ts'
+import type { ConnectOptions, PageConnection } from '../mcp/connect.ts'
 
 /** The explored server: set once it has answered, before any component that needs it is drawn. */
-export const connection = signal<Connection | undefined>(undefined)
+export const connection = signal<PageConnection | undefined>(undefined)
 
 /** The connection, for components that are drawn only with one. */
-export function connected(): Connection {
+export function connected(): PageConnection {
   if (connection.value === undefined) throw new Error('This is drawn once there is a connection.')
   return connection.value
 }
@@ -35,7 +35,7 @@ export const liveness = signal<ChangesState>('off')
 const waits = [1, 2, 4] as const
 
 /** Connects, and tries again until that works. */
-export async function start(connect: (options: ConnectOptions) => Promise<Connection>): Promise<void> {
+export async function start(connect: (options: ConnectOptions) => Promise<PageConnection>): Promise<void> {
   const options: ConnectOptions = {
     onChanges: (state) => {
       liveness.value = state
@@ -76,7 +76,7 @@ function untilRetry(wait: number): Promise<void> {
 }
 
 /** Time after which a hidden page closes its stream of changes, in milliseconds. */
-const hiddenFor = 20_000
+const hiddenTimeoutMs = 20_000
 
 /** Closes the stream of changes while the page is hidden, and opens it when the page is shown again. */
 export function followAttention(): void {
@@ -86,7 +86,7 @@ export function followAttention(): void {
     let timer: ReturnType<typeof setTimeout> | undefined
     const look = () => {
       clearTimeout(timer)
-      if (document.hidden) timer = setTimeout(changes.pause, hiddenFor)
+      if (document.hidden) timer = setTimeout(changes.pause, hiddenTimeoutMs)
       else changes.resume()
     }
     document.addEventListener('visibilitychange', look)

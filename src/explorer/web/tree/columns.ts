@@ -139,7 +139,7 @@ export function natural(entries: readonly Resource[]): readonly Resource[] {
 }
 
 /** All resources of a view that have been loaded so far. */
-export type Listed = ReturnType<typeof createListed>
+export type ResourceList = ReturnType<typeof createResourceList>
 
 interface ListedOptions {
   onChange(): void
@@ -151,7 +151,7 @@ interface ListedOptions {
 /** Number of resources added at once. */
 const piece = 1000
 
-export function createListed(view: View, options: ListedOptions) {
+export function createResourceList(view: View, options: ListedOptions) {
   const { onChange, onPage = () => {}, breathe = async () => {} } = options
   let columns = createColumns([])
   let state: 'idle' | 'loading' | 'loaded' | 'failed' = 'idle'

@@ -1,14 +1,14 @@
 import { useSignal } from '@preact/signals'
 import { type Option, Select } from '../shell/fields.tsx'
 import { browse, selected } from '../state/browse.ts'
-import { go, place } from '../state/place.ts'
+import { go, route } from '../state/route.ts'
 import { formatDay, shown } from '../words/texts.ts'
 import { ages, type Facet, facets, noFacets, noType, priorities } from './select.ts'
 import { t } from './words.ts'
 
 /** Facets of the rows: each with its values and their numbers of rows. */
 export function FacetsBar() {
-  const count = facets.filter((facet) => place.value[facet] !== undefined).length
+  const count = facets.filter((facet) => route.value[facet] !== undefined).length
   const isOpen = useSignal(count > 0)
   return (
     <div class="narrow">
@@ -40,7 +40,7 @@ export function FacetsBar() {
 }
 
 function FacetChoice({ facet }: { readonly facet: Facet }) {
-  const now = place.value[facet]
+  const now = route.value[facet]
   const counts = selected.value.counts[facet]
   const values = valuesOf(facet, counts, now)
   return (

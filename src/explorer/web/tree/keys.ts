@@ -5,7 +5,7 @@ import { addFolder, basket, remove, toggle } from '../basket/picked.ts'
 import { movedIndex } from '../palette/keys.ts'
 
 /** Effect of a key in the tree (WAI-ARIA Authoring Practices, tree view): a row to go to, or an action on the active row. */
-type Step = { readonly to: number } | { readonly act: Act }
+type KeyEffect = { readonly to: number } | { readonly act: Act }
 type Act = 'open' | 'close' | 'openSiblings' | 'preview' | 'pick'
 
 const acts: Readonly<Record<string, Act>> = { '*': 'openSiblings', Enter: 'preview', ' ': 'pick' }
@@ -14,7 +14,7 @@ const acts: Readonly<Record<string, Act>> = { '*': 'openSiblings', Enter: 'previ
  * @param active The index of the active row.
  * @param page Number of visible rows.
  */
-export function stepOf(key: string, rows: readonly TreeRow[], active: number, page: number): Step | undefined {
+export function stepOf(key: string, rows: readonly TreeRow[], active: number, page: number): KeyEffect | undefined {
   const row = rows[active]
   if (row === undefined) return undefined
   const to = movedIndex(key, active, rows.length, Math.max(1, page - 1))
@@ -43,14 +43,14 @@ function foldKana(text: string): string {
 }
 
 /** Maximum time between characters of one type-ahead, in milliseconds. */
-const together = 800
+const typeAheadMs = 800
 
 /** Returns a function that adds one typed character, and returns the index of the matching row. `undefined`: no name begins with the text. */
 export function createTypeAhead() {
   let typed = ''
   let last = Number.NEGATIVE_INFINITY
   return (character: string, rows: readonly TreeRow[], active: number, now: number): number | undefined => {
-    typed = now - last > together ? character : typed + character
+    typed = now - last > typeAheadMs ? character : typed + character
     last = now
     const folded = foldKana(typed)
     // Repeating one character moves to the next match. More characters keep the row while it matches.

@@ -8,7 +8,7 @@ import { Text } from '../shell/fields.tsx'
 import { iconOf, Shape } from '../shell/icons.tsx'
 import { browse, reveal, selected, selection } from '../state/browse.ts'
 import { changed } from '../state/live.ts'
-import { go, place } from '../state/place.ts'
+import { go, route } from '../state/route.ts'
 import { formatAge, formatNumber, formatSize, formatTime, shown } from '../words/texts.ts'
 import { type Columns, readableUri } from './columns.ts'
 import { createRange, idOf, indexOfActive, partOf } from './keys.ts'
@@ -27,15 +27,15 @@ export function ListView() {
   const resources = browse.value?.listed.columns.resources ?? []
   const at = (index: number) => resources[rows[index] ?? -1]
   const keyOf = (index: number) => at(index)?.uri ?? ''
-  const activeIndex = indexOfActive(active.value ?? place.value.uri, rows.length, keyOf, lastIndex)
-  const pathOf = (index: number) => pathIn(browse.value?.listed.columns, rows[index] ?? -1, place.value.in)
+  const activeIndex = indexOfActive(active.value ?? route.value.uri, rows.length, keyOf, lastIndex)
+  const pathOf = (index: number) => pathIn(browse.value?.listed.columns, rows[index] ?? -1, route.value.in)
   const words = wordsOf(selection.value.filter)
   const { scroller, window, page, onScroll, show } = useRows({
     count: rows.length,
     keyOf,
     identity: rows,
     active: activeIndex,
-    asked: JSON.stringify([selection.value, place.value.sort]),
+    asked: JSON.stringify([selection.value, route.value.sort]),
     memory,
   })
   const drawn = Array.from({ length: Math.max(0, window.end - window.first) }, (_, index) => window.first + index)
@@ -141,7 +141,7 @@ function ListRow({ resource, path, id, index, isActive, isAway, words, onPress }
   const { uri, name, mimeType, size, modified, priority } = resource
   const aside = asideOf(resource)
   const picked = isPicked(uri)
-  const isShown = place.value.uri === uri
+  const isShown = route.value.uri === uri
   const states = [
     isActive ? 'row-active' : '',
     isAway ? 'row-away' : '',

@@ -9,8 +9,8 @@ import { askFor } from '../basket/picked.ts'
 import { Shape } from '../shell/icons.tsx'
 import { announce, reasonOf } from '../state/announce.ts'
 import { browse, isFiltered, isRevealing, progress, selected, treeState } from '../state/browse.ts'
-import { knownOf } from '../state/known.ts'
-import { go, linkTo, place } from '../state/place.ts'
+import { knownOf } from '../state/offered.ts'
+import { go, linkTo, route } from '../state/route.ts'
 import { shown } from '../words/texts.ts'
 import { type Sort, sortOf, sorts } from './columns.ts'
 import { FacetsBar } from './facets-bar.tsx'
@@ -20,7 +20,7 @@ import { t } from './words.ts'
 
 /** The tree, or the list, with its filter and facets. */
 export function BrowsePane() {
-  const isList = place.value.view === 'list'
+  const isList = route.value.view === 'list'
   return (
     <div class="browse">
       <div class="browse-tools">
@@ -72,7 +72,7 @@ function ListBody() {
 
 /** The listed directory, with a link to all resources; or a link from all resources to the shown directory. */
 function Scope() {
-  const { in: directory, uri } = place.value
+  const { in: directory, uri } = route.value
   // Facts of a directory may come with the tree.
   treeState.value
   if (directory !== undefined)
@@ -113,7 +113,7 @@ function NoMounts() {
 
 function NoMatch() {
   const { state } = progress.value
-  const { filter } = place.value
+  const { filter } = route.value
   if (state === 'loading' || state === 'idle') return <p class="browse-note quiet">{t('loading')}</p>
   return (
     <div class="browse-note">
@@ -127,7 +127,7 @@ function NoMatch() {
 /** The number of entries and of matches, the progress, and the missing mounts. */
 function Progress() {
   const { state, error, unavailable, count: all } = progress.value
-  const isList = place.value.view === 'list'
+  const isList = route.value.view === 'list'
   const isShown = isList || isFiltered.value
   const count = selected.value.rows.length
   const isLoading = state === 'loading'
@@ -164,7 +164,7 @@ const downFirst: ReadonlySet<Sort> = new Set(['size', 'modified', 'priority'])
 
 /** The heads of the columns. A click sorts by one, a second click reverses the order, a third restores the order of the server. */
 function ListHead() {
-  const now = sortOf(place.value.sort)
+  const now = sortOf(route.value.sort)
   return (
     <div class="list-head list-cells" role="group" aria-label={t('sortBy')}>
       <span class="cell-icon" />
@@ -191,7 +191,7 @@ function ListHead() {
 }
 
 function nextOf(sort: Sort): string | undefined {
-  const now = place.value.sort
+  const now = route.value.sort
   const [first, second] = downFirst.has(sort) ? [`-${sort}`, sort] : [sort, `-${sort}`]
   return now === first ? second : now === second ? undefined : first
 }
@@ -199,7 +199,7 @@ function nextOf(sort: Sort): string | undefined {
 /** The filter field: it narrows the rows on every key. */
 function FilterBar() {
   const field = useRef<HTMLInputElement>(null)
-  const { filter = '', view = 'tree' } = place.value
+  const { filter = '', view = 'tree' } = route.value
   const rows = view === 'list' ? 'list' : 'tree'
   const isNarrowing = hasRows(view === 'list')
   useEffect(() => {

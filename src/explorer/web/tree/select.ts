@@ -2,16 +2,16 @@ import { isBelow } from '../../../browse/tree.ts'
 import { lastSegment } from '../../../client/wire.ts'
 import { wordsOf } from '../../../core/kit/matching.ts'
 import { directoryMimeType, type Resource } from '../../../core/view.ts'
-import type { Place } from '../state/place.ts'
+import type { Route } from '../state/route.ts'
 import type { Columns } from './columns.ts'
 import type { TreeRow } from './keys.ts'
 
 /** Filters of rows. An undefined filter does not filter. */
-export type Selection = Pick<Place, 'filter' | 'in' | Facet>
+export type Selection = Pick<Route, 'filter' | 'in' | Facet>
 
 export const facets = ['mount', 'mime', 'audience', 'minPriority', 'since'] as const
 export type Facet = (typeof facets)[number]
-/** The change of the place that removes all facets. */
+/** The change of the route that removes all facets. */
 export const noFacets: { readonly [One in Facet]?: undefined } = Object.fromEntries(
   facets.map((one) => [one, undefined]),
 )

@@ -1,15 +1,15 @@
 import { isFolder } from '../../../browse/tree.ts'
-import { piecesOf } from '../../../core/found.ts'
 import { fold } from '../../../core/kit/matching.ts'
 import { joinRanges } from '../../../core/kit/sorted.ts'
+import { piecesOf } from '../../../core/search-answer.ts'
 import type { Resource } from '../../../core/view.ts'
 import { isPicked, markOf } from '../basket/picked.ts'
 import { Marked, Text } from '../shell/fields.tsx'
 import { type IconName, iconOf, Shape } from '../shell/icons.tsx'
 import { reasonOf } from '../state/announce.ts'
-import { asideOfMount, iconOfMount, isSearchMount, titleOfMount } from '../state/known.ts'
 import { changed } from '../state/live.ts'
-import { place } from '../state/place.ts'
+import { asideOfMount, iconOfMount, isSearchMount, titleOfMount } from '../state/offered.ts'
+import { route } from '../state/route.ts'
 import { formatNumber, langOf, shown } from '../words/texts.ts'
 import { readableUri } from './columns.ts'
 import type { TreeRow } from './keys.ts'
@@ -48,7 +48,7 @@ export function TreeRowView(props: TreeRowProps) {
   const uri = readableUri(resource.uri)
   const mark = isFolder(resource) ? markOf(resource.uri) : undefined
   const picked = mark?.isWhole ?? isPicked(resource.uri)
-  const isShown = place.value.uri !== undefined && place.value.uri === resource.uri
+  const isShown = route.value.uri !== undefined && route.value.uri === resource.uri
   return (
     <div
       {...common}

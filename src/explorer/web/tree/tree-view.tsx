@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
-import { type Below, isBelow, isFolder } from '../../../browse/tree.ts'
+import { type FilesBelow, isBelow, isFolder } from '../../../browse/tree.ts'
 import { wordsOf } from '../../../core/kit/matching.ts'
 import { askFor, markOf, mostPicked, pick } from '../basket/picked.ts'
 import { focusSearch } from '../palette/keys.ts'
@@ -15,8 +15,8 @@ import {
   treeRows,
   unfold,
 } from '../state/browse.ts'
-import { isSearchMount } from '../state/known.ts'
-import { go, place } from '../state/place.ts'
+import { isSearchMount } from '../state/offered.ts'
+import { go, route } from '../state/route.ts'
 import {
   createRange,
   createTypeAhead,
@@ -115,7 +115,7 @@ export function TreeView() {
         else if (event.shiftKey) range.extend(pickable, activeIndex, index)
         else if (event.ctrlKey || event.metaKey) pickRow(row)
         else {
-          const isShown = place.value.uri === row.key
+          const isShown = route.value.uri === row.key
           if (row.isDirectory && (!row.isOpen || isShown)) setOpen(row, !row.isOpen)
           preview(row)
         }
@@ -227,7 +227,7 @@ const lastIndex = { current: 0 }
 
 /** Goes to the row of the permalink, and to rows that should be revealed. */
 function useFollowing(rows: readonly TreeRow[], show: (index: number, isCentred?: boolean) => void) {
-  const { uri } = place.value
+  const { uri } = route.value
   const isReady = browse.value?.forest.state === 'loaded'
   const wanted = revealed.value
   const done = useRef<unknown>(undefined)
@@ -247,7 +247,7 @@ function useFollowing(rows: readonly TreeRow[], show: (index: number, isCentred?
 }
 
 /** The resources that match the filter, up to the limit of the basket. `folder`: only those below it. */
-export function fitting(folder?: string): Below {
+export function fitting(folder?: string): FilesBelow {
   const resources = browse.value?.listed.columns.resources ?? []
   const files = []
   let isPart = progress.value.state === 'loading'

@@ -1,8 +1,8 @@
 import { useCallback, useEffect, useLayoutEffect, useReducer, useRef } from 'preact/hooks'
 import { defined } from '../../../core/kit/object.ts'
-import { neighbours } from '../state/known.ts'
 import { markChanged, onChange } from '../state/live.ts'
-import { place } from '../state/place.ts'
+import { neighbours } from '../state/offered.ts'
+import { route } from '../state/route.ts'
 
 /** Maximum number of rows searched for the next resource. */
 const mostNeighbours = 5000
@@ -19,7 +19,7 @@ export function useNeighbours(
   uriAt: (index: number) => string | undefined,
   count: number,
 ): void {
-  const { uri } = place.value
+  const { uri } = route.value
   useEffect(() => {
     if (uri === undefined) return
     const index = uriAt(near) === uri ? near : indexOf(uri, uriAt, count)
@@ -151,7 +151,7 @@ export function useRows({ count, keyOf, identity, active, asked, memory }: RowsI
 /** Maximum number of resources subscribed to for their marks: the ones that were visible last. */
 const most = 300
 /** Delay after the last scroll event, in milliseconds. */
-const pause = 400
+const debounceMs = 400
 
 /** Marks changes among the visible rows. */
 export function useWatched(uris: readonly string[]): void {
@@ -164,7 +164,7 @@ export function useWatched(uris: readonly string[]): void {
           watched.get(uri) ??
           onChange(uri, (missed) => {
             // Missed changes show when the list is loaded again.
-            if (!missed && place.value.uri !== uri) markChanged([uri])
+            if (!missed && route.value.uri !== uri) markChanged([uri])
           })
         watched.delete(uri)
         watched.set(uri, end)
@@ -174,7 +174,7 @@ export function useWatched(uris: readonly string[]): void {
         end()
         watched.delete(uri)
       }
-    }, pause)
+    }, debounceMs)
     return () => clearTimeout(timer)
   }, [key])
   useEffect(

@@ -43,7 +43,7 @@ interface ContentServerOptions extends Pick<ServeOptions, 'view' | 'scrubber' | 
   readonly opening?: ServedOpening | undefined
 }
 
-type Answer = (request: IncomingMessage, response: ServerResponse) => Promise<void>
+type AnswerRequest = (request: IncomingMessage, response: ServerResponse) => Promise<void>
 
 /** Types that a browser may show by itself. Every other type is sent as bytes, so that no content runs as a page of this server. */
 const shownTypes = /^(?:image\/(?!svg)|audio\/|video\/|application\/pdf$)/
@@ -59,7 +59,7 @@ export function createContentServer(
   links: ContentLinks,
   { limits, gate, entrance, onRefused, addresses }: Endpoint,
   { view, scrubber, audit, log, opening }: ContentServerOptions,
-): Answer {
+): AnswerRequest {
   return async (request, response) => {
     if (request.method !== 'GET' && request.method !== 'HEAD') return refuseMethod(response, 'GET, HEAD')
     const target = links.open(request.url ?? contentPath)
@@ -79,14 +79,14 @@ export function createContentServer(
       if (!response.writableFinished) gone.abort()
     })
     const seen = view(principal)
-    const read: ReadFor = async (place, options) => {
+    const read: ReadFor = async (part, options) => {
       const waiting = followFor(gone.signal, limits.timeout)
       try {
         const ran = await gate.run(
-          ({ room }) => seen.read(place, { ...options, signal: waiting.signal, room }),
+          ({ room }) => seen.read(part, { ...options, signal: waiting.signal, room }),
           caller.share,
           // A part is followed by others, so it does not keep its slot until it is taken.
-          place === uri ? () => taken(response) : undefined,
+          part === uri ? () => taken(response) : undefined,
         )
         if ('refused' in ran) throw new Refused(ran.refused)
         return ran.value

@@ -1,7 +1,7 @@
 import { defined } from '../../../../core/kit/object.ts'
 
 /** The kind of preview of a content. */
-type Kind =
+type PreviewKind =
   | 'empty'
   | 'directory'
   | 'markdown'
@@ -20,15 +20,15 @@ type Kind =
   | 'binary'
 
 /** Facts that determine the kind. A content has either text or bytes. */
-interface Facts {
+interface KindFacts {
   readonly uri: string
   readonly mimeType?: string | undefined
   readonly text?: string | undefined
   readonly bytes?: Uint8Array | undefined
 }
 
-export interface Shape {
-  readonly kind: Kind
+export interface PreviewShape {
+  readonly kind: PreviewKind
   /** The highlight.js language of a text. */
   readonly language?: string
   /** The type of an image by its bytes, or of a sound or film as declared. */
@@ -37,7 +37,7 @@ export interface Shape {
   readonly format?: string
 }
 
-const kinds: Readonly<Record<string, Kind>> = {
+const kinds: Readonly<Record<string, PreviewKind>> = {
   'inode/directory': 'directory',
   'text/markdown': 'markdown',
   'text/x-markdown': 'markdown',
@@ -58,7 +58,7 @@ const kinds: Readonly<Record<string, Kind>> = {
 }
 
 /** Kinds by file extension for plain text. None of them runs in a browser. */
-const safe: Readonly<Record<string, Kind>> = {
+const safe: Readonly<Record<string, PreviewKind>> = {
   md: 'markdown',
   markdown: 'markdown',
   json: 'json',
@@ -79,7 +79,7 @@ export function mediaTypeOf(mimeType: string | undefined): string | undefined {
 }
 
 /** Determines the preview of a content: by its type if the content fits it, else by the content. */
-export function shapeOf({ uri, mimeType, text, bytes }: Facts): Shape {
+export function shapeOf({ uri, mimeType, text, bytes }: KindFacts): PreviewShape {
   const type = mediaTypeOf(mimeType)
   if (type === 'inode/directory') return { kind: 'directory' }
   if (text !== undefined) return shapeOfText(uri, type, mimeType, text)
@@ -87,7 +87,7 @@ export function shapeOf({ uri, mimeType, text, bytes }: Facts): Shape {
   return shapeOfBytes(type, bytes)
 }
 
-function shapeOfText(uri: string, type: string | undefined, mimeType: string | undefined, text: string): Shape {
+function shapeOfText(uri: string, type: string | undefined, mimeType: string | undefined, text: string): PreviewShape {
   if (text === '') return { kind: 'empty' }
   const ending = endingOf(uri)
   const isPlain = type === undefined || type === 'text/plain' || type === 'application/octet-stream'
@@ -108,7 +108,7 @@ function shapeOfText(uri: string, type: string | undefined, mimeType: string | u
   return { kind: 'text', ...defined({ language }) }
 }
 
-function shapeOfBytes(type: string | undefined, bytes: Uint8Array): Shape {
+function shapeOfBytes(type: string | undefined, bytes: Uint8Array): PreviewShape {
   const image = imageTypeOf(bytes)
   if (image !== undefined) return { kind: 'image', mediaType: image }
   if (latin(bytes.subarray(0, 1024)).includes('%PDF-')) return { kind: 'pdf' }

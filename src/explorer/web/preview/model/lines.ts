@@ -14,7 +14,7 @@ export const linesInChunk = 100
 export const longestLine = 20_000
 
 /** Description of a part of a resource in `_meta` (docs/providers/documents.md). */
-export interface Part {
+export interface PreviewPart {
   readonly unit: 'lines' | 'bytes'
   readonly first: number
   readonly last: number
@@ -23,7 +23,7 @@ export interface Part {
   readonly next?: string
 }
 
-export function partOf(value: unknown): Part | undefined {
+export function partOf(value: unknown): PreviewPart | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   const { unit, first, last, lines, size, next } = value as Readonly<Record<string, unknown>>
   if ((unit !== 'lines' && unit !== 'bytes') || typeof first !== 'number' || typeof last !== 'number') return undefined
@@ -48,7 +48,7 @@ export function around({ first, last }: { readonly first: number; readonly last?
 }
 
 /** Range of a match in a line: from 0, `end` excluded. */
-export interface Match {
+export interface LineMatch {
   readonly line: number
   readonly start: number
   readonly end: number
@@ -58,9 +58,9 @@ export interface Match {
 export const maxMatches = 10_000
 
 /** Finds a text in lines, ignoring case. If folding keeps the length of a line, the width of characters is ignored, too. */
-export function matchesIn(lines: readonly string[], query: string): readonly Match[] {
+export function matchesIn(lines: readonly string[], query: string): readonly LineMatch[] {
   const needle = fold(query)
-  const found: Match[] = []
+  const found: LineMatch[] = []
   if (needle === '') return found
   for (const [line, text] of lines.entries()) {
     const folded = fold(text)
@@ -121,8 +121,8 @@ function commonIn(old: readonly string[], fresh: readonly string[]): ReadonlySet
 }
 
 /** A piece of a line: text, and its highlighting class, if any. */
-type Token = readonly [text: string, style: string]
-export type TokenLine = readonly Token[]
+type StyledText = readonly [text: string, style: string]
+export type TokenLine = readonly StyledText[]
 
 const entities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#x27': "'" }
 
@@ -131,7 +131,7 @@ const entities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>',
  * The page makes its own elements of the pieces, and never HTML.
  */
 export function tokenLines(html: string): readonly TokenLine[] {
-  const lines: Token[][] = [[]]
+  const lines: StyledText[][] = [[]]
   const open: string[] = []
   for (const [whole, style, text] of html.matchAll(/<span class="([^"]*)">|<\/span>|([^<]+)/g)) {
     if (style !== undefined) open.push(style)

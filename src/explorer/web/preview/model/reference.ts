@@ -1,6 +1,6 @@
 import { decodeComponent } from '../../../../core/uri.ts'
 
-interface Target {
+interface LinkTarget {
   /** The URI without its fragment. */
   readonly uri: string
   readonly fragment?: string
@@ -17,7 +17,7 @@ function piecesOf(text: string) {
  * Resolves a reference in a document (RFC 3986, section 5.2), for URIs of any scheme. Characters that a URI may not contain are
  * escaped, since documents often have them. Undefined if it leads nowhere, such as a relative one from a URI without a path.
  */
-export function resolveReference(base: string, reference: string): Target | undefined {
+export function resolveReference(base: string, reference: string): LinkTarget | undefined {
   const text = escaped(reference.trim())
   const to = piecesOf(text)
   const from = piecesOf(base)
@@ -41,7 +41,7 @@ export function resolveReference(base: string, reference: string): Target | unde
 export function linkOf(
   base: string,
   reference: string,
-): { readonly kind: 'inside' | 'outside' | 'none'; readonly target?: Target } {
+): { readonly kind: 'inside' | 'outside' | 'none'; readonly target?: LinkTarget } {
   const target = resolveReference(base, reference)
   if (target === undefined) return { kind: 'none' }
   const scheme = /^[^:]*/.exec(target.uri)?.[0].toLowerCase() ?? ''

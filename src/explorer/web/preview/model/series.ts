@@ -25,7 +25,7 @@ export interface Chart {
   readonly of?: number
 }
 
-interface Run {
+interface SeriesRun {
   readonly label: string
   readonly points: readonly (readonly [time: number, value: number])[]
   /** Time ranges without measurements. */
@@ -38,7 +38,7 @@ export function chartOfJson(value: unknown): Chart | undefined {
   if (!isObject(value) || !Array.isArray(value.series) || typeof value.step !== 'number') return undefined
   const found: readonly unknown[] = value.series
   const labels = found.map((one) => (isObject(one) && isObject(one.labels) ? one.labels : {}))
-  const runs = found.flatMap((one, index): readonly Run[] => {
+  const runs = found.flatMap((one, index): readonly SeriesRun[] => {
     if (!isObject(one) || !Array.isArray(one.points)) return []
     return [
       {
@@ -147,7 +147,7 @@ function timeOf(cell: string): number | undefined {
 }
 
 /** Merges several series. The result has the times of all of them. */
-function joined(runs: readonly Run[]): Pick<Chart, 'times' | 'series'> {
+function joined(runs: readonly SeriesRun[]): Pick<Chart, 'times' | 'series'> {
   // Each gap gets at least one time without a value, so that no line is drawn across it.
   const middles = runs.map(({ gaps }) => gaps.map(([from, to]) => (from + to) / 2))
   const times = [...new Set([...runs.flatMap(({ points }) => points.map(([time]) => time)), ...middles.flat()])].sort(

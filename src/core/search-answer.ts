@@ -14,7 +14,7 @@ export const searchStatusMimeType = 'application/json;format=hikidashi.SearchSta
 export const searchStatusPath = 'status.json'
 
 /** The answer of a search, as JSON: only hits that the caller may see, and nothing that depends on the others. */
-export interface Found {
+export interface SearchAnswer {
   readonly query: string
   /** Best first. */
   readonly hits: readonly FoundHit[]
@@ -83,7 +83,7 @@ export interface FoundQuery {
 }
 
 /** A search that a server offers, this one or another. */
-export interface SearchPlace {
+export interface SearchMount {
   /** Its template, which identifies it. */
   readonly uriTemplate: string
   /** The address of the search, or its counterpart on another server. */
@@ -97,13 +97,13 @@ export interface SearchPlace {
 }
 
 /** Returns the searches among the templates of a view. */
-export function searchPlaces(templates: readonly ResourceTemplate[]): readonly SearchPlace[] {
+export function searchMounts(templates: readonly ResourceTemplate[]): readonly SearchMount[] {
   return templates.flatMap(({ uriTemplate, title, description, mimeType }) => {
     if (mimeType !== foundMimeType) return []
     const compiled = compiledOf(uriTemplate)
     // A second template has the text in its path, which cannot hold every text.
     if (compiled === undefined || !compiled.variables.includes('q')) return []
-    const place: SearchPlace = {
+    const mount: SearchMount = {
       uriTemplate,
       address: compiled.literalPrefix,
       status: `${compiled.literalPrefix}/${searchStatusPath}`,
@@ -111,7 +111,7 @@ export function searchPlaces(templates: readonly ResourceTemplate[]): readonly S
       ...(description === undefined ? {} : { description }),
       uriOf: ({ query, ...rest }) => compiled.expand({ q: query, ...rest }),
     }
-    return [place]
+    return [mount]
   })
 }
 
@@ -124,7 +124,7 @@ function compiledOf(template: string): UriTemplate | undefined {
 }
 
 /** Parses the answer of a search; undefined for any other text. Unknown members are left out. */
-export function parseFound(text: string): Found | undefined {
+export function parseFound(text: string): SearchAnswer | undefined {
   const value = jsonIn(text)
   if (!isObject(value) || typeof value.query !== 'string' || !Array.isArray(value.hits)) return undefined
   const hits = value.hits.map(parseHit)
@@ -141,7 +141,7 @@ export function parseFound(text: string): Found | undefined {
 }
 
 /** Returns the answers to show of several searches: those with hits of single characters only when no search has found the words. */
-export function withWords<Answer extends Pick<Found, 'hits' | 'fallback'>>(
+export function withWords<Answer extends Pick<SearchAnswer, 'hits' | 'fallback'>>(
   answers: readonly Answer[],
 ): readonly Answer[] {
   const hasWords = answers.some(({ hits, fallback }) => hits.length > 0 && fallback === undefined)
@@ -149,7 +149,7 @@ export function withWords<Answer extends Pick<Found, 'hits' | 'fallback'>>(
 }
 
 /** Returns the sentences to show above the hits: first the fallback, if there is one. */
-export function saidOf({ fallback, notes }: Pick<Found, 'fallback' | 'notes'>): readonly string[] {
+export function saidOf({ fallback, notes }: Pick<SearchAnswer, 'fallback' | 'notes'>): readonly string[] {
   return fallback === undefined ? notes : [fallback, ...notes]
 }
 

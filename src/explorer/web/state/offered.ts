@@ -1,7 +1,7 @@
 import { computed, type Signal, signal } from '@preact/signals'
-import { searchPlaces } from '../../../core/found.ts'
 import { singleFlight } from '../../../core/kit/abort.ts'
 import { pagesOf } from '../../../core/kit/groups.ts'
+import { searchMounts } from '../../../core/search-answer.ts'
 import type { ListedPrompt, Page, Resource, ResourceTemplate, View } from '../../../core/view.ts'
 import type { IconName } from '../shell/icons.tsx'
 import { createWords } from '../words/texts.ts'
@@ -54,7 +54,7 @@ export function kindOf(uri: string): MountKind | undefined {
 /** Whether a mount is a search: it cannot be opened, only queried. */
 export function isSearchMount(uri: string): boolean {
   const address = uri.replace(/\/$/, '')
-  return /^search:/i.test(address) || places.value.some((place) => place.address.replace(/\/$/, '') === address)
+  return /^search:/i.test(address) || searchable.value.some((place) => place.address.replace(/\/$/, '') === address)
 }
 
 /** The icon of a mount. */
@@ -63,7 +63,7 @@ export function iconOfMount(uri: string): IconName {
   return kind === undefined ? 'mount' : kinds[kind][0]
 }
 
-interface Named {
+interface NamedRoot {
   readonly uri: string
   readonly name: string
   readonly title?: string
@@ -73,25 +73,25 @@ interface Named {
 const repeatedKinds = signal<ReadonlySet<MountKind>>(new Set())
 
 /** Examines the mounts, so that {@link titleOfMount} distinguishes mounts of the same kind. */
-export function noteMounts(mounts: readonly Named[]): void {
+export function noteMounts(mounts: readonly NamedRoot[]): void {
   const kinds = mounts.flatMap(({ uri, title }) => (title === undefined ? (kindOf(uri) ?? []) : []))
   repeatedKinds.value = new Set(kinds.filter((kind, index) => kinds.indexOf(kind) !== index))
 }
 
 /** Returns the kind of a mount as its title: it is the only one of its kind, and has no title. */
-function callingKind({ uri, title }: Named): MountKind | undefined {
+function callingKind({ uri, title }: NamedRoot): MountKind | undefined {
   const kind = title === undefined ? kindOf(uri) : undefined
   return kind === undefined || repeatedKinds.value.has(kind) ? undefined : kind
 }
 
 /** The displayed title of a mount: the title of the operator; else its kind, if no other mount has the same; else its name. */
-export function titleOfMount(mount: Named): string {
+export function titleOfMount(mount: NamedRoot): string {
   const kind = callingKind(mount)
   return mount.title ?? (kind === undefined ? mount.name : t(kind))
 }
 
 /** Returns the text after the title of a mount: its name, or its kind after the name; undefined if it would add nothing. */
-export function asideOfMount(mount: Named): string | undefined {
+export function asideOfMount(mount: NamedRoot): string | undefined {
   const kind = kindOf(mount.uri)
   const isNamed = mount.title === undefined && callingKind(mount) === undefined
   const aside = isNamed ? kind && t(kind) : mount.name
@@ -99,7 +99,7 @@ export function asideOfMount(mount: Named): string | undefined {
 }
 
 /** Files come first and searches last; mounts of unknown kind are between them, in the order of the server. */
-export function arranged<M extends Named>(mounts: readonly M[]): readonly M[] {
+export function arranged<M extends NamedRoot>(mounts: readonly M[]): readonly M[] {
   const rank = ({ uri }: M) => {
     const kind = kindOf(uri)
     return kind === 'files' ? 0 : kind === 'search' ? 2 : 1
@@ -151,7 +151,7 @@ const maxNames = 20_000
 /** Lifetime of the cached names, in milliseconds. */
 const keptMs = 60_000
 
-interface Names {
+interface NamePage {
   readonly resources: readonly Resource[]
   readonly state: 'loading' | 'loaded'
   /** Whether the server has more names than these. */
@@ -159,7 +159,7 @@ interface Names {
 }
 
 /** The loaded names of the server's resources. */
-export const names = signal<Names>({ resources: [], state: 'loading', isPart: false })
+export const names = signal<NamePage>({ resources: [], state: 'loading', isPart: false })
 
 let loadedUntil = 0
 let loadedFrom: View | undefined
@@ -225,7 +225,7 @@ function createLoad<T>(target: Signal<Offered<T>>, maxPages: number, pages: () =
 export const templates = signal<Offered<ResourceTemplate>>({ state: 'loading', items: [], isPart: false })
 
 /** The searches among them. */
-export const places = computed(() => searchPlaces(templates.value.items))
+export const searchable = computed(() => searchMounts(templates.value.items))
 
 /** Maximum number of pages, because a faulty server may never end a listing. */
 const maxTemplatePages = 200

@@ -13,7 +13,7 @@ interface Version {
 /** Limits of the cache: the number of counts, and of bytes in all lists together. A list of fewer bytes than `few` is looked up fast, and counts as `few`. */
 const most = { counts: 50_000, bytes: 16 * 2 ** 20, few: 2000 }
 
-interface Kept {
+interface CachedTerms {
   readonly revision: number
   readonly counts: Map<string, number>
   /** The most recently used list is at the end (LRU). */
@@ -23,16 +23,16 @@ interface Kept {
 
 /** Caches look-ups in texts until the texts change: common terms are queried repeatedly. */
 export function createKnown() {
-  const homes = new Map<number, Kept>()
-  const keptOf = ({ id, revision }: Version): Kept => {
+  const homes = new Map<number, CachedTerms>()
+  const keptOf = ({ id, revision }: Version): CachedTerms => {
     const found = homes.get(id)
     if (found?.revision === revision) return found
-    const fresh: Kept = { revision, counts: new Map(), lists: new Map(), bytes: 0 }
+    const fresh: CachedTerms = { revision, counts: new Map(), lists: new Map(), bytes: 0 }
     homes.set(id, fresh)
     return fresh
   }
   const sizeOf = (ids: Ids) => Math.max(ids.byteLength, most.few)
-  const keep = (kept: Kept, match: string, found: Ids): Ids => {
+  const keep = (kept: CachedTerms, match: string, found: Ids): Ids => {
     const size = sizeOf(found)
     if (size > most.bytes / 4) return found
     for (const [oldest, ids] of kept.lists) {
@@ -44,7 +44,7 @@ export function createKnown() {
     kept.bytes += size
     return found
   }
-  const recall = ({ lists }: Kept, match: string): Ids | undefined => {
+  const recall = ({ lists }: CachedTerms, match: string): Ids | undefined => {
     const known = lists.get(match)
     if (known === undefined) return undefined
     lists.delete(match)

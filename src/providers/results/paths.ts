@@ -1,5 +1,5 @@
 /** Parsed path of the mount. */
-export type Place =
+export type ResultPath =
   | { readonly kind: 'recent' | 'lookup' }
   | { readonly kind: 'tag'; readonly tag: string }
   | { readonly kind: 'record'; readonly id: string }
@@ -15,7 +15,7 @@ export const votePath = (id: string, provider: string): string =>
 export const tagPath = (tag: string): string => `${folders.tags}${segmentOf(tag)}`
 
 /** `undefined`: nothing can be at such a path. */
-export function parsePlace(path: string): Place | undefined {
+export function parsePath(path: string): ResultPath | undefined {
   if (path === 'recent' || path === 'lookup') return { kind: path }
   const [folder, first = '', second, third, ...others] = path.split('/')
   if (others.length > 0) return undefined

@@ -2,10 +2,10 @@ import { signal } from '@preact/signals'
 import { followSteps, pushStep, replaceStep } from './browser.ts'
 
 /**
- * Location of the reader. It is kept in the fragment of the URL, so that every place has a permalink, back and forward work, and the
+ * Location of the reader. It is kept in the fragment of the URL, so that every route has a permalink, back and forward work, and the
  * server does not learn it.
  */
-export interface Place {
+export interface Route {
   /** Content of the left pane. Default: the tree. */
   readonly view?: 'tree' | 'list' | 'search' | 'templates'
   /** The previewed resource or directory. */
@@ -37,7 +37,7 @@ export interface Place {
   readonly line?: string
   /** `1`: the basket is open. */
   readonly basket?: string
-  /** Items of a shared link for the basket: lines of a level and a URI. They are added at once, and then removed from the place. */
+  /** Items of a shared link for the basket: lines of a level and a URI. They are added at once, and then removed from the route. */
   readonly picks?: string
 }
 
@@ -49,7 +49,7 @@ const names = [
 const views = new Set(['tree', 'list', 'search', 'templates'])
 
 /** Parses a fragment. Unknown parameters are ignored. */
-function placeOf(fragment: string): Place {
+function routeOf(fragment: string): Route {
   const params = new URLSearchParams(fragment.replace(/^#/, ''))
   const found: Record<string, string> = {}
   for (const name of names) {
@@ -60,9 +60,9 @@ function placeOf(fragment: string): Place {
   return found
 }
 
-export function fragmentOf(place: Place): string {
+export function fragmentOf(route: Route): string {
   const params = new URLSearchParams()
-  for (const [name, value] of Object.entries(place)) if (value !== undefined && value !== '') params.set(name, value)
+  for (const [name, value] of Object.entries(route)) if (value !== undefined && value !== '') params.set(name, value)
   return `#${params}`
 }
 
@@ -72,14 +72,14 @@ export function addressOf(fragment: string): string {
 }
 
 /** The current permalink. */
-export const place = signal<Place>({})
+export const route = signal<Route>({})
 
-export type Change = { readonly [Name in keyof Place]?: Place[Name] | undefined }
+export type Change = { readonly [Name in keyof Route]?: Route[Name] | undefined }
 
-function changed(change: Change): Place {
+function changed(change: Change): Route {
   // Marked lines belong to the shown resource.
-  const isElsewhere = 'uri' in change && change.uri !== place.value.uri && !('line' in change)
-  const next = Object.entries({ ...place.value, ...change, ...(isElsewhere ? { line: undefined } : {}) }).filter(
+  const isElsewhere = 'uri' in change && change.uri !== route.value.uri && !('line' in change)
+  const next = Object.entries({ ...route.value, ...change, ...(isElsewhere ? { line: undefined } : {}) }).filter(
     ([, value]) => value !== undefined && value !== '',
   )
   return Object.fromEntries(next)
@@ -94,16 +94,16 @@ export function linkTo(change: Change): string {
 export function go(change: Change, { replace = false } = {}): void {
   const next = changed(change)
   const fragment = fragmentOf(next)
-  if (fragment === fragmentOf(place.value)) return
+  if (fragment === fragmentOf(route.value)) return
   if (replace) replaceStep(fragment)
   else pushStep(fragment)
-  place.value = next
+  route.value = next
 }
 
 /** Follows the address bar. */
 export function followAddress(): void {
   followSteps((fragment) => {
-    place.value = placeOf(fragment)
+    route.value = routeOf(fragment)
   })
 }
 
@@ -117,9 +117,9 @@ export function rangeOf(text: string | undefined) {
 
 /** Returns the marked lines after a click on a line number. With Shift: from the marked line to this one. */
 export function lineFor(number: number, isExtended: boolean): string | undefined {
-  const now = rangeOf(place.value.line)
+  const now = rangeOf(route.value.line)
   if (isExtended && now !== undefined) return `${Math.min(now.first, number)}-${Math.max(now.last, number)}`
-  return place.value.line === String(number) ? undefined : String(number)
+  return route.value.line === String(number) ? undefined : String(number)
 }
 
 /** The line number that was clicked. `undefined`: something else was clicked. */

@@ -7,10 +7,10 @@ import type { Commits } from './commits.ts'
 import type { NameChildren, NameNode } from './names.ts'
 import { isMissing } from './objects.ts'
 import type { RefTable } from './refs.ts'
-import type { Tree, TreeEntry, Trees } from './trees.ts'
+import type { GitTree, TreeEntry, Trees } from './trees.ts'
 
 /** A directory of a tree, at a commit. */
-interface TreePlace {
+interface TreeDirectory {
   readonly commit: string
   /** The id of the tree, or of the commit in the form `id^{tree}`. */
   readonly tree: string
@@ -19,13 +19,13 @@ interface TreePlace {
 }
 
 /** A directory: of a tree, of ref names, or of both when a ref's name is the prefix of another one. */
-export interface Place {
-  readonly tree?: TreePlace
+export interface GitDirectory {
+  readonly tree?: TreeDirectory
   readonly names?: NameNode
 }
 
 /** A direct child of a directory. `key` is its name; a directory's key ends in `/`. */
-export interface Item {
+export interface GitItem {
   readonly key: string
   /** A directory of names, or a ref. */
   readonly node?: NameNode
@@ -34,35 +34,35 @@ export interface Item {
   readonly page?: Entry
 }
 
-/** The children of a place, in path order. Items are created on demand: a directory can have a million. */
-export interface Items {
+/** The children of a directory, in path order. Items are created on demand: a directory can have a million. */
+export interface GitItems {
   readonly length: number
   /** Returns the key of an item; empty when the index is out of range. */
   keyAt(index: number): string
-  at(index: number): Item | undefined
+  at(index: number): GitItem | undefined
 }
 
-export type Places = ReturnType<typeof createPlaces>
+export type GitDirectories = ReturnType<typeof createGitDirectories>
 
-export function createPlaces(commits: Commits, trees: Trees, heard?: (entries: number) => void) {
-  const rootOf = (commit: string): TreePlace => ({ commit, tree: `${commit}^{tree}`, inside: '' })
+export function createGitDirectories(commits: Commits, trees: Trees, heard?: (entries: number) => void) {
+  const rootOf = (commit: string): TreeDirectory => ({ commit, tree: `${commit}^{tree}`, inside: '' })
 
-  /** Returns the place of a ref, or of a prefix of ref names. */
-  const placeOf = async (node: NameNode): Promise<Place> => {
+  /** Returns the directory of a ref, or of a prefix of ref names. */
+  const directoryOf = async (node: NameNode): Promise<GitDirectory> => {
     const commit = node.ref === undefined ? undefined : await commits.at(node.ref)
     return { names: node, ...(commit === undefined ? {} : { tree: rootOf(commit) }) }
   }
 
-  const subtree = (place: TreePlace, entry: TreeEntry): TreePlace => ({
-    commit: place.commit,
+  const subtree = (directory: TreeDirectory, entry: TreeEntry): TreeDirectory => ({
+    commit: directory.commit,
     tree: entry.oid,
-    inside: `${place.inside}${entry.name}/`,
+    inside: `${directory.inside}${entry.name}/`,
   })
 
-  const within = async (place: TreePlace, path: string): Promise<TreePlace | undefined> => {
-    if (path === '') return place
-    const entry = await trees.find(place.tree, path.slice(0, -1))
-    return entry?.kind === 'directory' ? { commit: place.commit, tree: entry.oid, inside: path } : undefined
+  const within = async (directory: TreeDirectory, path: string): Promise<TreeDirectory | undefined> => {
+    if (path === '') return directory
+    const entry = await trees.find(directory.tree, path.slice(0, -1))
+    return entry?.kind === 'directory' ? { commit: directory.commit, tree: entry.oid, inside: path } : undefined
   }
 
   /** An ambiguous name leads nowhere, and so does one whose commit is missing. */
@@ -76,15 +76,15 @@ export function createPlaces(commits: Commits, trees: Trees, heard?: (entries: n
   }
 
   return {
-    /** Finds the place at a path that is empty or ends in `/`; undefined when there is none. The empty path has no place. */
-    find: async (path: string, table: RefTable, signal: AbortSignal): Promise<Place | undefined> => {
+    /** Finds the directory at a path that is empty or ends in `/`; undefined when there is none. The empty path has none. */
+    find: async (path: string, table: RefTable, signal: AbortSignal): Promise<GitDirectory | undefined> => {
       const names = table.names.nodeAt(path.split('/').slice(0, -1))
       const found = await findCommit(path, table, signal)
       const tree = found === undefined ? undefined : await within(rootOf(found.commit), found.rest)
       if (tree === undefined && names === undefined) return undefined
       return defined({ tree, names })
     },
-    items: async ({ tree, names }: Place): Promise<Items> => {
+    items: async ({ tree, names }: GitDirectory): Promise<GitItems> => {
       const files = tree === undefined ? undefined : await trees.read(tree.tree)
       if (names === undefined || !names.goesOn) return files === undefined ? itemsIn([]) : filesIn(files)
       const slices = createSlices(heard)
@@ -92,21 +92,22 @@ export function createPlaces(commits: Commits, trees: Trees, heard?: (entries: n
       return files === undefined ? namesIn(names, children) : bothIn(files, names, children, slices)
     },
     /** Returns the place of a child directory. */
-    enter: async (place: Place, { node, entry }: Item): Promise<Place | undefined> => {
-      const tree = entry?.kind === 'directory' && place.tree !== undefined ? subtree(place.tree, entry) : undefined
+    enter: async (directory: GitDirectory, { node, entry }: GitItem): Promise<GitDirectory | undefined> => {
+      const tree =
+        entry?.kind === 'directory' && directory.tree !== undefined ? subtree(directory.tree, entry) : undefined
       if (node === undefined) return tree === undefined ? undefined : { tree }
-      const found = await placeOf(node)
+      const found = await directoryOf(node)
       return found.tree === undefined && tree !== undefined ? { ...found, tree } : found
     },
   }
 }
 
 /** Returns a short list of items, in path order. */
-export function itemsIn(items: readonly Item[]): Items {
+export function itemsIn(items: readonly GitItem[]): GitItems {
   return { length: items.length, keyAt: (index) => items[index]?.key ?? '', at: (index) => items[index] }
 }
 
-function filesIn(files: Tree): Items {
+function filesIn(files: GitTree): GitItems {
   const keyAt = (index: number) => (index < 0 || index >= files.length ? '' : files.keyAt(index))
   return {
     length: files.length,
@@ -118,7 +119,7 @@ function filesIn(files: Tree): Items {
   }
 }
 
-function namesIn(names: NameNode, { length, keyAt }: NameChildren): Items {
+function namesIn(names: NameNode, { length, keyAt }: NameChildren): GitItems {
   return {
     length,
     keyAt: (index) => (index < 0 || index >= length ? '' : keyAt(index)),
@@ -134,7 +135,7 @@ function namesIn(names: NameNode, { length, keyAt }: NameChildren): Items {
  * Merges files and ref names; the longest name wins: a ref's name hides a file or directory of another ref, and longer ref names share the
  * directory.
  */
-async function bothIn(files: Tree, names: NameNode, children: NameChildren, slices: Slices): Promise<Items> {
+async function bothIn(files: GitTree, names: NameNode, children: NameChildren, slices: Slices): Promise<GitItems> {
   const hidden = new Uint8Array(files.length)
   for (let i = 0; i < children.length; i++) {
     const name = children.keyAt(i).slice(0, -1)

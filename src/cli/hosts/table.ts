@@ -12,7 +12,7 @@ import {
   type JsonObject,
   joined,
   type Launch,
-  type Place,
+  type Machine,
   type Spelling,
   saying,
   scopes,
@@ -24,7 +24,7 @@ import {
   type Value,
 } from './types.ts'
 
-const codexFolder = (place: Place) => saying(place, 'CODEX_HOME') ?? joined(place, place.home, '.codex')
+const codexFolder = (machine: Machine) => saying(machine, 'CODEX_HOME') ?? joined(machine, machine.home, '.codex')
 
 const codex: Host = {
   id: 'codex',
@@ -33,10 +33,10 @@ const codex: Host = {
   resources: 'The model has tools that list resources and templates, and read one.',
   docs: 'https://developers.openai.com/codex/mcp',
   files: {
-    user: (place) => [joined(place, codexFolder(place), 'config.toml')],
+    user: (machine) => [joined(machine, codexFolder(machine), 'config.toml')],
     project: inProject('.codex', 'config.toml'),
   },
-  traces: { programs: ['codex'], paths: (place) => [codexFolder(place)] },
+  traces: { programs: ['codex'], paths: (machine) => [codexFolder(machine)] },
   serversAt: () => ['mcp_servers'],
   entryOf: (launch) => ({ value: launch.transport === 'http' ? codexRemote(launch) : codexLocal(launch) }),
   foundIn: claudeCode.foundIn,
@@ -99,7 +99,8 @@ function codexRemote({ url, headers }: Extract<Launch, { transport: 'http' }>): 
 
 const dollarSpelling: Spelling = { variable: (name) => `\${${name}}`, fills: /\$[\w{]/ }
 
-const geminiFolder = (place: Place) => joined(place, saying(place, 'GEMINI_CLI_HOME') ?? place.home, '.gemini')
+const geminiFolder = (machine: Machine) =>
+  joined(machine, saying(machine, 'GEMINI_CLI_HOME') ?? machine.home, '.gemini')
 
 const geminiCli: Host = {
   id: 'gemini-cli',
@@ -109,10 +110,10 @@ const geminiCli: Host = {
   resources: '@ lists them and puts one into the prompt; the model can list and read them. No templates.',
   docs: 'https://github.com/google-gemini/gemini-cli/blob/main/docs/tools/mcp-server.md',
   files: {
-    user: (place) => [joined(place, geminiFolder(place), 'settings.json')],
+    user: (machine) => [joined(machine, geminiFolder(machine), 'settings.json')],
     project: inProject('.gemini', 'settings.json'),
   },
-  traces: { programs: ['gemini'], paths: (place) => [geminiFolder(place)] },
+  traces: { programs: ['gemini'], paths: (machine) => [geminiFolder(machine)] },
   serversAt: () => ['mcpServers'],
   // Its policies treat the text before the first _ as the whole server name.
   nameOf: (name) => name.replaceAll('_', '-'),
@@ -130,10 +131,10 @@ const geminiCli: Host = {
 const gooseDescription = 'Resources of hikidashi'
 const gooseTimeoutSeconds = 300
 
-const gooseFolder = (place: Place) =>
-  place.platform === 'win32'
-    ? joined(place, applicationFolder(place), 'Block', 'goose', 'config')
-    : joined(place, configFolder(place), 'goose')
+const gooseFolder = (machine: Machine) =>
+  machine.platform === 'win32'
+    ? joined(machine, applicationFolder(machine), 'Block', 'goose', 'config')
+    : joined(machine, configFolder(machine), 'goose')
 
 const goose: Host = {
   id: 'goose',
@@ -141,8 +142,8 @@ const goose: Host = {
   format: 'yaml',
   resources: 'The model gets tools that list and read them.',
   docs: 'https://github.com/block/goose/blob/main/documentation/docs/getting-started/using-extensions.md',
-  files: { user: (place) => [joined(place, gooseFolder(place), 'config.yaml')] },
-  traces: { programs: ['goose'], paths: (place) => [gooseFolder(place)] },
+  files: { user: (machine) => [joined(machine, gooseFolder(machine), 'config.yaml')] },
+  traces: { programs: ['goose'], paths: (machine) => [gooseFolder(machine)] },
   serversAt: () => ['extensions'],
   // Goose finds an extension by its name in lower case.
   nameOf: (name) => name.toLowerCase(),

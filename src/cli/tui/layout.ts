@@ -1,7 +1,7 @@
 import { isIn, type PlannedItem } from '../../browse/basket.ts'
 import { type Folder, shownFolder, type Tree } from '../../browse/tree.ts'
 import { lastSegment } from '../../client/wire.ts'
-import { piecesOf, resourceOfHit } from '../../core/found.ts'
+import { piecesOf, resourceOfHit } from '../../core/search-answer.ts'
 import type { Resource } from '../../core/view.ts'
 import { formatSize } from '../terminal/io.ts'
 import { readableUri } from '../terminal/text.ts'
@@ -17,7 +17,7 @@ import {
   type Needle,
   needleOf,
   type Row,
-  type Span,
+  type StyledSpan,
   selected,
   sides,
   span,
@@ -89,7 +89,7 @@ export function detailsOf(state: State): readonly Row[] {
     ...(audience === undefined || audience.length === 0 ? [] : [`for ${audience.join(' and ')}`]),
     ...(description === undefined ? [] : [description.replace(/\s+/g, ' ')]),
   ]
-  const lines: readonly (readonly Span[])[] = [
+  const lines: readonly (readonly StyledSpan[])[] = [
     [span(resource.name, 'bold'), ...(title === undefined || title === resource.name ? [] : [span(`  ${title}`)])],
     ...(facts.length === 0 ? [] : [[span(facts.join(' · '))]]),
     ...(notes.length === 0 ? [] : [[span(notes.join(' · '))]]),
