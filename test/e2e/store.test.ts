@@ -206,6 +206,28 @@ describe.each(engines)('%s between processes', (engine, options) => {
   })
 })
 
+describe('SQLite that other processes write', () => {
+  test('is not taken for damaged when it is opened meanwhile, and loses nothing', async () => {
+    const file = join(folder, `${++made}`, 'store.sqlite')
+    const children = ['a', 'b'].map((each) => startStoreChild({ sqlite: { file } }, 'texts', 'texts', each))
+    await Promise.all(children.map((child) => child.until((said) => said.length > 50)))
+    const warnings: string[] = []
+    const log = (level: string, message: string) => {
+      if (level === 'warn') warnings.push(message)
+    }
+    for (let opened = 0; opened < volumeOf(40, 20); opened++) {
+      store = await openStore({ sqlite: { file }, log })
+      // Each child keeps 18 to 20 texts.
+      expect((await store.texts('texts').size()).texts).toBeGreaterThan(30)
+      await store.close()
+      const written = children.map(({ said }) => said.length)
+      await Promise.all(children.map((child, at) => child.until((said) => said.length > (written[at] ?? 0))))
+    }
+    expect(warnings).toEqual([])
+    expect(readdirSync(join(file, '..')).filter((name) => name.includes('damaged'))).toEqual([])
+  })
+})
+
 /** Whether failures of system calls can be arranged here. */
 function canInject(): boolean {
   try {

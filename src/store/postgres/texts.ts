@@ -181,10 +181,10 @@ function queryOf(home: string, term: string, prefix: boolean): string {
 
 /** Whether a set of texts has an id. PostgreSQL numbers the bits of a byte from the lowest, as a {@link TextSet} does. */
 function inSetSql(id: string, bits: string, first: string): string {
-  const place = `(${id} - ${first}::bigint)`
+  const bit = `(${id} - ${first}::bigint)`
   // A CASE is evaluated in order, so no bit outside the set is read.
-  return `case when ${place} >= 0 and ${place} < 8 * octet_length(${bits}::bytea)
-    then get_bit(${bits}::bytea, ${place}::integer) = 1 else false end`
+  return `case when ${bit} >= 0 and ${bit} < 8 * octet_length(${bits}::bytea)
+    then get_bit(${bits}::bytea, ${bit}::integer) = 1 else false end`
 }
 
 function setValues({ bits, first }: TextSet): readonly [Buffer, number] {

@@ -55,11 +55,17 @@ export function listIn(value: SqliteValue | undefined): readonly unknown[] {
 }
 
 /**
- * Runs a function in one transaction, completely or not at all. It takes the write lock at the beginning, so it never waits
- * halfway.
+ * Runs a function in one transaction, completely or not at all.
+ *
+ * @param begin By default it takes the write lock at the beginning, so it never waits halfway. `begin`: for reads of one state of the file,
+ * whatever other processes write meanwhile.
  */
-export function transaction<Result>(database: Database, act: () => Result): Result {
-  database.exec('begin immediate')
+export function transaction<Result>(
+  database: Database,
+  act: () => Result,
+  begin: 'begin' | 'begin immediate' = 'begin immediate',
+): Result {
+  database.exec(begin)
   try {
     const result = act()
     database.exec('commit')

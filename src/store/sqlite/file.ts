@@ -13,7 +13,7 @@ import {
 import { dirname } from 'node:path'
 import { errorCodeOf, isResourceError, type ResourceError } from '../../core/errors.ts'
 import { failure, fault, type Reason, refused } from '../rules.ts'
-import { codeOf, type Database, openDatabase, systemCodeOf } from './database.ts'
+import { codeOf, type Database, openDatabase, systemCodeOf, transaction } from './database.ts'
 import { createOperations, type SqliteOperations } from './operations.ts'
 import { checkTermIndex, migrate } from './schema.ts'
 
@@ -73,8 +73,15 @@ function openSound(file: string, warn: Warn): OpenFile {
   try {
     database.exec('pragma trusted_schema = off; pragma cell_size_check = on; pragma temp_store = memory')
     migrate(database)
-    checkWhole(database)
-    checkTermIndex(database)
+    // In one transaction: between two reads another process may write, and what it wrote would not fit what was read before.
+    transaction(
+      database,
+      () => {
+        checkWhole(database)
+        checkTermIndex(database)
+      },
+      'begin',
+    )
     database.exec('pragma journal_mode = wal')
     // 8 MiB (negative numbers are in KiB), allocated as needed. More is in the cache of the operating system.
     database.exec('pragma cache_size = -8192')
