@@ -97,7 +97,7 @@ export async function openCatalog(mounted: readonly PlannedMount[], settings: Ca
     ...rest,
     log,
     searchable,
-    place: index + 1,
+    mountNumber: index + 1,
     versionKey,
     ...defined({ store, replicas, spill: spilling?.options }),
   })

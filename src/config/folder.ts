@@ -14,7 +14,7 @@ const remedies = {
 }
 
 /** Checks a file or a folder to serve. Returns findings at its key, or no findings when it exists. */
-export async function checkPlace(
+export async function checkPath(
   kind: 'file' | 'folder',
   path: string,
   key: Finding['path'] = [],

@@ -19,7 +19,7 @@ import {
   replicasFindings,
   searchFindings,
 } from './findings.ts'
-import { checkPlace } from './folder.ts'
+import { checkPath } from './folder.ts'
 import { type ConfigProblem, type Finding, locate, servedFinding } from './problem.ts'
 import { type ConfigFile, configSchemaOf, loadConfigSchema, loadCursorSecrets } from './schema.ts'
 import { loadMountSchemas, type MountSchemas } from './schema-parts.ts'
@@ -163,7 +163,7 @@ async function absences(
   const looked = [...mounts].map(async ([address, mount]) => {
     const findings = await Promise.all(
       pathsOf(mount, schemas).map(({ key, kind, name }) =>
-        checkPlace(kind === 'file' ? kind : 'folder', resolveFolder(name, folder), ['mounts', address, key]),
+        checkPath(kind === 'file' ? kind : 'folder', resolveFolder(name, folder), ['mounts', address, key]),
       ),
     )
     return findings.flat().map((finding) => ({ address, finding }))

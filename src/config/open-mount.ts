@@ -142,7 +142,7 @@ export async function openLazily(
 /** Counts the outcomes of requests to a mount, if measurements are on. Its address is not a label, because it may be a path. */
 export function observed(
   provider: SourceName,
-  { measurements, place = 0 }: { readonly measurements?: Measurements; readonly place?: number },
+  { measurements, mountNumber = 0 }: { readonly measurements?: Measurements; readonly mountNumber?: number },
 ): { readonly observe?: (outcome: Outcome) => void } {
   if (measurements === undefined) return {}
   const counts = new Map<Outcome, number>()
@@ -150,9 +150,9 @@ export function observed(
     {
       name: 'hikidashi_source_answers_total',
       type: 'counter',
-      help: 'What came of the questions to a source: by its mount (its place among all) and outcome.',
+      help: 'Answers of a source: by its mount (its number among all mounts) and their outcome.',
       samples: [...counts].map(([outcome, value]) => ({
-        labels: { mount: String(place), provider, outcome: outcome.replace('-', '_') },
+        labels: { mount: String(mountNumber), provider, outcome: outcome.replace('-', '_') },
         value,
       })),
     },
@@ -178,7 +178,7 @@ function openContext(
   address: string,
   config: MountConfig,
   folder: string,
-  { key: given, versionKey, replicas: _, place: __, ...settings }: MountSettings,
+  { key: given, versionKey, replicas: _, mountNumber: __, ...settings }: MountSettings,
 ): OpenContext {
   const { log, scrubber } = settings
   const redaction = async () => ({ log, ...defined({ scrubber, key: given ?? (await versionKey?.()) }) })

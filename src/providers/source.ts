@@ -76,7 +76,7 @@ export interface DocumentFacts {
 }
 
 /** The mount that a source is opened for. */
-export interface OpenContext extends Omit<MountSettings, 'key' | 'versionKey' | 'replicas' | 'place'> {
+export interface OpenContext extends Omit<MountSettings, 'key' | 'versionKey' | 'replicas' | 'mountNumber'> {
   readonly address: string
   /** The folder to which relative paths of the mount refer. */
   readonly folder: string
@@ -116,7 +116,7 @@ export interface MountSettings {
   /** The other mounts, once all of them are open. */
   readonly searchable?: Searchable
   /** Number of the mount, from 1: its name where its address must not be shown. */
-  readonly place?: number
+  readonly mountNumber?: number
 }
 
 /** The mounts that a search reads. They are opened together with it, and exist once the catalog does. */

@@ -2,7 +2,7 @@ import { patternOf } from '../core/kit/matching.ts'
 import type { Span } from '../core/kit/sorted.ts'
 import { isTableFile } from './assignments.ts'
 import { type KeyKind, kindOfKey, looksOpaque } from './keys.ts'
-import { isNothing, isPlace, scheme } from './references.ts'
+import { isNothing, isPlaceholder, scheme } from './references.ts'
 import { findAwsSecrets } from './shapes.ts'
 import { isPlausible, linesFrom } from './values.ts'
 
@@ -241,7 +241,7 @@ export function findHeaderSecrets(text: string): readonly Span[] {
     const skipped = /cookie/i.test(name) ? 0 : (scheme.exec(head)?.[0].length ?? 0)
     // The beginning of a value suffices, so that no text makes every header in a line scan the rest of it.
     const probe = text.slice(from + skipped, endOfValue(text, from, quoted, maxProbe)).trim()
-    if ((skipped > 0 && isPlace(probe)) || !isCredential(probe, skipped > 0 || quoted !== undefined)) continue
+    if ((skipped > 0 && isPlaceholder(probe)) || !isCredential(probe, skipped > 0 || quoted !== undefined)) continue
     until = endOfValue(text, from, quoted, text.length)
     found.push({ start: from + skipped, end: until })
   }

@@ -26,11 +26,11 @@ export function isNothing(value: string): boolean {
   if (nothing.test(value) || reference.test(value)) return true
   const bare = value.replace(scheme, '')
   // Other notations than that of `${…}` may be the secret itself, where no scheme is in front.
-  return (bare !== value || value.startsWith('$')) && isPlace(bare)
+  return (bare !== value || value.startsWith('$')) && isPlaceholder(bare)
 }
 
-/** Whether all of the text behind an authentication scheme is a place for a value, not the value. */
-export function isPlace(credentials: string): boolean {
+/** Whether all of the text behind an authentication scheme is a placeholder, not the value. */
+export function isPlaceholder(credentials: string): boolean {
   if (credentials.length >= 200 || looksOpaque(credentials)) return false
   return reference.test(credentials) || inserted.test(credentials)
 }

@@ -4,14 +4,7 @@ import { ResourceError } from '../../src/core/errors.ts'
 import type { View } from '../../src/core/view.ts'
 import { createForest } from '../../src/explorer/web/tree/forest.ts'
 import { createTypeAhead, isTyped, stepOf, type TreeRow } from '../../src/explorer/web/tree/keys.ts'
-import {
-  anchorOf,
-  placeOfAnchor,
-  scrollInto,
-  scrollTo,
-  tallest,
-  windowOf,
-} from '../../src/explorer/web/tree/use-rows.ts'
+import { anchoredRow, anchorOf, scrollInto, scrollTo, tallest, windowOf } from '../../src/explorer/web/tree/use-rows.ts'
 import { type Memory, memory } from '../support/memory.ts'
 
 const principal = { id: 'reader', roles: [] }
@@ -238,12 +231,12 @@ describe('the window over many rows', () => {
     const keys = Array.from({ length: 100 }, (_, i) => `k${i}`)
     const now = windowOf(100, { top: 50 * 24 + 7, height: 240 })
     const anchor = anchorOf(rowsOf(keys), now, 240, -1)
-    expect(placeOfAnchor(rowsOf(['new', ...keys]), anchor)).toEqual({ index: 51, from: -7 })
+    expect(anchoredRow(rowsOf(['new', ...keys]), anchor)).toEqual({ index: 51, from: -7 })
     // What was first is gone: the next one keeps the height at which it stood.
-    expect(placeOfAnchor(rowsOf(keys.filter((key) => key !== 'k50')), anchor)).toEqual({ index: 50, from: 17 })
-    expect(placeOfAnchor(rowsOf(['other']), anchor)).toBeUndefined()
+    expect(anchoredRow(rowsOf(keys.filter((key) => key !== 'k50')), anchor)).toEqual({ index: 50, from: 17 })
+    expect(anchoredRow(rowsOf(['other']), anchor)).toBeUndefined()
     // The row that the reader stands on comes before all others.
     const active = anchorOf(rowsOf(keys), now, 240, 53)
-    expect(placeOfAnchor(rowsOf(keys.filter((key) => key !== 'k51')), active)).toEqual({ index: 52, from: 65 })
+    expect(anchoredRow(rowsOf(keys.filter((key) => key !== 'k51')), active)).toEqual({ index: 52, from: 65 })
   })
 })

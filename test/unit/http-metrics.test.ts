@@ -132,7 +132,7 @@ describe('the text format', () => {
 describe('what sources answer', () => {
   test('is counted by the place of the mount, its provider and the outcome', async () => {
     const measurements = createMeasurements()
-    const provider = limited(memory({ a: 'a' }), observed('files', { measurements, place: 2 }))
+    const provider = limited(memory({ a: 'a' }), observed('files', { measurements, mountNumber: 2 }))
     const context = { principal: { id: 'x', roles: [] }, signal: new AbortController().signal }
     await provider.read({ path: 'a', params: new Map() }, context)
     await provider.read({ path: 'b', params: new Map() }, context).catch(() => {})

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { parse, relative, resolve } from 'node:path'
-import { checkPlace, defaultConfig } from '../../config/folder.ts'
+import { checkPath, defaultConfig } from '../../config/folder.ts'
 import { defined } from '../../core/kit/object.ts'
 import { findOwn } from '../../secrets/find.ts'
 import { kindOfKey } from '../../secrets/keys.ts'
@@ -62,13 +62,13 @@ async function refuseUntrusted(file: string): Promise<void> {
 async function servedHere(folders: readonly string[], config: string | undefined) {
   for (const folder of folders) {
     if (folder === '') throw misused('The name of a folder is empty.')
-    const [finding] = await checkPlace('folder', resolve(folder))
+    const [finding] = await checkPath('folder', resolve(folder))
     if (finding !== undefined) throw failed(finding.message)
   }
   const assumed = config === undefined && folders.length === 0
   const file = config ?? (assumed && existsSync(defaultConfig) ? defaultConfig : undefined)
   if (file !== undefined) {
-    const [finding] = await checkPlace('file', resolve(file))
+    const [finding] = await checkPath('file', resolve(file))
     if (finding !== undefined) throw failed(finding.message)
     if (config === undefined) await refuseUntrusted(file)
     return { folders, config: file }

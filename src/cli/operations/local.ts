@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { parse, relative, resolve } from 'node:path'
 import type { OpenedCatalog } from '../../config/build.ts'
-import { checkPlace, defaultConfig, defaultStoreFile, stateFolder } from '../../config/folder.ts'
+import { checkPath, defaultConfig, defaultStoreFile, stateFolder } from '../../config/folder.ts'
 import type { Config } from '../../config/load.ts'
 import { type PlannedMount, planConfig, planFolders, scopesIn } from '../../config/plan.ts'
 import { type ConfigProblem, formatConfigProblem } from '../../config/problem.ts'
@@ -64,7 +64,7 @@ export async function planLocal(
   const served = assumed ? ['.'] : folders
   for (const folder of served) {
     if (folder === '') throw misused('The name of a folder is empty.')
-    const [finding] = await checkPlace('folder', resolve(folder))
+    const [finding] = await checkPath('folder', resolve(folder))
     if (finding !== undefined) throw failed(finding.message)
   }
   const naming = name === undefined ? {} : { name }

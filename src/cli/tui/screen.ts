@@ -110,9 +110,9 @@ function lastRow(state: State): Row {
     )
   if (notice !== undefined) return tell(notice.text, notice.isError ? 'error' : 'bold')
   if (goal !== undefined) return tell(`Looking for ${goal} …`, 'dim')
-  const move = countOf(state)
+  const count = countOf(state)
   const keys = filter.trim() !== '' && state.list === 'tree' ? `filter: ${filter}   Esc takes it away` : hints(state)
-  return sides(size.columns, [span(` ${keys}`, 'dim')], columnsOf(cellsOf([move])) < size.columns / 3 ? [move] : [])
+  return sides(size.columns, [span(` ${keys}`, 'dim')], columnsOf(cellsOf([count])) < size.columns / 3 ? [count] : [])
 }
 
 function hints({ focus, list }: State): string {

@@ -59,11 +59,15 @@ const gdriveShape = {
 /** Checks that a mount selects files in one way, and credentials in one way. */
 function checkGdrive(given: OptionsOf<typeof gdriveShape>, context: z.RefinementCtx): void {
   const refuse = refuserIn(context)
-  const places = (['folder', 'drives', 'shared'] as const).filter(
+  const sources = (['folder', 'drives', 'shared'] as const).filter(
     (key) => given[key] !== undefined && given[key] !== false,
   )
-  if (places[1] !== undefined)
-    refuse(places[1], 'The mount serves one of a folder, shared drives, and what was shared.', 'Make a mount for each.')
+  if (sources[1] !== undefined)
+    refuse(
+      sources[1],
+      'The mount serves one of a folder, shared drives, and what was shared.',
+      'Make a mount for each.',
+    )
   if (given.clientId !== undefined && given.key !== undefined)
     refuse('key', 'There are two kinds of credentials.', 'Remove "clientId" or "key".')
   for (const key of ['clientSecret', 'tokenFile'] as const)

@@ -155,7 +155,7 @@ export function createElementReader(take: (json: Uint8Array) => void) {
   let element: Uint8Array[] | undefined
   const rest: Uint8Array[] = []
 
-  const isPlace = () =>
+  const isElementStart = () =>
     depth === level && opened[0] === openBrace && opened[1] === openBrace && opened[2] === openBracket
 
   return {
@@ -169,7 +169,7 @@ export function createElementReader(take: (json: Uint8Array) => void) {
           else if (byte === quote) inString = false
         } else if (byte === quote) inString = true
         else if (byte === openBrace || byte === openBracket) {
-          if (byte === openBrace && isPlace()) {
+          if (byte === openBrace && isElementStart()) {
             rest.push(chunk.subarray(from, at))
             element = []
             from = at

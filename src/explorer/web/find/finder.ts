@@ -52,20 +52,20 @@ export function queryOf({ q = '', mount, mime, audience, minPriority, since }: R
  */
 export async function find(
   view: View,
-  places: readonly SearchMount[],
+  mounts: readonly SearchMount[],
   query: FoundQuery,
   before: Results | undefined,
   signal: AbortSignal,
 ): Promise<Results> {
-  const asked = before === undefined ? places : places.filter(({ address }) => before.next.has(address))
+  const asked = before === undefined ? mounts : mounts.filter(({ address }) => before.next.has(address))
   const answers = await Promise.all(
-    asked.map(async (place) => {
-      const after = before?.next.get(place.address)
+    asked.map(async (mount) => {
+      const after = before?.next.get(mount.address)
       try {
-        return { place, found: await ask(view, place, after === undefined ? query : { ...query, after }, signal) }
+        return { mount, found: await ask(view, mount, after === undefined ? query : { ...query, after }, signal) }
       } catch (error) {
         signal.throwIfAborted()
-        return { place, error }
+        return { mount, error }
       }
     }),
   )
@@ -85,21 +85,21 @@ export async function find(
     next: new Map(
       answers.flatMap((answer) =>
         'found' in answer && answer.found.next !== undefined && found.includes(answer.found)
-          ? [[answer.place.address, answer.found.next] as const]
+          ? [[answer.mount.address, answer.found.next] as const]
           : [],
       ),
     ),
     failed: answers.flatMap((answer) =>
-      'error' in answer ? [{ address: answer.place.address, error: answer.error }] : [],
+      'error' in answer ? [{ address: answer.mount.address, error: answer.error }] : [],
     ),
   }
 }
 
-async function ask(view: View, place: SearchMount, query: FoundQuery, signal: AbortSignal): Promise<SearchAnswer> {
-  const { contents } = await view.read(place.uriOf(query), { signal })
+async function ask(view: View, mount: SearchMount, query: FoundQuery, signal: AbortSignal): Promise<SearchAnswer> {
+  const { contents } = await view.read(mount.uriOf(query), { signal })
   const [content] = contents
   const found = content !== undefined && 'text' in content ? parseFound(content.text) : undefined
-  if (found === undefined) throw new Error(`${place.address} does not answer as a search does.`)
+  if (found === undefined) throw new Error(`${mount.address} does not answer as a search does.`)
   return found
 }
 

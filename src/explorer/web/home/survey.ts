@@ -61,10 +61,10 @@ export interface Growth {
 /** Asks all searches how far they are. */
 export async function growthOf(
   view: View,
-  places: readonly SearchMount[],
+  mounts: readonly SearchMount[],
   signal: AbortSignal,
 ): Promise<Growth | undefined> {
-  const asked = await Promise.all(places.map((place) => statusOf(view, place, signal).catch(() => undefined)))
+  const asked = await Promise.all(mounts.map((mount) => statusOf(view, mount, signal).catch(() => undefined)))
   const growing = asked.filter(isGrowing).flatMap((status) => status?.mounts ?? [])
   if (growing.length === 0) return undefined
   const done = growing.reduce((sum, { looked = 0 }) => sum + looked, 0)

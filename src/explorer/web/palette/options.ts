@@ -94,7 +94,7 @@ export function actions(): readonly Option[] {
             go({ source: source === '1' ? undefined : '1' }),
           ),
         ]
-  const ofPlace =
+  const ofRoute =
     uri === undefined
       ? []
       : [
@@ -110,7 +110,7 @@ export function actions(): readonly Option[] {
     ),
     action('basket', basket === '1' ? t('basketClose') : t('basketOpen'), toggleBasket),
     ...ofShown,
-    ...ofPlace,
+    ...ofRoute,
     action('link', t('copyLink'), () => void copy(addressOf(linkTo({})))),
     ...(['light', 'dark', 'system'] as const).map((one) =>
       action(one, t(one), () => {

@@ -95,22 +95,22 @@ function parse(text: string): { readonly value: unknown } | { readonly reason: s
   }
 }
 
-type OpenRule = { readonly all?: boolean; readonly places: ReadonlyMap<string, boolean> }
+type OpenRule = { readonly all?: boolean; readonly pointers: ReadonlyMap<string, boolean> }
 
 /** A JSON value as a tree (ARIA tree pattern). */
 function JsonTree({ value }: { readonly value: unknown }) {
-  const [rule, setRule] = useState<OpenRule>({ places: new Map() })
+  const [rule, setRule] = useState<OpenRule>({ pointers: new Map() })
   const [active, setActive] = useState(0)
   const rows = useMemo(() => {
-    return jsonRows(value, (row, count) => rule.places.get(row.pointer) ?? rule.all ?? isOpenAtFirst(row, count))
+    return jsonRows(value, (row, count) => rule.pointers.get(row.pointer) ?? rule.all ?? isOpenAtFirst(row, count))
   }, [value, rule])
   const at = Math.min(active, rows.length - 1)
   const row = rows[at]
   const setOpen = ({ pointer }: JsonRow, isOpen: boolean) =>
-    setRule({ ...rule, places: new Map(rule.places).set(pointer, isOpen) })
+    setRule({ ...rule, pointers: new Map(rule.pointers).set(pointer, isOpen) })
   const setAll = (all: boolean) => {
     setActive(0)
-    setRule({ all, places: all ? new Map() : new Map([['', true]]) })
+    setRule({ all, pointers: all ? new Map() : new Map([['', true]]) })
   }
   const onKeyDown = (event: KeyboardEvent) => {
     if (row === undefined || event.isComposing) return
@@ -171,7 +171,7 @@ function Row({ row, index, isActive, onClick }: RowProps) {
       role="treeitem"
       tabIndex={-1}
       aria-level={depth + 1}
-      aria-posinset={row.place}
+      aria-posinset={row.position}
       aria-setsize={row.siblings}
       aria-selected={isActive}
       {...(count === undefined ? {} : { 'aria-expanded': isOpen })}

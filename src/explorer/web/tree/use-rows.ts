@@ -109,7 +109,7 @@ export function useRows({ count, keyOf, identity, active, asked, memory }: RowsI
       draw(undefined)
       return
     }
-    const found = placeOfAnchor(rows, memory.anchor)
+    const found = anchoredRow(rows, memory.anchor)
     const top = found === undefined ? memory.top : scrollTo(count, scroll.current.height, found.index, found.from)
     if (scroller.current === null || Math.abs(top - scroller.current.scrollTop) < 0.5) return
     goTo(top)
@@ -265,10 +265,7 @@ export function anchorOf(rows: Rows, { visible, above, end }: Window, view: numb
 }
 
 /** The row that keeps its position, the first of the anchor that still exists, and its distance from the upper edge. */
-export function placeOfAnchor(
-  rows: Rows,
-  anchor: Anchor,
-): { readonly index: number; readonly from: number } | undefined {
+export function anchoredRow(rows: Rows, anchor: Anchor): { readonly index: number; readonly from: number } | undefined {
   const wanted = new Map<string, number>()
   for (const [at, { key }] of anchor.entries()) if (!wanted.has(key)) wanted.set(key, at)
   let best: { readonly at: number; readonly index: number } | undefined

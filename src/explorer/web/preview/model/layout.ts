@@ -30,27 +30,27 @@ export function layoutOf({ tables, links }: Overview) {
     beside,
   ).sort((a, b) => b.length - a.length)
   const boxes = new Map<string, Box>()
-  const place = { x: 0, y: 0, low: 0, right: 0 }
+  const position = { x: 0, y: 0, low: 0, right: 0 }
   for (const group of groups) {
     const columns = columnsOf(group, links, beside).map((ids) => ids.flatMap((id) => byId.get(id) ?? []))
     const wide = columns.length * (width + gapX) - gapX
     const tall = Math.max(...columns.map((column) => heightOf(column)))
-    if (place.x > 0 && place.x + wide > across) Object.assign(place, { x: 0, y: place.low + gapY * 2 })
+    if (position.x > 0 && position.x + wide > across) Object.assign(position, { x: 0, y: position.low + gapY * 2 })
     for (const [index, column] of columns.entries()) {
-      let y = place.y + (tall - heightOf(column)) / 2
+      let y = position.y + (tall - heightOf(column)) / 2
       for (const table of column) {
-        const box = boxOf(table, place.x + index * (width + gapX), y)
+        const box = boxOf(table, position.x + index * (width + gapX), y)
         boxes.set(table.id, box)
         y += box.height + gapY
       }
     }
-    Object.assign(place, {
-      x: place.x + wide + gapX,
-      low: Math.max(place.low, place.y + tall),
-      right: Math.max(place.right, place.x + wide),
+    Object.assign(position, {
+      x: position.x + wide + gapX,
+      low: Math.max(position.low, position.y + tall),
+      right: Math.max(position.right, position.x + wide),
     })
   }
-  return { boxes, width: place.right, height: place.low }
+  return { boxes, width: position.right, height: position.low }
 }
 
 function linesOf({ keys, foreign }: SchemaTable): Box['lines'] {
@@ -129,12 +129,12 @@ function ordered(
 ): readonly (readonly string[])[] {
   let now = columns
   for (let round = 0; round < 4; round++) {
-    const places = new Map(
+    const positions = new Map(
       now.flatMap((column) => column.map((id, index) => [id, (index + 0.5) / column.length] as const)),
     )
     const middle = (id: string) => {
-      const others = [...(beside.get(id) ?? [])].map((other) => places.get(other) ?? 0.5)
-      return others.length === 0 ? 0.5 : others.reduce((sum, place) => sum + place, 0) / others.length
+      const others = [...(beside.get(id) ?? [])].map((other) => positions.get(other) ?? 0.5)
+      return others.length === 0 ? 0.5 : others.reduce((sum, position) => sum + position, 0) / others.length
     }
     now = now.map((column) => [...column].sort((a, b) => middle(a) - middle(b)))
   }

@@ -129,7 +129,7 @@ export interface JsonRow {
   readonly count?: number
   readonly isOpen: boolean
   /** Its position among its siblings from 1, and their number. */
-  readonly place: number
+  readonly position: number
   readonly siblings: number
 }
 
@@ -148,7 +148,7 @@ export function jsonRows(
   const rows: JsonRow[] = []
   // An explicit stack, because a document may be nested deeper than the call stack allows.
   const pending: { value: unknown; row: Omit<JsonRow, 'kind' | 'text' | 'isOpen' | 'count'> }[] = [
-    { value, row: { pointer: '', depth: 0, isIndex: false, place: 1, siblings: 1 } },
+    { value, row: { pointer: '', depth: 0, isIndex: false, position: 1, siblings: 1 } },
   ]
   for (let next = pending.pop(); next !== undefined && rows.length < maxShown; next = pending.pop()) {
     const { value: own, row } = next
@@ -173,7 +173,7 @@ export function jsonRows(
           depth: row.depth + 1,
           name,
           isIndex: names === undefined,
-          place: index + 1,
+          position: index + 1,
           siblings: count,
         },
       })

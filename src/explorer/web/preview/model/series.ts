@@ -153,12 +153,12 @@ function joined(runs: readonly SeriesRun[]): Pick<Chart, 'times' | 'series'> {
   const times = [...new Set([...runs.flatMap(({ points }) => points.map(([time]) => time)), ...middles.flat()])].sort(
     (a, b) => a - b,
   )
-  const places = new Map(times.map((time, index) => [time, index]))
+  const indices = new Map(times.map((time, index) => [time, index]))
   const series = runs.map(({ label, points, gaps, count }): Series => {
     const values: (number | null | undefined)[] = Array.from(times, () => undefined)
     for (const [from, to] of gaps)
-      for (const [place, time] of times.entries()) if (time > from && time < to) values[place] = null
-    for (const [time, value] of points) values[places.get(time) ?? 0] = Number.isFinite(value) ? value : null
+      for (const [index, time] of times.entries()) if (time > from && time < to) values[index] = null
+    for (const [time, value] of points) values[indices.get(time) ?? 0] = Number.isFinite(value) ? value : null
     const finite = points.map(([, value]) => value).filter(Number.isFinite)
     const last = finite.at(-1)
     return {
