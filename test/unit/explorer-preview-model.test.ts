@@ -20,7 +20,7 @@ describe('the rows of a JSON document', () => {
       ['/a~1b/1/~0', 3, 'null'],
       ['/c', 1, 'string'],
     ])
-    expect(rows[4]).toMatchObject({ place: 1, siblings: 1, name: '~', text: 'null' })
+    expect(rows[4]).toMatchObject({ position: 1, siblings: 1, name: '~', text: 'null' })
   })
 
   test('are at first those near the root, and lists that are short', () => {
