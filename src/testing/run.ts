@@ -236,7 +236,7 @@ export const promises = {
   'list-nothing': 'A prefix below which there is nothing yields nothing, and is no error.',
   'list-stop': 'A listing can be left at any entry, and then holds nothing open.',
   metadata: 'Metadata is valid: size, modified, version, priority, audience, MIME type, icons, titles.',
-  'stat-same': 'What `stat` says of a listed path is what the listing says.',
+  'stat-same': '`stat` of a listed path returns the same facts as the listing.',
   'stat-missing': '`stat` throws `not-found` where nothing is.',
   'read-content': 'Every listed path can be read, and answers at least one content.',
   'read-version': 'The version of what is read is the one that is listed.',

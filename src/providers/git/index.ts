@@ -234,7 +234,7 @@ const templates: readonly Template[] = [
   {
     template: 'diff/{+from}/{+to}{?path}',
     name: 'Diff',
-    title: 'What changed between two refs or commits',
+    title: 'Changes between two refs or commits',
     description:
       'The files with the number of lines, and the patch from one to the other; of one path, where it is given.',
     mimeType: pageType,

@@ -114,7 +114,7 @@ export function createPages(repository: Repository, commits: Commits) {
     // The status compares with HEAD, which may not be served.
     ...(readStatus === undefined || (head === undefined && branch === undefined)
       ? []
-      : [{ path: 'status', ...describe('Status', 'What has changed in the working tree since the last commit.') }]),
+      : [{ path: 'status', ...describe('Status', 'The changes in the working tree since the last commit.') }]),
     { path: 'tags', ...describe('Tags', 'Every tag with its commit, newest first.'), version: fingerprint },
   ]
 

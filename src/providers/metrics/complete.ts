@@ -114,7 +114,7 @@ export const templates: readonly Template[] = [
   {
     template: queryTemplate,
     name: 'Query',
-    title: 'What a query in PromQL comes to',
+    title: 'The result of a query in PromQL',
     description: `With start: at each step since then. Without: just now, or at end. ${times}`,
     mimeType: jsonType,
   },

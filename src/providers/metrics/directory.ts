@@ -36,7 +36,7 @@ const pages: Readonly<Record<PageName, Entry>> = {
   targets: {
     path: 'targets',
     title: 'Targets',
-    description: 'What is scraped, and whether it answers.',
+    description: 'The scraped targets, and whether they answer.',
     mimeType: jsonType,
   },
 }

@@ -78,7 +78,7 @@ const templates: readonly Template[] = [
     template: 'results/{id}',
     name: 'Result',
     title: 'A wall-bounce analysis',
-    description: 'What several models answered to one question, and the consensus, as JSON.',
+    description: 'The answers of several models to one question, and the consensus, as JSON.',
     mimeType: 'application/json',
   },
   {
@@ -91,7 +91,7 @@ const templates: readonly Template[] = [
   {
     template: 'results/{id}/votes/{provider}',
     name: 'Vote',
-    title: 'What one provider answered',
+    title: 'The answer of one provider',
     mimeType: 'application/json',
   },
   {

@@ -44,7 +44,7 @@ export function reportEntry({ id, head, row }: ParsedRow): Entry {
 }
 
 export function voteEntry({ id, head, row }: ParsedRow, provider: string): Entry {
-  const description = `What ${provider} answered.`
+  const description = `The answer of ${provider}.`
   return {
     path: votePath(id, provider),
     title: `${provider}: ${head.title}`,

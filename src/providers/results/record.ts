@@ -75,13 +75,13 @@ const vote = z
   .strictObject({
     provider: name.describe('Who answered. No other vote of the analysis has this name.'),
     model: name.describe('The model that answered.'),
-    content: content.exactOptional().describe('What it answered. May be left out beside "error".'),
+    content: content.exactOptional().describe('The text of the answer. May be left out beside "error".'),
     confidence: fraction.exactOptional().describe('How sure it is, from 0 to 1. May be left out beside "error".'),
     agreement: fraction
       .exactOptional()
       .describe('How far it agrees with the others, from 0 to 1. May be left out beside "error".'),
     tokens: z.int().min(0).exactOptional().describe('How many tokens that took, input and output.'),
-    cost: z.number().min(0).max(1e9).exactOptional().describe('What that cost, in US dollars.'),
+    cost: z.number().min(0).max(1e9).exactOptional().describe('The cost of the answer, in US dollars.'),
     duration: z.number().min(0).max(1e12).exactOptional().describe('How long that took, in milliseconds.'),
     error: z.string().min(1).max(10_000).exactOptional().describe('Why it gave no answer, or not all of one.'),
   })
@@ -100,7 +100,7 @@ const analysisSchema = z.strictObject({
       error: 'It must be 1 to 128 of the characters A-Z a-z 0-9 . _ ~ - and begin with a letter or a digit.',
     })
     .exactOptional()
-    .describe('What it is called. What was there under the same id is replaced. By default made from the content.'),
+    .describe('The id of the result. A result with the same id is replaced. By default made from the content.'),
   prompt: z
     .string()
     .max(largest.prompt)
@@ -112,7 +112,7 @@ const analysisSchema = z.strictObject({
     .max(35)
     .regex(/^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$/, { error: 'It must be a language tag, such as "ja" or "en".' })
     .exactOptional()
-    .describe('What the answer is written in, such as "ja" or "en".'),
+    .describe('The language of the answer, such as "ja" or "en".'),
   rounds: z.int().min(1).max(largest.rounds).describe('How many rounds it took.'),
   votes: z
     .array(vote)
@@ -130,21 +130,21 @@ const analysisSchema = z.strictObject({
         seen.add(provider)
       }
     })
-    .describe('What each provider answered.'),
+    .describe('The answer of each provider.'),
   consensus: z
     .strictObject({
       content: content.describe('The answer.'),
       confidence: fraction.describe('How sure it is, from 0 to 1.'),
       reasoning: content.exactOptional().describe('How it came about.'),
     })
-    .describe('What the aggregator made of the votes.'),
+    .describe('The summary that the aggregator made of the votes.'),
   thresholds: z
     .strictObject({
       met: z.boolean().describe('Whether the consensus is good enough.'),
       confidence: fraction.exactOptional().describe('The least confidence that was asked for.'),
       agreement: fraction.exactOptional().describe('The least agreement that was asked for.'),
     })
-    .describe('What was asked of the consensus, and whether it was met.'),
+    .describe('The demands on the consensus, and whether they were met.'),
   totalCost: z.number().min(0).max(1e12).exactOptional().describe('In US dollars. By default the sum over the votes.'),
   created: time.exactOptional().describe('When it was made (ISO 8601). By default now.'),
   expires: time.exactOptional().describe('From when on it is not kept (ISO 8601). By default as the server is told.'),
@@ -152,7 +152,7 @@ const analysisSchema = z.strictObject({
     .array(z.string().min(1).max(largest.tag).superRefine(withoutFault))
     .max(largest.tags)
     .exactOptional()
-    .describe('What it is found by, beside its prompt.'),
+    .describe('Words by which it is found, beside its prompt.'),
 })
 
 function withoutFault(text: string, context: z.RefinementCtx): void {

@@ -25,7 +25,7 @@ export interface ScreenOptions {
 const template: Template = {
   template: '{display}',
   name: 'Display',
-  title: 'What a display shows just now',
+  title: 'The present picture of a display',
   description: 'A picture of one display: display1, display2, … as they are listed.',
   mimeType: 'image/png',
 }

@@ -269,6 +269,6 @@ function limitsOf({ address, partial, firstPages }: SearchStatusMount): readonly
 const statusEntry = {
   path: searchStatusPath,
   title: 'Status of the search',
-  description: 'What is searched, and how far the index is.',
+  description: 'The searched mounts, and how far the index is.',
   mimeType: searchStatusMimeType,
 }

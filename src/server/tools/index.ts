@@ -39,7 +39,7 @@ function explorerTool(view: View, app: ToolApp): Tool {
     name: 'browse',
     title: 'Browse resources',
     description:
-      'Shows the person an explorer of the resources, in which they look around and pick what you shall know. Where the host shows no apps, it answers with the same places as text. To look for something yourself, take browse_directory or search_resources.',
+      'Shows the person an explorer of the resources, in which they look around and pick what you shall know. If the host shows no apps, it answers with the same places as text. To look for something yourself, take browse_directory or search_resources.',
     inputSchema: input,
     outputSchema: objectSchema(['entries', 'more'], {
       uri: { type: 'string' },

@@ -55,7 +55,7 @@ export function searchTool(view: View): Tool {
     name: 'search_resources',
     title: 'Search resources',
     description:
-      'Finds resources by words, best first, each with a snippet and a URI for read_resource. Where nothing is indexed, names, titles and descriptions are looked at.',
+      'Finds resources by words, best first, each with a snippet and a URI for read_resource. If nothing is indexed, it searches names, titles and descriptions.',
     inputSchema: searchInput,
     outputSchema: objectSchema(['query', 'results', 'notes'], {
       query: { type: 'string' },

@@ -218,7 +218,7 @@ async function collect({ stream, length }: Stream): Promise<Buffer> {
     }
   if (Math.max(collected, length) <= maxStreamBytes) return Buffer.concat(pieces)
   throw tooLarge(
-    `The resource has ${length} bytes. What is no text is looked through for secrets as a whole, up to ${maxStreamBytes} bytes.`,
+    `The resource has ${length} bytes. Content that is not text is searched for secrets as a whole, up to ${maxStreamBytes} bytes.`,
     { size: length, limit: maxStreamBytes },
   )
 }
