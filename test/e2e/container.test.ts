@@ -19,6 +19,7 @@ import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { parse } from 'yaml'
+import { describeTools } from '../../scripts/docker-tools.ts'
 import { addToken } from '../../src/server/auth/token-file.ts'
 import { type Postgres, startPostgres } from '../support/postgres.ts'
 import { requires } from '../support/require.ts'
@@ -203,21 +204,7 @@ describe('the image', () => {
 
 describe("the entry of Docker's catalog", () => {
   test('has the tools that the command has', async () => {
-    const client = new Client({ name: 'docker', version: '1' })
-    const args = [join(root, 'dist/cli/main.js'), 'serve', inImage('data'), '--stdio']
-    await client.connect(new StdioClientTransport({ command: process.execPath, args, stderr: 'ignore' }))
-    const { tools: listed } = await client.listTools().finally(() => client.close())
-    interface Property {
-      readonly type?: string
-      readonly description?: string
-    }
-    const expected = listed.map(({ name, description, inputSchema }) => ({
-      name,
-      description,
-      arguments: Object.entries((inputSchema.properties ?? {}) as Record<string, Property>).map(([key, value]) => ({
-        ...{ name: key, type: value.type ?? 'string', desc: value.description ?? '' },
-      })),
-    }))
+    const expected = await describeTools([join(root, 'dist/cli/main.js'), 'serve', inImage('data'), '--stdio'])
     expect(JSON.parse(text('deploy/docker-catalog/tools.json'))).toEqual(expected)
   })
 
