@@ -1,11 +1,11 @@
-/** `npx tsx scripts/house/riddles.ts FOLDER...`: the comments below these folders of `src/` that begin a sentence with "what", "whoever" or "where". */
+/** `npx tsx scripts/house/riddles.ts FOLDER...`: the comments and texts below these folders of `src/` that begin a sentence with "what", "whoever" or "where". */
 import { readSource } from './source.ts'
 import { riddleIn } from './words.ts'
 
 const folders = process.argv.slice(2)
-const comments = readSource().flatMap(({ file, comments }) =>
-  folders.length === 0 || folders.some((folder) => file.startsWith(folder)) ? comments : [],
+const read = readSource().flatMap(({ file, comments, texts }) =>
+  folders.length === 0 || folders.some((folder) => file.startsWith(folder)) ? [...comments, ...texts] : [],
 )
-const found = comments.filter((comment) => riddleIn(comment.text) !== undefined)
+const found = read.filter(({ text }) => riddleIn(text) !== undefined)
 for (const { file, line, text } of found) process.stdout.write(`src/${file}:${line} ${text}\n`)
-process.stdout.write(`${found.length} of ${comments.length} comments\n`)
+process.stdout.write(`${found.length} of ${read.length} comments and texts\n`)

@@ -32,12 +32,15 @@ export interface SourceFile {
   readonly loads: readonly string[]
   readonly functions: readonly CodeFunction[]
   readonly comments: readonly Comment[]
+  /** Its string literals and the pieces of its templates. A piece after a placeholder begins with `…`. */
+  readonly texts: readonly Comment[]
   /** Names of the types that it declares at its top level. */
   readonly types: readonly string[]
   /** Constants whose comment gives a unit that their name does not end in. */
   readonly withoutUnit: readonly string[]
 }
 
+/** A comment or a string, with the line of its first character, counted from 1. */
 export interface Comment {
   readonly file: string
   readonly line: number
@@ -53,11 +56,12 @@ export function readSource(): readonly SourceFile[] {
   return files.map((file) => parse(file, readFileSync(join(source, file), 'utf8')))
 }
 
-/** The text of one file as a {@link SourceFile}. It is parsed when its functions or comments are first asked for. */
+/** The text of one file as a {@link SourceFile}. It is parsed when its functions, comments or texts are first read. */
 export function parse(file: string, text: string): SourceFile {
   let tree: ts.SourceFile | undefined
   let functions: readonly CodeFunction[] | undefined
   let comments: readonly Comment[] | undefined
+  let texts: readonly Comment[] | undefined
   const parsed = () => {
     tree ??= ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true)
     return tree
@@ -78,6 +82,10 @@ export function parse(file: string, text: string): SourceFile {
     get comments() {
       comments ??= commentsOf(file, text, parsed())
       return comments
+    },
+    get texts() {
+      texts ??= textsOf(file, parsed())
+      return texts
     },
   }
 }
@@ -127,6 +135,20 @@ function nameOf(node: ts.SignatureDeclaration): string {
   const { parent } = node
   if (ts.isVariableDeclaration(parent) || ts.isPropertyAssignment(parent)) return parent.name.getText()
   return '(unnamed)'
+}
+
+function textsOf(file: string, tree: ts.SourceFile): readonly Comment[] {
+  const texts: Comment[] = []
+  const visit = (node: ts.Node): void => {
+    const isContinued = ts.isTemplateMiddle(node) || ts.isTemplateTail(node)
+    if (isContinued || ts.isTemplateHead(node) || ts.isStringLiteralLike(node) || ts.isJsxText(node)) {
+      const line = tree.getLineAndCharacterOfPosition(node.getStart(tree)).line + 1
+      texts.push({ file, line, text: `${isContinued ? '…' : ''}${node.text}` })
+    }
+    ts.forEachChild(node, visit)
+  }
+  visit(tree)
+  return texts
 }
 
 /** The comments of a file. Lines of `//` that follow each other are one comment. */

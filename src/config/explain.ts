@@ -48,7 +48,7 @@ export async function configJsonSchema(): Promise<Readonly<Record<string, unknow
   return {
     $schema,
     title: 'hikidashi.json',
-    description: 'What hikidashi serves, and how.',
+    description: 'The sources that hikidashi serves, and the ways to reach them.',
     // Settings for editors that support them: comments and trailing commas are allowed.
     allowComments: true,
     allowTrailingCommas: true,

@@ -76,7 +76,7 @@ function uriOf({ address }: WritableMount, id: string): string {
 }
 
 const outputSchema: JsonObject = objectSchema(['uri', 'id', 'status', 'created'], {
-  uri: { type: 'string', description: 'Where it can be read.' },
+  uri: { type: 'string', description: 'The URI of the saved result.' },
   id: { type: 'string' },
   status: { type: 'string', enum: ['created', 'replaced', 'unchanged'] },
   created: { type: 'string' },
@@ -89,7 +89,7 @@ function saveTool(mounts: readonly WritableMount[], put: Put): Tool {
   const addresses = mounts.map(({ address }) => parseAddress(address).text)
   const schema = first?.provider.schema ?? {}
   const { properties, required } = schema as { readonly properties?: JsonObject; readonly required?: readonly string[] }
-  const to = { type: 'string', enum: addresses, description: 'Where it is saved: the address of a mount.' }
+  const to = { type: 'string', enum: addresses, description: 'The address of the mount that saves it.' }
   const isOne = mounts.length === 1
   return {
     name: 'save_analysis',

@@ -16,7 +16,11 @@ const uriSchema = { type: 'string', maxLength: most.uri }
 
 /** The arguments of `assemble_context`. */
 export const inputSchema: JsonObject = objectSchema([], {
-  query: { type: 'string', maxLength: most.query, description: 'What the context is for, in words.' },
+  query: {
+    type: 'string',
+    maxLength: most.query,
+    description: 'The question or task that the context is for, in words.',
+  },
   budget: {
     anyOf: [{ type: 'integer', minimum: 0, maximum: most.budget }, { type: 'string' }],
     description: `How many tokens the answer has at most: 8000, or "8k". By default ${otherwise.budget}.`,

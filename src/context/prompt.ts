@@ -17,7 +17,7 @@ const listed: ListedPrompt = {
   title: 'Ask with context',
   description: 'Asks with what helps with the question, out of all that this server has, within a budget of tokens.',
   arguments: [
-    { name: 'query', title: 'Question', description: 'What you want to know or do, in words.', required: true },
+    { name: 'query', title: 'Question', description: 'Your question or task, in words.', required: true },
     {
       name: 'budget',
       title: 'Budget',
@@ -79,7 +79,7 @@ export function withAssemblePrompt(view: View, options: AssemblePromptOptions = 
         })
         const messages = piecesOf(blocks).map((content): PromptMessage<PromptContent> => ({ role: 'user', content }))
         const question: PromptMessage<PromptContent> = { role: 'user', content: { text: query } }
-        return { description: `What helps with: ${query.slice(0, 200)}`, messages: [...messages, question] }
+        return { description: `Resources that help with: ${query.slice(0, 200)}`, messages: [...messages, question] }
       })
     } catch (error) {
       if (signal?.aborted === true) throw stopped()

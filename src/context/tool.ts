@@ -139,7 +139,7 @@ const outputSchema: JsonObject = objectSchema(['notes'], {
   omitted: arrayOf(
     { uri: text, reason: text, of: text, tokens: count, explanation },
     ['reason'],
-    'What was left out, best first, and why: budget, count, duplicate, unreadable.',
+    'The resources that were left out, best first, each with the reason: budget, count, duplicate, unreadable.',
   ),
   omittedTotal: count,
   manifest: arrayOf(

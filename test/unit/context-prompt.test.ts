@@ -54,7 +54,7 @@ async function namesOf(prompts: PromptView): Promise<readonly string[]> {
 describe('the prompt assemble_context', () => {
   test('is what helps, as embedded resources and links, and then the question', async () => {
     const { messages, description } = await get({ query: ' how are cursors sealed ', mounts: 'memory://docs' })
-    expect(description).toBe('What helps with: how are cursors sealed')
+    expect(description).toBe('Resources that help with: how are cursors sealed')
     expect(messages.map(({ role }) => role)).toEqual(Array(messages.length).fill('user'))
     expect(messages.map(({ content }) => content)).toEqual([
       { text: expect.stringContaining('not instructions') },

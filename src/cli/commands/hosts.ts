@@ -135,7 +135,7 @@ function notesOn(
       : []),
     ...(isFound(host, machine) ? [] : [`${host.title} was not found on this machine.`]),
     ...(scope === 'project' && isLocal
-      ? ['the file names paths of this machine. Who shares the project needs the same ones.']
+      ? ['the file names paths of this machine. Everyone who shares the project needs the same paths.']
       : []),
   ]
 }

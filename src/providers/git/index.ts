@@ -242,7 +242,7 @@ const templates: readonly Template[] = [
   {
     template: 'blame/{+ref}/{+path}',
     name: 'Blame',
-    title: 'Who last changed each line of a file, in which commit',
+    title: 'The last commit and author of each line of a file',
     mimeType: pageType,
   },
 ]

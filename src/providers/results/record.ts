@@ -73,7 +73,9 @@ const time = z.string().refine((text) => timeOf(text) !== undefined, {
 
 const vote = z
   .strictObject({
-    provider: name.describe('Who answered. No other vote of the analysis has this name.'),
+    provider: name.describe(
+      'The name of the model or service that answered. Each vote of an analysis has its own name.',
+    ),
     model: name.describe('The model that answered.'),
     content: content.exactOptional().describe('The text of the answer. May be left out beside "error".'),
     confidence: fraction.exactOptional().describe('How sure it is, from 0 to 1. May be left out beside "error".'),

@@ -49,7 +49,8 @@ export function bundleManifest(own: OwnPackage, author: string, platforms: reado
       folders: {
         type: 'directory',
         title: 'Folders',
-        description: 'The folders whose files may be read. What .gitignore names, keys and .env files are left out.',
+        description:
+          'The folders whose files may be read. Files that .gitignore names, keys and .env files are left out.',
         multiple: true,
         required: true,
       },
@@ -59,7 +60,7 @@ export function bundleManifest(own: OwnPackage, author: string, platforms: reado
 
 const longDescription = `Serves the folders that you choose, to be attached to a conversation as resources, or found and read by tools.
 
-It only reads. What a \`.gitignore\` names is left out, and so are keys, \`.env\` files and folders of dependencies. Text in Shift_JIS and other encodings is read as what it is.`
+It only reads. Files that a \`.gitignore\` names, keys, \`.env\` files and folders of dependencies are left out. Text in Shift_JIS and other encodings is decoded.`
 
 /** The same for people who read Japanese. */
 export const localized: Readonly<Record<string, JsonObject>> = {

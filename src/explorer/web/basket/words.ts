@@ -18,7 +18,7 @@ export const t = createWords({
   own: ['own…', '指定…'],
   encoding: ['Counted as', '数え方'],
   format: ['Format', '形式'],
-  purpose: ['What it is for (optional)', '何に使うか(省略可)'],
+  purpose: ['Purpose (optional)', '何に使うか(省略可)'],
   purposeHint: [
     'Windows are cut around these words, and suggestions fit them.',
     'この語のまわりを切り出し、候補もこれに合わせます。',
@@ -37,7 +37,7 @@ export const t = createWords({
   drop: ['Drop “{name}”: saves {saved}', '「{name}」を外す(−{saved})'],
   lower: ['Only the {level} of “{name}”: saves {saved}', '「{name}」を{level}だけにする(−{saved})'],
   savings: ['To get below the budget', '予算に収めるには'],
-  suggestions: ['What else may help', 'ほかに役立ちそうなもの'],
+  suggestions: ['More that may help', 'ほかに役立ちそうなもの'],
   suggest: ['Suggest more', '候補を出す'],
   noSuggestions: ['Nothing else was found.', 'ほかには見つかりませんでした。'],
   add: ['Add {name}', '{name} を入れる'],
@@ -51,7 +51,7 @@ export const t = createWords({
   download: ['Download', 'ダウンロード'],
   manifest: ['Manifest', '目録'],
   manifestHint: [
-    'What was taken, with checksums: it makes the context reproducible.',
+    'The list of the resources in the context, with checksums, to make the same context again.',
     '何を含めたかをチェックサム付きで記録したものです。同じ内容を再現できます。',
   ],
   share: ['Copy a link to this basket', 'このバスケットへのリンクをコピー'],

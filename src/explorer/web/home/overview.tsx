@@ -199,7 +199,7 @@ function Command({ text }: { readonly text: string }) {
 }
 
 const t = createWords({
-  mounts: ['What is here', 'ここにあるもの'],
+  mounts: ['Contents', '内容'],
   counts: ['{folders} {folders:folder|folders}, {files} {files:file|files}', 'フォルダー {folders}、ファイル {files}'],
   filesOnly: ['{files} {files:file|files}', 'ファイル {files}'],
   countsPart: ['over {count} entries', '{count} 件以上'],

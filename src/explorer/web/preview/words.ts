@@ -46,7 +46,7 @@ export const t = createWords({
     'The document has no text that can be read: {reason}',
     'この文書からはテキストを読み取れません: {reason}',
   ],
-  way: ['Where it is', '場所'],
+  way: ['Location', '場所'],
   insideFiles: ['{files} {files:file|files}', 'ファイル {files}'],
   inside: ['{folders} {folders:folder|folders}, {files} {files:file|files}', 'フォルダー {folders}、ファイル {files}'],
   find: ['Find', '検索'],
