@@ -39,7 +39,7 @@ export async function writeOverview(sources: OverviewSources, principal: Princip
     '| mount | address | state | how much | how fresh |',
     '| --- | --- | --- | --- | --- |',
     ...rows.slice(0, maxRows).map(writeRow),
-    ...(more > 0 ? ['', `There are ${more.toLocaleString('en')} more mounts.`] : []),
+    ...(more > 0 ? ['', `Further mounts: ${more.toLocaleString('en')}.`] : []),
     '',
     ...adviceOn(rows),
     '',
@@ -184,7 +184,7 @@ export async function writeLlms(sources: OverviewSources, principal: Principal, 
     '',
     ...(rows.length === 0 ? ['Nothing is mounted.'] : adviceOn(rows)),
     ...(rows.length === 0 ? [] : ['', '## Mounts', '', ...rows.slice(0, maxMounts).map(linkTo)]),
-    ...(more > 0 ? [`- There are ${more.toLocaleString('en')} more mounts.`] : []),
+    ...(more > 0 ? [`- Further mounts: ${more.toLocaleString('en')}.`] : []),
     '',
   ].join('\n')
 }

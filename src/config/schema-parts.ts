@@ -104,12 +104,26 @@ export const http = z.strictObject({
     })
     .optionalKey('The path of the MCP endpoint. By default "/mcp".'),
   allowedHosts: z
-    .array(text)
+    .array(
+      text.regex(/^[^/\s]+$/, {
+        error: refusal(
+          'No client sends this as its Host header.',
+          'Write a name, with its port unless that is 80 or 443, such as "context.example.org:8787".',
+        ),
+      }),
+    )
     .optionalKey(
       'Allowed values of the Host header besides the loopback names, exactly as clients send them: "context.example.org", "10.0.0.5:8787". Required to listen beyond the loopback interface.',
     ),
   allowedOrigins: z
-    .array(text)
+    .array(
+      text.regex(/^[a-z][a-z0-9+.-]*:\/\/[^/\s]+$/, {
+        error: refusal(
+          'No browser sends this as an origin.',
+          'Write scheme://host, with the port unless it is the default one, such as "https://app.example.org".',
+        ),
+      }),
+    )
     .optionalKey(
       'Origins of web pages that may send requests, besides loopback origins, such as "https://app.example.org".',
     ),

@@ -129,9 +129,9 @@ function budgetIn(value: unknown): number {
   throw invalid(`budget: It is not a number of tokens from 0 to ${most.budget}, such as 8000 or "8k".`, 'argument')
 }
 
-/** Parses a budget such as `8000`, `32k`, `1.5k` or `1m`, in tokens. `undefined` if it is invalid. */
+/** Parses a budget such as `8000`, `200,000`, `32k`, `1.5k` or `1m`, in tokens. `undefined` if it is invalid. */
 export function parseBudget(text: string): number | undefined {
-  const [, digits, unit] = /^(\d{1,12}(?:\.\d{1,6})?)([km]?)$/i.exec(text.trim().replaceAll('_', '')) ?? []
+  const [, digits, unit] = /^(\d{1,12}(?:\.\d{1,6})?)([km]?)$/i.exec(text.trim().replaceAll(/[_,]/g, '')) ?? []
   if (digits === undefined) return undefined
   const times = { '': 1, k: 1000, m: 1_000_000 }[unit?.toLowerCase() ?? ''] ?? 1
   const tokens = Number(digits) * times

@@ -125,7 +125,7 @@ function answer(scan: Scan, gathered: Gathered, facts: ContentFacts, { first, la
   // A last line without a newline is a line too.
   const total = ended ? line - 1 + (at > begins ? 1 : 0) : undefined
   if (total !== undefined && first > Math.max(1, total))
-    throw badRange(`The range begins behind the end: there are ${total} lines.`, { lines: total })
+    throw badRange(`The range begins after the end. The number of lines is ${total}.`, { lines: total })
 
   const all = Buffer.concat(gathered.pieces)
   const longLine = full && gathered.lines === 0

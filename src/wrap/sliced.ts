@@ -132,8 +132,8 @@ async function readBytes(
   const start = begin ?? from
   if (first > 0 && first >= Math.min(size ?? Number.POSITIVE_INFINITY, start + found.length))
     throw size === undefined
-      ? badRange('The range begins behind the end.')
-      : badRange(`The range begins behind the end: there are ${size} bytes.`, { size })
+      ? badRange('The range begins after the end.')
+      : badRange(`The range begins after the end. The size in bytes is ${size}.`, { size })
 
   const exact = { from: Math.max(0, first - start), to: Math.min(found.length, Math.max(0, first + count - start)) }
   const characters = cutCharacters(found, exact, start)

@@ -41,6 +41,12 @@ test.each([
   [['serve', 'docs', '.', '--name', 'x'], 'One name stands for one folder'],
   [['check', '--limit', '0'], 'at least 1'],
   [['serve', '--http', '0.0.0.0:0', '--allow-host', 'http://x'], 'NAME or NAME:PORT'],
+  [['serve', '--config', ''], 'The name of the configuration is empty'],
+  [['serve', '.', '--stdio', '--allow-host', 'a.example'], '--allow-host is for HTTP'],
+  [['serve', 'docs', '--insecure'], '--insecure is for HTTP'],
+  [['serve', 'docs', '--replica', 'a'], '--replica is for HTTP'],
+  [['pack', 'x', '--budget', '0'], 'at least 1'],
+  [['tui', '--budget', '1000m'], 'from 1 to 100m'],
   [['token', 'add', '--expires', 'x'], 'For help: hikidashi token add --help'],
 ])('%j is a wrong command line: 2, told to the user, without a stack trace', async (words, message) => {
   const { code, out, err } = await ran(words)

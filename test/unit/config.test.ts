@@ -119,6 +119,28 @@ describe('what is wrong is reported', () => {
     ])
   })
 
+  test('the allowed hosts and origins are such as clients and browsers send', async () => {
+    const mounts = '"mounts": { "file:///a": { "provider": "files", "root": "docs" } }'
+    const http = (members: object) => problems(`{ ${mounts}, "http": ${JSON.stringify(members)} }`)
+    const allowedHosts = ['context.example.org', '10.0.0.5:8787', '[::1]:8787', 'https://context.example.org', 'a/b']
+    expect(await http({ allowedHosts })).toEqual(
+      [3, 4].map((index) =>
+        expect.stringContaining(`http.allowedHosts[${index}]: No client sends this as its Host header. Write a name`),
+      ),
+    )
+    const allowedOrigins = [
+      'https://app.example.org:8443',
+      'vscode-webview://x',
+      'app.example.org',
+      'https://a.example/',
+    ]
+    expect(await http({ allowedOrigins })).toEqual(
+      [2, 3].map((index) =>
+        expect.stringContaining(`http.allowedOrigins[${index}]: No browser sends this as an origin. Write scheme://`),
+      ),
+    )
+  })
+
   test('replicas have a store and a secret in common', async () => {
     const mounts = '"mounts": { "file:///a": { "provider": "files", "root": "docs" } }'
     expect(await problems(`{ ${mounts}, "replicas": true }`)).toEqual([

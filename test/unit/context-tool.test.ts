@@ -177,8 +177,8 @@ describe('a call', () => {
 })
 
 test('budgets are written as people write them', () => {
-  expect(['8000', '32k', '1.5K', '1m', '8_000', ' 4k '].map(parseBudget)).toEqual([
-    8000, 32_000, 1500, 1_000_000, 8000, 4000,
+  expect(['8000', '32k', '1.5K', '1m', '8_000', '8,000', ' 4k '].map(parseBudget)).toEqual([
+    8000, 32_000, 1500, 1_000_000, 8000, 8000, 4000,
   ])
   expect(['', 'k', '1g', '-1', '0.0001k', '1e3', '٣k'].map(parseBudget)).toEqual(Array(7).fill(undefined))
 })

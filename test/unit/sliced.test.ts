@@ -108,7 +108,7 @@ describe.each(shapes)('bytes of a source of %s', (shape) => {
   test('behind the end are refused with the size, and those of nothing are none', async () => {
     expect(await refusal(sliced(source(shape, 'abc')), { bytes: '3-' })).toMatch(/^invalid range: .*there are 3 bytes/)
     expect(await refusal(sliced(source(shape, 'abc')), { bytes: '999999-' })).toMatch(
-      /^invalid range: .*behind the end/,
+      /^invalid range: .*after the end/,
     )
     const empty = await read(sliced(source(shape, '')), { bytes: '0-99' })
     expect(contentOf(empty)).toBe('')

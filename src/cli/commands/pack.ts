@@ -91,8 +91,8 @@ matches, outlines and links, best first. Without a query: only the pins, or else
 }
 
 function parseTokens(value: string): number {
-  const tokens = parseBudget(value)
-  if (tokens === undefined) throw new InvalidArgumentError('It is a number of tokens, such as 8000 or 32k.')
+  const tokens = parseBudget(value) ?? 0
+  if (tokens < 1) throw new InvalidArgumentError('It is a number of tokens, at least 1, such as 8000 or 32k.')
   return tokens
 }
 

@@ -5,7 +5,7 @@ import { type Body, openBody } from '../../core/body.ts'
 import { base64Of, contentLength } from '../../core/entry.ts'
 import { isResourceError, type ResourceError } from '../../core/errors.ts'
 import { directoryMimeType, type ResourceContent, type View } from '../../core/view.ts'
-import { addSourceOptions, asked, type SourceOptions, withSource } from '../operations/source.ts'
+import { addSourceOptions, asked, parseCount, type SourceOptions, withSource } from '../operations/source.ts'
 import { CommandError, examples, exitCodes, failed, misused } from '../terminal/exit.ts'
 import { cannot, createOutput, formatSize, type Io, type Output } from '../terminal/io.ts'
 import { createProgress } from '../terminal/progress.ts'
@@ -16,7 +16,7 @@ interface ReadOptions extends SourceOptions {
   readonly output?: string
   readonly lines?: string
   readonly bytes?: string
-  readonly tail?: string
+  readonly tail?: number
   readonly as?: 'text' | 'markdown'
 }
 
@@ -31,7 +31,7 @@ export function define(command: Command, io: Io): void {
     .addOption(new Option('--bytes <from-to>', 'only these bytes, from 0').argParser(parseRange).conflicts('lines'))
     .addOption(
       new Option('--tail <lines>', 'only this many lines at the end')
-        .argParser(parseTail)
+        .argParser(parseCount)
         .conflicts(['lines', 'bytes', 'as']),
     )
     .addOption(
@@ -56,11 +56,6 @@ export function define(command: Command, io: Io): void {
 
 function parseRange(value: string): string {
   if (!/^\d+(?:-\d*)?$/.test(value)) throw new InvalidArgumentError('It is written FROM-TO, FROM- or one number.')
-  return value
-}
-
-function parseTail(value: string): string {
-  if (!/^[1-9]\d*$/.test(value)) throw new InvalidArgumentError('It is a whole number, at least 1.')
   return value
 }
 

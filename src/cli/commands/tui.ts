@@ -1,5 +1,6 @@
 import { ReadStream, WriteStream } from 'node:tty'
 import { type Command, InvalidArgumentError, Option } from 'commander'
+import { parseBudget } from '../../context/asked.ts'
 import { defined } from '../../core/kit/object.ts'
 import { addSourceOptions, openSource, type SourceOptions } from '../operations/source.ts'
 import { exitCodeHelp, failed } from '../terminal/exit.ts'
@@ -8,7 +9,10 @@ import { createTextLog } from '../terminal/log.ts'
 import { isColourful } from '../terminal/text.ts'
 import { helpLines } from '../tui/keys.ts'
 import { showSource } from '../tui/session.ts'
-import { type Basket, parseTokens } from '../tui/state.ts'
+import type { Basket } from '../tui/state.ts'
+
+/** Maximum budget of the basket, in tokens. */
+const maxTokens = 100_000_000
 
 interface TuiOptions extends SourceOptions {
   readonly budget: number
@@ -23,7 +27,7 @@ export function define(command: Command, io: Io): void {
 context for a model. If stdout is a pipe or a file, the basket is printed there at the end.`,
     )
     .argument('[uri]', 'the first resource to show: a URI, or a path of this machine')
-    .option('--budget <tokens>', 'the token budget of the basket: 32k, 200000', parseBudget, 32_000)
+    .option('--budget <tokens>', 'the token budget of the basket: 32k, 200000', parseTokens, 32_000)
     .addOption(
       new Option('--format <format>', 'the format of the basket')
         .choices(['markdown', 'xml', 'json'])
@@ -49,9 +53,10 @@ ${exitCodeHelp}`,
     .action((uri: string | undefined, options: TuiOptions) => tui(uri, options, io))
 }
 
-function parseBudget(value: string): number {
-  const tokens = parseTokens(value)
-  if (tokens === undefined) throw new InvalidArgumentError('It is a number of tokens: 32k, 200000, 1.5m.')
+function parseTokens(value: string): number {
+  const tokens = parseBudget(value) ?? 0
+  if (tokens < 1 || tokens > maxTokens)
+    throw new InvalidArgumentError('It is a number of tokens from 1 to 100m, such as 32k or 200000.')
   return tokens
 }
 

@@ -56,6 +56,7 @@ export async function planLocal(
   { folders = [], config: named, name, only }: LocalOptions,
   secrets: Secrets,
 ): Promise<Planned> {
+  if (named === '') throw misused('The name of the configuration is empty.')
   const file = named ?? (folders.length === 0 && existsSync(defaultConfig) ? defaultConfig : undefined)
   const assumed = file === undefined && folders.length === 0
   if (assumed) refuseAssumed(process.cwd())

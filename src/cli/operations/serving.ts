@@ -186,9 +186,18 @@ export function refuseWithheld({ config }: Local, { stdio }: ServeOptions): void
   )
 }
 
-/** Tokens have no effect over stdio, where the starting program is trusted. So the user must choose stdio explicitly. */
-export function refuseUnasked({ config }: Local, { stdio, tokens }: ServeOptions, listen: Listen | undefined): void {
-  if (listen !== undefined || stdio || (config?.auth === undefined && tokens === undefined)) return
+/**
+ * Refuses options of HTTP over stdio. Tokens have no effect there, because the starting program is trusted: with tokens, the user
+ * must choose stdio explicitly.
+ */
+export function refuseUnasked({ config }: Local, options: ServeOptions, listen: Listen | undefined): void {
+  if (listen !== undefined) return
+  const { stdio, tokens, allowHost, insecure, replica } = options
+  const given = Object.entries({ '--allow-host': allowHost, '--insecure': insecure, '--replica': replica })
+  const [option] = given.find(([, value]) => value !== undefined) ?? []
+  if (option !== undefined)
+    throw misused(`${option} is for HTTP, and this would serve over stdio. Give --http, or leave out ${option}.`)
+  if (stdio || (config?.auth === undefined && tokens === undefined)) return
   throw misused(
     'Tokens are for HTTP, but no address is given. Set http.listen or give --http; or give --stdio to serve the program that starts this.',
   )

@@ -82,7 +82,7 @@ export function rangeWithin(
   if (![start, wanted].every(Number.isSafeInteger) || start < 0 || wanted < start)
     throw invalid('A range of bytes is two whole numbers, the first no larger than the second.', 'range', { size })
   if (start > 0 && start >= size)
-    throw invalid(`The range begins behind the end: there are ${size} bytes.`, 'range', { size })
+    throw invalid(`The range begins after the end. The size in bytes is ${size}.`, 'range', { size })
   if (end - start <= limit) return { start, end }
   const what = range === undefined ? 'The resource' : 'The range'
   throw tooLarge(

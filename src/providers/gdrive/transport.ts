@@ -197,7 +197,7 @@ export function errorOf(fault: RequestFault, about: RequestSubject): ResourceErr
     )
   if (reason === 'cannotDownloadAbusiveFile')
     return invalid('Google takes this file for malware or spam, and does not give it out.', 'abusive')
-  if (status === 416) return invalid('The range begins behind the end.', 'range')
+  if (status === 416) return invalid('The range begins after the end.', 'range')
   if (reason === 'accessNotConfigured')
     return unavailable('The Google Drive API is not enabled for the project of the credentials. Enable it.')
   if (reason === 'insufficientPermissions' || reason === 'insufficientScopes')

@@ -246,7 +246,7 @@ function choose(text: string, { cut: { lines, bytes }, unit, from, next }: Reque
   if (lines === undefined) return { text, line: Math.max(1, from), byte: from <= 1 ? 0 : undefined, ...total }
   const rows = text.split('\n')
   if (lines.first > rows.length)
-    throw invalid(`lines: The range begins behind the end: there are ${rows.length} lines.`, 'range')
+    throw invalid(`lines: The range begins after the end. The number of lines is ${rows.length}.`, 'range')
   const before = rows.slice(0, lines.first - 1).map((row) => `${row}\n`)
   const chosen = rows.slice(lines.first - 1, lines.last).join('\n')
   return { text: chosen, line: lines.first, byte: Buffer.byteLength(before.join('')), ...total }
@@ -264,6 +264,6 @@ function countLines(text: string): number {
 
 function cutBytes(bytes: Uint8Array, { first, last }: Range): Uint8Array {
   if (first > 0 && first >= bytes.length)
-    throw invalid(`bytes: The range begins behind the end: there are ${bytes.length} bytes.`, 'range')
+    throw invalid(`bytes: The range begins after the end. The size in bytes is ${bytes.length}.`, 'range')
   return bytes.subarray(first, last === undefined ? bytes.length : last + 1)
 }

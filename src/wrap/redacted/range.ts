@@ -98,7 +98,7 @@ function createPart({ start, end = Number.POSITIVE_INFINITY }: ByteRange, from: 
     full: () => at >= end,
     content: (facts: ContentFacts, final: boolean): Content => {
       if (final && start > 0 && start >= at)
-        throw invalid(`The range begins behind the end: there are ${at} bytes.`, 'range', { size: at })
+        throw invalid(`The range begins after the end. The size in bytes is ${at}.`, 'range', { size: at })
       const bytes = Buffer.concat(pieces)
       const characters = wholeCharacters(bytes)
       const known = final ? { ...facts, size: at } : facts
