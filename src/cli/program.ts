@@ -71,7 +71,7 @@ export const commands: Readonly<Record<string, readonly [summary: string, load: 
     async () => (await import('./commands/trust.ts')).define,
   ],
   why: ['tell why a file is served or left out', async () => (await import('./commands/why.ts')).define],
-  access: ['explain who may see what', async () => (await import('./commands/access.ts')).define],
+  access: ['explain the access of a caller to a URI', async () => (await import('./commands/access.ts')).define],
   token: [
     'add, list and revoke tokens for clients over HTTP',
     async () => (await import('./commands/credentials.ts')).defineToken,

@@ -41,10 +41,12 @@ export function createRemoteChanges(link: Link, maxFailures: number) {
     agreed: () => feed.agreed,
     shrink: () => {
       if (!link.closing.aborted)
-        feed.ask().catch((error: unknown) => link.log('debug', 'a server cannot be asked to tell less', { error }))
+        feed
+          .ask()
+          .catch((error: unknown) => link.log('debug', 'a server cannot be asked for fewer notifications', { error }))
     },
     maxUris,
-    onFault: (error) => link.log('error', 'a change could not be told', { error }),
+    onFault: (error) => link.log('error', 'a change could not be delivered', { error }),
   })
   const feed = createSteadyFeed(link, {
     wanted: listeners.wanted,

@@ -107,7 +107,7 @@ export function rpcErrorOf(text: unknown): ProtocolError | undefined {
 export function httpFault(status: number): string {
   switch (status) {
     case 401:
-      return 'The server asks who you are (HTTP 401). Give it a token in the headers.'
+      return 'The server requires authentication (HTTP 401). Send a token in the headers.'
     case 403:
       return 'The server refuses this connection (HTTP 403). The token in the headers may not be enough.'
     case 404:

@@ -64,7 +64,7 @@ function capabilities({ about, hasResources, tells }: Connection): CheckResult {
       'Use its tools, or declare the capability "resources" in it.',
     )
   const told = [tells.updated ? ['changes of resources'] : [], tells.listed ? ['changes of the list'] : []].flat()
-  return ok(`${named}; it tells of ${told.join(' and ') || 'no changes'}`)
+  return ok(`${named}; it reports ${told.join(' and ') || 'no changes'}`)
 }
 
 async function list(
@@ -95,7 +95,7 @@ async function templates(connection: Connection): Promise<CheckResult> {
     } catch (error) {
       if (!isResourceError(error)) throw error
       const shown = printable(String(uriTemplate))
-      return failed(`The template ${shown} is malformed. ${error.message}`, 'Write it as RFC 6570 has it.')
+      return failed(`The template ${shown} is malformed. ${error.message}`, 'Write it as RFC 6570 defines it.')
     }
   return ok(counted(listed.items.length, 'template'))
 }
@@ -145,7 +145,7 @@ async function read(connection: Connection, resources: readonly Wire[]): Promise
       const fault = await faultOf('ReadResourceResult', answer)
       if (fault !== undefined) return failed(`The answer to reading ${shown} is malformed: ${fault}.`, conform)
       if (Array.isArray(answer.contents) && answer.contents.length === 0)
-        return failed(`Reading ${shown} answers no content.`, 'Answer one, or the error of what is not there.')
+        return failed(`Reading ${shown} answers no content.`, 'Answer one, or the error for a missing resource.')
     } catch (error) {
       if (!isResourceError(error)) throw error
       return failed(`${shown} is listed, and cannot be read. ${error.message}`, 'Look into the log of the server.')
@@ -166,12 +166,12 @@ async function subscribe(connection: Connection, resources: readonly Wire[]): Pr
       const { honoredFilter, close } = await connection.listen({ resourceSubscriptions: [uri] })
       await close()
       if ((honoredFilter.resourceSubscriptions ?? []).length === 0)
-        return warning(`Changes of ${printable(uri)} are not told.`, 'Read it again to notice changes.')
+        return warning(`Changes of ${printable(uri)} are not reported.`, 'Read it again to notice changes.')
     }
-    return ok('changes of a resource are listened to')
+    return ok('a resource can be subscribed to')
   } catch (error) {
     if (!isResourceError(error)) throw error
-    const found = `It says that it tells of changes, and refuses to. ${error.message}`
+    const found = `It declares subscriptions, and refuses one. ${error.message}`
     return failed(found, 'Serve it, or do not declare "subscribe".')
   }
 }
@@ -183,7 +183,7 @@ async function unknown(connection: Connection): Promise<CheckResult> {
     const answer = await connection.request('resources/read', { uri }, undefined)
     const empty = Array.isArray(answer.contents) && answer.contents.length === 0
     return failed(
-      `A URI at which nothing is answers ${empty ? 'no content' : 'a content'}, and no error.`,
+      `A URI without a resource answers ${empty ? 'no content' : 'a content'}, and no error.`,
       'Answer the error -32602 with data { "uri" } (before 2026-07-28: -32002).',
     )
   } catch (error) {
@@ -193,7 +193,7 @@ async function unknown(connection: Connection): Promise<CheckResult> {
     const code = Number(cause.code)
     const names = objectOf(cause.data).uri === uri
     if (code === -32_602 || code === -32_002) {
-      const found = `A URI at which nothing is: error ${code}${names ? ', which names the URI' : ''}`
+      const found = `A URI without a resource: error ${code}${names ? ', which names the URI' : ''}`
       return names || code === -32_002
         ? ok(found)
         : warning(
@@ -202,7 +202,7 @@ async function unknown(connection: Connection): Promise<CheckResult> {
           )
     }
     return failed(
-      `A URI at which nothing is answers the error ${code}: ${printable(cause.message)}.`,
+      `A URI without a resource answers the error ${code}: ${printable(cause.message)}.`,
       'Answer -32602 with data { "uri" } (before 2026-07-28: -32002).',
     )
   }

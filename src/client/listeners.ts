@@ -218,7 +218,7 @@ export interface ChangeStream {
 /**
  * The one stream that carries all changes of a server. Another set of changes takes another stream, which replaces it.
  *
- * @param open Opens a stream. Undefined: the server tells of no changes.
+ * @param open Opens a stream. Undefined: the server reports no changes.
  * @param onLost Called when the current stream ends by itself.
  * @param spare A stream with up to this many URIs too many, beyond twice the wanted ones, is kept: that costs less than a new one.
  */

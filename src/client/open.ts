@@ -104,8 +104,8 @@ async function openCommand(target: CommandTarget, limits: Limits): Promise<Conne
 /** Returns the rate limit for the messages that the server sends without a request. */
 function floodOf(state: ConnectionState, { log }: Limits): Flood {
   return createFlood(() => {
-    state.fault = unavailable('The server sends messages without an end that nobody asked for: its connection is cut.')
-    log('warn', 'a server sends messages without an end that nobody asked for: its connection is cut')
+    state.fault = unavailable('The server floods the client with unrequested messages: its connection is cut.')
+    log('warn', 'a server floods the client with unrequested messages: its connection is cut')
   })
 }
 
@@ -138,10 +138,10 @@ function urlFault(url: URL, error: unknown): ResourceError {
   const target =
     status >= 300 && status < 400 ? /Redirect\D* to (\S+) not followed/.exec(messageOf(error))?.[1] : undefined
   if (target !== undefined)
-    return cannot(`it leads to ${printable(target)}, on another server. Connect to that, if you trust it.`)
+    return cannot(`it redirects to ${printable(target)}, on another server. Connect to that, if you trust it.`)
   const refusal = error instanceof SdkHttpError ? rpcErrorOf(error.data.text) : error
   const said = refusal instanceof ProtocolError ? ` It said: ${printable(refusal.message)}` : ''
-  if (status === 401) return cannot(`it asks who you are (HTTP 401). Give it a token in the headers.${said}`)
+  if (status === 401) return cannot(`it requires authentication (HTTP 401). Send a token in the headers.${said}`)
   if (status === 403)
     return cannot(`it refuses this client (HTTP 403). A token in the headers may be needed, or another one.${said}`)
   if (said !== '') return cannot(`it refused to begin.${said}`)
@@ -212,7 +212,7 @@ function networkFault(url: URL, error: unknown): string | undefined {
   }
   const messages = causesOf(error).map(({ message }) => message)
   if (messages.includes('bad port'))
-    return `port ${url.port} is kept for another protocol, and no client may connect to it. Serve on another port, such as 8787.`
+    return `port ${url.port} is reserved for another protocol, and no client may connect to it. Serve on another port, such as 8787.`
   if (messages.includes('fetch failed')) return 'it cannot be reached. Check the URL and the network.'
   return undefined
 }

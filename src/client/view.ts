@@ -237,9 +237,12 @@ export function nextCursor(position: WalkPosition, raw: string | undefined): { r
   const pages = position.pages + 1
   const mark = createHash('sha256').update(raw).digest('base64url').slice(0, 12)
   if (mark === position.mark || raw === position.cursor)
-    throw new ResourceError('internal', `The server leads in a circle: a cursor repeats after ${pages} pages.`)
+    throw new ResourceError('internal', `The listing of the server loops: a cursor repeats after ${pages} pages.`)
   if (pages > maxPages)
-    throw new ResourceError('internal', `The server's listing has no end: it was left after ${maxPages} pages.`)
+    throw new ResourceError(
+      'internal',
+      `The listing of the server does not end: it was abandoned after ${maxPages} pages.`,
+    )
   const isPowerOfTwo = (pages & (pages - 1)) === 0
   return { nextCursor: `${pages}.${isPowerOfTwo ? mark : position.mark}.${raw}` }
 }

@@ -218,7 +218,7 @@ export async function loadAuth(
     else if (/^(?:undefined|null)$/.test(found.value))
       findings.push({
         path: at,
-        message: `The secret is the word ${found.value}: what a variable turns into that was not set.`,
+        message: `The secret is the word ${found.value}, the text of a variable that was not set.`,
         fix: 'Set it to the secret.',
       })
     else issuers.push({ ...rest, introspection: { ...introspection, clientSecret: found.value } })

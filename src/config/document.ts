@@ -29,7 +29,7 @@ export function parseDocument(file: string, text: string) {
     key: formatKey(path),
     ...rest,
   })
-  const twice = { message: 'The key is there twice.', fix: 'Remove one of the two, or merge them.' }
+  const twice = { message: 'The key occurs twice.', fix: 'Remove one of the two, or merge them.' }
   return {
     document,
     faults: errors.map(({ error, offset }) =>

@@ -102,7 +102,8 @@ export function searchFindings(mounts: ReadonlyMap<string, unknown>): readonly F
       if (typeof one !== 'string') return []
       const known = isAddress(one) ? providers.get(textOf(one)) : undefined
       if (known !== undefined && known !== 'search') return []
-      const message = known === 'search' ? 'A search is not searched.' : `Nothing is mounted at ${JSON.stringify(one)}.`
+      const message =
+        known === 'search' ? 'A search cannot search another search.' : `Nothing is mounted at ${JSON.stringify(one)}.`
       return [{ path: ['mounts', address, 'over', index], message, fix: 'Name the address of another mount.' }]
     })
   })

@@ -211,8 +211,8 @@ function twinFindings(mounts: ReadonlyMap<string, unknown>): readonly Finding[] 
     const hidesPaths = rules?.some(({ match }) => match !== undefined) === true
     if (!hidesPaths || !Array.isArray(languages) || languages.length === 0) return []
     const message =
-      'Documents would name others that not everybody may see: the access rules of this mount hide some paths.'
-    const fix = 'Remove "languages", or mount what is restricted by itself.'
+      'Documents would name translations that some callers may not see: the access rules of this mount hide some paths.'
+    const fix = 'Remove "languages", or mount the restricted paths separately.'
     return [{ path: ['mounts', address, 'languages'], message, fix }]
   })
 }
@@ -233,7 +233,7 @@ function listenFindings(config: unknown): readonly Finding[] {
   return [
     {
       path: ['http', 'listen'],
-      message: `Other machines can ask at ${listen.host}, and nothing says by which host names.`,
+      message: `Other machines can reach ${listen.host}, and no host names are allowed.`,
       fix: 'Add "allowedHosts" with the names that clients will use, or listen on the loopback.',
     },
   ]

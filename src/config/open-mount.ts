@@ -200,7 +200,7 @@ async function withPolling(provider: Provider, config: MountConfig): Promise<Pro
     provider.watch === undefined
       ? (config.provider === 'env' && config.file === undefined && 'The environment of a process does not change.') ||
         (config.provider === 'inline' && 'A text in the configuration does not change while it is served.')
-      : 'It tells of changes by itself, which is sooner and costs less.'
+      : 'It reports changes by itself, sooner and at less cost.'
   if (refusal === false) return polled(provider, { intervalMs: poll })
   await provider.close?.()
   throw invalid(`${refusal} Remove "poll".`, 'poll')

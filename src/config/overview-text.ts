@@ -131,7 +131,7 @@ function extentOf({ mount, opening, isWhole, progress }: OverviewRow): string {
 function freshnessOf({ mount, opening, isWhole, reader, progress }: OverviewRow): string {
   if (mount.config.provider === 'search') return ''
   const indexed = progress === undefined ? [] : [indexedOf(progress, isWhole)]
-  const changes = reader?.degraded() === undefined ? changesOf(mount, progress) : 'changes may be missed just now'
+  const changes = reader?.degraded() === undefined ? changesOf(mount, progress) : 'changes may be missed now'
   return [...indexed, ...(opening === 'open' ? [changes] : [])].filter((part) => part !== '').join('; ')
 }
 
@@ -142,9 +142,9 @@ function indexedOf({ state, since }: MountProgress, isWhole: boolean): string {
 }
 
 function changesOf({ config }: PlannedMount, progress: MountProgress | undefined): string {
-  if (config.poll !== undefined) return 'looked at for changes now and then'
-  if (tellsOfChanges(config)) return 'changes are told at once'
-  return progress?.changes === 'compared' ? 'compared now and then' : 'read when it is asked for'
+  if (config.poll !== undefined) return 'polled for changes'
+  if (tellsOfChanges(config)) return 'changes are reported at once'
+  return progress?.changes === 'compared' ? 'compared periodically' : 'read on request'
 }
 
 /** How to use the mounts, with an address of this server in each example. */

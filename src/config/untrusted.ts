@@ -217,7 +217,7 @@ const auth: Rules<Auth> = {
 const http: Rules<Http> = {
   listen: ({ host }) => (isLoopback(host) ? [] : admits(`other machines, at ${host}`)),
   // Any website could get such a name for its requests (DNS rebinding).
-  allowedHosts: (hosts) => hosts.flatMap((host) => admits(`whoever asks for ${host}`)),
+  allowedHosts: (hosts) => hosts.flatMap((host) => admits(`requests for the host ${host}`)),
   allowedOrigins: (origins) => origins.flatMap((origin) => admits(`web pages of ${origin}`)),
   auth: (value, context) => effectsBy(auth, value, context),
   ...harmless('path explorer metrics public contentLinks sse limits'),

@@ -125,7 +125,7 @@ function saveTool(mounts: readonly WritableMount[], put: Put): Tool {
 
 const sentences: Readonly<Record<Stored['status'], string>> = {
   created: 'Saved:',
-  replaced: 'Saved in the place of what was there:',
+  replaced: 'Replaced the earlier result:',
   unchanged: 'It was there already:',
 }
 

@@ -23,7 +23,7 @@ export const inputSchema: JsonObject = objectSchema([], {
   },
   budget: {
     anyOf: [{ type: 'integer', minimum: 0, maximum: most.budget }, { type: 'string' }],
-    description: `How many tokens the answer has at most: 8000, or "8k". By default ${otherwise.budget}.`,
+    description: `Maximum number of tokens of the answer: 8000, or "8k". By default ${otherwise.budget}.`,
   },
   pins: {
     type: 'array',
@@ -32,24 +32,28 @@ export const inputSchema: JsonObject = objectSchema([], {
       anyOf: [uriSchema, objectSchema(['uri'], { uri: uriSchema, level: { type: 'string', enum: levels } })],
     },
     description:
-      'URIs that have to be there, in full; or { "uri", "level" } for exactly that level: "link", "outline", "windows" (what is around the words of the query) or "full".',
+      'Required URIs, in full; or { "uri", "level" } for exactly that level: "link", "outline", "windows" (the text around the words of the query) or "full".',
   },
   excludes: {
     type: 'array',
     maxItems: most.excludes,
     items: uriSchema,
-    description: 'URIs that are left out. One that ends in "/" stands for all below it.',
+    description: 'URIs that are left out. A URI that ends in "/" stands for everything below it.',
   },
   mounts: {
     type: 'array',
     maxItems: most.mounts,
     items: uriSchema,
-    description: 'Only from these places: addresses such as browse_directory shows. By default all.',
+    description: 'Only resources of these mounts: addresses that browse_directory shows. By default all.',
   },
-  pins_only: { type: 'boolean', description: 'Take the pins and nothing else. By default false.' },
-  format: { type: 'string', enum: formats, description: 'How it is written. By default "markdown".' },
-  encoding: { type: 'string', enum: encodings, description: 'How tokens are counted. By default "o200k_base".' },
-  audience: { type: 'string', enum: audiences, description: 'For whom it is. By default "assistant".' },
+  pins_only: { type: 'boolean', description: 'Include the pins and nothing else. By default false.' },
+  format: { type: 'string', enum: formats, description: 'The format of the answer. By default "markdown".' },
+  encoding: {
+    type: 'string',
+    enum: encodings,
+    description: 'The encoding by which tokens are counted. By default "o200k_base".',
+  },
+  audience: { type: 'string', enum: audiences, description: 'The audience of the context. By default "assistant".' },
   reserve: {
     type: 'number',
     minimum: 0,
@@ -58,7 +62,7 @@ export const inputSchema: JsonObject = objectSchema([], {
   },
   half_life_days: {
     type: 'number',
-    description: 'The age at which the weight of what is new has halved. By default 30.',
+    description: 'The age in days at which the weight of recency has halved. By default 30.',
   },
   now: { type: 'string', description: 'The time from which ages count, as in RFC 3339. By default now.' },
   earlier: {
@@ -66,22 +70,21 @@ export const inputSchema: JsonObject = objectSchema([], {
     maxItems: most.earlier,
     items: objectSchema(['uri', 'level'], { uri: uriSchema, level: { type: 'string', enum: levels } }),
     description:
-      'The "manifest" of an earlier answer: the front of the text stays as it was there, as far as that costs little, so that a prompt cache has it.',
+      'The "manifest" of an earlier answer: the front of the text stays the same if that costs little, so that a prompt cache can be used.',
   },
   suggest: {
     type: 'boolean',
-    description:
-      'Only tell what would be chosen from, best first, without reading and counting all of it. By default false.',
+    description: 'Only list the candidates, best first, without reading and counting all of them. By default false.',
   },
   limit: {
     type: 'integer',
     minimum: 1,
     maximum: most.suggested,
-    description: `With suggest: how many. By default ${otherwise.suggested}.`,
+    description: `With suggest: the maximum number of candidates. By default ${otherwise.suggested}.`,
   },
   measure: {
     type: 'boolean',
-    description: 'Only tell how many tokens each pin takes at each level, whether they fit or not. By default false.',
+    description: 'Only count the tokens of each pin at each level, whether they fit or not. By default false.',
   },
 })
 

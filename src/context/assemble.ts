@@ -194,10 +194,10 @@ function refuseUnreadable(formed: readonly Formed[]): void {
     )
   const name = (these: readonly Formed[]) => these.map(({ candidate }) => candidate.resource.uri).join(', ')
   const absent = faulty('not-found')
-  if (absent.length > 0) throw new ResourceError('not-found', `These are required, and are not there: ${name(absent)}`)
+  if (absent.length > 0) throw new ResourceError('not-found', `Required resources are missing: ${name(absent)}`)
   const silent = faulty('unavailable')
   if (silent.length > 0)
-    throw new ResourceError('unavailable', `These are required, and cannot be read just now: ${name(silent)}`)
+    throw new ResourceError('unavailable', `Required resources cannot be read now: ${name(silent)}`)
 }
 
 function tooMuch(formed: readonly Formed[], frame: number, usable: number): ResourceError {

@@ -152,7 +152,7 @@ const faults = {
   'not-found': 'it is not there',
   'too-large': 'it is too large to be read as a whole',
   'not-text': 'it is no text',
-  unavailable: 'it could not be read just now',
+  unavailable: 'it could not be read now',
 }
 
 interface Body {

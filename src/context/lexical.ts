@@ -97,7 +97,7 @@ export async function matchWords(
     names: listOf(names.entries()),
     contents: listOf(contents.map((score, position) => [indices[position] ?? 0, score] as const)),
     rarity,
-    notes: missed === 0 ? [] : [`${missed} resources were not read: only their names were looked at`],
+    notes: missed === 0 ? [] : [`${missed} resources were not read: only their names were searched`],
   }
 }
 

@@ -15,15 +15,20 @@ export interface AssemblePromptOptions extends Omit<AssembleToolOptions, 'memory
 const listed: ListedPrompt = {
   name: assembleName,
   title: 'Ask with context',
-  description: 'Asks with what helps with the question, out of all that this server has, within a budget of tokens.',
+  description:
+    'Asks a question together with the resources of this server that help with it, within a budget of tokens.',
   arguments: [
     { name: 'query', title: 'Question', description: 'Your question or task, in words.', required: true },
     {
       name: 'budget',
       title: 'Budget',
-      description: 'How many tokens of context at most: 8000, or 32k. By default 8k.',
+      description: 'Maximum number of tokens of the context: 8000, or 32k. By default 8k.',
     },
-    { name: 'mounts', title: 'Mounts', description: 'Only from these addresses, with spaces between. By default all.' },
+    {
+      name: 'mounts',
+      title: 'Mounts',
+      description: 'Only resources of these mounts: addresses, separated by spaces. By default all.',
+    },
   ],
 }
 const known: readonly string[] = (listed.arguments ?? []).map(({ name }) => name)

@@ -51,7 +51,7 @@ export function createGuard(allowed: readonly AddressBlock[], resolve: Resolve =
     allows,
     refusal: ({ host, port }) => {
       if (refusedPorts.has(port)) return `the port ${port} is one of another protocol`
-      if (refusedNames.test(host)) return 'its host is where machines are given their credentials'
+      if (refusedNames.test(host)) return 'its host is a cloud metadata service, which gives out credentials'
       if (addressBytes(host) !== undefined && !allows(host)) return notPublic
       return undefined
     },
@@ -94,7 +94,7 @@ export function parseAllowed(allowAddresses: readonly string[]): readonly Addres
 }
 
 /** Reason for the refusal of an address, for the operator. */
-const notPublic = 'its host leads to this machine or a private network ("allowAddresses" names what may be asked there)'
+const notPublic = 'its host resolves to this machine or a private network ("allowAddresses" permits addresses there)'
 
 /** Creates a look-up for sockets that fails with `code` when any address of the host is refused. */
 export function guardedLookup(

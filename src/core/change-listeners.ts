@@ -49,7 +49,7 @@ export function createChangeListeners(mount: Mounted, log: Log) {
       const named = below.length > maxBelow ? [] : below.map((path) => formatUri(mount.address, path))
       listener.notify({ uris, listed, ...(named.length === 0 ? {} : { below: named }) })
     } catch (error) {
-      log('error', 'a change could not be told', { error })
+      log('error', 'a change could not be delivered', { error })
     }
   }
 

@@ -209,7 +209,7 @@ export function asDenied(error: ResourceError): ResourceError {
  */
 export function later(size?: number): ResourceError {
   const known = size === undefined ? {} : { size }
-  return new ResourceError('too-large', 'It is asked for again in a moment.', { reason: 'later', ...known })
+  return new ResourceError('too-large', 'It will be requested again in a moment.', { reason: 'later', ...known })
 }
 
 /** Whether the read is to be retried without a limit. */

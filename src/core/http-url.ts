@@ -66,7 +66,7 @@ function parseHost(authority: string): { readonly host: string; readonly port?: 
   const [, bracketed, plain, digits] = /^(?:\[([^\]]*)\]|([^:[\]]*))(?::(\d{1,5}))?$/.exec(authority) ?? []
   const host = (bracketed ?? plain ?? '').toLowerCase()
   if (bracketed !== undefined ? addressBytes(host)?.length !== 16 : !isHost(host))
-    throw fault('Its host is neither a name nor an address as it is properly written.')
+    throw fault('Its host is neither a valid name nor a valid address.')
   const port = digits === undefined ? undefined : Number(digits)
   if (port !== undefined && (port === 0 || port > 65_535)) throw fault('There is no such port.')
   return port === undefined ? { host } : { host, port }

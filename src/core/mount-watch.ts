@@ -81,7 +81,7 @@ async function keepWatching(mount: Mounted, events: WatchEvents, log: Log, signa
       }
     } catch (error) {
       if (signal.aborted) return
-      log('warn', 'a mount cannot be watched just now', { mount: mount.address.text, error })
+      log('warn', 'a mount cannot be watched now', { mount: mount.address.text, error })
     }
     if (signal.aborted || !hasBegun) return
     events.lost()
@@ -173,7 +173,7 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
         followWhole()
       },
       lost: () => {
-        if (!lost) log('warn', 'the watch of a mount is lost: it begins anew', { mount: mount.address.text })
+        if (!lost) log('warn', 'the watch of a mount was lost, and is started again', { mount: mount.address.text })
         lost = true
         collect({})
       },

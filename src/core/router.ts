@@ -69,7 +69,7 @@ function refuseTwin(other: Mounted | undefined, mount: Mounted): void {
   if (other === undefined) return
   throw invalid(
     `The addresses ${other.address.text} and ${mount.address.text} differ only in case or in the form of their letters: ` +
-      'whoever reads or types them would take one for the other. Give one of them another name.',
+      'people would confuse them. Give one of them another name.',
     'similar-addresses',
   )
 }

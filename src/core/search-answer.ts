@@ -276,4 +276,4 @@ function countsOf<K extends string>(value: Readonly<Record<string, unknown>>, ke
 }
 
 /** The note of an answer while no process updates the index. */
-export const idleNote = 'Nothing is being indexed just now: what is found may be old.'
+export const idleNote = 'Nothing is being indexed now: the hits may be out of date.'

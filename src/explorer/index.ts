@@ -81,7 +81,7 @@ const shutOut = {
 const reused = {
   status: 401,
   headers: { 'WWW-Authenticate': 'Session realm="hikidashi ui", error="reused"' },
-  message: 'A second browser used the address, so nobody gets in by it any more. Run hikidashi ui again.',
+  message: 'A second browser used the address, so it no longer works. Run hikidashi ui again.',
 } as const
 
 function cookiesOf({ headers }: IncomingMessage): readonly string[] {

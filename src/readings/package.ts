@@ -16,7 +16,7 @@ export async function openZip(bytes: Uint8Array, limit: number) {
   // An encrypted document is in a container of the old format.
   if (buffer.subarray(0, 4).toString('hex') === 'd0cf11e0')
     throw unreadable(
-      'The document is encrypted, or in the format of Office 97: save it without a password, in the format of today.',
+      'The document is encrypted, or in the format of Office 97: save it without a password, in a current format.',
       'encrypted',
     )
   const file = await open(buffer)
@@ -187,6 +187,6 @@ export async function relationshipsOf(zip: Zip, part: string): Promise<readonly 
 /** The main part of an Office document. */
 export async function mainPartOf(zip: Zip): Promise<string> {
   const main = (await relationshipsOf(zip, '')).find(({ type }) => type === 'officeDocument')
-  if (main === undefined) throw unreadable('The document is damaged: it does not say what its main part is.', 'damaged')
+  if (main === undefined) throw unreadable('The document is damaged: it names no main part.', 'damaged')
   return main.target
 }

@@ -118,7 +118,7 @@ function readPdfPage(pdfium: WrappedPdfiumModule, document: number, index: numbe
 /** FPDF_ERR_PASSWORD and FPDF_ERR_SECURITY are 4 and 5. */
 function pdfFailure(code: number): Error {
   if (code === 4) return unreadable('The document is encrypted: save it without a password.', 'encrypted')
-  if (code === 5) return unreadable('The document is encrypted in a way that cannot be read here.', 'encrypted')
+  if (code === 5) return unreadable('The document is encrypted by a method that is not supported.', 'encrypted')
   return unreadable('The document is damaged: it is no valid PDF.', 'damaged')
 }
 

@@ -83,7 +83,7 @@ const methods = {
   },
   parse(this: Made, value: unknown): unknown {
     const data = this.judge(value)
-    if (data === refused) throw new TypeError('The value is not as the schema wants it.')
+    if (data === refused) throw new TypeError('The value does not match the schema.')
     return data
   },
   describe(this: Made, text: string): Made {

@@ -178,7 +178,10 @@ export const documentsShape = {
     ),
   skills: z
     .union([z.boolean(), skillPath, z.array(skillPath).min(1)], {
-      error: refusal('This is not a place of skills.', 'Write true, or a path in the mount such as ".claude/skills".'),
+      error: refusal(
+        'This is not a setting for skills.',
+        'Write true, or a path in the mount such as ".claude/skills".',
+      ),
     })
     .optionalKey(
       'Serves the directories with a SKILL.md as skills: in the whole mount (true), or below these paths. By default none.',

@@ -117,7 +117,7 @@ async function post({ url, headers }: Service, guard: Guard, body: string, signa
   } catch (error) {
     if (signal.aborted) throw late()
     const isRefused = error instanceof Error && 'code' in error && error.code === refusedHost
-    throw unavailable(isRefused ? `It is not asked: ${error.message}.` : 'It cannot be reached.')
+    throw unavailable(isRefused ? `No request is sent to it: ${error.message}.` : 'It cannot be reached.')
   }
   try {
     const { statusCode = 0 } = response
@@ -143,7 +143,7 @@ async function readBody(response: IncomingMessage, signal: AbortSignal): Promise
       chunks.push(chunk)
     }
   } catch {
-    throw signal.aborted ? late() : unavailable('Its answer broke off.')
+    throw signal.aborted ? late() : unavailable('Its answer was cut off.')
   }
   if (length > maxBytes) throw unavailable('Its answer is too large.')
   return Buffer.concat(chunks).toString('utf8')
@@ -163,8 +163,8 @@ function checked(found: unknown, count: number): readonly (readonly number[])[] 
     each.length <= 16_384 &&
     each.every((n) => typeof n === 'number' && Number.isFinite(n))
   if (!Array.isArray(found) || found.length !== count || !found.every(isVector))
-    throw unavailable('Its answer has not a vector for each text.')
-  if (found.some(({ length }) => length !== found[0]?.length)) throw unavailable('Its vectors are of several lengths.')
+    throw unavailable('Its answer does not have a vector for each text.')
+  if (found.some(({ length }) => length !== found[0]?.length)) throw unavailable('Its vectors differ in length.')
   return found
 }
 

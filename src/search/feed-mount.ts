@@ -258,8 +258,7 @@ export function createFeedMount(options: FeedMountOptions) {
       } catch (error) {
         if (signal.aborted) break
         const kind = isResourceError(error) ? error.kind : 'internal'
-        if (state !== 'unavailable')
-          log('warn', 'a mount cannot be indexed just now', { mount: mount.address, kind, error })
+        if (state !== 'unavailable') log('warn', 'a mount cannot be indexed now', { mount: mount.address, kind, error })
         enter('unavailable')
         failures = 0
         tasks.hear([{}])

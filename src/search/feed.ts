@@ -208,7 +208,7 @@ export function startFeed(options: FeedOptions) {
         if (ended.signal.aborted) return
         others = undefined
         isStarting = false
-        log('warn', 'an index cannot be fed just now', { index: name, error })
+        log('warn', 'an index cannot be updated now', { index: name, error })
         await sleep(wait, ended.signal)
         wait = Math.min(wait * 2, maxWaitMs)
       }

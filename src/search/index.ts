@@ -154,7 +154,7 @@ async function openEmbedding(texts: Texts, options: EmbedderOptions, log: Log) {
     } catch (error) {
       if (signal.aborted && abort.signal.aborted) throw error
       const why = error instanceof Error ? error.message : 'It failed.'
-      if (failing === undefined) log('warn', `The embedder fails: search goes by words alone. ${why}`)
+      if (failing === undefined) log('warn', `The embedder fails: the search uses words alone. ${why}`)
       failing = why
       restingUntil = performance.now() + wait
       wait = Math.min(2 * wait, retryMs.most)

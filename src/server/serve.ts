@@ -170,7 +170,7 @@ function openSubscription(view: View, outbox: Outbox, log: Log): Subscription | 
     return view.subscribe?.((change) => outbox.push(change))
   } catch (error) {
     if (!isResourceError(error, 'invalid')) throw error
-    log('debug', 'a client is told of no changes: too many listen already', { error })
+    log('debug', 'a client gets no notifications: too many subscriptions are open', { error })
     return undefined
   }
 }

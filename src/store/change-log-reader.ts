@@ -105,8 +105,7 @@ export function createReader({ rows, origin, keepMs, log, signal: closing, tell,
     }
     running = read()
       .catch((error: unknown) => {
-        if (!behind && !closing.aborted)
-          log('warn', 'the changes of the other replicas cannot be read just now', { error })
+        if (!behind && !closing.aborted) log('warn', 'the changes of the other replicas cannot be read now', { error })
         behind = true
         throw error
       })

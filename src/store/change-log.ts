@@ -136,7 +136,7 @@ function createOutgoing({ rows, origin, log, signal }: Omit<ReaderOptions, 'keep
       await rows.put(row)
       failing = false
     } catch (error) {
-      if (!failing) log('warn', 'the other replicas cannot be told of changes just now', { error })
+      if (!failing) log('warn', 'the other replicas cannot be notified of changes now', { error })
       failing = true
       throw error
     }

@@ -25,10 +25,7 @@ export async function openPostgres(options: PostgresStore['postgres'], log: Log)
   const schema = schemaOf(options.schema ?? 'hikidashi')
   const server = connectTo(options)
   const listening = createListening(server, schema.channel, (connected) =>
-    log(
-      connected ? 'info' : 'warn',
-      connected ? 'The store tells of changes again.' : 'The store tells of no changes.',
-    ),
+    log(connected ? 'info' : 'warn', connected ? 'The store reports changes again.' : 'The store reports no changes.'),
   )
   const prepare = doneOnce(() => migrate(schema, server.ask, server.within))
   const ask: RunStatement = async (sql, values) => {

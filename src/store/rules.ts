@@ -48,7 +48,7 @@ export function checkRow({ key, value, expires, terms = [] }: NewRow): WholeRow 
   checkKey(key)
   if (value.byteLength > limits.value) throw refused(`A value has at most ${limits.value} bytes.`, 'too-large')
   if (expires !== undefined && !Number.isSafeInteger(expires))
-    throw refused('When a row expires is a whole number of milliseconds.', 'expires')
+    throw refused('The expiry of a row is a whole number of milliseconds.', 'expires')
   const each = checkTerms(terms)
   if (each.length > limits.terms) throw refused(`A row has at most ${limits.terms} terms.`, 'terms')
   return { key, value, terms: each, ...defined({ expires }) }
@@ -87,7 +87,7 @@ const sentences: Readonly<Record<Reason, string>> = {
   busy: 'The store is busy with other requests for too long. Try again.',
   full: 'The disk of the store is full. Free some space; hikidashi need not be restarted.',
   'read-only': 'The store may not be written to. Let this user write to its folder; hikidashi need not be restarted.',
-  damaged: 'The store is damaged, and could not be begun anew.',
+  damaged: 'The store is damaged, and could not be created again.',
 }
 
 /** @param code The code of the cause in the engine's own list, such as `SQLITE_FULL`: never text of the engine. */
@@ -98,7 +98,7 @@ export function failure(reason: Reason, code?: string): ResourceError {
 
 /** Returns the error for a bug in this program: the engine rejects the request as invalid. */
 export function fault(code: string): ResourceError {
-  return new ResourceError('internal', `The store does not understand what is asked of it. (${code})`)
+  return new ResourceError('internal', `The store cannot execute the request. (${code})`)
 }
 
 /** Returns the error for a value that cannot be stored, or a query that cannot be answered. */
@@ -195,7 +195,7 @@ function checkNew(text: NewText): CheckedText {
   for (const plain of [version, value, labels.mimeType ?? '', ...(labels.audience ?? [])]) checkPlain(plain)
   const numbers = [labels.priority ?? 0, labels.modified ?? 0]
   if (!Number.isSafeInteger(edition) || !numbers.every(Number.isFinite) || !Number.isSafeInteger(numbers[1]))
-    throw refused('The numbers of a text are none.', 'number')
+    throw refused('The numbers of a text are not valid.', 'number')
   return {
     ...text,
     parts: parts.map((part) => {
@@ -236,7 +236,8 @@ function checkPlain(text: string): void {
 function checkTextTerms(terms: readonly string[]): void {
   if (terms.length > limits.queryTerms) throw refused(`There are at most ${limits.queryTerms} terms.`, 'terms')
   for (const term of terms) {
-    if (!termText.test(term) || !term.isWellFormed()) throw refused('The term has characters that none has.', 'term')
+    if (!termText.test(term) || !term.isWellFormed())
+      throw refused('The term has characters that no term may have.', 'term')
     if (term.length > limits.term) throw refused(`The term has more than ${limits.term} characters.`, 'too-long')
   }
 }

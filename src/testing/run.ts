@@ -243,7 +243,7 @@ export const promises = {
   'read-size':
     'The size of what is read is the one that it states, and the one that is listed, unless it says that it was decoded.',
   'read-text': 'Text is well-formed Unicode.',
-  'read-range': 'A range is honoured, exactly and said so, or ignored, but not now this and now that.',
+  'read-range': 'A range is either honoured, exactly and with its part named, or ignored, always the same way.',
   'read-missing': '`read` throws `not-found` where nothing is, and never answers an empty list.',
   spelling: 'A path is found by its own spelling only: not in another case or Unicode normalization.',
   'abort-before': 'A call whose signal has been aborted rejects, or lists nothing, at once.',

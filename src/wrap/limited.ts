@@ -158,13 +158,13 @@ function createAdmission(
 ) {
   /** Returns the function that releases the slot. */
   const takeSlot = (caller: Caller): Soon<() => void> =>
-    slots.take() ?? slots.wait(caller.signal, timeoutMs, () => refused('Too many wait for it.', pauseMs))
+    slots.take() ?? slots.wait(caller.signal, timeoutMs, () => refused('Too many requests wait for it.', pauseMs))
 
   const requireAnswering = (leave: () => void): (() => void) => {
     const wait = breaker.admit()
     if (wait <= 0) return leave
     leave()
-    throw refused('The source is left alone: it did not answer.', wait)
+    throw refused('The circuit breaker of the source is open: it did not answer.', wait)
   }
 
   return {
@@ -224,7 +224,7 @@ function createLearner(breaker: ReturnType<typeof createBreaker>, options: Limit
     // The caller aborted, or this process has a bug: neither is a failure of the source.
     else breaker.abandoned()
     if (breaker.open !== wasOpen)
-      log('warn', breaker.open ? 'the source is left alone for a while' : 'the source answers again')
+      log('warn', breaker.open ? 'the circuit breaker of a source opens' : 'the source answers again')
   }
 }
 

@@ -49,7 +49,7 @@ export function createLineReader(provider: Provider, limit: number) {
         // A mark is valid for one version only.
         if (mark.version !== undefined && facts.version !== mark.version) throw new ChangedError()
         if (!isTextPart(chunk.bytes, facts))
-          throw badRange('Lines can be counted in text only, and this is none. Write ?bytes=0-4095.')
+          throw badRange('Only text has lines, and this is not text. Write ?bytes=0-4095.')
         scanChunk(scan, chunk, gathered, part, limit)
         const { line, begins } = scan
         if (begins > 0 && !scan.ended) marks.set(key, { version: facts.version, index: line, at: begins })

@@ -180,7 +180,7 @@ function withForms(content: Content, path: string): Content {
 function failureOf(failure: Failure, timeoutMs: number): ResourceError {
   return failure === 'late'
     ? tooLarge(`The document takes longer than ${timeoutMs} ms to read.`, { reason: 'time' })
-    : tooLarge('The document takes more memory than there is to read it, or is damaged.', {
+    : tooLarge('Reading the document exceeds the memory limit, or the document is damaged.', {
         reason: 'memory',
       })
 }

@@ -101,7 +101,7 @@ function answer(ending: Ending, count: number, to: number, unfinished: Pick<Tail
     lines++
   }
   if (isMedia(facts.mimeType) || (newline.length === 1 && bytes.subarray(from, to).includes(0)))
-    throw badTail('Only a text has last lines, and this is none. Write ?bytes=0-4095.')
+    throw badTail('Only text has last lines, and this is not text. Write ?bytes=0-4095.')
   let cut = from
   if (from === 0 && start > first) {
     // In other encodings the borders of characters within a line are unknown.

@@ -213,7 +213,7 @@ describe('SB16, fault 22: a limit of watches', () => {
     const names = numbered(30, (i) => `d${i}/x`)
     folder.write(treeOf(names))
     const [watching] = await begin({ reconcile: 200 }, { watches: 10 })
-    expect(logged).toEqual(['warn: not every directory can be watched: the others are compared from time to time'])
+    expect(logged).toEqual(['warn: not every directory can be watched: the others are compared periodically'])
     for (let round = 0; round < 3; round++) {
       watching.clear()
       for (const name of names) fs.writeFileSync(folder.at(name), `${round}`)
@@ -374,9 +374,7 @@ with open(sys.argv[1], 'r+b') as f:
       execFileSync('mount', ['-t', 'hugetlbfs', 'none', folder.at('m')])
       folder.write({ 'm/d/a': '' })
       const [watching] = await begin({ reconcile: 200, root: folder.at('m') })
-      expect(logged).toEqual([
-        'info: the file system of a mount does not tell of changes: it is compared from time to time',
-      ])
+      expect(logged).toEqual(['info: the file system of a mount does not report changes: it is compared periodically'])
       folder.write({ 'm/e/b': '' })
       fs.truncateSync(folder.at('m/d/a'), 2 * 1024 * 1024)
       await watching.until('d/a', 'e/b')

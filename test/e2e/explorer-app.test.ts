@@ -152,7 +152,7 @@ requires(
     const image = app.getByRole('img', { name: /dot\.png/ })
     await expect.poll(() => image.evaluate((one) => (one as HTMLImageElement).naturalWidth), wait).toBe(1)
     await app.getByRole('button', { name: /^Basket/ }).click()
-    await app.getByText('This host does not take anything from pages.').waitFor()
+    await app.getByText('This host accepts nothing from pages.').waitFor()
     const { methods, contexts } = await seen()
     expect(methods).not.toContain('resources/read')
     expect(contexts).toEqual([])

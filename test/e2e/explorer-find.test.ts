@@ -70,7 +70,7 @@ requires(
     expect(await page.locator('.hit-snippet b').count()).toBe(0)
     await hit.focus()
     await page.keyboard.press('Space')
-    await page.getByRole('button', { name: 'Take out of the basket' }).first().waitFor()
+    await page.getByRole('button', { name: 'Remove from the basket' }).first().waitFor()
     await page.keyboard.press('Enter')
     await expect.poll(() => page.url()).toContain('uri=file%3A%2F%2F%2Fsite%2Fguide.md%3Flines%3D')
     expect(await axe(page)).toEqual([])

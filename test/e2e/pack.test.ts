@@ -84,7 +84,7 @@ describe('one context', () => {
       expect(JSON.stringify(hidden).replaceAll('/hidden/', '/absent/')).toBe(JSON.stringify(absent))
       expect(await call({ pins: [`${at}/hidden/plan.md`] })).toMatchObject({
         isError: true,
-        content: [{ text: `These are required, and are not there: ${at}/hidden/plan.md` }],
+        content: [{ text: `Required resources are missing: ${at}/hidden/plan.md` }],
       })
       const { messages } = await client.getPrompt({ name: 'assemble_context', arguments: { query: 'anchors' } })
       expect(messages.at(-1)).toEqual({ role: 'user', content: { type: 'text', text: 'anchors' } })

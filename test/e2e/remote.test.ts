@@ -68,9 +68,7 @@ test('two servers that mount each other answer, and do not grow', async () => {
   expect((await view.read('remote://b/own/b/b.txt')).contents).toMatchObject([{ text: 'b\n' }])
   expect((await view.read('remote://b/remote/a/own/a/a.txt')).contents).toMatchObject([{ text: 'a\n' }])
   // What is listed again and again comes to an end: nothing has been through one process twice.
-  await expect
-    .poll(() => warned, inTime)
-    .toContain('the server lists resources that it has from here: they are left out')
+  await expect.poll(() => warned, inTime).toContain('the server lists resources of this server: they are left out')
   for (let times = 0; times < 6; times++) {
     const uris = await listed()
     expect(uris.length).toBeLessThanOrEqual(8)

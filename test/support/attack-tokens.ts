@@ -26,7 +26,7 @@ export interface TokenArena {
 }
 
 const descriptions = {
-  invalid_token: 'The token is not good here, or not any more.',
+  invalid_token: 'The token is not valid here, or has expired.',
   insufficient_scope: 'The token lacks a scope.',
 } as const
 

@@ -41,7 +41,7 @@ describe('a server over HTTP', () => {
   })
 
   test.each([
-    [401, 'Cannot connect to URL: it asks who you are (HTTP 401). Give it a token in the headers.'],
+    [401, 'Cannot connect to URL: it requires authentication (HTTP 401). Send a token in the headers.'],
     [
       403,
       'Cannot connect to URL: it refuses this client (HTTP 403). A token in the headers may be needed, or another one.',

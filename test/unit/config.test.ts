@@ -110,7 +110,7 @@ describe('what is wrong is reported', () => {
       'hikidashi.json:5:5: mounts["file:///a/b"]: The address overlaps with "file:///a". Give each mount an address of its own, neither at nor under another; "exclude" leaves a folder out of a mount.',
       'hikidashi.json:5:34: mounts["file:///a/b"].provider: There is no provider "flies". Did you mean "files"?',
       'hikidashi.json:6:5: mounts.manual: This is not an address. The URI is not of the form scheme://authority/path. Write one such as "file:///docs" or "docs://manual".',
-      'hikidashi.json:8:5: mounts["c://x"]: The key is there twice. Remove one of the two, or merge them.',
+      'hikidashi.json:8:5: mounts["c://x"]: The key occurs twice. Remove one of the two, or merge them.',
       'hikidashi.json:8:65: mounts["c://x"].include[0]: The glob "{a" is malformed: a "{" has no "}". Correct it; a "\\\\" makes the next character literal.',
       'hikidashi.json:8:110: mounts["c://x"].rules[0].priority: This is more than 1. It must be at most 1.',
       'hikidashi.json:10:23: http.listen: Other machines can ask at 0.0.0.0, and nothing says by which host names. Add "allowedHosts" with the names that clients will use, or listen on the loopback.',

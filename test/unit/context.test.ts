@@ -173,7 +173,7 @@ describe('what is required', () => {
     })
     for (const pin of ['hidden.md', 'missing.md'])
       await expect(assemble(catalog.view(someone), { ...base, pins: [uri(pin)] })).rejects.toThrow(
-        `These are required, and are not there: ${uri(pin)}`,
+        `Required resources are missing: ${uri(pin)}`,
       )
   })
 

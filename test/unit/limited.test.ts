@@ -157,7 +157,7 @@ describe('limited', () => {
     const [text] = await read(provider)
     expect(text).toEqual({ text: 'back' })
     expect(provider.degraded?.()).toBeUndefined()
-    expect(said).toEqual(['the source is left alone for a while', 'the source answers again'])
+    expect(said).toEqual(['the circuit breaker of a source opens', 'the source answers again'])
   })
 
   test('takes "nothing is there" and "too large" for answers', async () => {

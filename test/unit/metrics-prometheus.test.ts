@@ -159,7 +159,7 @@ describe('a failure', () => {
       'a query that takes too long',
       api(503, 'timeout', `query timed out at ${secret}`),
       'too-large',
-      /takes longer than Prometheus lets it/,
+      /exceeds the time-out of Prometheus/,
     ],
     [
       'another failure of a query',

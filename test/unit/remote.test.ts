@@ -246,7 +246,7 @@ describe('a server', () => {
     const huge = relay(fixture('hostile', 'huge'), { maxBytes: 100_000 })
     const error = await failure(huge.view.read(`${address}/memo/today`))
     expect(error.kind).toBe('too-large')
-    expect(error.message).toBe('This is longer than what is taken from the server.')
+    expect(error.message).toBe('This is longer than the limit of the mount.')
   }, 60_000)
 
   test('is let go of when who asks leaves', async () => {

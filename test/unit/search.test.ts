@@ -213,8 +213,8 @@ describe('The configuration of a search', () => {
     expect(await problemsOf({ over: ['docs://none', 'nothing', 'search://b', 'search://a'] })).toEqual([
       'mounts["search://a"].over[0]: Nothing is mounted at "docs://none".',
       'mounts["search://a"].over[1]: Nothing is mounted at "nothing".',
-      'mounts["search://a"].over[2]: A search is not searched.',
-      'mounts["search://a"].over[3]: A search is not searched.',
+      'mounts["search://a"].over[2]: A search cannot search another search.',
+      'mounts["search://a"].over[3]: A search cannot search another search.',
     ])
     expect(await problemsOf({ over: [] })).toEqual(['mounts["search://a"].over: There is nothing to search.'])
   })

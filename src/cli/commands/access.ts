@@ -22,7 +22,7 @@ interface CheckOptions {
 }
 
 export function define(command: Command, io: Io): void {
-  command.description('Tells who may see what.').addHelpText(
+  command.description('Explains the access of callers to resources.').addHelpText(
     ...examples(`
   hikidashi access check docs://manual/internal/plan.md --as guest`),
   )
@@ -144,9 +144,9 @@ function decided(
 function explain({ uri, roles, allowed, mount, path, below, leftOut, ...why }: AccessReport): readonly string[] {
   const who =
     roles.length === 0
-      ? 'Somebody without a role'
-      : `Somebody with the ${roles.length === 1 ? 'role' : 'roles'} ${roles.join(', ')}`
-  if (mount === undefined) return [`Nobody may see ${uri}: it lies in no mount.`]
+      ? 'A caller without a role'
+      : `A caller with the ${roles.length === 1 ? 'role' : 'roles'} ${roles.join(', ')}`
+  if (mount === undefined) return [`Nobody may see ${uri}: it is in no mount.`]
   const lines = [
     `${who} ${allowed ? 'may' : 'may not'} see ${uri}${leftOut === undefined ? '' : ', as far as the access rules go'}.`,
     `  mount  ${mount}`,
@@ -160,7 +160,7 @@ function explain({ uri, roles, allowed, mount, path, below, leftOut, ...why }: A
       lines.push(`  why    the mount needs a token with ${(why.missingScopes ?? []).join(', ')}`)
       break
     case 'no-rule-allows':
-      lines.push('  why    no rule of the mount allows it, and it has rules')
+      lines.push('  why    the mount has access rules, and none of them allows it')
       break
     default:
       lines.push(
@@ -172,7 +172,7 @@ function explain({ uri, roles, allowed, mount, path, below, leftOut, ...why }: A
     lines.push(
       {
         all: '  below  everything in this directory may be seen',
-        some: '  below  what may be seen in this directory depends on the path; where something is, the directory is visible',
+        some: '  below  access in this directory depends on the path; the directory is visible if something in it is',
         none: '  below  nothing in this directory may be seen',
       }[below],
     )

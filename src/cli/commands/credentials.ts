@@ -44,9 +44,9 @@ The file holds only digests of tokens. A running server notices changes at once.
     .option('--name <name>', 'a name of the token, for people')
     .option('--expires <duration>', 'how long it is valid, such as 90d. By default until it is revoked', parseExpiry)
     .action((options: AddOptions) => add(options, io))
-  withFile(command.command('list').description('Lists the tokens: what they are for, never what they are.')).action(
-    (options: FileOptions) => list(options, io),
-  )
+  withFile(
+    command.command('list').description('Lists the tokens by id, name and roles; never the tokens themselves.'),
+  ).action((options: FileOptions) => list(options, io))
   withFile(command.command('revoke').description('Revokes a token: it becomes invalid, and its streams end.'))
     .argument('<id>', 'the id of the token, as add and list print it')
     .action((id: string, options: FileOptions) => revoke(id, options, io))
@@ -78,8 +78,8 @@ async function add({ role: roles = [], name, expires, ...options }: AddOptions, 
   }).catch(failedBy)
   if (options.json) await writeJson(io.out, { token, ...publicPart(stored) })
   else await io.out.write(`${token}\n`)
-  io.say(`Added ${stored.id} to ${file}. The token is printed this once: keep it where secrets are kept.`)
-  if (roles.length === 0) io.say('It has no role: it sees what needs none.')
+  io.say(`Added ${stored.id} to ${file}. The token is printed only this once: store it with your secrets.`)
+  if (roles.length === 0) io.say('It has no role: it sees only resources that need none.')
 }
 
 async function list(options: FileOptions, io: Io): Promise<void> {
@@ -212,7 +212,7 @@ async function authorize(address: string | undefined, { config, open, wait }: Au
     const { replaceFile } = await import('../../server/auth/token-file.ts')
     await mkdir(dirname(file), { recursive: true, mode: 0o700 }).catch(() => {})
     await replaceFile(file, `${JSON.stringify(grant, undefined, 2)}\n`)
-    io.say(`hikidashi may read Drive. The permission is in ${file}: keep it as a password is kept.`)
+    io.say(`hikidashi may read Drive. The token is in ${file}: protect it like a password.`)
   } catch (error) {
     failedBy(error)
   }

@@ -205,7 +205,7 @@ function format({ resource, mount, children, listed, watchable, templates }: Sta
     ['icons', icons === undefined ? undefined : escapeText(icons.map(({ src }) => src).join(', '))],
     ['mount', mount === undefined ? undefined : [shownUri(mount.uri), textOf(mount.title)].filter(Boolean).join('  ')],
     ['listed', isDirectory ? undefined : listed ? 'yes' : 'no: it is read by its URI, or by a template'],
-    ['watchable', watchable ? 'yes: hikidashi watch tells of its changes' : 'no: nothing tells of its changes'],
+    ['watchable', watchable ? 'yes: hikidashi watch reports its changes' : 'no: nothing reports its changes'],
     ...templates.map(({ uriTemplate, name: called, values }, i): readonly [string, string] => [
       i === 0 ? 'templates' : '',
       escapeText(`${uriTemplate}  (${called})${formatValues(values)}`),

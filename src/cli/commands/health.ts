@@ -80,7 +80,7 @@ async function doctor(options: DoctorOptions, io: Io): Promise<void> {
   const wrong = checks.filter(({ status }) => status === 'failed').length
   const doubtful = checks.filter(({ status }) => status === 'warning').length
   if (options.json) await writeJson(io.out, { ok: wrong === 0, version: packageVersion(), checks })
-  if (wrong > 0) throw failed(`${count(wrong, 'check')} of ${checks.length} failed. The remedy is behind each ->.`)
+  if (wrong > 0) throw failed(`${count(wrong, 'check')} of ${checks.length} failed. Each -> shows a fix.`)
   const notes = doubtful === 0 ? '' : ` ${count(doubtful, 'note')} to read.`
   if (!options.json) io.say(`${count(checks.length, 'check')}, nothing wrong.${notes}`)
 }
@@ -129,7 +129,7 @@ interface HealthFacts {
 async function tellStatus(options: StatusOptions, io: Io): Promise<void> {
   await withSource(options, io, async ({ view, catalog, withheld }) => {
     const searches: HealthFacts['searches'][number][] = []
-    const progress = createProgress(io, { what: 'Asking how far it is indexed', besideOutput: true })
+    const progress = createProgress(io, { what: 'Reading the state of the index', besideOutput: true })
     for (const searchMount of await searchMountsOf(view)) {
       const found = parseSearchStatus(await textAt(view, searchMount.status))
       if (found === undefined) throw failed(`${searchMount.address} does not report its status.`)
@@ -173,8 +173,8 @@ function formatStatus({ mounts, searches, leftOut }: HealthFacts): string {
 }
 
 const changeWords: Readonly<Record<string, string>> = {
-  none: 'tells of no changes',
-  compared: 'compared now and then',
+  none: 'reports no changes',
+  compared: 'compared periodically',
 }
 
 function formatSearch({
@@ -191,7 +191,7 @@ function formatSearch({
     documents === undefined ? '' : `: ${counted(documents, 'document')}, ${counted(passages ?? 0, 'passage')}`
   const vectors =
     embedding === undefined || embedding.waiting === 0 ? '' : `, ${number(embedding.waiting)} without a vector`
-  const stopped = indexing === 'running' ? '' : '; no server keeps it up to date just now'
+  const stopped = indexing === 'running' ? '' : '; no running server updates it'
   const rows = mounts.map((mount) => [`  ${escapeText(mount.address)}`, progressOf(mount), sinceOf(mount)])
   return `${escapeText(address)}${size}${vectors}${stopped}\n${layOut(rows)}`
 }

@@ -255,8 +255,8 @@ async function remove(id: string, options: RemoveOptions, io: Io): Promise<void>
   const backup = backupOf(before)
   if (options.json)
     return writeJson(io.out, { host: id, scope: options.scope, file: before.file, name, status: 'removed', backup })
-  const gone = after === undefined ? ' Nothing else was in that file: it is gone.' : ''
-  io.say(`Took ${name} out of ${host.title}, from ${before.file}.${gone}\nThe old file: ${backup}`)
+  const gone = after === undefined ? ' The file had no other content, and was deleted.' : ''
+  io.say(`Removed ${name} from ${host.title}, in ${before.file}.${gone}\nThe old file: ${backup}`)
 }
 
 function refuseOthers(opened: Opened, name: string, { force }: RemoveOptions): void {

@@ -36,7 +36,7 @@ each with a URI that opens the found part. It first indexes new documents, unles
     .option('--mount <address>', 'only resources of this mount')
     .option('--mime <type>', 'only resources of this MIME type: text/markdown, or text/* for all texts')
     .option('--since <when>', 'only resources modified since: 2026-01-31, or 7d for the last week')
-    .option('--min-priority <number>', 'only what is at least so important, from 0 to 1', parseNumber)
+    .option('--min-priority <number>', 'only resources of at least this priority, from 0 to 1', parseNumber)
     .addOption(new Option('--audience <who>', 'only resources for this audience').choices(['user', 'assistant']))
     .option('--path <glob>', 'only paths below the mounts that match: "guides/**/*.md"')
     .option('--limit <hits>', 'the number of hits, from 1 to 100; by default 20', parseNumber)

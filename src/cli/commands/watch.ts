@@ -44,7 +44,7 @@ async function watch(named: readonly string[], options: WatchOptions, io: Io): P
   await withSource(options, io, async (source, log) => {
     const printer = createPrinter(io, options.json === true)
     const subscription = source.view.subscribe?.(printer.add)
-    if (subscription === undefined) throw nothing('Nothing here can tell of changes.')
+    if (subscription === undefined) throw nothing('Nothing here reports changes.')
     // Neither watches nor the wait for a server keep a process alive.
     const alive = setInterval(() => {}, 1_000_000_000)
     const stop = createStop(log)
@@ -75,17 +75,17 @@ async function begin(
   if (heard.size === 0 && !isListed) {
     const [only = '', ...others] = uris
     const meant = others.length === 0 ? await nearestUri(view, only) : undefined
-    throw nothing(`Nothing can be told of ${listOf(uris, list === true)}.`, meant)
+    throw nothing(`No changes can be reported for ${listOf(uris, list === true)}.`, meant)
   }
   const unheard = uris.filter((uri) => !heard.has(uri))
   // If nobody named a mount, such as a search, it is no fault that it cannot be watched.
   if (named.length === 0 && unheard.length > 0)
-    io.say(`Not watched, since nothing tells of their changes: ${unheard.join(', ')}`)
+    io.say(`Not watched, because nothing reports their changes: ${unheard.join(', ')}`)
   else for (const uri of unheard) io.say(`Not watched: ${uri}. It is not there, or cannot be watched.`)
   // A source may be unable to tell whether the URI exists; its changes are reported in any case.
   for (const uri of named.length === 0 ? [] : heard)
     if (!(await isThere(view, uri).catch(() => true)))
-      io.say(`Nothing is at ${uri} just now, or it may not be seen. It is told when it comes.`)
+      io.say(`Nothing is at ${uri} now, or you may not see it. It is reported when it appears.`)
   if (list && !isListed) io.say('Not watched: the list.')
   const what = [...(heard.size > 0 ? [count(heard.size, 'URI')] : []), ...(isListed ? ['the list'] : [])]
   io.say(`Watching ${what.join(' and ')}. Ctrl-C ends it.`)

@@ -133,7 +133,7 @@ async function answerFor({ planned, path, uri }: PathCandidate, who: Principal, 
     }
   } catch (error) {
     if (!isResourceError(error)) throw error
-    if (error.kind !== 'not-found') return answer(true, error.kind, `served, but not read just now: ${error.message}`)
+    if (error.kind !== 'not-found') return answer(true, error.kind, `served, but not read now: ${error.message}`)
     return answer(false, 'provider', providerWords(config.provider))
   }
   return answer(true, 'served', 'served')

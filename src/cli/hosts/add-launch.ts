@@ -76,9 +76,7 @@ async function servedHere(folders: readonly string[], config: string | undefined
   if (!assumed) return { folders }
   const here = process.cwd()
   if (here === parse(here).root || relative(here, homedir()) === '')
-    throw misused(
-      `The current folder is ${here}, which is more than you want to serve. Name a folder, or give --config FILE.`,
-    )
+    throw misused(`The current folder is ${here}, which is too much to serve. Name a folder, or give --config FILE.`)
   return { folders: [here] }
 }
 

@@ -53,7 +53,7 @@ export const claudeCode: Host = {
     ...(typeof url === 'string' ? { url } : {}),
   }),
   waysOf: (launch, entry, context) => [{ label: 'The same by a command', text: addCommand(launch, entry, context) }],
-  next: 'Start Claude Code anew, or type /mcp. It asks before it uses a server of a project.',
+  next: 'Restart Claude Code, or type /mcp. It asks before it uses a server of a project.',
 }
 
 function addCommand(launch: Launch, { value }: Entry, { name, scope }: EntryContext): string {
@@ -89,7 +89,7 @@ export const claudeDesktop: Host = {
   },
   foundIn: claudeCode.foundIn,
   waysOf: () => [{ label: 'Or as a file to double-click', text: 'hikidashi bundle mcpb' }],
-  next: 'Quit Claude Desktop and start it anew: closing the window is not enough.',
+  next: 'Quit Claude Desktop and start it again: closing the window is not enough.',
 }
 
 const vscodeFolder = (machine: Parameters<typeof applicationFolder>[0]) =>
@@ -203,7 +203,7 @@ export const zed: Host = {
   id: 'zed',
   title: 'Zed',
   format: 'json',
-  resources: 'None: it takes tools and prompts. It gets tools instead.',
+  resources: 'None: it supports tools and prompts only. It gets tools instead.',
   docs: 'https://zed.dev/docs/ai/mcp',
   files: {
     user: (machine) => [joined(machine, zedFolder(machine), 'settings.json')],
@@ -216,7 +216,7 @@ export const zed: Host = {
     return { value: launch.transport === 'http' ? value : { ...value, env: value.env ?? {} } }
   },
   foundIn: claudeCode.foundIn,
-  next: 'Zed takes it at once; its Agent Panel shows whether it runs. In a project, Zed asks whether that is trusted.',
+  next: 'Zed applies it at once; its Agent Panel shows whether it runs. In a project, Zed asks whether that is trusted.',
 }
 
 const opencodeSpelling: Spelling = { variable: (name) => `{env:${name}}`, fills: /\{(?:env|file):/ }
@@ -259,5 +259,5 @@ export const opencode: Host = {
     ...(Array.isArray(command) ? { command: textsIn(command) } : {}),
     ...(typeof url === 'string' ? { url } : {}),
   }),
-  next: 'Start opencode anew; opencode mcp list shows its servers.',
+  next: 'Restart opencode; opencode mcp list shows its servers.',
 }

@@ -36,7 +36,7 @@ const toml: SettingsEditor = {
   remove: (text, path) => {
     const after = cut(text, path)
     if (after !== text) return after
-    throw formatError(text, undefined, `${path.join('.')} is not a table of its own. Take it out by hand.`)
+    throw formatError(text, undefined, `${path.join('.')} is not a separate table. Remove it by hand.`)
   },
   show: rendered,
 }
@@ -48,7 +48,7 @@ function parsed(text: string): unknown {
     if (!(error instanceof TomlError)) throw error
     const lines = text.split('\n').slice(0, error.line - 1)
     const offset = lines.reduce((sum, line) => sum + line.length + 1, 0) + error.column - 1
-    throw formatError(text, offset, 'this is not TOML. Mend it first.')
+    throw formatError(text, offset, 'this is not TOML. Fix it first.')
   }
 }
 

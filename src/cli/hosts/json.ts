@@ -61,7 +61,7 @@ function rootOf(text: string): Node | undefined {
   const root = parseTree(text, errors, { allowTrailingComma: true, allowEmptyContent: true })
   const [error] = errors
   if (error !== undefined)
-    throw formatError(text, error.offset, `this is not JSON (${printParseErrorCode(error.error)}). Mend it first.`)
+    throw formatError(text, error.offset, `this is not JSON (${printParseErrorCode(error.error)}). Fix it first.`)
   if (root !== undefined && root.type !== 'object') throw formatError(text, root.offset, 'this is not an object.')
   return root
 }
@@ -73,7 +73,7 @@ function walk(text: string, root: Node, path: Path): { readonly node: Node; read
     const [expected, children] = [typeof key === 'number' ? 'array' : 'object', node.children ?? []]
     if (node.type !== expected) throw formatError(text, node.offset, `this is not an ${expected}, and is left alone.`)
     const named = children.filter((child) => child.children?.[0]?.value === key)
-    if (named.length > 1) throw formatError(text, named[1]?.offset, `the key ${JSON.stringify(key)} is there twice.`)
+    if (named.length > 1) throw formatError(text, named[1]?.offset, `the key ${JSON.stringify(key)} occurs twice.`)
     const next = typeof key === 'number' ? children[key] : named[0]?.children?.[1]
     if (next === undefined) return { node, rest: path.slice(depth) }
     node = next

@@ -52,7 +52,7 @@ const codex: Host = {
     const bearer = variable === undefined ? '' : ` --bearer-token-env-var ${String(variable)}`
     return [{ label, text: `codex mcp add ${name} --url ${String(url)}${bearer}` }]
   },
-  next: 'Start Codex anew; /mcp lists its servers. It reads the file of a project only where that is trusted.',
+  next: 'Restart Codex; /mcp lists its servers. It reads the file of a project only where that is trusted.',
 }
 
 function codexLocal(launch: Extract<Launch, { transport: 'stdio' }>): JsonObject {
@@ -125,7 +125,7 @@ const geminiCli: Host = {
     const found = claudeCode.foundIn(rest)
     return typeof httpUrl === 'string' ? { ...found, url: httpUrl } : found
   },
-  next: 'Start Gemini CLI anew; /mcp lists its servers. It starts servers only in folders that are trusted.',
+  next: 'Restart Gemini CLI; /mcp lists its servers. It starts servers only in folders that are trusted.',
 }
 
 const gooseDescription = 'Resources of hikidashi'

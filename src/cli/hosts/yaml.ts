@@ -37,7 +37,7 @@ function documentOf(text: string) {
   const [document, second] = documents
   if (second !== undefined) throw formatError(text, second.range[0], 'there is a second document in this file.')
   const error = document?.errors[0]
-  if (error !== undefined) throw formatError(text, error.pos[0], 'this is not YAML. Mend it first.')
+  if (error !== undefined) throw formatError(text, error.pos[0], 'this is not YAML. Fix it first.')
   return document
 }
 
@@ -143,7 +143,7 @@ function filled(text: string, map: YAMLMap, pair: YamlPair, path: Path, value: J
   if (map.flow) throw formatError(text, rangeOf(pair.key)[0], 'this has no value, and is left alone.')
   const explicit = rangeOf(pair.value)
   if (explicit[1] > explicit[0])
-    throw formatError(text, explicit[0], 'this is null, and is left alone. Take the word out.')
+    throw formatError(text, explicit[0], 'this is null, and is left alone. Remove the word.')
   const at = lineAfter(text, rangeOf(pair.key)[1])
   const head = text.slice(0, at)
   const gap = head.endsWith('\n') ? '' : eolOf(text)

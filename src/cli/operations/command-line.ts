@@ -96,7 +96,7 @@ export function addOverHttp({ name, url = '', command, tokens }: Server): string
     tokens === undefined
       ? []
       : [
-          `It asks for a token. Make one, and put it into ${tokenVariable} in the environment of the host:`,
+          `It requires a token. Create one, and put it into ${tokenVariable} in the environment of the host:`,
           `  ${joinCommand(['hikidashi', 'token', 'add', '--tokens', tokens, '--name', 'my-host'])}`,
         ]
   return [

@@ -178,9 +178,7 @@ export async function openLocal(
 /** Some hosts start servers in the root or the home folder; the user does not want to serve all of that. */
 function refuseAssumed(folder: string): void {
   if (folder !== parse(folder).root && relative(folder, homedir()) !== '') return
-  throw misused(
-    `The current folder is ${folder}, which is more than you want to serve. Name a folder, or give --config FILE.`,
-  )
+  throw misused(`The current folder is ${folder}, which is too much to serve. Name a folder, or give --config FILE.`)
 }
 
 function principalOf(roles: readonly string[]): Principal {

@@ -37,8 +37,8 @@ export function explained(
   const table = items.length === 0 ? '' : layOut([['tokens', 'level', 'score', 'resource', 'why'], ...rows])
   const history =
     histories.length === 0
-      ? 'How often things were changed is not known here, and counts for nothing.'
-      : `How often things were changed is from the history of ${histories.map(shown).join(', ')}.`
+      ? 'The change frequency of the resources is not known here, and is ignored.'
+      : `The change frequency of the resources is from the history of ${histories.map(shown).join(', ')}.`
   return [bold(head), table.trimEnd(), ...left(omitted), history].filter((part) => part !== '').join('\n\n')
 }
 
@@ -54,7 +54,7 @@ function because({ factors }: Explanation): string {
 const reasons: Readonly<Record<OmittedItem['reason'], string>> = {
   budget: 'does not fit',
   count: 'there are enough',
-  duplicate: 'says the same as another',
+  duplicate: 'has the same content as another',
   unreadable: 'cannot be read',
 }
 

@@ -91,7 +91,7 @@ export function createStop(log: Log) {
     log('error', 'stopped by a fault of hikidashi', { error })
     process.exit(1)
   }
-  const onRejection = (error: unknown) => log('error', 'a task failed that nobody waited for', { error })
+  const onRejection = (error: unknown) => log('error', 'an unhandled rejection', { error })
   for (const name of Object.keys(signals)) process.on(name, onSignal)
   // By default, Node would open a debugger on this signal, which can read all memory of the process.
   process.on('SIGUSR1', ignore)

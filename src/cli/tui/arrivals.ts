@@ -137,7 +137,7 @@ function gathered(state: State, files: readonly Resource[], isAll: boolean): Sta
     ? files.length === 0
       ? { text: 'There is nothing in it.' }
       : undefined
-    : { text: `Only ${files.length} below it were taken: there are more, or a folder did not answer.` }
+    : { text: `Only ${files.length} below it were added: there are more, or a folder did not answer.` }
   const basket = toggled(state.basket, files)
   return { ...state, basket, ...defined({ notice }) }
 }

@@ -137,7 +137,7 @@ async function countOne(
   const { items, frame } = await measure(view, { pins: [uri], format, now: 0, signal })
   const [item] = items
   if (item === undefined) return { uri, format, cost: uncounted('It is left out.') }
-  if (item.missing) return { uri, format, cost: uncounted('It is not there, or must not be read.') }
+  if (item.missing) return { uri, format, cost: uncounted('It does not exist, or you may not read it.') }
   const { levels, missing, notes } = item
   return { uri, format, cost: { levels, missing, notes }, frame }
 }

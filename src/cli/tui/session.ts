@@ -85,7 +85,7 @@ export async function showSource(source: CommandSource, options: SessionOptions,
       const data = Buffer.from(effect.text).toString('base64')
       const fits = data.length <= maxCopied
       if (fits) void terminal.write(`\u001b]52;c;${data}\u0007`)
-      tell(fits ? `Copied, where the terminal allows it: ${effect.text}` : 'The URI is too long to be copied.', !fits)
+      tell(fits ? `Copied, if the terminal allows it: ${effect.text}` : 'The URI is too long to be copied.', !fits)
     } else if (basket !== undefined && effect.kind === 'export')
       exportTo(effect.file, () => loader.context(basket)).then(tell, fail)
     else if (effect.kind === 'quit' && !effect.print) end({})
@@ -117,7 +117,7 @@ export async function showSource(source: CommandSource, options: SessionOptions,
     runner = createRunner(initial, { loader, live, draw, act })
     loader.indexed.then(() => runner?.dispatch({ kind: 'indexed' }))
     source.over.then((error) =>
-      runner?.dispatch({ kind: 'notice', text: `The connection is over: ${reasonOf(error)}`, isError: true }),
+      runner?.dispatch({ kind: 'notice', text: `The connection has ended: ${reasonOf(error)}`, isError: true }),
     )
     const { text, error } = await ended
     if (error !== undefined) throw error
@@ -150,7 +150,7 @@ async function exportTo(
     await writeFile(file, text, { flag: 'wx' })
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
-    const reason = code === 'EEXIST' ? 'It is there already: choose another name.' : message
+    const reason = code === 'EEXIST' ? 'The file exists already: choose another name.' : message
     throw new CommandError(exitCodes.failed, `${file} was not written. ${reason}`)
   }
   return `Written: ${file}, ${tokens.toLocaleString('en')} tokens.`

@@ -217,7 +217,7 @@ export function createHost<Job, Result>(file: string, { deadlineMs, memoryMb }: 
     run: (job: Job, signal: AbortSignal): Promise<TaskOutcome<Result>> =>
       new Promise((resolve, reject) => {
         signal.throwIfAborted()
-        if (waiting.length >= maxWaiting) throw unavailable('Too much is waiting to be looked through.')
+        if (waiting.length >= maxWaiting) throw unavailable('Too many tasks wait for a worker.')
         const task: Task<Job, Result> = {
           job,
           settle: (outcome) => {

@@ -37,7 +37,7 @@ export interface RouteOptions extends Description {
 export function compileRoute(options: RouteOptions) {
   const { template, to = template, list } = options
   const own = partsOf(template)
-  if (/\}\{\w/.test(own.path)) throw fault(template, 'nothing tells two variables apart that stand side by side')
+  if (/\}\{\w/.test(own.path)) throw fault(template, 'two variables side by side need a character between them')
   const there = partsOf(to.replace(/^\//, ''))
   const unknown = [...there.inPath, ...there.inQuery].find((name) => ![...own.inPath, ...own.inQuery].includes(name))
   if (unknown !== undefined) throw fault(template, `"to" has the variable ${unknown}, and "template" has not`)
@@ -107,7 +107,7 @@ function partsOf(template: string) {
     throw fault(template, 'write {name} in its path, and {?a,b} or {&a,b} at its end')
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
   const inQuery = (/\{[?&](.*)\}/.exec(rest)?.[1] ?? '').split(',').filter((name) => name !== '')
-  if (!isPath(path.replace(/\{\w+\}/g, 'x')) || path.endsWith('/')) throw fault(template, 'its path is no path')
+  if (!isPath(path.replace(/\{\w+\}/g, 'x')) || path.endsWith('/')) throw fault(template, 'its path is not valid')
   return { path, inPath, inQuery }
 }
 

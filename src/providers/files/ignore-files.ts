@@ -66,7 +66,7 @@ export function createIgnoreFiles(places: Places, pool: Pool, log: Log) {
       for (let read = 1; read > 0 && length < buffer.length; length += read)
         read = await handle.read(buffer, { offset: length, length: buffer.length - length, position: length }, signal)
       if (place.stats.size <= maxBytes) return buffer.toString('latin1', 0, length)
-      log('warn', 'a file of ignore rules is too large: the rest of it is passed over', { path, limit: maxBytes })
+      log('warn', 'a file of ignore rules is too large: the rest of it is ignored', { path, limit: maxBytes })
       return buffer.toString('latin1', 0, buffer.lastIndexOf('\n', length) + 1)
     } finally {
       handle.close()

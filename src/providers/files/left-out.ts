@@ -222,6 +222,6 @@ const refusals: Readonly<Record<string, LeftOutReason>> = {
   'another mount': 'other-file-system',
   'no right to read': 'no-right',
   'behind too many links': 'link-depth',
-  'a link leads round in a circle': 'link-circle',
+  'a link leads in a loop': 'link-circle',
   'too deep': 'depth',
 }

@@ -144,7 +144,7 @@ export function createWalk({ places, pool, visible, permit, isListed, symlinks, 
         throw notFound('no right to read')
       if (!directory) return { place, aliases: [...aliases, ...real], device, allows, trail, links }
       const identity = identityOf(place)
-      if (trail.includes(identity)) throw notFound('a link leads round in a circle')
+      if (trail.includes(identity)) throw notFound('a link leads in a loop')
       for (const [at, { path, ignores }] of aliases.entries())
         aliases[at] = { path, ignores: await ignoreFiles?.inside(place, path, ignores, signal) }
       return { place, aliases: [...aliases, ...real], device, allows, trail: [...trail, identity], links }

@@ -33,7 +33,7 @@ export function createHandles(limit: number, log: Log, overflown: () => void) {
   const refuse = (reason: string) => {
     full = true
     if (!refused)
-      log('warn', 'not every directory can be watched: the others are compared from time to time', {
+      log('warn', 'not every directory can be watched: the others are compared periodically', {
         watched: count,
         reason,
       })

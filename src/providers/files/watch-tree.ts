@@ -40,7 +40,7 @@ export function createTree(options: TreeOptions) {
   const putOff = (directory: Directory, error: unknown): void => {
     if (!isResourceError(error, 'unavailable')) throw error
     if (!troubled.has(directory))
-      log('warn', 'a directory cannot be looked at just now', { path: directory.path, error: error.message })
+      log('warn', 'a directory cannot be looked at now', { path: directory.path, error: error.message })
     troubled.add(directory)
     directory.heard = undefined
     schedule.later(directory, retryDelayMs)

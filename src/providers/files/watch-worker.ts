@@ -128,7 +128,7 @@ export async function watchFiles(
   const suspect = () => {
     suspected = false
     suspectAt = performance.now() + suspectIntervalMs
-    log('info', 'much was changed at once: everything is compared, in case that something was not heard')
+    log('info', 'many files changed at once: everything is compared, because notifications may have been lost')
     for (const directory of directories.all) directories.hear(directory, undefined)
   }
 
@@ -171,7 +171,7 @@ export async function watchFiles(
     const place = await places.root(signal)
     place.close()
     if (!speaks(place))
-      log('info', 'the file system of a mount does not tell of changes: it is compared from time to time', {
+      log('info', 'the file system of a mount does not report changes: it is compared periodically', {
         reconcile,
       })
     assess()

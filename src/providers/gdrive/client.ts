@@ -110,7 +110,7 @@ export function createClient(options: DriveClientOptions) {
         drive.changes.getStartPageToken({ supportsAllDrives: true, ...defined({ driveId }) }, options),
       )
       if (typeof startPageToken === 'string') return startPageToken
-      throw unavailable('Google did not say from where on changes are told.')
+      throw unavailable('Google did not return a start for the feed of changes.')
     },
     /**
      * Returns a page of changes. `from` is the token for the next poll, on the last page. Throws {@link ExpiredError} when Google no longer knows
@@ -235,7 +235,7 @@ function createRequests({ credentials, endpoint, timeoutMs }: DriveClientOptions
       if (closing.signal.aborted) throw unavailable('The provider is closed.')
       if (own.aborted)
         throw unavailable(
-          `Google did not answer within ${timeoutMs} ms. Look at whether it can be reached from here, or raise "timeout".`,
+          `Google did not answer within ${timeoutMs} ms. Check that it can be reached from here, or raise "timeout".`,
         )
       throw new ResourceError('internal', 'asking Google failed', {}, { cause: error })
     } finally {
@@ -254,7 +254,7 @@ type Work<T> = (drive: drive_v3.Drive, options: { readonly signal: AbortSignal }
 type RequestOutcome<T> = { readonly value: T } | { readonly fault: RequestFault }
 
 function pageOf<T>(items: readonly T[] | undefined, next: string | null | undefined) {
-  if (items !== undefined && !Array.isArray(items)) throw unavailable('Google answered something else than a list.')
+  if (items !== undefined && !Array.isArray(items)) throw unavailable('Google did not answer with a list.')
   return { items: items ?? [], next: typeof next === 'string' && next !== '' ? next : undefined }
 }
 

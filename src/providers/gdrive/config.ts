@@ -74,7 +74,7 @@ function checkGdrive(given: OptionsOf<typeof gdriveShape>, context: z.Refinement
     if (given[key] !== undefined && given.clientId === undefined)
       refuse(key, 'This belongs to a client, and there is none.', 'Add "clientId", or remove it.')
   if (given.subject !== undefined && given.key === undefined)
-    refuse('subject', 'Only a service account stands for somebody.', 'Add its "key", or remove it.')
+    refuse('subject', 'Only a service account can act for a user.', 'Add its "key", or remove it.')
 }
 
 /** Name of the file with the OAuth tokens of a person, where the mount names none. */

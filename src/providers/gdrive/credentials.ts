@@ -29,9 +29,7 @@ export async function authorize(credentials: Credentials, transport: Transport):
       const { id, secret } = credentials.client
       const token = await readRefreshToken(credentials.tokenFile)
       if (token.clientId !== id)
-        throw unavailable(
-          'The permission to read Drive was given to another client than "clientId". Run: hikidashi auth gdrive.',
-        )
+        throw unavailable('The token was issued to another client than "clientId". Run: hikidashi auth gdrive.')
       const client = createOAuth({ id, secret }, transport)
       client.setCredentials({ refresh_token: token.refreshToken })
       return client
@@ -187,14 +185,14 @@ export async function askGrant(options: GrantOptions): Promise<RefreshToken> {
     const { tokens } = await oauth.getToken({ code, codeVerifier }).catch((error: unknown) => {
       const { reason, status, code: system } = faultOf(error)
       throw unavailable(
-        `Google gave nothing for the permission (${reason ?? status ?? system ?? 'no answer'}). Try again.`,
+        `Google did not exchange the permission for a token (${reason ?? status ?? system ?? 'no answer'}). Try again.`,
       )
     })
     if (tokens.scope !== undefined && !tokens.scope.split(' ').includes(scope))
-      throw unavailable('Reading Drive was not allowed. Run it again, and tick what it asks for.')
+      throw unavailable('Access to Drive was not granted. Run it again, and tick the requested access.')
     const { refresh_token: refreshToken } = tokens
     if (typeof refreshToken !== 'string' || refreshToken === '')
-      throw unavailable('Google gave nothing that can be kept. Look whether the client is of the type "Desktop app".')
+      throw unavailable('Google returned no refresh token. Check that the client is of the type "Desktop app".')
     return { version: 1, clientId: client.id, refreshToken, created: new Date().toISOString() }
   } finally {
     callback.close()
@@ -210,14 +208,14 @@ async function listenFor(state: string) {
     const answer = (status: number, text: string) => reply(response, status, text)
     const query = queryOf(request, port())
     if (query === undefined || !isSame(query.get('state') ?? '', state))
-      return answer(400, 'This is not what hikidashi waits for.')
+      return answer(400, 'hikidashi does not expect this request.')
     const code = query.get('code') ?? ''
     if (code !== '') {
       answer(200, 'hikidashi may read Drive now. You can close this page.')
       return resolve(code)
     }
     answer(200, 'hikidashi was not allowed to read Drive. You can close this page.')
-    reject(unavailable('Reading Drive was not allowed.'))
+    reject(unavailable('Access to Drive was not granted.'))
   })
   const port = () => (server.address() as AddressInfo | null)?.port ?? 0
   server.requestTimeout = 10_000
@@ -230,7 +228,7 @@ async function listenFor(state: string) {
     uri: `http://127.0.0.1:${port()}/`,
     /** Waits for the code in the redirect. */
     code: (signal: AbortSignal): Promise<string> => {
-      const stop = () => reject(unavailable('Nobody has allowed it in time. Run it again.'))
+      const stop = () => reject(unavailable('Access was not granted in time. Run it again.'))
       if (signal.aborted) stop()
       signal.addEventListener('abort', stop, { once: true })
       return promise

@@ -57,15 +57,16 @@ export function completeOptions(options: GdriveOptions) {
   const { maxFiles = 200_000, maxBytes = 16 * 2 ** 20, timeoutMs = 30_000, endpoint, log = () => {} } = options
   const ids = what.kind === 'folder' ? [what.id] : what.kind === 'drives' ? (what.ids ?? []) : []
   for (const id of ids)
-    if (!isId(id)) throw invalid('This is no id of Drive. It is the last part of the link to a folder or drive.', 'id')
+    if (!isId(id))
+      throw invalid('This is not an id of Drive. It is the last part of the link to a folder or drive.', 'id')
   if (what.kind === 'drives' && what.ids?.length === 0)
     throw invalid('No shared drive is named. Name some, or write true for all.', 'drives')
-  if (!(intervalMs >= 100)) throw invalid('Drive is not asked that often: give it at least 100 ms.', 'interval')
+  if (!(intervalMs >= 100)) throw invalid('The interval must be at least 100 ms.', 'interval')
   if (!(maxFiles >= 1 && maxFiles <= 2_000_000))
-    throw invalid('At least one file is served, and at most 2,000,000.', 'maxFiles')
+    throw invalid('The maximum number of files must be from 1 to 2,000,000.', 'maxFiles')
   if (!(maxBytes >= 1 && maxBytes <= 256 * 2 ** 20))
-    throw invalid('At most 256 MiB are read at once, and at least one byte.', 'maxBytes')
-  if (!(timeoutMs >= 100)) throw invalid('An answer takes longer than that: give it at least 100 ms.', 'timeout')
+    throw invalid('The maximum size must be from 1 byte to 256 MiB.', 'maxBytes')
+  if (!(timeoutMs >= 100)) throw invalid('The time-out must be at least 100 ms.', 'timeout')
   return {
     credentials,
     what,

@@ -242,5 +242,5 @@ function drivesOf(client: DriveClient, ids: readonly string[], signal: AbortSign
 
 function known(id: string | null | undefined): string {
   if (typeof id === 'string' && isId(id)) return id
-  throw unavailable('Google answered something that has no id.')
+  throw unavailable('Google answered with a file that has no id.')
 }

@@ -149,7 +149,7 @@ export function createSnapshot({ client, scanner, what, shortcuts, intervalMs, l
       return next
     } catch (error) {
       if (!(error instanceof ExpiredError)) throw error
-      log('warn', 'the feed of changes was lost: everything is listed anew')
+      log('warn', 'the feed of changes was lost: everything is listed again')
       const next = await listing.run()
       current = { ...next, losses: state.losses + 1 }
       return current
@@ -163,7 +163,7 @@ export function createSnapshot({ client, scanner, what, shortcuts, intervalMs, l
     if (current === undefined) return listing.run()
     if (performance.now() - current.listedAt > listIntervalMs && listing.running === undefined)
       listing.run().catch((error: unknown) => {
-        if (isResourceError(error)) log('warn', 'Drive could not be listed anew')
+        if (isResourceError(error)) log('warn', 'Drive could not be listed again')
       })
     return following.run(current)
   }

@@ -42,7 +42,7 @@ export function createTransport(endpoint: string | undefined, timeoutMs: number)
     const { size = maxAnswerBytes, signal, headers, method, body } = init as Sending
     const target = input instanceof URL ? input : undefined
     if (target === undefined || target.protocol !== 'https:' || !hosts.has(target.host))
-      throw Object.assign(new Error('This host is not asked.'), { code: 'EREFUSED' })
+      throw Object.assign(new Error('No request is sent to this host.'), { code: 'EREFUSED' })
     const sent = new Headers(headers)
     // A range refers to the stored bytes, not to a compressed encoding.
     if (sent.has('range')) sent.set('accept-encoding', 'identity')
@@ -156,7 +156,7 @@ function memberOf(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined
 }
 
-/** Whether Google asks for fewer requests. */
+/** Whether Google limits the rate of requests. */
 export function isQuota({ status, reason }: RequestFault): boolean {
   return status === 429 || (status === 403 && reason !== undefined && quota.has(reason))
 }
@@ -183,11 +183,11 @@ export type RequestSubject = 'file' | 'drive'
  */
 export function errorOf(fault: RequestFault, about: RequestSubject): ResourceError {
   const { status, reason = '', code } = fault
-  if (isQuota(fault)) return unavailable('Google asks for fewer requests. Try again later, or raise the quota.')
+  if (isQuota(fault)) return unavailable('Google limits the rate of requests. Try again later, or raise the quota.')
   if (reason === 'invalid_grant' || reason === 'unauthorized_client' || reason === 'invalid_client')
     return unavailable(
-      'Google does not take the credentials any more: they were revoked, or have expired. Run: hikidashi auth gdrive. ' +
-        'Of a service account, look at its key, and at the delegation to "subject".',
+      'Google no longer accepts the credentials: they were revoked, or have expired. Run: hikidashi auth gdrive. ' +
+        'For a service account, check its key, and the delegation to "subject".',
     )
   if (status === 401) return unavailable('Google does not know the credentials. Run: hikidashi auth gdrive.')
   if (reason === 'exportSizeLimitExceeded')
@@ -196,7 +196,7 @@ export function errorOf(fault: RequestFault, about: RequestSubject): ResourceErr
       { reason: 'export-limit', limit: maxExportBytes },
     )
   if (reason === 'cannotDownloadAbusiveFile')
-    return invalid('Google takes this file for malware or spam, and does not give it out.', 'abusive')
+    return invalid('Google classifies this file as malware or spam, and refuses the download.', 'abusive')
   if (status === 416) return invalid('The range begins after the end.', 'range')
   if (reason === 'accessNotConfigured')
     return unavailable('The Google Drive API is not enabled for the project of the credentials. Enable it.')
@@ -206,7 +206,7 @@ export function errorOf(fault: RequestFault, about: RequestSubject): ResourceErr
     )
   if (reason === 'dailyLimitExceeded' || reason === 'domainPolicy')
     return unavailable(
-      'Google refuses all requests just now: the quota of the day is used up, or a policy of the domain forbids it.',
+      'Google refuses all requests now: the quota of the day is used up, or a policy of the domain forbids it.',
     )
   if (status === 403 || status === 404)
     return about === 'file'
@@ -215,6 +215,6 @@ export function errorOf(fault: RequestFault, about: RequestSubject): ResourceErr
           'There is no such folder or shared drive, or the credentials may not see it. Correct it, or share it with them.',
         )
   if (code === 'EREFUSED')
-    return unavailable('The credentials lead to another host than those of Google. It is not asked.')
-  return unavailable(`Google does not answer as it should (${status ?? code ?? 'no answer'}). Look at the way there.`)
+    return unavailable('The credentials name a host that is not one of Google. No request is sent to it.')
+  return unavailable(`The answer of Google is not valid (${status ?? code ?? 'no answer'}). Check the network to it.`)
 }

@@ -181,7 +181,7 @@ function createSteadily({ refs, anchors, objects, config }: Repository) {
         const answer = await work(table)
         if (await anchors.isSame()) return answer
         // The repository was replaced meanwhile.
-        if (attempt >= attempts) throw unavailable('The repository is replaced again and again.')
+        if (attempt >= attempts) throw unavailable('The repository is replaced repeatedly.')
         table = await refs.table(performance.now())
       } catch (error) {
         if (!isMissing(error)) throw error
@@ -221,7 +221,7 @@ const templates: readonly Template[] = [
     name: 'Log',
     title: 'The history of a ref, or of a path at it',
     description:
-      'Commits, newest first, a line each: id, date, author, refs, subject. since and until take 2026-11-21 or "2 weeks"; author a part of a name or address; limit is 100 unless told.',
+      'Commits, newest first, a line each: id, date, author, refs, subject. since and until take 2026-11-21 or "2 weeks"; author a part of a name or address; limit is 100 by default.',
     mimeType: pageType,
   },
   {
@@ -235,8 +235,7 @@ const templates: readonly Template[] = [
     template: 'diff/{+from}/{+to}{?path}',
     name: 'Diff',
     title: 'Changes between two refs or commits',
-    description:
-      'The files with the number of lines, and the patch from one to the other; of one path, where it is given.',
+    description: 'The changed files with numbers of lines, and the patch; with a path, only for that path.',
     mimeType: pageType,
   },
   {

@@ -17,7 +17,7 @@ export function isOutOfMemory(complaint: string): boolean {
 
 /** Returns the error for an object that git cannot load within its memory limit. A retry does not help. */
 export function tooMuchMemory(): ResourceError {
-  return tooLarge('git needs more memory for this than it may use.')
+  return tooLarge('git exceeded its memory limit.')
 }
 
 /** Returns the first line of a text for the log, without control characters. */

@@ -179,7 +179,7 @@ async function warnOfOwner({ commonDir }: Location, { log }: Settings): Promise<
   const { uid } = await stat(commonDir)
   const own = process.geteuid?.()
   if (own !== undefined && uid !== own)
-    log('warn', 'a git repository belongs to another user: what that user writes into it is what is served', { uid })
+    log('warn', 'a git repository belongs to another user, who decides what is served', { uid })
 }
 
 /** The oldest git with all features used here: `GIT_CONFIG_GLOBAL` (2.32), `--diff-merges`, `--end-of-options`. */

@@ -105,7 +105,7 @@ async function begin(repository: Repository, readStatus: ReadStatus, signal: Abo
     } catch (error) {
       if (signal.aborted) throw error
       if (!away) {
-        log('warn', 'a repository cannot be looked at just now', { repository: settings.repository, error })
+        log('warn', 'a repository cannot be looked at now', { repository: settings.repository, error })
         pending.add({})
       }
       away = true

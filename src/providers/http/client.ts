@@ -71,13 +71,13 @@ export function createClient(options: ClientOptions): Get {
     try {
       next = resolveHttpUrl(from, location)
     } catch {
-      throw unreachable(from, 'it redirects to what is no address of the web')
+      throw unreachable(from, 'it redirects to a URL that is not http or https')
     }
     if (from.scheme === 'https' && next.scheme === 'http')
       throw unreachable(from, 'it redirects from https:// to http://, where others could read and change the answer')
     const origin = originOf(next)
     if (origin !== first && !redirects.includes(origin))
-      throw unreachable(from, 'it redirects to another origin ("redirects" names those that may be)')
+      throw unreachable(from, 'it redirects to another origin ("redirects" permits origins)')
     return next
   }
 
@@ -155,7 +155,7 @@ async function bodyOf(response: IncomingMessage, url: HttpUrl, maxBytes: number)
 export function unpackedBody(response: IncomingMessage, url: HttpUrl, maxBytes: number): AsyncIterable<Buffer> {
   const encoding = (response.headers['content-encoding'] ?? 'identity').trim().toLowerCase()
   const unpack = unpackers[encoding]
-  if (unpack === undefined) throw unreachable(url, 'its answer is packed in a way that is not known, or twice')
+  if (unpack === undefined) throw unreachable(url, 'its answer has an unknown content encoding, or more than one')
   const stream: Readable =
     encoding === 'identity' ? response : pipeline(response, bounded(response, unpack(), maxBytes), () => {})
   return stream as AsyncIterable<Buffer>
@@ -190,7 +190,7 @@ export function unreachable(url: HttpUrl, why: string, code?: string): ResourceE
 }
 
 function tooLong(limit: number): ResourceError {
-  return tooLarge(`The answer is longer than ${limit} bytes, the most that is fetched.`, { limit })
+  return tooLarge(`The answer is longer than ${limit} bytes, the limit.`, { limit })
 }
 
 /** Reasons of failed connections, by the error code of the system or of the client: texts that follow "does not answer:". */
@@ -201,22 +201,21 @@ const reasons: Readonly<Record<string, string>> = {
   UND_ERR_SOCKET: 'it closed the connection',
   ENOTFOUND: 'there is no such host',
   EAI_AGAIN: 'the name of the host cannot be looked up',
-  EHOSTUNREACH: 'there is no way to the host',
-  ENETUNREACH: 'there is no way to the host',
-  UND_ERR_CONNECT_TIMEOUT: 'no connection comes about',
+  EHOSTUNREACH: 'there is no route to the host',
+  ENETUNREACH: 'there is no route to the host',
+  UND_ERR_CONNECT_TIMEOUT: 'the connection timed out',
   HPE_HEADER_OVERFLOW: 'the headers of its answer are too long',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is signed by nobody who is trusted (NODE_EXTRA_CA_CERTS names who is)',
-  SELF_SIGNED_CERT_IN_CHAIN: 'its certificate is signed by nobody who is trusted (NODE_EXTRA_CA_CERTS names who is)',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-    'its certificate is signed by nobody who is trusted (NODE_EXTRA_CA_CERTS names who is)',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is not from a trusted authority (NODE_EXTRA_CA_CERTS names others)',
+  SELF_SIGNED_CERT_IN_CHAIN: 'its certificate is not from a trusted authority (NODE_EXTRA_CA_CERTS names others)',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its certificate is not from a trusted authority (NODE_EXTRA_CA_CERTS names others)',
   ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another host',
   CERT_HAS_EXPIRED: 'its certificate has expired',
-  ERR_SSL_UNSUPPORTED_PROTOCOL: 'it speaks only a version of TLS that is not safe any more',
-  ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION: 'it speaks only a version of TLS that is not safe any more',
+  ERR_SSL_UNSUPPORTED_PROTOCOL: 'it supports only an insecure version of TLS',
+  ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION: 'it supports only an insecure version of TLS',
   ERR_SSL_WRONG_VERSION_NUMBER: 'it does not speak TLS',
   EPROTO: 'it does not speak TLS',
-  Z_DATA_ERROR: 'its answer is packed, and damaged',
-  Z_BUF_ERROR: 'its answer is packed, and cut off',
+  Z_DATA_ERROR: 'its compressed answer is damaged',
+  Z_BUF_ERROR: 'its compressed answer is cut off',
 }
 
 /** Returns why a server does not answer. Never a text from the server. */

@@ -65,7 +65,7 @@ export function createFetch(get: Get) {
     if (known !== undefined && !fresh && known.epoch === epoch && performance.now() < known.until) return known.fetched
     const wait = pausedUntil - performance.now()
     if (wait > 0)
-      throw unavailable('The server asked to be left alone for a while.', {
+      throw unavailable('The server asked for a pause.', {
         retryAfter: Math.ceil(wait / 1000),
       })
     const answer = await get({ ...ask, own: { ...ask.own, ...conditionsOf(known) } })
@@ -116,8 +116,8 @@ function faultOf({ status, url }: HttpAnswer, asked: HttpUrl): ResourceError {
   if (status === 400 || status === 422)
     return invalid('The server refuses this request as wrong: check the values in the URI.', 'refused')
   if (status === 401 || status === 403 || status === 407)
-    return unreachable(asked, `it refuses who asks (${status}): look at the credentials, and at what they may read`)
-  if (status === 429) return unreachable(asked, 'it was asked too often (429)')
+    return unreachable(asked, `it refuses access (${status}): check the credentials and their rights`)
+  if (status === 429) return unreachable(asked, 'it limits the rate of requests (429)')
   if (status >= 300 && status < 400) return unreachable(asked, `it redirects (${status}) without saying where to`)
   return unreachable(asked, `its status is ${status}`)
 }
@@ -192,10 +192,10 @@ export function openOrigin(options: OriginOptions) {
     maxBytes = 8 * 1024 * 1024,
   } = options
   const base = checkedUrl('url', options.url, insecure)
-  if (base.target.includes('?')) throw invalid('"url" has a query (?). Leave it away.', 'url')
+  if (base.target.includes('?')) throw invalid('"url" has a query (?). Remove it.', 'url')
   const guard = createGuard(parseAllowed(allowAddresses), options.resolve)
   const refusal = guard.refusal(base)
-  if (refusal !== undefined) throw invalid(`"url" cannot be asked: ${refusal}.`, 'url')
+  if (refusal !== undefined) throw invalid(`"url" cannot be requested: ${refusal}.`, 'url')
   const get = createClient({
     guard,
     timeoutMs,
@@ -222,7 +222,7 @@ function checkedUrl(key: string, text: string, insecure: boolean): HttpUrl {
   }
   if (url.scheme === 'http' && !insecure && !isLoopback(url.host))
     throw invalid(
-      `"${key}" is not encrypted. Write https://, or add "insecure": true if nobody else is on the way there.`,
+      `"${key}" is not encrypted. Write https://, or add "insecure": true if you trust the network.`,
       'insecure',
     )
   return url

@@ -105,9 +105,9 @@ export const templates: readonly Template[] = [
   {
     template: seriesTemplate,
     name: 'Series of a metric',
-    title: 'How a metric went over time',
+    title: 'A metric over time',
     description:
-      `The series of a metric with a summary of each: smallest, largest and last value, trend, gaps. The last hour unless told. ${times} ` +
+      `The series of a metric with a summary of each: smallest, largest and last value, trend, gaps. By default the last hour. ${times} ` +
       'match={job="node",instance=~"web.*"} is only those whose labels match.',
     mimeType: jsonType,
   },
@@ -115,7 +115,7 @@ export const templates: readonly Template[] = [
     template: queryTemplate,
     name: 'Query',
     title: 'The result of a query in PromQL',
-    description: `With start: at each step since then. Without: just now, or at end. ${times}`,
+    description: `With start: at each step since then. Without: now, or at end. ${times}`,
     mimeType: jsonType,
   },
 ]

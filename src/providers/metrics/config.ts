@@ -66,8 +66,8 @@ const metricsShape = {
     .min(16)
     .max(11_000)
     .optionalKey('Maximum number of points of a series, unless the request names a step. By default 240.'),
-  maxBytes: size.optionalKey('The longest answer that is taken. By default "64MiB".'),
-  timeout: duration.optionalKey('How long one answer may take. By default "20s".'),
+  maxBytes: size.optionalKey('Maximum size of an answer of the source. By default "64MiB".'),
+  timeout: duration.optionalKey('Time-out of one answer. By default "20s".'),
 }
 
 /** Checks that a mount has the options that its source needs, and no others. */
@@ -82,7 +82,7 @@ function checkMetrics(given: OptionsOf<typeof metricsShape>, context: z.Refineme
     return
   }
   for (const key of ['url', 'allow', 'allowAddresses', 'bearer', 'basic'] as const)
-    if (given[key] !== undefined) refuse(key, 'This server measures itself: nothing else is asked.', 'Remove it.')
+    if (given[key] !== undefined) refuse(key, 'This server measures itself, and sends no requests.', 'Remove it.')
 }
 
 export const source = defineSource({

@@ -24,7 +24,7 @@ const pages: Readonly<Record<PageName, Entry>> = {
   alerts: {
     path: 'alerts',
     title: 'Alerts',
-    description: 'The alerts that are pending or firing just now.',
+    description: 'The alerts that are pending or firing now.',
     mimeType: jsonType,
   },
   rules: {

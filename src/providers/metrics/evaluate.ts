@@ -92,7 +92,7 @@ const overTimeNames = ['rate', 'increase', 'delta', 'min_over_time', 'max_over_t
 type OverTime = (typeof overTimeNames)[number]
 
 const advice =
-  'The measurements of this server take a metric, with or without matchers, and rate, increase, delta, min_over_time, max_over_time ' +
+  'The measurements of this server support a metric, with or without matchers, and rate, increase, delta, min_over_time, max_over_time ' +
   'or avg_over_time of one: rate(hikidashi_requests_total[5m]). For more, let Prometheus scrape /metrics.'
 
 /** @throws ResourceError `invalid` (reason `query`) for anything else in PromQL. */

@@ -55,7 +55,7 @@ export async function metrics(options: MetricsOptions): Promise<Provider> {
   const showSeries = async (metric: Metric, params: Params, { signal }: Context): Promise<TextContent> => {
     const matchers = parseMatchers(params.get('match') ?? '')
     const wanted = wantedIn(params, { interval: source.interval, now: now(), spans: true })
-    if ('at' in wanted.when) throw invalid('Series are of a span of time.', 'time')
+    if ('at' in wanted.when) throw invalid('Series need a span of time, not one time.', 'time')
     const selector = { metric: metric.name, matchers }
     const answer = await source.select(selector, wanted.when, signal)
     return contentOf(answer, wanted, { query: formatSelector(selector), ...metric })

@@ -29,12 +29,12 @@ export function measureProcess() {
     return [
       gauge(
         'nodejs_eventloop_lag_p99_seconds',
-        'How late the event loop is, but for the worst hundredth.',
+        'The 99th percentile of the delay of the event loop.',
         seconds((of) => of.percentile(99)),
       ),
       gauge(
         'nodejs_eventloop_lag_max_seconds',
-        'How late the event loop was at worst just now.',
+        'The maximum delay of the event loop in the last interval.',
         seconds((of) => of.max),
       ),
     ]

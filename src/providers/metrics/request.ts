@@ -98,7 +98,7 @@ function authorizationOf(credentials: Credentials): string {
 }
 
 function unreachable(why: string, cause: unknown): ResourceError {
-  return unavailable(`Prometheus does not answer: ${why}. Look whether it runs, and whether "url" is right.`, {}, cause)
+  return unavailable(`Prometheus does not answer: ${why}. Check that it runs, and that "url" is right.`, {}, cause)
 }
 
 function tooLong(limit: number): ResourceError {
@@ -128,17 +128,17 @@ export function faultOf(status: number, body: ApiError | undefined, query: strin
   const said = typeof body?.error === 'string' ? body.error : ''
   if (type === 'bad_data' && query !== undefined) return badQuery(said)
   if (type === 'execution') return failedQuery(said)
-  if (type === 'timeout') return tooMuch('takes longer than Prometheus lets it', 'timeout')
+  if (type === 'timeout') return tooMuch('exceeds the time-out of Prometheus', 'timeout')
   if (status >= 300 && status < 400)
-    return unavailable('Prometheus redirects elsewhere, which is not followed: set "url" to where it leads.')
+    return unavailable('Prometheus redirects, and redirects are not followed: set "url" to the target.')
   if (status === 401 || status === 403)
-    return unavailable('Prometheus refuses the credentials: set "bearer" or "basic" to those that it takes.')
+    return unavailable('Prometheus refuses the credentials: set "bearer" or "basic" to valid ones.')
   if (status === 404 || status === 405) return unavailable(noApi)
   if (body === undefined && status < 500) return unavailable(noApi)
   return unavailable(`Prometheus answers with the status ${status}: it may be starting, stopping or overloaded.`)
 }
 
-const noApi = 'There is no API of Prometheus at "url": look whether a path such as /prometheus belongs to it.'
+const noApi = 'There is no API of Prometheus at "url": check whether it needs a path such as /prometheus.'
 
 /** Returns the error for an answer that is not in the format of the API, whatever its status. */
 export function noAnswer(): ResourceError {
@@ -158,16 +158,13 @@ function badQuery(said: string): ResourceError {
   const position = /(\d+):(\d+): parse error/.exec(said)
   const where = position === null ? '' : ` (line ${position[1]}, column ${position[2]})`
   if (words === undefined)
-    return invalid(
-      'Prometheus does not take this query, or these times: look at "query", "start", "end" and "step".',
-      'query',
-    )
+    return invalid('Prometheus rejects this query, or its times: check "query", "start", "end" and "step".', 'query')
   return invalid(`The query is not valid PromQL${where}: ${cleaned(words)}`, 'query')
 }
 
 function failedQuery(said: string): ResourceError {
   if (/too many samples|exceeds? (?:the )?limit|maximum/i.test(said))
-    return tooMuch('needs more samples than Prometheus lets it', 'samples')
+    return tooMuch('exceeds the limit of samples of Prometheus', 'samples')
   if (/many-to-many|multiple matches|duplicate series/i.test(said))
     return invalid(
       'The query joins series that do not match one to one: add on(…) or ignoring(…), and group_left or group_right.',

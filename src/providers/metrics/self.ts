@@ -135,7 +135,7 @@ function parseSteps(pattern: string): readonly PatternStep[] {
     else if (/^[^\\[\](){}*+?^$]$/u.test(piece)) steps.push({ character: piece })
     else
       throw invalid(
-        'Of regular expressions, the measurements of this server know alternatives (a|b) of texts with ., .* and .+ in them: write such a one.',
+        'In regular expressions, the measurements of this server support only alternatives (a|b) of texts with ., .* and .+ in them.',
         'match',
       )
   }
@@ -184,7 +184,7 @@ async function keepHistory({ store, name, keep, history, log = () => {} }: KeepO
   const rows = store.collection(`metrics/${name}`)
   const missing = (error: unknown) => {
     if (!isResourceError(error)) throw error
-    log('warn', 'measurements cannot be kept just now', { error })
+    log('warn', 'measurements cannot be kept now', { error })
   }
   try {
     for await (const { value } of rowsIn(rows, { limit: page, values: true })) {

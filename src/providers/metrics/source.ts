@@ -47,15 +47,14 @@ export function parseMatchers(text: string): readonly Matcher[] {
     if (label === undefined || label === '') throw wrong(`has no name of a label at character ${reader.at() + 1}`)
     if (label === '__name__') throw wrong('names a metric, which the path does already')
     const operator = reader.take(/=~|!~|!=|=/y) as Operator | undefined
-    if (operator === undefined) throw wrong(`has none of =, !=, =~ and !~ at character ${reader.at() + 1}`)
+    if (operator === undefined) throw wrong(`needs one of =, !=, =~ and !~ at character ${reader.at() + 1}`)
     const value = reader.quoted()
     if (value === undefined) throw wrong(`has no value in quotes at character ${reader.at() + 1}`)
     matchers.push({ label, operator, value })
     if (reader.take(/,/y) === undefined) break
   }
-  if (braced && reader.take(/\}/y) === undefined)
-    throw wrong(`does not go on as it should at character ${reader.at() + 1}`)
-  if (!reader.atEnd()) throw wrong(`does not go on as it should at character ${reader.at() + 1}`)
+  if (braced && reader.take(/\}/y) === undefined) throw wrong(`has a syntax error at character ${reader.at() + 1}`)
+  if (!reader.atEnd()) throw wrong(`has a syntax error at character ${reader.at() + 1}`)
   return matchers
 }
 
@@ -112,7 +111,7 @@ function unescaped(text: string): string {
       if (known !== undefined) return known
       const point = code === undefined ? Number.NaN : Number.parseInt(code, 16)
       if (!(point <= 0x10ffff) || (point >= 0xd800 && point <= 0xdfff))
-        throw wrong('has an escape that there is not: write \\\\ for a backslash')
+        throw wrong('has an unknown escape: write \\\\ for a backslash')
       return String.fromCodePoint(point)
     },
   )

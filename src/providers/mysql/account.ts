@@ -54,8 +54,8 @@ export function requireHarmless(facts: AccountFacts, settings: ServerSettings, d
   const powers = [...new Set(grants.flatMap((line) => powersIn(line, schemas)))]
   if (powers.length === 0 || settings.allowPrivileged) return
   throw refused(
-    `The account of the URL could do more than read: it has ${powers.slice(0, 5).join(', ')}. ` +
-      'Make one that only reads ("hikidashi init --sql mysql" prints how), or take this one all the same: "allowPrivileged": true.',
+    `The account of the URL can do more than read: it has ${powers.slice(0, 5).join(', ')}. ` +
+      'Make one that only reads ("hikidashi init --sql mysql" prints how), or accept this one: "allowPrivileged": true.',
   )
 }
 
@@ -110,16 +110,16 @@ function isLike(text: readonly string[], parts: readonly string[]): boolean {
 }
 
 /** SQL statements that create a read-only account. `hikidashi init --sql mysql` prints them. */
-export const setupSql = `-- An account that reads and does nothing else. Set its password yourself, so that it stands in no history:
+export const setupSql = `-- An account that reads and does nothing else. Set its password yourself, so that no history has it:
 --   ALTER USER 'hikidashi_reader'@'%' IDENTIFIED BY '…';
 CREATE USER 'hikidashi_reader'@'%' ACCOUNT LOCK;
 -- For each database that is served:
 GRANT SELECT, SHOW VIEW ON \`app\`.* TO 'hikidashi_reader'@'%';
--- Where functions and procedures are to be listed too. Nothing ever calls them:
+-- To list functions and procedures too (hikidashi never calls them):
 --   GRANT EXECUTE ON \`app\`.* TO 'hikidashi_reader'@'%';
--- and to show what is in them, of MySQL:
+-- and to show their definitions, on MySQL:
 --   GRANT SHOW_ROUTINE ON *.* TO 'hikidashi_reader'@'%';
--- of MariaDB from 11.3 on, and of one before that:
+-- on MariaDB from 11.3, and on earlier versions:
 --   GRANT SHOW CREATE ROUTINE ON \`app\`.* TO 'hikidashi_reader'@'%';
 --   GRANT SELECT ON mysql.proc TO 'hikidashi_reader'@'%';
 -- Once it has a password:

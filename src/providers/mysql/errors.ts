@@ -6,20 +6,20 @@ const faults: Readonly<Record<number, string>> = {
   1044: 'The account may not use this database. Grant it SELECT there, or correct the URL.',
   1045: 'The database refused the account or its password. Correct the URL.',
   1049: 'The server has no database of this name. Correct the URL.',
-  1130: 'The database does not let anybody in from here. Look at the hosts of the account.',
-  1251: 'The server wants a way to say who we are that is not safe. Change the plugin of the account.',
-  1275: 'The server wants a way to say who we are that is not safe. Change the plugin of the account.',
+  1130: 'The database refuses connections from this host. Check the hosts of the account.',
+  1251: 'The server requires an insecure method of authentication. Change the plugin of the account.',
+  1275: 'The server requires an insecure method of authentication. Change the plugin of the account.',
   1698: 'The database refused the account or its password. Correct the URL.',
-  3159: 'The database only takes encrypted connections: turn "tls" on.',
+  3159: 'The database accepts only encrypted connections: turn "tls" on.',
   1820: 'The password of the account has expired. Set another one.',
   1862: 'The password of the account has expired. Set another one.',
   4151: 'The account is locked.',
   3118: 'The account is locked.',
 }
 
-const full = 'The database has no connection left for us. Raise max_connections, or lower "connections".'
-const late = 'The database took longer than a statement may take.'
-const locked = 'Something holds a lock for longer than we wait for one.'
+const full = 'The database has no free connection. Raise max_connections, or lower "connections".'
+const late = 'The statement exceeded its time-out.'
+const locked = 'Another session holds a lock for longer than the lock time-out.'
 
 const away: Readonly<Record<number, string>> = {
   1040: full,
@@ -89,7 +89,10 @@ export function connectError(error: unknown): ResourceError {
 /** Converts an error of the set-up statements of a new connection: no caller's statement caused it. */
 export function openingError(error: unknown): unknown {
   if (!isResourceError(error) || error.kind === 'unavailable') return error
-  return unavailable(`The database does not say what it is (${String(error.detail.code)}).`, error.detail)
+  return unavailable(
+    `The database refuses the query for its version and rights (${String(error.detail.code)}).`,
+    error.detail,
+  )
 }
 
 /** Converts an error of a statement. The text of the server is left out. */

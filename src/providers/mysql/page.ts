@@ -264,7 +264,7 @@ async function typesOf(
 
 function typeOf(types: ReadonlyMap<string, ColumnType>, name: string): ColumnType {
   const found = types.get(name)
-  if (found === undefined) throw notFound('a column has gone')
+  if (found === undefined) throw notFound('a column is gone')
   return found
 }
 

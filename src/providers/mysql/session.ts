@@ -223,13 +223,16 @@ export function targetOf(url: string, tls: TlsOptions | undefined): Target {
   const match = form.exec(url)
   if (match === null)
     throw invalid(
-      'The URL of the database is not of the form mysql://account:password@host:3306/database, without parameters. Percent-encode what its password holds.',
+      'The URL of the database is not of the form mysql://account:password@host:3306/database, without parameters. Percent-encode the special characters of its password.',
       'url',
     )
   const [, user, password = '', named = '', port = '3306', database = ''] = match
   const [account, secret, address, schema] = [user ?? '', password, named, database].map(decoded)
   if (account === undefined || secret === undefined || address === undefined || schema === undefined)
-    throw invalid('The URL of the database cannot be read. Percent-encode what its password holds.', 'url')
+    throw invalid(
+      'The URL of the database cannot be read. Percent-encode the special characters of its password.',
+      'url',
+    )
   if (Number(port) < 1 || Number(port) > 65_535) throw invalid('The URL of the database has no such port.', 'url')
   const host = address.replace(/^\[|\]$/g, '')
   const isSocket = host.startsWith('/')
@@ -254,7 +257,7 @@ function verifiedName(host: string, tls: TlsOptions | undefined): string {
   const name = tls?.serverName ?? host
   if (isIP(name) === 0 && !name.startsWith('/')) return name
   throw invalid(
-    'The connection is to be encrypted, and the URL has no name of a host that a certificate could be of: write the name, or "tls": { "serverName": … }.',
+    'The connection must be encrypted, and the URL has no host name that a certificate can have: write the name, or "tls": { "serverName": … }.',
     'tls',
   )
 }

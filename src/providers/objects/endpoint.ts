@@ -43,12 +43,12 @@ export function parseEndpoint(text: string, insecure: boolean): Endpoint {
       'is no address of a server. Write one such as "https://storage.example.com" or "http://127.0.0.1:9000".',
     )
   if (segments.length > 0 || query !== undefined)
-    throw refuse('has a path or a query. Leave it away: the bucket has a key of its own.')
+    throw refuse('has a path or a query. Remove it: the bucket has its own key.')
   const address = host.replace(/^\[|\]$/g, '')
   if (isMetadataAddress(address) || /^metadata(?:\.google\.internal)?$/i.test(address))
-    throw refuse('is where machines are given their credentials. Name the host of the store.')
+    throw refuse('is a cloud metadata service, which gives out credentials. Name the host of the store.')
   if (scheme === 'http' && !insecure && !isLoopback(address))
-    throw refuse('is not encrypted. Write https://, or say "insecure": true if nobody else is on the way there.')
+    throw refuse('is not encrypted. Write https://, or add "insecure": true if you trust the network.')
   return { url: `${scheme}://${authority}`, host: address, secure: scheme === 'https' }
 }
 
@@ -67,11 +67,11 @@ function parsed(text: string) {
 const ways: ReadonlyMap<string, string> = new Map(
   Object.entries({
     ECONNREFUSED: 'Nothing listens at the endpoint. Start the store, or correct "endpoint".',
-    ENOTFOUND: 'The host of the endpoint is not known. Correct "endpoint" or "region", or look at the DNS.',
-    EAI_AGAIN: 'The host of the endpoint cannot be looked up. Look at the DNS.',
-    EHOSTUNREACH: 'The endpoint cannot be reached. Look at the network.',
-    ENETUNREACH: 'The endpoint cannot be reached. Look at the network.',
-    [refusedAddress]: 'The host of the endpoint leads to where machines are given their credentials. It is not asked.',
+    ENOTFOUND: 'The host of the endpoint is not known. Correct "endpoint" or "region", or check the DNS.',
+    EAI_AGAIN: 'The host of the endpoint cannot be looked up. Check the DNS.',
+    EHOSTUNREACH: 'The endpoint cannot be reached. Check the network.',
+    ENETUNREACH: 'The endpoint cannot be reached. Check the network.',
+    [refusedAddress]: 'The host of the endpoint resolves to a cloud metadata service. No request is sent to it.',
     EPROTO: 'The endpoint does not speak TLS. Correct "endpoint".',
     ERR_TLS_CERT_ALTNAME_INVALID: 'The certificate of the endpoint is for another host. Correct "endpoint".',
     CERT_HAS_EXPIRED: 'The certificate of the endpoint has expired. Renew it there.',
@@ -85,12 +85,12 @@ const unsigned =
 export function wayFault(system: string | undefined): string | undefined {
   if (system === undefined) return undefined
   if (unsigned.test(system))
-    return 'Nobody known has signed the certificate of the endpoint. Name who did in NODE_EXTRA_CA_CERTS.'
+    return 'The certificate of the endpoint is not from a trusted authority. Name a file with its authority in NODE_EXTRA_CA_CERTS.'
   return ways.get(system)
 }
 
 /** Message for an unknown cause. */
-export const silent = 'The store does not answer as it should. Look at it, and at the way there.'
+export const silent = 'The answer of the store is not valid. Check the store, and the network to it.'
 
 /**
  * Whether the metadata service of this machine may be asked for credentials, whose address leads nowhere on most machines: only if the

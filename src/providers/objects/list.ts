@@ -175,7 +175,7 @@ function cutKey(key: string): string {
 
 function outOfOrder(): ResourceError {
   return unavailable(
-    'The store does not list its keys in the order of their bytes, or stops moving on: it cannot be served. Name another endpoint.',
+    'The store does not list its keys in the order of their bytes, or its listing does not advance: it cannot be served. Name another endpoint.',
   )
 }
 

@@ -142,7 +142,7 @@ function createWatch(ms: number, signal: AbortSignal) {
 
 function tooLate(ms: number): ResourceError {
   return unavailable(
-    `The store did not answer within ${ms} ms. Look at whether it can be reached from here, or raise "timeout".`,
+    `The store did not answer within ${ms} ms. Check that it can be reached from here, or raise "timeout".`,
   )
 }
 
@@ -182,12 +182,12 @@ export function completeOptions(options: BucketOptions): BucketSettings {
     throw invalid('This is not the name of a bucket. Write it alone, without a scheme, a slash or a region.', 'bucket')
   const prefix = prefixOf(options.prefix ?? '')
   if (!(maxBytes >= 1 && maxBytes <= 256 * 2 ** 20))
-    throw invalid('At most 256 MiB are read at once, and at least one byte.', 'maxBytes')
+    throw invalid('The maximum size must be from 1 byte to 256 MiB.', 'maxBytes')
   if (linkMs !== undefined && !(linkMs >= 1000 && linkMs <= 3_600_000))
-    throw invalid('A link holds for at least a second and at most an hour.', 'links')
-  if (!(timeoutMs >= 100)) throw invalid('An answer takes longer than that: give it at least 100 ms.', 'timeout')
+    throw invalid('The lifetime of a link must be from 1 second to 1 hour.', 'links')
+  if (!(timeoutMs >= 100)) throw invalid('The time-out must be at least 100 ms.', 'timeout')
   if (anonymous && linkMs !== undefined)
-    throw invalid('Links are signed, and without credentials nothing is. Remove "links".', 'links')
+    throw invalid('Links are signed with credentials, and there are none. Remove "links".', 'links')
   const endpoint = options.endpoint === undefined ? undefined : parseEndpoint(options.endpoint, insecure)
   const linkSeconds = linkMs === undefined ? undefined : Math.floor(linkMs / 1000)
   return { bucket, endpoint, anonymous, prefix, maxBytes, linkSeconds, timeoutMs, log }

@@ -172,7 +172,7 @@ async function repeatRead(readOnce: () => Promise<Content>, signal: AbortSignal)
   }
   throw tears > maxTorn
     ? unavailable(
-        'The answers of the store end before their end, or are not what was stored. Look at the store, and at what lies between.',
+        'The answers of the store are cut off, or differ from what was stored. Check the store, and any proxy before it.',
       )
     : unavailable('An object changes faster than it can be read as one version.')
 }

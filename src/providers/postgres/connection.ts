@@ -28,7 +28,10 @@ export function targetOf(url: string, tls: TlsOptions | undefined): Target {
   try {
     client = new pg.Client({ connectionString: url })
   } catch {
-    throw invalid('The URL of the database cannot be read. Percent-encode what its password holds.', 'url')
+    throw invalid(
+      'The URL of the database cannot be read. Percent-encode the special characters of its password.',
+      'url',
+    )
   }
   const { host, port, user = '', database = '', password } = client
   if (user === '' || database === '')
@@ -85,19 +88,19 @@ export interface PostgresRowOptions extends RowOptions {
 /** Faults that an operator must fix. They are reported when the source is opened, and the source is not served. */
 const faults: Readonly<Record<string, string>> = {
   '28P01': 'The database refused the role or its password. Correct the URL.',
-  '28000': 'The database does not let this role in from here. Look at its pg_hba.conf, and at the URL.',
+  '28000': 'The database refuses this role from this host. Check its pg_hba.conf, and the URL.',
   '3D000': 'The server has no database of this name. Correct the URL.',
   '42501': 'The role may not connect to this database. Grant it CONNECT.',
 }
 
 const away: Readonly<Record<string, string>> = {
-  '53300': 'The database has no connection left for us. Raise max_connections, or lower "connections".',
+  '53300': 'The database has no free connection. Raise max_connections, or lower "connections".',
   '57P03': 'The database is starting or stopping.',
   '57P01': 'The database ended the connection.',
   '57P02': 'The database ended the connection.',
   '57P05': 'The database ended the connection.',
-  '57014': 'The database took longer than a statement may take.',
-  '55P03': 'Something holds a lock for longer than we wait for one.',
+  '57014': 'The statement exceeded its time-out.',
+  '55P03': 'Another session holds a lock for longer than the lock time-out.',
   '25P03': 'The database ended a transaction that took too long.',
 }
 

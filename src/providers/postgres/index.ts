@@ -48,7 +48,7 @@ function createSource(options: PostgresOptions) {
     const session = await openSession(target, settings, signal)
     if (session.shared && !warned) {
       warned = true
-      log('info', 'connections are shared by something in between (PgBouncer): changes are found by looking alone')
+      log('info', 'a pooler shares the connections (PgBouncer): changes are found by polling alone')
     }
     return session
   }, settings)

@@ -84,11 +84,11 @@ export function requireHarmless(
   const refuse = (message: string) => unavailable(message, { reason: 'refused' })
   if (version < minVersion) throw refuse('The server is older than PostgreSQL 12, and is not served.')
   if (encoding === 'SQL_ASCII')
-    throw refuse('The database has the encoding SQL_ASCII, in which names are not told apart. Move it to UTF8.')
+    throw refuse('The database has the encoding SQL_ASCII, in which names are ambiguous. Move it to UTF8.')
   if (powers.length === 0 || allowPrivileged) return
   throw refuse(
-    `The role of the URL could do more than read: ${powers.slice(0, 5).join('; ')}. ` +
-      'Make one that only reads ("hikidashi init --sql postgres" prints how), or take this one all the same: "allowPrivileged": true.',
+    `The role of the URL can do more than read: ${powers.slice(0, 5).join('; ')}. ` +
+      'Make one that only reads ("hikidashi init --sql postgres" prints how), or accept this one: "allowPrivileged": true.',
   )
 }
 

@@ -37,7 +37,7 @@ export async function readRows(
     return await session.transaction(async (run) => {
       await become(run, settings, context)
       const types = await typesOf(run, relation, settings)
-      if ([...columns, ...key].some((column) => !types.has(column))) throw notFound('a column has gone')
+      if ([...columns, ...key].some((column) => !types.has(column))) throw notFound('a column is gone')
       const values = only ?? after ?? []
       const text = rowsSql(query, key, types, only === undefined ? '>' : '=')
       const found = await run({ text }, [...values, limit + 1, query.maxBytes])

@@ -140,7 +140,7 @@ function templatesOf(source: Source, hasRows: boolean): readonly Template[] {
       template: `${head}{table}/schema`,
       name: 'Table',
       title: 'A table or view: columns, keys, foreign keys both ways, indexes',
-      description: 'As JSON; its definition as SQL is in it.',
+      description: 'As JSON, with its definition as SQL.',
       mimeType: mimeTypes.schema,
     },
     {
@@ -185,14 +185,14 @@ function templatesOf(source: Source, hasRows: boolean): readonly Template[] {
             name: 'Rows',
             title: 'Rows of a table, in the order of its key',
             description:
-              'limit is 100 unless told; after is what "next" of an answer says; columns is names with commas between.',
+              'limit is 100 by default; after is the "next" of an answer; columns is names separated by commas.',
             mimeType: mimeTypes.rows,
           },
           {
             template: `${head}{table}/rows/{key}`,
             name: 'Row',
             title: 'The row with a primary key',
-            description: 'A key of several columns has commas between: 7,en.',
+            description: 'The values of a key of several columns are separated by commas: 7,en.',
             mimeType: mimeTypes.rows,
           },
         ]

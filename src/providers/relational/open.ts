@@ -32,7 +32,7 @@ export async function openRelational(opening: Opening): Promise<Provider> {
       await source.close()
       throw invalid(explain(error), 'database')
     }
-    options.log?.('warn', 'the database does not answer: it is asked again when somebody asks', {
+    options.log?.('warn', 'the database does not answer: it is tried again at the next request', {
       reason: error.message,
     })
   }
@@ -224,7 +224,7 @@ export function endedError(): ResourceError {
 
 /** Returns the fault of a connection that should be encrypted, by the code of its error. @param isPlain Whether the server does not encrypt. */
 export function tlsFault(code: string, isPlain: boolean): string | undefined {
-  if (isPlain) return 'The database does not encrypt, and the connection must be: turn TLS on there.'
+  if (isPlain) return 'The database does not encrypt connections, and this one must be encrypted: turn TLS on there.'
   if (/^(?:ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|HOSTNAME_MISMATCH|HANDSHAKE_SSL)/.test(code))
     return 'The certificate of the database cannot be trusted. Name the authority that signed it: "tls": { "ca": … }.'
   return undefined

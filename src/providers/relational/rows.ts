@@ -120,7 +120,7 @@ function columnsIn(params: Params, { readable }: RowAccess): readonly string[] {
   const isKnown = columns?.every((column) => readable.includes(column)) && new Set(columns).size === columns.length
   if (columns === undefined || !isKnown)
     throw invalid(
-      'The parameter "columns" is names of columns of this table, each once, with commas between.',
+      'The parameter "columns" is names of columns of this table, each once, separated by commas.',
       'columns',
     )
   return columns

@@ -165,7 +165,7 @@ export function createFollowing(options: FollowingOptions) {
           return (await untilAborted(subscription.add(uris), ending.signal)).length > 0
         } catch (error) {
           if (!isResourceError(error)) return false
-          log('debug', 'the server tells of no changes of a resource', { error })
+          log('debug', 'the server reports no changes of a resource', { error })
           return false
         }
       },

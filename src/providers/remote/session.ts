@@ -45,7 +45,7 @@ export function createSession(connect: (signal: AbortSignal) => Promise<RemoteVi
       throw error
     })
     const since = performance.now()
-    if (failures > 0) log('info', 'the server is there again', { failures })
+    if (failures > 0) log('info', 'the server answers again', { failures })
     void view.over.then((reason) => {
       if (closing.signal.aborted || dropped.has(view)) return
       drop(view)
@@ -81,7 +81,7 @@ export function createSession(connect: (signal: AbortSignal) => Promise<RemoteVi
       const wait = notBefore - performance.now()
       if (wait > 0) {
         const retryAfter = Math.ceil(wait / 1000)
-        throw unavailable('The server failed a moment ago: it is left alone.', { retryAfter })
+        throw unavailable('The server failed a moment ago: the next attempt waits.', { retryAfter })
       }
       const opening = begin()
       current = opening
@@ -149,12 +149,12 @@ export function faultOf(error: unknown): ResourceError {
     case 'invalid': {
       const { reason } = error.detail
       const known = knownReason(reason) ?? 'refused'
-      return invalid('The server behind this mount refuses what is asked of it.', known)
+      return invalid('The server behind this mount refuses the request.', known)
     }
     case 'too-large': {
       const { limit } = error.detail
       const told: ErrorDetail = { reason: 'too-large', ...(typeof limit === 'number' ? { limit } : {}) }
-      return new ResourceError('too-large', 'This is longer than what is taken from the server.', told, options)
+      return new ResourceError('too-large', 'This is longer than the limit of the mount.', told, options)
     }
     case 'unavailable':
       return new ResourceError(

@@ -64,7 +64,7 @@ export async function takeSnapshot(
     if (++pages > maxPages) throw endless(`it has over ${maxPages} pages`)
     if (performance.now() - begun > maxTime) throw endless(`it took over ${maxTime} ms`)
   }
-  if (back > 0) log('warn', 'the server lists resources that it has from here: they are left out', { resources: back })
+  if (back > 0) log('warn', 'the server lists resources of this server: they are left out', { resources: back })
   const known = [...found.values()].sort((a, b) => comparePaths(a.entry.path, b.entry.path))
   return { known, taken, circular: back > 0 }
 }

@@ -117,7 +117,7 @@ export function createRelayedTools(
 
 /** The model learns that it must not simply repeat the call. */
 const noAnswer =
-  'The server behind this tool gave no answer. The tool may have run, or not: look before you call it again.'
+  'The server behind this tool gave no answer. The tool may have run, or not: check before you call it again.'
 
 function outcomeOf({ content, structured, failed }: RemoteToolResult, mark: string): ToolOutcome {
   const parts = content.flatMap((block): readonly ToolPart[] => {

@@ -182,7 +182,7 @@ export function createTags(rows: Collection, records: Collection) {
         )) !== undefined
       if (isNoted) return noted.set(tag, Math.max(kept, until))
     }
-    throw unavailable('A tag is written by too many at once.', { reason: 'busy' })
+    throw unavailable('Too many callers write this tag at once.', { reason: 'busy' })
   }
 
   return {

@@ -169,7 +169,7 @@ function reportLanguageIn(params: Params) {
 function questionIn(params: Params): Question {
   const prompt = params.get('prompt')
   if (prompt === undefined || prompt.trim() === '')
-    throw invalid('Say what is looked for: lookup?prompt=…, and &taskType=… where it matters.', 'prompt')
+    throw invalid('Name the prompt to look up: lookup?prompt=…, and &taskType=… if it matters.', 'prompt')
   const given = params.get('taskType')
   const taskType = taskTypes.find((known) => known === given)
   if (given !== undefined && taskType === undefined)

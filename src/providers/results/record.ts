@@ -78,14 +78,19 @@ const vote = z
     ),
     model: name.describe('The model that answered.'),
     content: content.exactOptional().describe('The text of the answer. May be left out beside "error".'),
-    confidence: fraction.exactOptional().describe('How sure it is, from 0 to 1. May be left out beside "error".'),
+    confidence: fraction.exactOptional().describe('The confidence, from 0 to 1. May be left out beside "error".'),
     agreement: fraction
       .exactOptional()
-      .describe('How far it agrees with the others, from 0 to 1. May be left out beside "error".'),
-    tokens: z.int().min(0).exactOptional().describe('How many tokens that took, input and output.'),
+      .describe('The agreement with the others, from 0 to 1. May be left out beside "error".'),
+    tokens: z.int().min(0).exactOptional().describe('The number of tokens, input and output.'),
     cost: z.number().min(0).max(1e9).exactOptional().describe('The cost of the answer, in US dollars.'),
-    duration: z.number().min(0).max(1e12).exactOptional().describe('How long that took, in milliseconds.'),
-    error: z.string().min(1).max(10_000).exactOptional().describe('Why it gave no answer, or not all of one.'),
+    duration: z.number().min(0).max(1e12).exactOptional().describe('The duration, in milliseconds.'),
+    error: z
+      .string()
+      .min(1)
+      .max(10_000)
+      .exactOptional()
+      .describe('The reason why it gave no answer, or only a part of one.'),
   })
   .superRefine((value, context) => {
     if (value.error !== undefined) return
@@ -108,14 +113,14 @@ const analysisSchema = z.strictObject({
     .max(largest.prompt)
     .refine((text) => text.trim() !== '', { error: 'It is empty.' })
     .describe('The question that was asked.'),
-  taskType: z.enum(taskTypes).describe('How much was to be spent on the answer.'),
+  taskType: z.enum(taskTypes).describe('The type of the task, which sets the effort for the answer.'),
   language: z
     .string()
     .max(35)
     .regex(/^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$/, { error: 'It must be a language tag, such as "ja" or "en".' })
     .exactOptional()
     .describe('The language of the answer, such as "ja" or "en".'),
-  rounds: z.int().min(1).max(largest.rounds).describe('How many rounds it took.'),
+  rounds: z.int().min(1).max(largest.rounds).describe('The number of rounds.'),
   votes: z
     .array(vote)
     .min(1)
@@ -136,20 +141,20 @@ const analysisSchema = z.strictObject({
   consensus: z
     .strictObject({
       content: content.describe('The answer.'),
-      confidence: fraction.describe('How sure it is, from 0 to 1.'),
-      reasoning: content.exactOptional().describe('How it came about.'),
+      confidence: fraction.describe('The confidence, from 0 to 1.'),
+      reasoning: content.exactOptional().describe('The reasoning that led to it.'),
     })
     .describe('The summary that the aggregator made of the votes.'),
   thresholds: z
     .strictObject({
       met: z.boolean().describe('Whether the consensus is good enough.'),
-      confidence: fraction.exactOptional().describe('The least confidence that was asked for.'),
-      agreement: fraction.exactOptional().describe('The least agreement that was asked for.'),
+      confidence: fraction.exactOptional().describe('The required confidence.'),
+      agreement: fraction.exactOptional().describe('The required agreement.'),
     })
-    .describe('The demands on the consensus, and whether they were met.'),
+    .describe('The requirements on the consensus, and whether they were met.'),
   totalCost: z.number().min(0).max(1e12).exactOptional().describe('In US dollars. By default the sum over the votes.'),
   created: time.exactOptional().describe('When it was made (ISO 8601). By default now.'),
-  expires: time.exactOptional().describe('From when on it is not kept (ISO 8601). By default as the server is told.'),
+  expires: time.exactOptional().describe('The time at which it expires (ISO 8601). By default the server decides.'),
   tags: z
     .array(z.string().min(1).max(largest.tag).superRefine(withoutFault))
     .max(largest.tags)

@@ -81,13 +81,13 @@ export function createWriter(records: Collection, tags: Tags, options: WriteOpti
   const complete = (given: NewAnalysis, known: ParsedRow | undefined): Analysis => {
     const now = Date.now()
     const created = given.created === undefined ? now : (timeOf(given.created) ?? now)
-    if (created > now + maxAheadMs) throw wrongTime('created', 'It lies more than a day ahead.')
+    if (created > now + maxAheadMs) throw wrongTime('created', 'It is more than a day in the future.')
     const before = known?.head
     const kept = before === undefined ? undefined : { created: before.created, expires: before.expires }
     const end = given.expires === undefined ? (ttl === undefined ? undefined : created + ttl) : timeOf(given.expires)
     const expires = given.expires === undefined && kept !== undefined ? kept.expires : timeText(end)
     if (expires !== undefined && (timeOf(expires) ?? 0) <= now)
-      throw wrongTime('expires', 'It is over already: nothing would be kept.')
+      throw wrongTime('expires', 'It is in the past: nothing would be kept.')
     const { id, expires: _, ...rest } = given
     const analysis = {
       ...rest,
@@ -127,7 +127,7 @@ export function createWriter(records: Collection, tags: Tags, options: WriteOpti
       evictSoon()
       return storedOf(analysis, known === undefined ? 'created' : 'replaced')
     }
-    throw unavailable('A result is written by too many at once.', { reason: 'busy' })
+    throw unavailable('Too many callers write this result at once.', { reason: 'busy' })
   }
 
   return {

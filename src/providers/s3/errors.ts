@@ -24,11 +24,11 @@ const credentials: ReadonlyMap<string, string> = new Map(
     InvalidClientTokenId: 'The credentials are not valid. Renew them.',
     RequestTimeTooSkewed: 'The clock of this machine differs from that of the store by too much. Set it.',
     RequestExpired: 'The clock of this machine differs from that of the store by too much. Set it.',
-    AccountProblem: 'The account of the store is blocked. Look at it there.',
-    NotSignedUp: 'The account of the store is not signed up. Look at it there.',
+    AccountProblem: 'The account of the store is blocked. Check it there.',
+    NotSignedUp: 'The account of the store is not signed up. Check it there.',
     CredentialsProviderError:
       'There are no credentials, or they cannot be used. Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, name a "profile", or say ' +
-      '"anonymous": true for a public bucket. Those of an EC2 machine are only asked for with AWS_EC2_METADATA_DISABLED=false.',
+      '"anonymous": true for a public bucket. Those of an EC2 machine are requested only with AWS_EC2_METADATA_DISABLED=false.',
   }),
 )
 
@@ -37,12 +37,12 @@ const bucketFaults = {
   NoRegion: 'There is no region. Set "region", or AWS_REGION for the process that runs hikidashi.',
   NoSuchBucket: 'There is no such bucket at the endpoint. Correct "bucket", "endpoint" or "region".',
   InvalidBucketName: 'There is no such bucket at the endpoint. Correct "bucket".',
-  PermanentRedirect: 'The bucket is in another region. Set "region" to that; nothing is followed there.',
-  TemporaryRedirect: 'The bucket is elsewhere just now. Nothing is followed there.',
+  PermanentRedirect: 'The bucket is in another region. Set "region" to that; redirects are not followed.',
+  TemporaryRedirect: 'The bucket redirects to another host for now, and redirects are not followed.',
   AuthorizationHeaderMalformed: 'The bucket is in another region. Set "region" to that.',
   IllegalLocationConstraintException: 'The bucket is in another region. Set "region" to that.',
   MethodNotAllowed: 'The server at the endpoint is not S3. Correct "endpoint".',
-  NotImplemented: 'The store does not know a request that takes. Name another endpoint.',
+  NotImplemented: 'The store lacks a request that hikidashi needs. Use another endpoint.',
 }
 
 const bucketFault = (code: string) => new Map<string, string>(Object.entries(bucketFaults)).get(code)
@@ -85,16 +85,15 @@ export function translate(error: unknown, about: 'list' | 'object', log: Log): u
     return notFound()
   if (status === 403 || code === 'AccessDenied') {
     if (about === 'list') return away('The credentials may not list the bucket. Give them the right s3:ListBucket.')
-    log('warn', 'the store refuses to give an object: it counts as absent', { code: shown(code) })
+    log('warn', 'the store refuses access to an object: it is treated as missing', { code: shown(code) })
     return notFound('the store refuses it')
   }
   if (status === 404) return about === 'list' ? away(bucketFaults.NoSuchBucket) : notFound()
   if (status === 503 || status === 429 || code === 'SlowDown')
-    return away('The store asks for fewer requests. Try again later.')
+    return away('The store limits the rate of requests. Try again later.')
   if (status !== undefined && status >= 300 && status < 400) return away(bucketFaults.PermanentRedirect)
   if (status === 405 || status === 501) return away(bucketFaults.MethodNotAllowed)
-  if (code === 'TooLong')
-    return away('The store answers with more than there can be. Look at what answers at the endpoint.')
+  if (code === 'TooLong') return away('The answer of the store is too large. Check which server is at the endpoint.')
   if (status === 200 || code === 'SyntaxError')
     return away('The answer of the store is not one of S3. Check which server is at the endpoint.')
   return away(silent)

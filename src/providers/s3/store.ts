@@ -115,7 +115,7 @@ function decodeKey(key: string): string {
   try {
     return decodeURIComponent(key.replaceAll('+', ' '))
   } catch {
-    throw notS3('a key is not encoded as it should be')
+    throw notS3('a key is not encoded correctly')
   }
 }
 

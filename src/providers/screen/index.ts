@@ -25,7 +25,7 @@ export interface ScreenOptions {
 const template: Template = {
   template: '{display}',
   name: 'Display',
-  title: 'The present picture of a display',
+  title: 'The current picture of a display',
   description: 'A picture of one display: display1, display2, … as they are listed.',
   mimeType: 'image/png',
 }
@@ -61,7 +61,8 @@ export async function createScreen(options: ScreenOptions, machine: Machine): Pr
 
   /** Runs one job at a time, with a pause after each. */
   const inTurn = async <T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> => {
-    if (waiting >= maxWaiting) throw unavailable('Too many wait for a picture of a display.', { retryAfter: 1 })
+    if (waiting >= maxWaiting)
+      throw unavailable('Too many requests wait for a picture of a display.', { retryAfter: 1 })
     waiting++
     const turn = last.then(async () => {
       const pause = ended + intervalMs - performance.now()
@@ -211,7 +212,7 @@ function run(
       process.removeListener('exit', killWithUs)
       if (failure !== undefined) reject(failure)
       else if (code === 0) resolve(Buffer.concat(chunks))
-      else reject(unavailable('The display cannot be captured: it is not there, or this user may not look at it.'))
+      else reject(unavailable('The display cannot be captured: it is not there, or this user may not capture it.'))
     })
   })
 }
@@ -237,7 +238,7 @@ async function readAtMost(file: string, maxBytes: number): Promise<Buffer> {
 
 function pngOf(bytes: Buffer): Buffer {
   if (!bytes.subarray(0, signature.length).equals(signature))
-    throw unavailable('The program that captures the display answered no PNG.')
+    throw unavailable('The program that captures the display did not write a PNG.')
   return bytes
 }
 

@@ -116,7 +116,7 @@ const mostMs = 10_000
 /** How long to wait for the check whether a document still exists, in milliseconds. */
 const patienceMs = 1000
 
-const stoppedNote = 'Not everything was looked at: ask for something that is less frequent.'
+const stoppedNote = 'Not all matches were examined: use rarer words.'
 
 /** Returns the check whether a principal may see an indexed document by the current rules. */
 export function allowsFor(mounts: Searched['mounts'], principal: Principal): Allows {

@@ -45,9 +45,9 @@ export type Search = Provider & Feeding
 
 const filters = parameters.join(',')
 const description =
-  'Words are looked for in texts, titles and paths; "quoted words" must occur exactly as written. limit: 1-100. mount: an address. ' +
+  'Words are searched in texts, titles and paths; "quoted words" must occur exactly as written. limit: 1-100. mount: an address. ' +
   'mime: text/markdown, text/*. since: 2026-01-31, 7d. minPriority: 0-1. audience: user, assistant. path: a glob. after: `next` ' +
-  'of the answer before. as: json, markdown.'
+  'of the previous answer. as: json, markdown.'
 /** Variables with free text: they have no completion. */
 const free = ['path', 'after']
 const templates: readonly Template[] = [
@@ -244,7 +244,7 @@ function notesOf({ indexing, mounts }: SearchStatus, asked: readonly string[] | 
   const notes = mounts.flatMap((mount) => {
     const { address, state } = mount
     if (asked !== undefined && !asked.includes(address)) return []
-    if (state === 'unavailable') return [`${address} does not answer just now: what is found there may be old.`]
+    if (state === 'unavailable') return [`${address} does not answer now: its hits may be out of date.`]
     const cut = limitsOf(mount)
     return state === 'current' ? cut : [...cut, `${address} is still being indexed: there may be more to find.`]
   })

@@ -83,7 +83,7 @@ function faulty({ what, offset, limit }: SettingsFault, text: string, format: Fo
 
 function unreadable(outcome: { readonly failure: string } | { readonly result: unknown }): ResourceError {
   if ('failure' in outcome && outcome.failure === 'late')
-    return tooLarge('Reading this file takes longer than there is time for: it is too complex.', {
+    return tooLarge('Reading this file exceeds the time limit: it is too complex.', {
       reason: 'settings',
     })
   return new ResourceError('internal', 'a file of settings could not be read')

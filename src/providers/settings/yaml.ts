@@ -58,12 +58,12 @@ const words: Readonly<Record<string, string>> = {
   BAD_ALIAS: 'An alias or an anchor has a name that it cannot have.',
   BAD_DIRECTIVE: 'A directive is not valid.',
   BAD_DQ_ESCAPE: 'An escape in a text is not valid.',
-  BAD_INDENT: 'This is not indented as what belongs to it.',
+  BAD_INDENT: 'This is not indented like the rest of its block.',
   BAD_PROP_ORDER: 'An anchor or tag is in the wrong place.',
   BAD_SCALAR_START: 'A text cannot begin with this character without quotes.',
   BLOCK_AS_IMPLICIT_KEY: 'A list or table cannot be a key without a "?" before it.',
   BLOCK_IN_FLOW: 'A block cannot stand in brackets.',
-  DUPLICATE_KEY: 'A key is there twice.',
+  DUPLICATE_KEY: 'A key occurs twice.',
   IMPOSSIBLE: 'This is not valid YAML.',
   KEY_OVER_1024_CHARS: 'A key is longer than 1024 characters.',
   MISSING_CHAR: 'Something is not closed, or a character is missing.',
@@ -71,7 +71,7 @@ const words: Readonly<Record<string, string>> = {
   MULTIPLE_ANCHORS: 'A value has several anchors.',
   MULTIPLE_DOCS: 'A second document begins.',
   MULTIPLE_TAGS: 'A value has several tags.',
-  TAB_AS_INDENT: 'A tab is used to indent: YAML wants spaces.',
+  TAB_AS_INDENT: 'A tab is used to indent: YAML requires spaces.',
   TAG_RESOLVE_FAILED: 'A value does not fit its tag.',
   UNEXPECTED_TOKEN: 'This does not belong here.',
 }
@@ -96,7 +96,7 @@ function createReader(text: string, budget: Budget): Reader {
   const aliased = (alias: Alias.Parsed, depth: number): Node => {
     const [offset] = alias.range
     const node = anchors.get(alias.source)
-    if (node === undefined) throw fault('An alias has no anchor before it, or lies within what it stands for.', offset)
+    if (node === undefined) throw fault('An alias has no anchor before it, or is inside its own anchor.', offset)
     recount(node, depth, offset)
     return node
   }
@@ -113,7 +113,7 @@ function createReader(text: string, budget: Budget): Reader {
         merged.push(...mergedEntries(value, offset))
         continue
       }
-      if (seen.has(key)) throw fault('A key is there twice.', offset)
+      if (seen.has(key)) throw fault('A key occurs twice.', offset)
       seen.add(key)
       entries.push({ key, value })
     }
@@ -147,7 +147,7 @@ function mergedEntries(value: Node, offset: number): readonly Entry[] {
   if (value.kind === 'table') return value.entries
   if (value.kind === 'list' && value.items.every((item) => item.kind === 'table'))
     return value.items.flatMap((item) => (item.kind === 'table' ? item.entries : []))
-  throw fault('A merge key (<<) stands for a table, or a list of tables.', offset)
+  throw fault('A merge key (<<) needs a table, or a list of tables.', offset)
 }
 
 /** A key as text: the source text, if the key is a list or a map. */

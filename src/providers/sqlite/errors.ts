@@ -29,8 +29,8 @@ export function reasonOf(error: unknown): Reason | undefined {
 /** Messages by primary result code (https://www.sqlite.org/rescode.html). */
 const messages: Readonly<Record<number, string>> = {
   3: 'The file of the database may not be read by this user.', // PERM
-  5: 'Another process holds a lock on the database for longer than we wait for one.', // BUSY
-  6: 'Another process holds a lock on the database for longer than we wait for one.', // LOCKED
+  5: 'Another process holds a lock on the database for longer than the lock time-out.', // BUSY
+  6: 'Another process holds a lock on the database for longer than the lock time-out.', // LOCKED
   8: 'The database was left in the middle of a change. Open it once with a program that may write to it.', // READONLY
   10: 'The file of the database cannot be read.', // IOERR
   11: 'The database is damaged.', // CORRUPT
@@ -60,9 +60,7 @@ export function failureOf(error: unknown): ResourceError {
   if (code !== undefined) {
     const primary = code & 0xff
     if (tooMuch.has(primary))
-      return tooLarge(
-        'The database computes values here that take more memory than they may. Ask for fewer columns or rows.',
-      )
+      return tooLarge('The database computes values here that exceed the memory limit. Ask for fewer columns or rows.')
     const message = messages[primary]
     if (message !== undefined) return away(message, `SQLite ${code}`)
     // An error in a view or a generated column does not make the source unavailable.

@@ -111,7 +111,9 @@ function wayOf(file: string, isLogged: boolean): LockMode {
   }
   if (!isLogged || sizes.has('-shm')) return 'locked'
   if ((sizes.get('-wal') ?? 0) === 0) return 'still'
-  throw away('The database has a log that was never worked in. Open it once with a program that may write to it.')
+  throw away(
+    'The database has a write-ahead log that was never applied. Open it once with a program that may write to it.',
+  )
 }
 
 /** Returns a text that changes when the file changes or a log appears beside it. */

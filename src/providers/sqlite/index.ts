@@ -205,7 +205,7 @@ async function startReader(
       }
       const timer = setTimeout(() => {
         waiting.delete(id)
-        reject(away('The database took longer than a statement may take.'))
+        reject(away('The statement exceeded its time-out.'))
         close()
       }, most)
       waiting.set(id, settle)

@@ -116,7 +116,7 @@ function createRowReader(database: DatabaseSyncInstance, catalog: Catalog) {
     const kind = known?.item.kind
     if (known === undefined || kind === 'virtual table' || (kind === 'view' && !views)) throw notFound('no such table')
     const names = new Set(known.relation.columns.map(({ name }) => name))
-    if ([...access.readable, ...access.key].some((column) => !names.has(column))) throw notFound('a column has gone')
+    if ([...access.readable, ...access.key].some((column) => !names.has(column))) throw notFound('a column is gone')
     const isSame = known.key.length === access.key.length && known.key.every(({ name }, i) => name === access.key[i])
     if (access.key.length > 0 && !isSame) throw notFound('the key is another one')
     return { known, key: access.key.length === 0 ? [] : known.key }

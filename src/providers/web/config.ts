@@ -76,7 +76,7 @@ function checkWeb({ pages = [], match, llms }: OptionsOf<typeof webShape>, conte
 }
 
 /** Fault of a mount of pages without a web address, neither its own nor in `url`. */
-const noUrl = 'The address of the mount is none of the web, and "url" does not say where the pages are.'
+const noUrl = 'The address of the mount is not an http or https URL, and there is no "url".'
 
 export const source = defineSource({
   about: 'Pages of the web.',
@@ -109,7 +109,7 @@ export const open: OpenSource<typeof source> = async (options, { address, docume
   const url = options.url ?? parseAddress(address).text
   if (!isHttpUrl(url)) throw invalid(noUrl, 'url')
   if (poll !== undefined && ((pages.length === 0 && llms === undefined) || fetch === false))
-    throw invalid('There are no pages to look at: "pages" is empty, or "fetch" is false. Remove "poll".', 'poll')
+    throw invalid('There are no pages to poll: "pages" is empty, or "fetch" is false. Remove "poll".', 'poll')
   const { web } = await import('./index.ts')
   const opened = web({
     ...originOptions(options),

@@ -156,7 +156,7 @@ function both(one: Claim, other: Claim): Claim {
 }
 
 function tooMuch(): ResourceError {
-  return new ResourceError('unavailable', 'too many large answers are waited for', { retryAfter: 1 })
+  return new ResourceError('unavailable', 'too many large answers are in flight', { retryAfter: 1 })
 }
 
 /** Why there is no slot: the share is exhausted, or the whole semaphore. */

@@ -29,7 +29,7 @@ function timeFault({ exp, nbf, iat }: Claims, { maxAge }: Issuer): string | unde
   for (const [name, time] of Object.entries({ exp, nbf, iat }))
     if (time !== undefined && !(Number.isSafeInteger(time) && Number(time) >= 0)) return `its ${name} is not a time`
   if (exp !== undefined && Number(exp) * 1000 + leewayMs <= now) return 'it has expired'
-  if (nbf !== undefined && Number(nbf) * 1000 - leewayMs > now) return 'it is not good yet'
+  if (nbf !== undefined && Number(nbf) * 1000 - leewayMs > now) return 'it is not valid yet'
   if (iat !== undefined && Number(iat) * 1000 - leewayMs > now) return 'it was issued in the future'
   if (maxAge !== undefined && !(Number(iat) * 1000 + maxAge + leewayMs > now)) return 'it was issued too long ago'
   return undefined
@@ -46,7 +46,7 @@ function clientFault({ client_id: client, azp }: Claims, { clients }: Issuer): s
   if (clients === undefined) return undefined
   const named = [client, azp].filter((one) => one !== undefined)
   const isTaken = named.length > 0 && named.every((one) => typeof one === 'string' && clients.includes(one))
-  return isTaken ? undefined : 'it is for a client that is not taken here'
+  return isTaken ? undefined : 'it is for a client that is not accepted here'
 }
 
 /** Returns an id that is unique over all issuers: two of them may give the same subject to two people. */

@@ -50,7 +50,7 @@ export async function fetchJson(url: string, options: FetchOptions = {}) {
       response.destroy()
     }
   } catch (error) {
-    throw new ResourceError('unavailable', `There is no good answer from ${url}: ${reasonOf(error)}`)
+    throw new ResourceError('unavailable', `There is no valid answer from ${url}: ${reasonOf(error)}`)
   }
 }
 

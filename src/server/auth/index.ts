@@ -103,7 +103,7 @@ function resourceOf({ issuers = [], resource, url }: AuthorizerOptions): string 
   if (named !== undefined) return canonicalResource(named)
   if (issuers.length === 0) return ''
   throw refuse(
-    'Nothing says at which URL clients reach this server, which is what their tokens are for. Set http.auth.resource.',
+    'The URL at which clients reach this server is not set. It is the audience of their tokens. Set http.auth.resource.',
   )
 }
 
@@ -114,15 +114,15 @@ async function createVerifiers(options: AuthorizerOptions, resource: string): Pr
   if (new Set(issuers.map(({ issuer }) => issuer)).size < issuers.length) throw refuse('An issuer is named twice.')
   for (const { issuer, audiences, jwks, introspection } of issuers) {
     if (audiences.length === 0 || audiences.includes(''))
-      throw refuse(`Nothing says for whom tokens of ${issuer} must be.`)
+      throw refuse(`The audience of tokens of ${issuer} is not set.`)
     if (jwks === undefined && introspection === undefined)
-      throw refuse(`Nothing says how tokens of ${issuer} are checked: jwks, or introspection.`)
+      throw refuse(`There is no way to check tokens of ${issuer}: set jwks, or introspection.`)
   }
   const signed = issuers.filter((issuer): issuer is JwtIssuer => issuer.jwks !== undefined)
   const asked = issuers.filter((issuer): issuer is AskedIssuer => issuer.introspection !== undefined)
   if (asked.length > 1)
     throw refuse(
-      'Two issuers have introspection: an opaque token does not say whose it is, and only its own may see it.',
+      'Two issuers have introspection: an opaque token does not name its issuer, and no other issuer may see it.',
     )
   return [
     ...(tokens === undefined ? [] : [await createTokenVerifier(tokens, log)]),
@@ -199,11 +199,11 @@ export function createIntrospection(
   const ask = async (token: string): Promise<TokenVerdict> => {
     const body = `token=${formEncode(token)}&token_type_hint=access_token`
     const answered = await gate.run(() => fetchJson(url, { ...network, body, authorization }))
-    if ('refused' in answered) throw new ResourceError('unavailable', 'Too many tokens are asked about at once')
+    if ('refused' in answered) throw new ResourceError('unavailable', 'Too many tokens are introspected at once')
     const claims = answered.value.value
     if (!isObject(claims) || typeof claims.active !== 'boolean')
-      throw new ResourceError('unavailable', `There is no answer about a token at ${url}`)
-    return claims.active ? judge(claims) : { fault: 'the issuer says that it is not good' }
+      throw new ResourceError('unavailable', `There is no answer to an introspection at ${url}`)
+    return claims.active ? judge(claims) : { fault: 'the issuer says that it is not active' }
   }
 
   const judge = (claims: Claims): TokenVerdict => {

@@ -162,7 +162,7 @@ export function createKeys(url: string, create: typeof createLocalJWKSet, log: L
 
   const fetchOnce = (): Promise<FindKey> => {
     if (performance.now() - failedAt < failurePauseMs)
-      return Promise.reject(new ResourceError('unavailable', `${url} did not answer just before`))
+      return Promise.reject(new ResourceError('unavailable', `${url} did not answer a moment ago`))
     fetching ??= load()
     return fetching
   }

@@ -89,7 +89,7 @@ export function createChallenges(metadataUrl: string | undefined, scopes: readon
   }
   return {
     /** The request has no token: the answer names the required scopes, and no error. */
-    missing: refusal('no-token', 401, 'A token is needed here.', undefined, scopes),
+    missing: refusal('no-token', 401, 'A token is required here.', undefined, scopes),
     malformed: refusal(
       'malformed-token',
       400,
@@ -97,7 +97,7 @@ export function createChallenges(metadataUrl: string | undefined, scopes: readon
       'invalid_request',
       [],
     ),
-    invalid: refusal('bad-token', 401, 'The token is not good here, or not any more.', 'invalid_token', scopes),
+    invalid: refusal('bad-token', 401, 'The token is not valid here, or has expired.', 'invalid_token', scopes),
     /** @param scopes All scopes that the operation requires, including those that the token has. */
     insufficient: (needed: readonly string[]): Refusal =>
       refusal('scope', 403, 'The token lacks a scope.', 'insufficient_scope', needed),
@@ -105,7 +105,7 @@ export function createChallenges(metadataUrl: string | undefined, scopes: readon
     unavailable: {
       reason: 'unjudged-token',
       status: 503,
-      message: 'Nobody can say just now whether the token is good. Try again later.',
+      message: 'The token cannot be checked now. Try again later.',
       headers: { 'Retry-After': String(retryAfterSeconds) },
     } satisfies Refusal,
   }

@@ -58,11 +58,11 @@ export async function readTokenFile(file: string): Promise<TokenFile> {
     if (!stat.isFile()) throw refuse('is not a file')
     if (stat.size > maxBytes) throw refuse(`is longer than ${maxBytes} bytes`)
     if (process.platform !== 'win32' && (Number(stat.mode) & 0o022) !== 0)
-      throw refuse('can be written by others, who could let themselves in. Make it yours alone: chmod 600')
+      throw refuse('can be written by others, who could add tokens. Make it yours alone: chmod 600')
     const own = process.getuid?.()
     if (own !== undefined && stat.uid !== BigInt(own) && stat.uid !== 0n)
       throw refuse(
-        `belongs to another user (uid ${stat.uid}), who could let themselves in. Make it yours: chown ${own}, or run the server as that user`,
+        `belongs to another user (uid ${stat.uid}), who could add tokens. Make it yours: chown ${own}, or run the server as that user`,
       )
     const tokens = parseTokens(await handle.readFile('utf8'))
     if (tokens === undefined) throw refuse('is not one that `hikidashi token` wrote')
@@ -182,7 +182,7 @@ async function lock(file: string): Promise<() => Promise<void>> {
       if (performance.now() > end)
         throw new ResourceError(
           'unavailable',
-          `Another process is changing the tokens: there is ${locked}. If none is, remove that file.`,
+          `Another process is changing the tokens: there is ${locked}. If there is no such process, remove that file.`,
         )
       await sleep(20)
     }

@@ -30,7 +30,7 @@ export async function createTokenVerifier(file: string, log: Log): Promise<Verif
       if (now.mark !== known?.mark) log('info', 'the tokens were read again', { file, tokens: now.tokens.length })
     } catch (error) {
       // Log it once, not at every check.
-      if (known !== undefined) log('error', 'the tokens cannot be read: none is taken', { error })
+      if (known !== undefined) log('error', 'the tokens cannot be read: none is accepted', { error })
     }
     known = now
     for (const look of [...watchers]) look(now)

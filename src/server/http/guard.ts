@@ -62,7 +62,7 @@ function guardBy(allowed: ReadonlySet<string>, origins: ReadonlySet<string>, isO
     const [origin, ...others] = valuesOf(request, 'origin')
     if (origin === undefined) return undefined
     const isAllowed = origins.has(origin) || (isOwn?.(host) === true && origin === `http://${host}`)
-    return isAllowed && others.length === 0 ? undefined : { status: 403, message: 'This Origin may not ask here.' }
+    return isAllowed && others.length === 0 ? undefined : { status: 403, message: 'This Origin is not allowed here.' }
   }
 }
 
@@ -149,11 +149,11 @@ function check(
   decode?: (value: string) => string | undefined,
 ): WireError | undefined {
   const values = valuesOf(request, header.toLowerCase())
-  if (values.length !== 1) return mismatch(header, values.length === 0 ? 'is missing' : 'is there more than once')
+  if (values.length !== 1) return mismatch(header, values.length === 0 ? 'is missing' : 'occurs more than once')
   const given = (values[0] ?? '').replace(/^[ \t]+|[ \t]+$/g, '')
   const value = decode === undefined ? given : decode(given)
-  if (value === undefined) return mismatch(header, 'is not encoded as it should be')
-  return value === expected ? undefined : mismatch(header, 'says something else than the body')
+  if (value === undefined) return mismatch(header, 'is not encoded correctly')
+  return value === expected ? undefined : mismatch(header, 'differs from the body')
 }
 
 function mismatch(header: string, fault: string): WireError {

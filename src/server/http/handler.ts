@@ -66,11 +66,14 @@ export async function createHandler(source: HandlerSource, options: HandlerOptio
   requireKeys('createHandler(source, { name, version })', options, { name: 'a text', version: 'a text' })
   const { auth, principals, insecure = false, allowedHosts = [], path = '/mcp', log = () => {} } = options
   if (auth !== undefined && principals !== undefined)
-    throw invalid('Either auth says who asks, or each call does (principals).', 'handler')
+    throw invalid(
+      'auth and principals exclude each other: callers are identified either by tokens, or by each call.',
+      'handler',
+    )
   const asked = auth !== undefined || principals === 'given'
   if (!asked && !insecure && allowedHosts.length > 0)
     throw invalid(
-      'Other machines can ask by these allowedHosts, and nobody would be asked who they are. Set auth, or principals: "given".',
+      'Other machines can connect with these allowedHosts, and clients would not be authenticated. Set auth, or principals: "given".',
       'insecure',
     )
   const served = { ...options, log, view: viewsOf(source) }
@@ -86,7 +89,7 @@ export async function createHandler(source: HandlerSource, options: HandlerOptio
       authenticate: async (request) => {
         const principal = calls.get(request)?.principal
         return principal === undefined
-          ? { reason: 'no-token', status: 401, message: 'Nobody has said who asks.', headers: {} }
+          ? { reason: 'no-token', status: 401, message: 'The call names no principal.', headers: {} }
           : alwaysCaller(principal)
       },
       refusalOf: () => undefined,
@@ -150,7 +153,7 @@ export async function createHandler(source: HandlerSource, options: HandlerOptio
 
 const notFromHere = {
   status: 403 as const,
-  message: 'Only this machine may ask here, since nobody is asked who they are.',
+  message: 'Only requests from this machine are served here, because clients are not authenticated.',
 }
 
 function isOwn(address: string | undefined): boolean {

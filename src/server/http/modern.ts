@@ -107,7 +107,7 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
         case 'faulty':
           return replyJson(response, 400, inbound.answer)
         case 'response':
-          return reject(null, { code: codes.invalidRequest, message: 'The server has asked nothing.' })
+          return reject(null, { code: codes.invalidRequest, message: 'The server has sent no request.' })
         case 'notification': {
           const fault = claimedRevision(inbound.message) === undefined ? undefined : envelopeFault(inbound.message)
           return fault === undefined ? replyEmpty(response, 202) : reject(null, fault)

@@ -184,7 +184,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
   createGuard({ ...options, port: options.port })
   if (!isLoopback(options.host) && options.auth === undefined && options.insecure !== true)
     throw invalid(
-      `Other machines can ask at ${options.host}, and nobody would be asked who they are. Set http.auth: issuers of tokens, or a file of them.`,
+      `Other machines can reach ${options.host}, and clients would not be authenticated. Set http.auth: issuers of tokens, or a file of them.`,
       'insecure',
     )
   // Backlog for bursts of connections; the system drops connections beyond it.

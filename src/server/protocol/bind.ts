@@ -95,7 +95,7 @@ function watchingOf(subscription: Subscription | undefined): Readonly<Record<str
   return {
     'resources/subscribe': async ({ params, signal }) => {
       const honoured = await subscription.add([requiredString(params, 'uri')], { signal })
-      if (honoured.length === 0) throw notFound('nothing to be heard of')
+      if (honoured.length === 0) throw notFound('nothing to subscribe to')
       return {}
     },
     'resources/unsubscribe': async ({ params }) => {

@@ -49,7 +49,7 @@ const unwritable: WireError = { code: codes.internal, message: 'Internal error' 
 
 const tooSlow: WireError = {
   code: codes.internal,
-  message: 'The client takes what it is told too slowly. Read everything again, and listen anew.',
+  message: 'The client reads its notifications too slowly. Read everything again, and listen again.',
   data: { reason: 'too-slow' },
 }
 

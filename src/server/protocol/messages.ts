@@ -253,7 +253,7 @@ export function wireError(error: unknown, revision: Revision, uri: string | unde
       log('warn', 'a source is unavailable', { error })
       return {
         code: codes.internal,
-        message: 'The source of this resource does not answer just now. Try again later.',
+        message: 'The source of this resource does not answer now. Try again later.',
         data: { reason: 'unavailable', ...retryAfterOf(error) },
       }
     case 'internal':

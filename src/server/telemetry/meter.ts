@@ -3,23 +3,23 @@ import type { MetricFamily } from '../../core/log.ts'
 /** The counters and their meanings. They only grow, except those whose text says "just now", which are gauges. */
 export const meterNames = {
   requests: 'requests that came over HTTP',
-  refusedRate: 'requests of who asked too often (429)',
-  refusedShare: 'requests of who had too many in flight (429)',
-  refusedBusy: 'requests that came when too many waited already (503)',
+  refusedRate: 'requests over the rate limit of a principal (429)',
+  refusedShare: 'requests over the number that a principal may have in flight (429)',
+  refusedBusy: 'requests that came when the queue was full (503)',
   refusedSessions: 'sessions that were not opened, since there were too many (503)',
   refusedBody: 'requests with a body that was too long (413)',
   refusedUri: 'requests for a path that was too long (414)',
   refusedHeaders: 'requests with headers that were too long (431)',
-  refusedTokens: 'requests with a bad token, from where too many had come (429)',
-  pausedPipelines: 'times that a connection was not read from, since too many requests had come on it without waiting',
-  cutPipelines: 'connections that were cut, since far too many requests came on them without waiting',
+  refusedTokens: 'requests with an invalid token, over the limit of an address (429)',
+  pausedPipelines: 'pauses in reading a connection with too many requests in flight',
+  cutPipelines: 'connections that were cut because far too many requests were in flight on them',
   refusedConnects: 'connections that were turned away, since too many came from one address (429)',
   refusedConnections: 'connections that were closed at once, since there were too many',
   late: 'requests whose head or body took too long (408)',
-  inFlight: 'requests that are worked on just now',
-  waiting: 'requests that wait just now',
-  connections: 'connections that are open just now',
-  sessions: 'sessions of the revisions before 2026-07-28 that are open just now',
+  inFlight: 'requests in progress',
+  waiting: 'waiting requests',
+  connections: 'open connections',
+  sessions: 'open sessions of the revisions before 2026-07-28',
 } as const
 
 export type MeterName = keyof typeof meterNames

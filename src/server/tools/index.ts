@@ -30,7 +30,7 @@ const maxBelow = 20
 const maxOpened = 8
 
 const input = objectSchema([], {
-  uri: { type: 'string', description: 'The URI of a directory or resource to begin at. Left out: everything.' },
+  uri: { type: 'string', description: 'The URI of a directory or resource to begin at. By default everything.' },
 })
 
 /** `browse`: shows a person the explorer inside of the host. A host without apps shows the same places as text. */
@@ -39,7 +39,7 @@ function explorerTool(view: View, app: ToolApp): Tool {
     name: 'browse',
     title: 'Browse resources',
     description:
-      'Shows the person an explorer of the resources, in which they look around and pick what you shall know. If the host shows no apps, it answers with the same places as text. To look for something yourself, take browse_directory or search_resources.',
+      'Shows the person an explorer of the resources, in which they browse and pick resources for you. If the host shows no apps, it answers with the same directories as text. To look for something yourself, use browse_directory or search_resources.',
     inputSchema: input,
     outputSchema: objectSchema(['entries', 'more'], {
       uri: { type: 'string' },
@@ -127,7 +127,7 @@ function listTool(view: View): Tool {
     name: 'list_resources',
     title: 'List resources',
     description:
-      'Lists the resources that can be read, in pages: documents, source files, tables and whatever else is served here. There may be very many: browse_directory looks at one place, and search_resources finds by words.',
+      'Lists the resources that can be read, in pages: documents, source files, tables and whatever else is served here. There may be very many: browse_directory lists one directory, and search_resources finds by words.',
     inputSchema: listInput,
     outputSchema: objectSchema(['resources'], {
       resources: { type: 'array', items: resourceSchema },
@@ -173,7 +173,7 @@ function listTool(view: View): Tool {
 }
 
 const browseInput = objectSchema([], {
-  uri: { type: 'string', description: 'The URI of a directory. Left out: the places that there are.' },
+  uri: { type: 'string', description: 'The URI of a directory. By default the mounts.' },
   cursor: cursorSchema,
   limit: limitSchema(limits.otherwise, limits.most),
 })
@@ -184,7 +184,7 @@ function browseTool(view: View): Tool {
     name: 'browse_directory',
     title: 'Browse a directory',
     description:
-      'Shows what is directly in a directory: directories and resources, in pages. Without a uri it shows where to begin.',
+      'Lists the directories and resources directly in a directory, in pages. Without a uri it lists the mounts.',
     inputSchema: browseInput,
     outputSchema: objectSchema(['entries'], {
       uri: { type: 'string' },

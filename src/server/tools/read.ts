@@ -21,7 +21,7 @@ const readInput = objectSchema(['uri'], {
     type: 'integer',
     minimum: tokens.least,
     maximum: tokens.most,
-    description: `About how many tokens of text to answer with at most. By default ${tokens.otherwise}.`,
+    description: `Approximate maximum number of tokens of the answer. By default ${tokens.otherwise}.`,
   },
 })
 
@@ -29,7 +29,7 @@ const contentSchema = objectSchema(['uri'], {
   uri: { type: 'string' },
   mimeType: { type: 'string' },
   text: { type: 'string' },
-  bytes: { type: 'integer', description: 'How many bytes it is, where it is no text.' },
+  bytes: { type: 'integer', description: 'The size in bytes, if it is not text.' },
   firstLine: { type: 'integer', description: 'The number of the first line that is shown.' },
   lastLine: { type: 'integer' },
   totalLines: { type: 'integer' },
@@ -56,12 +56,12 @@ export function readTool(view: View): Tool {
     outputSchema: objectSchema(['uri', 'contents', 'estimatedTokens'], {
       uri: { type: 'string' },
       contents: { type: 'array', items: contentSchema },
-      estimatedTokens: { type: 'integer', description: 'About how many tokens the text is: an estimate.' },
+      estimatedTokens: { type: 'integer', description: 'The estimated number of tokens of the text.' },
       outline: {
         type: 'array',
         items: objectSchema(['line', 'text'], { line: { type: 'integer' }, text: { type: 'string' } }),
       },
-      more: { type: 'integer', description: 'How many more contents there are.' },
+      more: { type: 'integer', description: 'The number of further contents.' },
     }),
     annotations: readOnly,
     call: async (given, { signal }) => {

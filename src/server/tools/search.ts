@@ -27,11 +27,11 @@ const [maxPages, maxWords] = [12, 16]
 const searchInput = objectSchema(['query'], {
   query: { type: 'string', description: 'Words to find, in any language.' },
   limit: limitSchema(limits.otherwise, limits.most),
-  mount: { type: 'string', description: 'Only in this place: an address that browse_directory shows.' },
+  mount: { type: 'string', description: 'Only in this mount: an address that browse_directory shows.' },
   mime: { type: 'string', description: 'Only of this MIME type: "text/markdown", or "text/*".' },
   path: { type: 'string', description: 'Only at paths of this glob: "docs/**/*.md".' },
-  since: { type: 'string', description: 'Only what was modified since: a date, or "7d".' },
-  cursor: { type: 'string', description: 'next of the answer before.' },
+  since: { type: 'string', description: 'Only resources modified since: a date, or "7d".' },
+  cursor: { type: 'string', description: 'The next of the previous answer.' },
 })
 
 const resultSchema = objectSchema(['uri', 'document', 'score'], {
@@ -45,7 +45,7 @@ const resultSchema = objectSchema(['uri', 'document', 'score'], {
   lastLine: { type: 'integer' },
   score: { type: 'number' },
   modified: { type: 'string' },
-  link: { type: 'string', description: 'Opens the document where it comes from, for people.' },
+  link: { type: 'string', description: 'Opens the document at its source, for people.' },
   revision: { type: 'string' },
 })
 
@@ -112,7 +112,7 @@ export function searchTool(view: View): Tool {
 const noIndex = 'Nothing is indexed here: only names, titles and descriptions were looked at.'
 /** Beginning of the addresses of results of tools. */
 const spillPrefix = 'spill://'
-const oneIsAway = 'One place could not be searched just now.'
+const oneIsAway = 'One mount could not be searched now.'
 
 function answer(
   query: string,
@@ -201,7 +201,7 @@ async function ask(
     const { contents } = await view.read(uri, { signal })
     const [content] = contents
     const found = content !== undefined && 'text' in content ? parseFound(content.text) : undefined
-    return found === undefined ? { error: invalid('The place of search gave no answer.', 'search') } : { found }
+    return found === undefined ? { error: invalid('The search gave no answer.', 'search') } : { found }
   } catch (error) {
     signal.throwIfAborted()
     if (!isResourceError(error)) throw error

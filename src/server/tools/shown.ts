@@ -24,12 +24,12 @@ export const resourceSchema: JsonObject = objectSchema(['uri', 'name', 'type'], 
   lastModified: { type: 'string' },
 })
 
-export const cursorSchema = { type: 'string', description: 'nextCursor of the answer before.' }
+export const cursorSchema = { type: 'string', description: 'The nextCursor of the previous answer.' }
 export const limitSchema = (otherwise: number, most: number) => ({
   type: 'integer',
   minimum: 1,
   maximum: most,
-  description: `How many at most. By default ${otherwise}.`,
+  description: `Maximum number. By default ${otherwise}.`,
 })
 
 /** Returns a resource as a tool shows it. */

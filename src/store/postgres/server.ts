@@ -44,7 +44,7 @@ export function connectTo(options: PostgresStore['postgres']) {
     new pg.Client(config)
   } catch {
     throw refused(
-      'The connection string of the store is none. Write one like postgres://user@host:5432/database.',
+      'The connection string of the store is not valid. Write one like postgres://user@host:5432/database.',
       'url',
     )
   }

@@ -168,7 +168,7 @@ function putAside(file: string, warn: Warn): void {
   const stamp = new Date().toISOString().replace(/[-:]/g, '')
   const kept = `${file}.damaged-${stamp}`
   for (const end of ['', '-wal', '-shm']) if (look(`${file}${end}`)) renameSync(`${file}${end}`, `${kept}${end}`)
-  warn(`The file of the store was damaged. It was put aside as ${kept}, and begun anew: look at the disk.`)
+  warn(`The file of the store was damaged. It was renamed to ${kept}, and a new one was begun: check the disk.`)
 }
 
 /**

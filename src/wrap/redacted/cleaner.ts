@@ -90,11 +90,11 @@ export function cleanCompletion({ values, total, hasMore }: Completion): Complet
 type Reason = Failure | 'secret' | 'encoding' | 'vault'
 
 const reasons: Readonly<Record<Reason, string>> = {
-  secret: 'it holds a secret that cannot be taken out of it.',
+  secret: 'it holds a secret that cannot be removed from it.',
   vault: 'files of this name hold secrets.',
-  encoding: 'it is text in an encoding that cannot be looked through for secrets.',
-  late: 'it could not be looked through for secrets in the time there is. Ask for a part of it.',
-  crashed: 'it could not be looked through for secrets.',
+  encoding: 'it is text in an encoding that cannot be searched for secrets.',
+  late: 'it could not be searched for secrets in time. Ask for a part of it.',
+  crashed: 'it could not be searched for secrets.',
 }
 
 /** Returns the replacement for a withheld content. */

@@ -72,7 +72,7 @@ function diagnose(report: MountReport, { positionOf, withConfig }: Case): CheckR
   }
   if (first !== undefined) {
     const more = problems.length === 1 ? '' : `, and ${problems.length - 1} more`
-    const fix = `It contradicts itself${more}. Everything that was seen: hikidashi check${withConfig} --json`
+    const fix = `It breaks the contract of sources${more}. All findings: hikidashi check${withConfig} --json`
     return failed(`${address} (${provider}): ${formatProblem(first)}`, fix)
   }
   const amount = `${counted(examined, 'entry', 'entries')}${complete ? '' : ' and more'} listed and read`
@@ -95,7 +95,7 @@ async function checkChanges(mount: Mount, { config, address }: PlannedMount, her
       `hikidashi watch ${address}${here.withConfig} --log-level debug`,
     )
   const watches = await inotifyWatches()
-  const found = `${address}: there are too many folders to watch${watches === undefined ? '' : ` (this system allows ${watches.toLocaleString('en')})`}: some are compared now and then.`
+  const found = `${address}: there are too many folders to watch${watches === undefined ? '' : ` (this system allows ${watches.toLocaleString('en')})`}: some are compared periodically.`
   const fix =
     watches === undefined
       ? 'Leave folders out with "exclude".'
@@ -154,7 +154,7 @@ export async function checkStore(
     const size = 'sqlite' in kept ? await sizeOf(kept.sqlite.file) : undefined
     // A check must not create a missing store.
     if ('sqlite' in kept && size === undefined) {
-      tell('store', ok(`${where} is made when something is kept`))
+      tell('store', ok(`${where} is created at the first write`))
       return true
     }
     const opened = await store.open()
@@ -165,7 +165,7 @@ export async function checkStore(
     if (!isResourceError(error)) throw error
     const fix =
       'sqlite' in kept
-        ? `End what else uses ${where}, or move it away: it is made anew, and indexed again.`
+        ? `Stop the other program that uses ${where}, or move the file away: hikidashi creates it again, and indexes again.`
         : `Check that the database is up, and the URL at ${positionOf(['store', 'postgres'])}`
     tell('store', failed(`${where}: ${error.message}`, fix))
     return false
@@ -206,7 +206,7 @@ async function checkIndex({ local, mounts, log, secrets, withConfig }: Case, fin
       const failing = embedding?.failing
       const about = `${searchMount.address}: ${counted(documents, 'document')}`
       if (failing !== undefined) {
-        const fix = `Check "embeddings" of ${searchMount.address}; words are found all the same.`
+        const fix = `Check "embeddings" of ${searchMount.address}; search by words still works.`
         findings.tell('index', warning(`${about}; there are no vectors: ${failing}`, fix))
       } else if (behind.length > 0 && indexing === 'stopped' && documents === 0) {
         const fix = `hikidashi serve${withConfig}, which indexes while it serves; or: hikidashi search WORDS${withConfig}`

@@ -54,7 +54,7 @@ async function checkGuard(url: string, tell: Tell): Promise<void> {
   const status = await statusFor(url, { host: 'rebound.example', origin: 'http://rebound.example' })
   if (status === undefined) return
   if (status >= 400) return tell('guard', ok('A foreign Host and Origin are refused'))
-  const found = 'It takes any Host and Origin: a web page that is open on this machine could read what it serves.'
+  const found = 'It accepts any Host and Origin: a web page that is open on this machine could read what it serves.'
   const fix = 'Have it check both headers, or put it behind hikidashi: { "provider": "remote", "url": … }'
   tell('guard', warning(found, fix))
 }
@@ -84,7 +84,7 @@ async function checkClock(url: string, tell: Tell): Promise<void> {
     if (Math.abs(skew) <= maxSkewMs) return
     const words = `${Math.round(Math.abs(skew) / 1000)} s ${skew > 0 ? 'ahead of' : 'behind'}`
     const found = `The clock here is ${words} that of the server: tokens may be refused.`
-    tell('clock', warning(found, 'Set both clocks, as by NTP.'))
+    tell('clock', warning(found, 'Synchronize both clocks, for example by NTP.'))
   } catch {
     // Another check reports whether it can be reached.
   }
@@ -188,7 +188,7 @@ async function checkHttp(here: Case, findings: Findings): Promise<void> {
   if (config?.auth?.tokens !== undefined) await checkTokens(config.auth.tokens, here, findings)
   const listen = config?.http?.listen
   if (config === undefined || listen === undefined) return
-  findings.doing('Looking at the port')
+  findings.doing('Checking the port')
   await checkPort(listen, here, findings)
   if (isLoopback(listen.host) || config.auth !== undefined) return
   findings.tell(
@@ -211,12 +211,12 @@ async function checkPort(
   const at = positionOf(['http', 'listen'])
   if (code === 'EADDRINUSE') {
     const look = `hikidashi doctor --url http://${where}${local.config?.http?.path ?? '/mcp'}`
-    const fix = `${look}\nIf it is something else, take another port: ${at}`
+    const fix = `${look}\nIf it is something else, use another port: ${at}`
     return tell('port', warning(`Something listens at ${where} already. It may be hikidashi itself.`, fix))
   }
   const fix =
     code === 'EACCES'
-      ? `Take a port from 1024 on: ${at}`
+      ? `Use a port of 1024 or more: ${at}`
       : code === 'EADDRNOTAVAIL'
         ? `This machine has no such address. Write one that it has, or 127.0.0.1: ${at}`
         : `Change ${at}`

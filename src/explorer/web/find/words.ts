@@ -15,15 +15,15 @@ export const t = createWords({
   hitsMore: ['The first {count} hits, in {files} {files:file|files}', '先頭の {count} 件({files} ファイル)'],
   nothing: ['Nothing was found for “{query}”.', '「{query}」に一致するものはありません。'],
   growing: [
-    '{done} documents are indexed so far. Hits in the others appear by themselves.',
+    '{done} documents are indexed so far. Hits in the others appear automatically.',
     '{done} 件を索引済みです。残りで見つかったものは自動的に表示されます。',
   ],
   growingOf: [
-    '{done} of {of} documents are indexed. Hits in the others appear by themselves.',
+    '{done} of {of} documents are indexed. Hits in the others appear automatically.',
     '{of} 件中 {done} 件を索引済みです。残りで見つかったものは自動的に表示されます。',
   ],
   nothingHint: [
-    'Try fewer or other words, or take a filter away.',
+    'Try fewer or other words, or remove a filter.',
     '語を減らすか変える、または絞り込みを外してみてください。',
   ],
   type: [
@@ -34,7 +34,7 @@ export const t = createWords({
   searching: ['Searching…', '検索しています…'],
   noSearch: ['No search is mounted on this server.', 'このサーバーには検索がマウントされていません。'],
   noSearchHint: [
-    'The names can be filtered all the same. For a search over contents, mount one: “search://all”, with the provider “search”.',
+    'The names can still be filtered. For a search over contents, mount one: “search://all”, with the provider “search”.',
     '名前での絞り込みはできます。本文も探すには、プロバイダー「search」を「search://all」のようにマウントしてください。',
   ],
   filterNames: ['Filter the names by “{query}”', '名前を「{query}」で絞り込む'],
@@ -43,7 +43,7 @@ export const t = createWords({
   retry: ['Try again', 'もう一度'],
   showInTree: ['Show in tree', 'ツリーで表示'],
   pick: ['Add to the basket', 'バスケットに追加'],
-  unpick: ['Take out of the basket', 'バスケットから外す'],
+  unpick: ['Remove from the basket', 'バスケットから外す'],
   lines: ['lines {start}–{end}', '{start}–{end} 行'],
   atSource: ['At its source', '元の場所で開く'],
   facets: ['Narrow down', '絞り込み'],
@@ -66,7 +66,7 @@ export const t = createWords({
   clear: ['Clear', '解除'],
   templates: ['Templates', 'テンプレート'],
   templatesHint: [
-    'Resources that take values: choose one, fill it in, and open what it stands for.',
+    'Templates of URIs: choose one, fill in its values, and open the resource.',
     '値を受け取るリソースです。選んで値を入れると、その内容を開けます。',
   ],
   noTemplates: ['This server has no templates.', 'このサーバーにテンプレートはありません。'],
@@ -86,7 +86,7 @@ export const t = createWords({
   opens: ['This opens', '開くもの'],
   prompts: ['Prompts', 'プロンプト'],
   promptsHint: [
-    'Messages that the server prepares: choose one, fill it in, and copy what comes of it.',
+    'Messages that the server prepares: choose one, fill in its values, and copy the result.',
     'サーバーが用意したメッセージです。選んで値を入れ、できたものをコピーできます。',
   ],
   promptsPart: [

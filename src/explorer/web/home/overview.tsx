@@ -207,7 +207,7 @@ const t = createWords({
   indexed: ['{count} {count:document|documents} indexed', '{count} 件の文書を索引済み'],
   indexing: ['{count} documents indexed so far …', '{count} 件まで索引済み…'],
   counting: ['Counting …', '数えています…'],
-  unavailable: ['Does not answer just now', 'いまは応答がありません'],
+  unavailable: ['Does not answer now', 'いまは応答がありません'],
   openSearch: ['Search names and contents', '名前と本文を検索'],
   addHost: ['Add this server to a host', 'このサーバーをホストに追加'],
   addHostDo: [

@@ -21,9 +21,9 @@ export const t = createWords({
   waiting: ['Once all is counted and fits, the conversation gets it.', '数え終わり、上限に収まると会話に渡します。'],
   hasLinks: ['The conversation has {count} {count:link|links}.', '会話にはリンクが{count}件あります。'],
   hasContents: ['The conversation has the contents: {tokens} tokens.', '会話には内容があります：{tokens}トークン。'],
-  failed: ['The conversation could not be told. {reason}', '会話に伝えられませんでした。{reason}'],
+  failed: ['The conversation could not be updated. {reason}', '会話に伝えられませんでした。{reason}'],
   noContext: [
-    'This host does not take anything from pages. Copy it instead.',
+    'This host accepts nothing from pages. Copy it instead.',
     'このホストはページから何も受け取りません。代わりにコピーしてください。',
   ],
 })

@@ -250,7 +250,7 @@ function listen(endpoint: Endpoint, asked: ChangeSet, { tell }: Pick<Listeners, 
           else if (message.method === 'notifications/prompts/list_changed')
             tell({ uris: [], listed: false, prompts: true })
         }
-        refuse(new ResourceError('unavailable', 'The server does not tell of changes just now.'))
+        refuse(new ResourceError('unavailable', 'The server does not report changes now.'))
       } catch (error) {
         refuse(error)
       } finally {

@@ -15,7 +15,7 @@ export const t = createWords({
   settings: ['Settings', '設定'],
   language: ['Language', '言語'],
   theme: ['Colours', '配色'],
-  system: ['As the system has it', 'システムに合わせる'],
+  system: ['Same as the system', 'システムに合わせる'],
   light: ['Light', 'ライト'],
   dark: ['Dark', 'ダーク'],
   help: ['Help', 'ヘルプ'],
@@ -27,14 +27,14 @@ export const t = createWords({
   connecting: ['Connecting to the server …', 'サーバーに接続しています…'],
   cannotConnect: ['The server does not answer', 'サーバーから応答がありません'],
   cannotConnectDo: [
-    'Look whether it still runs. The page tries again by itself, and goes on from here.',
+    'Check whether it is running. The page retries automatically, and continues from here.',
     'サーバーが動いているか確認してください。自動で再接続し、この画面から続けられます。',
   ],
   retry: ['Try again now', '今すぐ再接続'],
   retryIn: ['Next try in {seconds} s', '{seconds}秒後に再接続します'],
-  asksWho: ['This server asks who you are', 'このサーバーには認証が必要です'],
+  asksWho: ['This server requires authentication', 'このサーバーには認証が必要です'],
   asksWhoDo: [
-    'Give an access token for it. It stays in the memory of this page and is gone when you close it.',
+    'Enter an access token for it. It stays in the memory of this page and is gone when you close it.',
     'アクセストークンを入力してください。トークンはこのページのメモリーだけに置かれ、閉じると消えます。',
   ],
   proof: ['Access token', 'アクセストークン'],
@@ -53,7 +53,7 @@ export const t = createWords({
     'このページのアドレスが別のブラウザーでも使われました',
   ],
   addressReusedDo: [
-    'It may have been you, with another browser or profile. It may also have been somebody else who saw the address. To be safe, neither gets in any more: run hikidashi ui again.',
+    'It may have been you, with another browser or profile. It may also have been somebody else who saw the address. To be safe, neither has access any more: run hikidashi ui again.',
     '別のブラウザーやプロファイルで開いたのがご自身でなければ、誰かがアドレスを見た可能性があります。安全のため、どちらも接続できなくなりました。もう一度 hikidashi ui を実行してください。',
   ],
   continued: [

@@ -56,8 +56,8 @@ function copyBySelection(text: string): boolean {
 
 const t = createWords({
   'not-found': ['There is nothing here, or it may not be seen.', 'ここには何もないか、見る権限がありません。'],
-  unavailable: ['The source does not answer just now.', 'いまは応答がありません。'],
-  internal: ['The server has failed at this.', 'サーバーでエラーが起きました。'],
+  unavailable: ['The source does not answer now.', 'いまは応答がありません。'],
+  internal: ['The server failed.', 'サーバーでエラーが起きました。'],
   copied: ['Copied.', 'コピーしました。'],
   notCopied: ['The browser does not let the page copy.', 'ブラウザーがコピーを許可していません。'],
   unknown: ['Something went wrong.', '問題が起きました。'],
