@@ -15,8 +15,8 @@ export interface Access {
    */
   readonly reach?: (principal: Principal, directory: string) => Reach
   /**
-   * Returns a key for a principal. Principals with the same key may see the same paths, now and later. When undefined, what they
-   * may see can differ, and can change at any time.
+   * Returns a key for a principal. Principals with the same key may see the same paths, now and later. When undefined, no key can
+   * promise that: any two principals may see different paths.
    */
   readonly callers?: (principal: Principal) => string
 }
@@ -122,7 +122,7 @@ function namesOf(rule: AccessRule) {
   return { allow: named(rule.allow), deny: named(rule.deny) }
 }
 
-/** A random prefix that clients cannot guess. Short, since sources take longer over longer names. */
+/** The random prefix of decoys, which clients cannot guess. It is short, since sources take longer over longer names. */
 let unguessable: string | undefined
 
 function makeUnguessable(): string {

@@ -6,7 +6,7 @@ import { invalid } from './errors.ts'
 import { type AddressBlock, addressBlock, addressBytes, type HttpUrl, isAllowedAddress } from './http-url.ts'
 import { traceContext, traced } from './trace.ts'
 
-/** Error code of a look-up whose host resolves to a refused address. */
+/** Error code of a request that a guard refuses, or of a look-up whose host resolves to a refused address. */
 export const refusedHost = 'EREFUSEDHOST'
 
 /** Resolves a host to all of its addresses. */

@@ -59,7 +59,7 @@ function openSubscription(
   const lists = createThrottle(listIntervalMs, () => listener({ uris: [], listed: true }), clock)
   const prompts = createKindListeners('prompts', principal, listener, listIntervalMs, clock)
   const tools = createKindListeners('tools', principal, listener, listIntervalMs, clock)
-  /** Passes on changed URIs at once, and a changed list only as often as the throttle allows. */
+  /** Notifies the listener of changed URIs at once, and of a changed list only as often as the throttle allows. */
   const tell = ({ listed, ...change }: ViewChange): void => {
     if (closed) return
     const now = listed && lists.admit()
@@ -217,7 +217,7 @@ export interface DegradedMount {
   readonly degradation: Degradation
 }
 
-/** The subscriptions of all principals. Each mount has one watch, which runs while anyone listens. */
+/** Creates the subscriptions of all principals. Each mount has one watch, which runs while anyone listens. */
 export function createChanges(
   state: CatalogState,
   route: FindMount,
@@ -235,9 +235,9 @@ export function createChanges(
   return {
     /** Whether any mount can notify about changes. */
     possible: watches.size > 0,
-    /** Whether any mount with prompts can notify about changes of them. */
+    /** Whether any mount with prompts can notify about changes of its prompts. */
     ofPrompts: [...watches.keys()].some(({ provider }) => provider.prompts !== undefined),
-    /** The same for tools. */
+    /** Whether any mount with tools can notify about changes of its tools. */
     ofTools: [...watches.keys()].some(({ provider }) => provider.tools !== undefined),
     open: (listener: ChangeListener, principal: Principal): Subscription =>
       openSubscription(parts, listener, principal),

@@ -212,7 +212,7 @@ export function later(size?: number): ResourceError {
   return new ResourceError('too-large', 'It is asked for again in a moment.', { reason: 'later', ...known })
 }
 
-/** Whether the read is to be retried without a limit. */
+/** Whether an error is that of {@link later}: the read is retried without a limit. */
 export function isLater(error: unknown): boolean {
   return isResourceError(error, 'too-large') && error.detail.reason === 'later'
 }
@@ -232,7 +232,7 @@ export function invalid(message: string, reason: ErrorReason, detail: ErrorDetai
   return new ResourceError('invalid', message, { reason, ...detail })
 }
 
-/** Takes a reason that other code has chosen: another server, or a provider that is made with the toolkit. It is passed on as it is. */
+/** Returns the reason that other code (another server, or a provider made with the toolkit) has chosen, unchanged, as an {@link ErrorReason}. */
 export function foreignReason(reason: string): ErrorReason {
   return reason as ErrorReason
 }
@@ -260,7 +260,7 @@ export function fallbackTo<T>(value: T, kind?: ErrorKind): (error: unknown) => T
   }
 }
 
-/** Returns the result of some work, or what `fallback` makes of its error. */
+/** Returns the result of `work`; if it throws, that of `fallback`, which gets the error. */
 export function attempt<T, F>(work: () => T, fallback: (error: unknown) => F): T | F {
   try {
     return work()

@@ -32,7 +32,7 @@ export const metaKeys = {
    * document, a table or a commit, or another server, chose the words.
    */
   untrusted: 'dev.hikidashi/untrusted',
-  /** Marks of the processes that relayed a resource. A process does not list again what carries its own mark. */
+  /** Identifiers of the processes that relayed a resource. A process does not list a resource that it has relayed itself, so relays cannot loop. */
   via: 'dev.hikidashi/via',
 } as const
 
@@ -47,7 +47,7 @@ export interface Origin {
   readonly revision?: string
 }
 
-/** Maximum length of a revision, in characters. A longer text is not taken for one. */
+/** Maximum length of a revision, in characters. A longer one is left out. */
 const maxRevision = 200
 
 /** Returns the origin in the metadata of a document. A link that is not an http or https URL is left out: people may click on it. */
