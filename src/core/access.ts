@@ -47,7 +47,7 @@ export function compileAccess(rules: readonly AccessRule[]): Access {
   const judge = compileVerdict(rules)
   const reach = compileRulesReach(rules)
   const named = [...new Set(rules.flatMap(({ allow = [], deny = [] }) => [...allow, ...deny]))].sort()
-  // Only roles that a rule names make a difference.
+  // The key depends only on the roles that some rule names.
   const callers = ({ roles }: Principal) => JSON.stringify(named.filter((role) => roles.includes(role)))
   return Object.assign((principal: Principal, path: string) => judge(principal, path).allowed, { reach, callers })
 }
@@ -126,14 +126,14 @@ function namesOf(rule: AccessRule) {
 let unguessable: string | undefined
 
 function makeUnguessable(): string {
-  // Through the global object: loading node:crypto takes several milliseconds of the start.
+  // Use the global `crypto`: loading node:crypto takes several milliseconds of the start.
   const [random = 0] = crypto.getRandomValues(new Uint32Array(1))
   return random.toString(36).padStart(7, 'z').slice(-5)
 }
 
 /**
- * Returns a path that does not exist, to request from a source in place of a denied one: the answer then costs as much as that
- * for a missing path, no matter what the denied path holds, and nothing of it is touched.
+ * Returns a path that does not exist, to request from a source in place of a denied one: the answer then takes as long as that for
+ * a missing path, no matter what the denied path holds, and the denied path is never accessed.
  *
  * The first closed directory (nothing below it may be seen) gets a name that cannot be guessed; without a closed directory, the
  * last segment does. So a path in a directory that may be read is missing from that directory. The same path always has the same

@@ -83,7 +83,7 @@ export function createServiceGuard({ host }: HttpUrl, { allowAddresses = [], res
 
 const loopback = ['127.0.0.0/8', '::1']
 
-/** @throws ResourceError `invalid` (reason `address`) for a text that is not an address. */
+/** Parses addresses and address blocks. Throws ResourceError `invalid` (reason `address`) for any other text. */
 export function parseAllowed(allowAddresses: readonly string[]): readonly AddressBlock[] {
   return allowAddresses.map((text) => {
     const block = addressBlock(text)

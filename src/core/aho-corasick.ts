@@ -59,7 +59,7 @@ function step({ next, fail }: Pick<Automaton, 'next' | 'fail'>, from: number, un
   }
 }
 
-/** The units of a text or of bytes. */
+/** The UTF-16 code units of a text, or bytes, as the input of a search. */
 interface Units {
   at(index: number): number
   /** Returns the next index, from `at` on, whose three units a pattern may begin with; `to - 2` when there is none. */

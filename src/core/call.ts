@@ -163,7 +163,7 @@ export function createOverdue<T extends Timed>(timeoutMs: number) {
 
   const look = () => {
     const now = process.uptime()
-    // A copy, because requests end meanwhile.
+    // Iterate a copy, because requests end meanwhile.
     for (const request of [...running]) {
       if ((now - (request.begunSeconds ?? now)) * 1000 < timeoutMs) continue
       end(request)

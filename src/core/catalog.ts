@@ -239,8 +239,8 @@ const yearMs = 365 * 24 * 3600 * 1000
 const noParams: ReadonlyMap<string, string> = new Map()
 
 /**
- * Reads one path, if access allows it. The contents carry the URI as the caller spelled it. For a denied path the source is asked
- * for a path that does not exist, and fails as it does for any missing one: neither its message nor its time tells the two apart.
+ * Reads one path, if access allows it. The contents carry the URI as the caller spelled it. For a denied path, a path that does not
+ * exist is requested from the source, so that neither the error nor its time distinguishes a denied path from a missing one.
  */
 function readPath(
   mount: Mounted,

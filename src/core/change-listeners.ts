@@ -92,7 +92,7 @@ export function createChangeListeners(mount: Mounted, log: Log) {
     const directories = new Set([...batch.changed].filter((path) => path.endsWith('/')).map(keyOf))
     if (directories.size > 0) for (const at of paths.keys()) if (isBelow(at, directories)) tell(at, undefined)
     const cameOrWent = [...batch.listed]
-    /** Whether a principal sees any of these paths. Decided once per principal, for all of its listeners. */
+    /** For each principal, whether it sees any of the listed paths. Decided once for all of its listeners. */
     const seeing = new Map<Principal, boolean>()
     const sees = (principal: Principal): boolean => {
       const answer =

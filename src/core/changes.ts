@@ -27,7 +27,7 @@ interface AddState {
   readonly context: Context
   /** Watches that could not be armed: the other URIs do not wait for them again. */
   readonly mute: Set<MountWatch>
-  /** How many more entries may be read to decide visibility. */
+  /** Number of entries that may still be read to decide visibility. */
   looks: number
 }
 
@@ -80,7 +80,7 @@ function openSubscription(
     return 'added'
   }
 
-  /** Returns the other spellings under which the same path is listened to. */
+  /** Returns the spellings under which the subscription listens to the path of a URI. */
   const spelledElse = (uri: string): readonly string[] => {
     const target = targetOf(uri, route)
     const watch = target && watches.get(target.mount)
@@ -88,7 +88,7 @@ function openSubscription(
     return [...told].flatMap(([spelled, one]) => (one.watch === watch && one.path === target.path ? [spelled] : []))
   }
 
-  /** Listens to the lists of mounts. Resolves to whether at least one mount reports changes of its list. */
+  /** Returns a function that listens to the lists of mounts. It resolves to whether at least one mount reports changes of its list. */
   const hear =
     (mounts: Iterable<readonly [Mounted, MountWatch]>, whoHears: (watch: MountWatch) => Listener) =>
     async (options?: CallOptions): Promise<boolean> => {
@@ -114,7 +114,7 @@ function openSubscription(
       const signal = options?.signal ?? new AbortController().signal
       const adding = { context: { principal, signal }, mute: new Set<MountWatch>(), looks: state.paging.scan }
       const fresh = new Set(uris.filter((uri) => !told.has(uri)))
-      // Count them before the first await: other calls may run meanwhile.
+      // Count the URIs before the first await: other calls may run meanwhile.
       share.take(fresh.size)
       let unused = fresh.size
       const honoured: string[] = []

@@ -242,7 +242,7 @@ export function invalidRequest(message: string, reason: string, detail: ErrorDet
   return invalid(message, foreignReason(reason), detail)
 }
 
-/** The code of an error of the system or of a library, such as `ENOENT`. Undefined when it has none. */
+/** Returns the code of an error of the system or of a library, such as `ENOENT`. Undefined when it has none. */
 export function errorCodeOf(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
 }
@@ -252,7 +252,7 @@ export function isResourceError(error: unknown, kind?: ErrorKind): error is Reso
   return error instanceof ResourceError && (kind === undefined || error.kind === kind)
 }
 
-/** For `catch`: returns a value in the place of a {@link ResourceError}, of the given kind if one is given, and throws every other error. */
+/** For `catch`: returns a value instead of a {@link ResourceError}, of the given kind if one is given, and throws every other error. */
 export function fallbackTo<T>(value: T, kind?: ErrorKind): (error: unknown) => T {
   return (error) => {
     if (isResourceError(error, kind)) return value

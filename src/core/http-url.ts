@@ -3,7 +3,7 @@ import { invalid, type ResourceError } from './errors.ts'
 /** A parsed http or https URL. It is parsed once, so the checked URL is also the one that is connected to. */
 export interface HttpUrl {
   readonly scheme: 'http' | 'https'
-  /** A name in lower case (in another script as `xn--…`), or an address without brackets. */
+  /** Host: a name in lower case (in another script as `xn--…`), or an address without brackets. */
   readonly host: string
   readonly port: number
   /** The path and query of the request. */
@@ -233,7 +233,7 @@ export function isPublicAddress(bytes: AddressBytes): boolean {
   return !special().some((block) => isInBlock(bytes, block))
 }
 
-/** Whether an address belongs to a metadata service, which gives machines their credentials, in any spelling. */
+/** Whether an address is that of a metadata service, which gives machines their credentials, also when it is embedded in an IPv6 address. */
 export function isMetadataAddress(bytes: AddressBytes): boolean {
   const inner = embedded(bytes)
   return metadata().some((block) => isInBlock(bytes, block) || (inner !== undefined && isInBlock(inner, block)))

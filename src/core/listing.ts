@@ -32,7 +32,7 @@ const untrustedBytes = 72
 export function sizeOf(item: Sized): number {
   const { uri = item.uriTemplate ?? '', name = '', title, description, mimeType } = item
   const uriBytes = jsonBytes(uri)
-  // A URI that is plain ends in a name that is plain, so the name need not be measured.
+  // If the URI is plain ASCII and ends in the name, the name is plain too, and need not be measured.
   const isPlain = uriBytes === uri.length + 2 && uri.endsWith(name)
   let bytes = 32 + uriBytes + (isPlain ? name.length + 2 : jsonBytes(name))
   if (title !== undefined) bytes += 12 + jsonBytes(title)
@@ -151,8 +151,9 @@ export function createListing(state: CatalogState, { most, pages = Number.POSITI
     const { page } = position ?? { page: 0 }
     const builder = createPageBuilder<Resource>(paging, page)
     const failed: { mount: Mounted; error: ResourceError }[] = []
-    // Positions for the next page. Usually that is the last entry on this one (`shown`). When the page ends because too many entries were read, it is
-    // the last one read (`looked`), which the principal may not be allowed to see: so the cursor is encrypted.
+    // Positions for the next page. Usually it begins after the last entry on this one (`shown`). When this page ends because too
+    // many entries were read, it begins after the last one read (`looked`), which the principal may not be allowed to see: so the
+    // cursor is encrypted.
     const shown = { address: '', path: '' }
     const looked = { address: '', path: '' }
     const end = (after: typeof shown) =>

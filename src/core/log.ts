@@ -19,13 +19,13 @@ interface MeasuredSample {
   readonly value: number
 }
 
-/** Registry of the metrics of a process: any part of it may add some, and an exporter reads all of them. */
+/** Creates a registry of the metrics of a process: any part of it may add some, and an exporter reads all of them. */
 export function createMeasurements() {
   const measures = new Set<() => readonly MetricFamily[]>()
   return {
     /** Adds a function that measures at each read. Returns a function that removes it. */
     add: (measure: () => readonly MetricFamily[]): (() => void) => {
-      // A wrapper of its own, so a function that is added twice has to be removed twice.
+      // Wrap the function, so that one that is added twice has to be removed twice.
       const own = () => measure()
       measures.add(own)
       return () => void measures.delete(own)

@@ -17,7 +17,7 @@ export const metaKeys = {
   encoding: 'dev.hikidashi/encoding',
   /** Of a document: its other readings (`forms`). Of such a reading: the type of its document (`of`). */
   reading: 'dev.hikidashi/reading',
-  /** The size of the whole in bytes, when the content is only its beginning. */
+  /** The size of the whole resource in bytes, when the content is only its beginning. */
   size: 'dev.hikidashi/size',
   /** Facts of an object store about an object, besides size, time and version: stored type, storage class, its metadata. */
   object: 'dev.hikidashi/object',

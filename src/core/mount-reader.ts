@@ -40,8 +40,8 @@ export interface MountReader {
   readonly watch?: (hear: (changes: readonly Change[]) => void, signal: AbortSignal) => Promise<boolean>
   degraded(): Degradation | undefined
   /**
-   * Resolves to whether `allows` can decide yet. If the source decides too, it may have to be asked first: until it has
-   * answered, the result of `allows` means nothing. Undefined when the rules alone decide.
+   * Resolves to whether `allows` can decide yet. If the source decides too, it may have to answer a request first: until then, the
+   * result of `allows` means nothing. Undefined when the rules alone decide.
    */
   readonly knows?: (signal: AbortSignal) => Promise<boolean>
   /** Returns how much of the mount a principal may see, by the rules alone. */

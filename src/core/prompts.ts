@@ -218,7 +218,7 @@ function cleanArgument({ name, ...facts }: ListedArgument): ListedArgument {
   return { name, ...cleanTexts(facts) }
 }
 
-/** Throws ResourceError `invalid` for a missing or unknown argument, or one that is too long. */
+/** Checks the arguments of a prompt. Throws ResourceError `invalid` for a missing, unknown or too long one. */
 function checkArguments(declared: readonly PromptArgument[], given: ReadonlyMap<string, string>): void {
   for (const { name, required = false } of declared)
     if (required && !given.has(name))

@@ -12,7 +12,7 @@ export interface EntryPart {
   readonly path: string
   readonly title?: string
   readonly mimeType?: string
-  /** Text that is searched. */
+  /** Text of the part, for the index. */
   readonly text: string
 }
 
@@ -53,7 +53,7 @@ export interface Completion {
   readonly hasMore?: boolean
 }
 
-/** The lists of a source besides its entries. */
+/** A list of a source, other than that of its entries, whose changes can be watched. */
 export type ChangedKind = 'prompts' | 'tools'
 
 /**
@@ -89,9 +89,9 @@ export interface ListQuery {
 
 /**
  * A source of resources. Paths are relative to the mount and already validated. Only `list` and `read` are required: a provider
- * leaves out the methods that it does not support. A provider that keeps records, or searches by an index, has all members of
- * {@link Recording} or {@link Feeding}. Providers are plain object literals made by a factory function, so that a
- * wrapper can spread `...inner` and lose nothing.
+ * leaves out the methods that it does not support. A provider that stores records, or searches by an index, has all members of
+ * {@link Recording} or {@link Feeding}. Providers are plain object literals made by a factory function, so that a wrapper can
+ * spread `...inner` and lose nothing.
  *
  * Every method throws only {@link ResourceError}. After an abort of the signal it may reject with anything.
  */
@@ -103,8 +103,8 @@ export interface Provider extends Partial<Recording>, Partial<Feeding> {
   list(query: ListQuery, context: Context): AsyncIterable<Entry>
   /**
    * Returns one entry without reading its content. Throws `not-found`. Without this method, the catalog finds the entry with
-   * `list`. A path that ends in `/` is `not-found` too, unless the source knows directories, including empty ones: then an entry
-   * with `inode/directory`.
+   * `list`. A path that ends in `/` is `not-found` too, unless the source knows directories, including empty ones: then the entry
+   * has the type `inode/directory`.
    */
   stat?(path: string, context: Context): Promise<Entry>
   /** Returns the contents at a path. Throws `not-found` rather than returning an empty array. */

@@ -13,7 +13,7 @@ export const searchStatusMimeType = 'application/json;format=hikidashi.SearchSta
 /** Path of the status of a search, relative to the address of the search. */
 export const searchStatusPath = 'status.json'
 
-/** The answer of a search, as JSON: only hits that the caller may see, and nothing that depends on the others. */
+/** The answer of a search, as JSON. It has only hits that the caller may see, and nothing in it depends on other hits. */
 export interface SearchAnswer {
   readonly query: string
   /** The hits, best first. */

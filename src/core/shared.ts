@@ -80,7 +80,7 @@ export interface LongResults {
   get(owner: string, id: string): Promise<LongResult | undefined>
   /** Returns the content of a file of a result. Undefined when the result was removed meanwhile. */
   body(owner: string, id: string, name: string): Promise<string | Uint8Array | undefined>
-  /** Whether an owner has such a file. Left out for results in a store, because the answer would take a request to the store. */
+  /** Whether an owner has such a file. Undefined for results in a store, because the answer would take a request to the store. */
   has?(owner: string, id: string, name: string): boolean
   close(): Promise<void>
 }

@@ -146,7 +146,7 @@ export function createKindListeners(
     of: (watch: MountWatch): Listener => {
       const known = own.get(watch)
       if (known !== undefined) return known
-      // Prompts that are files change with the list of entries.
+      // Prompts that are files change together with the list of entries.
       const isSeparate = kind === 'tools' || watch.hasSeparatePrompts
       const notify: Listener['notify'] = (change) => {
         if (!closed && (change[kind] === true || !isSeparate) && throttle.admit()) tell()

@@ -152,7 +152,7 @@ export interface Posting {
 const maxText = 8192
 
 /**
- * Readers for the arguments of a tool. An error names the argument, and never repeats its value.
+ * Returns readers for the arguments of a tool. An error names the argument, and never repeats its value.
  *
  * @throws ResourceError `invalid` for an argument that the tool does not know, so that a model can correct its call.
  */
@@ -252,7 +252,7 @@ export type Degradation = 'limited' | 'lost' | 'unavailable'
 
 /**
  * State of the index of a mount: `waiting` for its turn; `comparing` the listing with the index, and reading changes; `current`: it
- * equals the listing; `unavailable`: the source or the store does not answer, and is asked again later.
+ * equals the listing; `unavailable`: the source or the store does not answer, and is retried later.
  */
 export type MountState = 'waiting' | 'comparing' | 'current' | 'unavailable'
 

@@ -13,7 +13,7 @@ export type SpanKind = 'server' | 'client' | 'internal'
 interface SpanOptions {
   readonly kind: SpanKind
   readonly attributes?: Readonly<Record<string, string | number>>
-  /** Trace context of the caller. The span belongs to its trace. */
+  /** Trace context of the caller. The span becomes part of the caller's trace. */
   readonly parent?: TraceContext | undefined
   /** Name of the histogram that gets the duration in seconds, with the attributes. */
   readonly duration?: string

@@ -96,7 +96,7 @@ export function repeatedly(work: () => Promise<void>, signal?: AbortSignal): () 
 const soonKey = Symbol('soon')
 
 /**
- * Wraps a method that may throw, and returns its value instead of a promise when the value is there: the wrapper always returns a
+ * Wraps a method that may throw, and that returns a value instead of a promise when it has the value. The wrapper always returns a
  * promise and never throws. {@link soonOf} returns the wrapped method again.
  */
 export function promising<A extends readonly unknown[], T>(soon: (...args: A) => Soon<T>): (...args: A) => Promise<T> {

@@ -70,7 +70,7 @@ function isGrouped<T>(items: AsyncIterable<T>): items is Grouped<T> {
 }
 
 interface PagesOptions {
-  /** Maximum number of pages. With it, repeated cursors are not looked for, since a faulty server cannot make the listing endless. */
+  /** Maximum number of pages. With it, repeated cursors are not detected, since a faulty server cannot make the listing endless. */
   readonly maxPages?: number
   /** Whether a cursor that the server gives a second time is an error, or only the end of the listing. Default `throw`. */
   readonly repeated?: 'throw' | 'end'

@@ -48,7 +48,7 @@ export function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && Number(value) >= 0
 }
 
-/** Returns the JSON Schema of an object with some properties. */
+/** Returns the JSON Schema of an object with these properties. */
 export function objectSchema<P extends Members>(required: readonly string[], properties: P) {
   return { type: 'object', properties, ...(required.length === 0 ? {} : { required }) } as const
 }

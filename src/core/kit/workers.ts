@@ -61,7 +61,7 @@ export const youngGenerationMb = 6
 
 /** Limits of one worker thread. */
 interface WorkerLimits {
-  /** Maximum memory of its JavaScript (the old generation of V8), in MiB. Beyond it, Node ends the thread. */
+  /** Maximum size of the thread's JavaScript heap (the old generation of V8), in MiB. Beyond it, Node ends the thread. */
   readonly memoryMb: number
   /**
    * Time-out of one job, in milliseconds. A thread that exceeds it is ended. On a busy machine a job has up to four times as long:
