@@ -204,8 +204,8 @@ export function asDenied(error: ResourceError): ResourceError {
 }
 
 /**
- * Returns the error that a provider throws when a content is larger than `most` of the context, the current limit. The catalog
- * retries without it.
+ * Returns the error that a provider throws when a content is larger than `most` of the context, the current limit. The catalog then
+ * retries without a limit.
  */
 export function later(size?: number): ResourceError {
   const known = size === undefined ? {} : { size }

@@ -151,9 +151,8 @@ export function createListing(state: CatalogState, { most, pages = Number.POSITI
     const { page } = position ?? { page: 0 }
     const builder = createPageBuilder<Resource>(paging, page)
     const failed: { mount: Mounted; error: ResourceError }[] = []
-    // Positions for the next page. Usually it begins after the last entry on this one (`shown`). When this page ends because too
-    // many entries were read, it begins after the last one read (`looked`), which the principal may not be allowed to see: so the
-    // cursor is encrypted.
+    // Positions for the next page. Usually it begins after the last entry on this one (`shown`). When too many entries were read,
+    // it begins after the last one read (`looked`), which the principal may not be allowed to see: so the cursor is encrypted.
     const shown = { address: '', path: '' }
     const looked = { address: '', path: '' }
     const end = (after: typeof shown) =>

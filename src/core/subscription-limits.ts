@@ -16,7 +16,7 @@ export interface ChangeLimits {
   readonly subscriptions: number
   /** Maximum number of subscriptions of all principals. */
   readonly totalSubscriptions: number
-  /** Throttle: minimum time between two notifications of one client that the list of resources, or of prompts, has changed, in milliseconds. */
+  /** Throttle: minimum time between two notifications of one client that a list (of resources, prompts or tools) has changed, in milliseconds. */
   readonly listIntervalMs: number
 }
 
