@@ -15,8 +15,8 @@ export interface Access {
    */
   readonly reach?: (principal: Principal, directory: string) => Reach
   /**
-   * Returns a key for a principal. Principals with the same key may see the same paths, now and later. When undefined, what they
-   * may see can differ, and can change at any time.
+   * Returns a key for a principal. Principals with the same key may see the same paths, now and later. When undefined, no key can
+   * promise that: any two principals may see different paths.
    */
   readonly callers?: (principal: Principal) => string
 }
@@ -47,7 +47,7 @@ export function compileAccess(rules: readonly AccessRule[]): Access {
   const judge = compileVerdict(rules)
   const reach = compileRulesReach(rules)
   const named = [...new Set(rules.flatMap(({ allow = [], deny = [] }) => [...allow, ...deny]))].sort()
-  // Only roles that a rule names make a difference.
+  // The key depends only on the roles that some rule names.
   const callers = ({ roles }: Principal) => JSON.stringify(named.filter((role) => roles.includes(role)))
   return Object.assign((principal: Principal, path: string) => judge(principal, path).allowed, { reach, callers })
 }
@@ -122,18 +122,18 @@ function namesOf(rule: AccessRule) {
   return { allow: named(rule.allow), deny: named(rule.deny) }
 }
 
-/** A random prefix that clients cannot guess. Short, since sources take longer over longer names. */
+/** The random prefix of decoys, which clients cannot guess. It is short, since sources take longer over longer names. */
 let unguessable: string | undefined
 
 function makeUnguessable(): string {
-  // Through the global object: loading node:crypto takes several milliseconds of the start.
+  // Use the global `crypto`: loading node:crypto takes several milliseconds of the start.
   const [random = 0] = crypto.getRandomValues(new Uint32Array(1))
   return random.toString(36).padStart(7, 'z').slice(-5)
 }
 
 /**
- * Returns a path that does not exist, to request from a source in place of a denied one: the answer then costs as much as that
- * for a missing path, no matter what the denied path holds, and nothing of it is touched.
+ * Returns a path that does not exist, to request from a source in place of a denied one: the answer then takes as long as that for
+ * a missing path, no matter what the denied path holds, and the denied path is never accessed.
  *
  * The first closed directory (nothing below it may be seen) gets a name that cannot be guessed; without a closed directory, the
  * last segment does. So a path in a directory that may be read is missing from that directory. The same path always has the same

@@ -6,7 +6,7 @@ import { invalid } from './errors.ts'
 import { type AddressBlock, addressBlock, addressBytes, type HttpUrl, isAllowedAddress } from './http-url.ts'
 import { traceContext, traced } from './trace.ts'
 
-/** Error code of a look-up whose host resolves to a refused address. */
+/** Error code of a request that a guard refuses, or of a look-up whose host resolves to a refused address. */
 export const refusedHost = 'EREFUSEDHOST'
 
 /** Resolves a host to all of its addresses. */
@@ -83,7 +83,7 @@ export function createServiceGuard({ host }: HttpUrl, { allowAddresses = [], res
 
 const loopback = ['127.0.0.0/8', '::1']
 
-/** @throws ResourceError `invalid` (reason `address`) for a text that is not an address. */
+/** Parses addresses and address blocks. Throws ResourceError `invalid` (reason `address`) for any other text. */
 export function parseAllowed(allowAddresses: readonly string[]): readonly AddressBlock[] {
   return allowAddresses.map((text) => {
     const block = addressBlock(text)

@@ -59,7 +59,7 @@ function step({ next, fail }: Pick<Automaton, 'next' | 'fail'>, from: number, un
   }
 }
 
-/** The units of a text or of bytes. */
+/** The UTF-16 code units of a text, or bytes, as the input of a search. */
 interface Units {
   at(index: number): number
   /** Returns the next index, from `at` on, whose three units a pattern may begin with; `to - 2` when there is none. */
@@ -98,7 +98,7 @@ export const unitsInBytes = (bytes: Uint8Array): Units => ({
   },
 })
 
-/** A search that can be continued in the next piece of input. */
+/** Creates a search that can be continued in the next piece of input. */
 export function createScan(automaton: Automaton) {
   const { begins, depth, longest } = automaton
   let state = 0
@@ -114,14 +114,14 @@ export function createScan(automaton: Automaton) {
       }
       return found
     },
-    /** How many of the last units may be the beginning of a pattern. */
+    /** Number of the last units that may be the beginning of a pattern. */
     get pending() {
       return depth[state] ?? 0
     },
   }
 }
 
-/** The patterns of a set by their beginnings, to find out quickly that none of them is there (Wu and Manber, 1994). */
+/** The patterns of a set by their beginnings, to check quickly whether any of them occurs (Wu and Manber, 1994). */
 export interface PatternSet {
   /** Length of the shortest pattern, in bytes: the length of a window of the search. */
   readonly length: number
@@ -131,7 +131,7 @@ export interface PatternSet {
   readonly heads: ReadonlyMap<string, readonly Buffer[]>
 }
 
-/** @param patterns None is shorter than three bytes. */
+/** Builds a set of patterns, each of which must have at least three bytes. */
 export function compilePatternSet(patterns: readonly Buffer[]): PatternSet {
   const length = Math.min(255, ...patterns.map((pattern) => pattern.length))
   const shift = new Uint8Array(65536).fill(length - 1)
@@ -147,7 +147,7 @@ export function compilePatternSet(patterns: readonly Buffer[]): PatternSet {
   return { length, shift, heads }
 }
 
-/** Whether one of the patterns lies in bytes. It looks at a third of the bytes, or fewer. */
+/** Whether bytes contain one of the patterns. It reads a third of the bytes, or fewer. */
 export function holdsPattern(bytes: Buffer, { length, shift, heads }: PatternSet): boolean {
   for (let end = length - 1; end < bytes.length; ) {
     const step = shift[((bytes[end - 1] as number) << 8) | (bytes[end] as number)] as number

@@ -8,40 +8,40 @@ export interface Body {
   readonly mimeType: string | undefined
   /** Entity tag in quotes. Undefined when the source has no versions. */
   readonly etag: string | undefined
-  /** Length of the whole, in bytes; undefined when it is known only at the end. Without it there are no ranges. */
+  /** Length of the whole resource, in bytes; undefined when it is known only at the end. Without it there are no ranges. */
   readonly length: number | undefined
   /**
-   * Yields the bytes from `start` up to, but not including, `end`. Without them, all bytes. With `inOneMemory`, a piece holds its bytes until the
-   * next one is asked for.
+   * Yields the bytes from `start` up to, but not including, `end`. Without them, all bytes. With `inOneMemory`, a piece is valid
+   * only until the next one is requested.
    *
    * @throws ResourceError `unavailable` when the resource changes meanwhile.
    */
   bytes(start?: number, end?: number): AsyncIterable<Uint8Array>
-  /** Ends the reading of a body of which no bytes are needed. */
+  /** Releases the source of a body whose bytes are not needed. */
   release(): void
 }
 
-/** Reads a URI as the caller of the link. */
+/** Reads a URI with the access of the caller. */
 export type ReadFor = (uri: string, options: ReadOptions) => Promise<ReadResult>
 
 interface BodyOptions extends ReadOptions {
   /**
-   * Whether parts may be read into the same memory. New memory of 1 MiB for each part takes a quarter of the CPU, for full collections of garbage that
-   * all reads wait for. Default false.
+   * Whether all parts may be read into the same memory. Allocating 1 MiB for each part takes a quarter of the CPU time, for full
+   * garbage collections that all reads wait for. Default false.
    */
   readonly inOneMemory?: boolean
 }
 
-/** Maximum number of bytes that are requested of a source at once. */
+/** Maximum number of bytes that are requested from a source at once. */
 const maxPartBytes = 1024 * 1024
-/** Number of bytes of the first part: it is small, so that the reader has something soon. Each part is twice as large as the one before. */
+/** Number of bytes of the first part. It is small, so that the reader gets data soon. Each part is twice as large as the one before. */
 const firstPartBytes = 64 * 1024
 
 /**
- * Opens a resource as a body. A resource within the limit of its source is read at once; a larger one in parts of up to 1 MiB, all of one
- * version, each when the last one has been taken.
+ * Opens a resource as a body. A resource within the limit of its source is read at once; a larger one in parts of up to 1 MiB, all
+ * of one version, each when the one before has been consumed.
  *
- * @param tooLarge The error of a read as a whole, when it was tried before: then only parts are read.
+ * @param tooLarge The error of an earlier read of the whole resource. With it, the resource is read in parts at once.
  * @throws ResourceError as a read does, and `invalid` (reason `contents`) for a URI with several contents, such as a directory.
  */
 export async function openBody(
@@ -94,7 +94,7 @@ function wholeBody(content: ResourceContent): Body {
   }
 }
 
-/** A resource that is read in parts. A text has no ranges: redaction and the encoding decide how long it is. */
+/** Opens a resource that is read in parts. A text has no ranges, because its length is known only after redaction and decoding. */
 async function openParts(
   read: ReadFor,
   uri: string,
@@ -102,7 +102,7 @@ async function openParts(
   error: Error,
 ): Promise<Body> {
   let memory = Buffer.alloc(0)
-  /** Returns the memory of the part before. If a source needs memory twice for one part, the second time it is new. */
+  /** Returns a function that allocates memory for one part. Its first call returns the memory of the previous part, later calls new memory. */
   const intoMemory = () => {
     let isTaken = false
     return (bytes: number): Buffer => {
@@ -122,7 +122,7 @@ async function openParts(
       step = Math.min(2 * step, maxStep)
       return found
     } catch (failure) {
-      // The source has a smaller limit, and says so.
+      // The source has reported a smaller limit: continue with parts of that size.
       const limit = isResourceError(failure, 'too-large') ? Number(failure.detail.limit) : Number.NaN
       if (!(limit >= 1 && limit < step)) throw failure
       step = limit
@@ -131,7 +131,7 @@ async function openParts(
     }
   }
   const first = await part(0)
-  /** Whether the memory of the first part still holds it. */
+  /** Whether the memory still holds the bytes of the first part. */
   let isHeld = true
   const bytes = async function* (start = 0, end?: number): AsyncGenerator<Uint8Array> {
     let at = start
@@ -154,7 +154,7 @@ async function openParts(
   }
 }
 
-/** A part of a resource: its bytes, the offsets of the first and the last one, and the query for what follows. */
+/** A part of a resource: its bytes, the offsets of its first and last byte, and the query for the next part. */
 interface ContentPart {
   readonly content: ResourceContent
   readonly bytes: Uint8Array
@@ -164,7 +164,7 @@ interface ContentPart {
   readonly size: number | undefined
 }
 
-/** @param error Error for a source without parts: the one of the read as a whole. */
+/** Returns the part that a content holds. `error` is thrown for a source without parts: the error of the read of the whole resource. */
 function partOf(content: ResourceContent, error: Error): ContentPart {
   const facts = content.meta?.[metaKeys.part]
   if ('stream' in content || typeof facts !== 'object' || facts === null) throw error

@@ -2,13 +2,13 @@
 export interface Principal {
   readonly id: string
   readonly roles: readonly string[]
-  /** The OAuth scopes that its token grants, including those that a broader one implies. Undefined when no token limits it. */
+  /** The OAuth scopes that the token of the caller grants, including those that a broader one implies. Undefined when no token limits the caller. */
   readonly scopes?: readonly string[] | undefined
 }
 
 /**
- * Requests with the same arrival had all arrived before the first of them was handled. So a source that looks whether something has changed while
- * it answers one of them need not look again for the others. Compared by identity.
+ * Identifies requests that had all arrived before the first of them was handled. A source that checks for changes while it answers
+ * one of them need not check again for the others. Compared by identity.
  */
 export type Arrival = object
 
@@ -21,13 +21,13 @@ export interface Context {
    * content throws {@link later}; the catalog then retries when there is room. Other providers may ignore it.
    */
   readonly most?: number | undefined
-  /** Whether only the content is needed: facts that need a look-up of their own may be left out. */
+  /** Whether only the content is needed. The provider may leave out metadata that it would have to look up separately. */
   readonly bare?: boolean | undefined
-  /** The arrival of the request, when it is the first thing that its client has asked for. See {@link Arrival}. */
+  /** Identifies the requests that arrived together with this one. Undefined when an earlier request of the same client is answered first. */
   readonly arrival?: Arrival | undefined
   /**
-   * Returns memory for the bytes of a part of a content: a source may read into it, in place of memory of its own. The caller uses the memory again for the next
-   * part, when it has sent this one.
+   * Returns memory into which a source may read the bytes of a part of a content, instead of allocating its own. The caller reuses
+   * the memory for the next part when it has sent this one.
    */
   readonly into?: ((bytes: number) => Buffer) | undefined
   /**
@@ -39,8 +39,8 @@ export interface Context {
 }
 
 /**
- * An abort whose `AbortSignal` is made when somebody asks for it. A signal takes 4 µs to make, and a small read that is answered from memory takes
- * 100 and asks for none.
+ * An abort that creates its `AbortSignal` only when the signal is used. Creating one takes 4 µs, while a small read that is
+ * answered from memory takes 100 µs and uses none.
  */
 export class LateAbort {
   #controller: AbortController | undefined
@@ -56,7 +56,7 @@ export class LateAbort {
     return this.#controller.signal
   }
 
-  /** Calls the listener with the reason when it aborts: at once if it has. */
+  /** Calls the listener with the reason of the abort; at once if it has aborted already. */
   listen(listener: (reason: unknown) => void): void {
     if (this.aborted) listener(this.reason)
     else {
@@ -69,7 +69,7 @@ export class LateAbort {
     this.#listeners?.delete(listener)
   }
 
-  /** Aborts, once. Default of the reason: an `AbortError`, as `AbortController.abort` has it. */
+  /** Aborts. Further calls have no effect. The default reason is an `AbortError`, as for `AbortController.abort`. */
   abort(reason: unknown = new DOMException('This operation was aborted', 'AbortError')): void {
     if (this.aborted) return
     this.aborted = true
@@ -81,8 +81,8 @@ export class LateAbort {
 }
 
 /**
- * Lets a request be cancelled, also before its channel gets it. Cheaper than an `AbortSignal` with its listeners, which every
- * request would need.
+ * A handle to cancel a request, even before its channel has received it. It is cheaper than an `AbortSignal` with listeners for
+ * each request.
  */
 export interface Cancellation {
   isCancelled: boolean
@@ -96,12 +96,12 @@ export function cancelRequest(cancellation: Cancellation): void {
   cancellation.onCancel?.()
 }
 
-/** An object with the signal of a {@link LateAbort}. */
+/** An object whose `signal` is that of a {@link LateAbort}, created when it is first used. */
 export class WithLateSignal {
   declare readonly signal: AbortSignal
   readonly #abort: LateAbort
 
-  /** A property of each object, so that a spread copies it; and one function for all, so that V8 gives all objects the same shape. */
+  /** Descriptor of `signal`: an own property, so that a spread copies it, with one getter for all objects, so that V8 gives them the same shape. */
   static readonly #signal: PropertyDescriptor & ThisType<WithLateSignal> = {
     enumerable: true,
     get() {
@@ -114,13 +114,13 @@ export class WithLateSignal {
     Object.defineProperty(this, 'signal', WithLateSignal.#signal)
   }
 
-  /** Returns the abort of an object whose signal is made late; undefined for any other. */
+  /** Returns the {@link LateAbort} of an object; undefined for an object with an ordinary signal. */
   static abortOf(object: object): LateAbort | undefined {
     return #abort in object ? object.#abort : undefined
   }
 }
 
-/** Returns the members with the signal of an object, which is made as late as it can be. */
+/** Returns the given members together with the signal of an object. A signal that does not exist yet is still created only when it is used. */
 export function withSignalOf<T extends object>(object: { readonly signal: AbortSignal }, members: T) {
   const abort = WithLateSignal.abortOf(object)
   return abort === undefined ? { signal: object.signal, ...members } : Object.assign(new WithLateSignal(abort), members)
@@ -130,20 +130,20 @@ export function withSignalOf<T extends object>(object: { readonly signal: AbortS
 export interface Timed {
   readonly onOver: () => void
   /**
-   * Set when it begins: `process.uptime()`, a clock that is never set back. Node loads `performance` when it is first used, which a start
-   * would wait for.
+   * Time at which the request began, in seconds of `process.uptime()`, a clock that is never set back. `performance` would delay
+   * the start: Node loads it when it is first used.
    */
   begunSeconds?: number
   /** Index among the requests in flight. */
   index?: number | undefined
 }
 
-/** The requests in flight. Ends those that take longer than a time-out, with one timer for all of them. */
+/** Creates the set of the requests in flight, which ends those that exceed a time-out, with one timer for all of them. */
 export function createOverdue<T extends Timed>(timeoutMs: number) {
   /**
-   * In no order. A `Set` makes a new table after some additions and removals, and each old one still points to its members and to the next
-   * table. Once one of them is in the old generation of the heap, everything that was in any of them stays there until the next full garbage
-   * collection: a quarter of what small reads left there. An array leaves nothing behind.
+   * The requests in flight, in no order. A `Set` would make a new table after some changes, and each old table still refers to its
+   * members and to the next table. Once a table is in the old generation of the heap, the members of all later ones stay there
+   * until the next full garbage collection: a quarter of the garbage that small reads left there.
    */
   const running: T[] = []
   let timer: NodeJS.Timeout | undefined
@@ -157,13 +157,13 @@ export function createOverdue<T extends Timed>(timeoutMs: number) {
       running[index] = last
       last.index = index
     }
-    // The timer goes on for the next request, but does not keep the process alive.
+    // The timer continues for the next request, but does not keep the process alive.
     if (running.length === 0) timer?.unref()
   }
 
   const look = () => {
     const now = process.uptime()
-    // A copy, because requests end meanwhile.
+    // Iterate a copy, because requests end meanwhile.
     for (const request of [...running]) {
       if ((now - (request.begunSeconds ?? now)) * 1000 < timeoutMs) continue
       end(request)
@@ -176,7 +176,7 @@ export function createOverdue<T extends Timed>(timeoutMs: number) {
 
   return {
     timeoutMs,
-    /** Calls `onOver` of the request when the time is over, at most an eighth of it late, unless the request ends before. */
+    /** Adds a request. Calls its `onOver` when its time-out is exceeded, at most an eighth of the time-out late, unless the request ends before. */
     begin: (request: T): void => {
       request.begunSeconds = process.uptime()
       request.index = running.length
@@ -184,7 +184,7 @@ export function createOverdue<T extends Timed>(timeoutMs: number) {
       if (timer === undefined) timer = setInterval(look, Math.max(1, Math.ceil(timeoutMs / 8)))
       else if (running.length === 1) timer.ref()
     },
-    /** Does nothing for a request that has not begun, or has ended. */
+    /** Removes a request. It has no effect for a request that has not begun, or has ended. */
     end,
     [Symbol.iterator]: () => [...running].values(),
   }

@@ -37,7 +37,7 @@ export type Mount = MountOptions
 
 export interface CatalogOptions {
   readonly mounts: readonly Mount[]
-  /** Secret that authenticates cursors. Replicas must share it. Default random, so cursors end with the process. */
+  /** Secret that encrypts and authenticates cursors. Replicas must share it. Default random: then cursors become invalid when the process ends. */
   readonly secret?: Uint8Array
   /** Earlier secrets. Cursors that were sealed with them remain valid. */
   readonly earlierSecrets?: readonly Uint8Array[]
@@ -54,7 +54,7 @@ export interface Catalog {
   readonly mounts: readonly Mount[]
   /** Returns the catalog as one principal sees it. */
   view(principal: Principal): View
-  /** Returns views with shorter lists. Unlisted resources can still be read and listened to. */
+  /** Returns a function that creates views with shorter lists. Unlisted resources can still be read and listened to. */
   narrowed(narrowing: Narrowing): (principal: Principal) => View
   /**
    * Returns the OAuth scopes that a token needs for a URI or a template. The mount alone decides them, so they reveal nothing
@@ -195,7 +195,7 @@ function createView({ state, listing, directories, changes, route }: Parts, prin
     return readPath(mount, uri, { path, params: noParams }, context, failed)
   })
 
-  /** Reads a content that is larger than what is read at once: in parts, if the caller takes them, or else when there is room for it. */
+  /** Reads a large content: in parts if the caller accepts a stream of them, or else as a whole once there is room for it in memory. */
   const readLarge = async (uri: string, options: ReadOptions, size: number): Promise<ReadResult> => {
     const { large, room, ...whole } = options
     const part = async (of: string, { signal, into }: PartOptions) =>
@@ -239,8 +239,8 @@ const yearMs = 365 * 24 * 3600 * 1000
 const noParams: ReadonlyMap<string, string> = new Map()
 
 /**
- * Reads one path, if access allows it. The contents carry the URI as the caller spelled it. For a denied path the source is asked
- * for a path that does not exist, and fails as it does for any missing one: neither its message nor its time tells the two apart.
+ * Reads one path, if access allows it. The contents carry the URI as the caller spelled it. For a denied path, a path that does not
+ * exist is requested from the source, so that neither the error nor its time distinguishes a denied path from a missing one.
  */
 function readPath(
   mount: Mounted,
@@ -277,7 +277,7 @@ function readPath(
   )
 }
 
-/** Parses the query of a URI: some template of the mount must match it. */
+/** Parses the query of a URI. A template of the mount must match it. */
 async function paramsOf(mount: Mounted, state: CatalogState, path: string, query: string, context: Context) {
   const templates = await mount.templates(context)
   if (templates.some((template) => template.matches(path, query))) return parseQuery(query)

@@ -29,7 +29,7 @@ interface PendingChanges {
 /** Maximum number of paths below directories in one notification. */
 const maxBelow = 100
 
-/** The listeners of a mount: to paths, to its list, or to everything. */
+/** Creates the registry of the listeners of a mount: to paths, to its lists, or to everything. */
 export function createChangeListeners(mount: Mounted, log: Log) {
   const paths = new Map<string, Map<Listener, Spellings>>()
   const lists = new Map<Listener, () => Promise<boolean>>()
@@ -45,7 +45,7 @@ export function createChangeListeners(mount: Mounted, log: Log) {
   const notify = (listener: Listener, told: PendingChanges | undefined, listed: boolean): void => {
     try {
       const [uris, below] = [[...(told?.uris ?? [])], [...(told?.below ?? [])]]
-      // A truncated list would look like a complete one.
+      // Leave out a list that is too long: a truncated list would look like a complete one.
       const named = below.length > maxBelow ? [] : below.map((path) => formatUri(mount.address, path))
       listener.notify({ uris, listed, ...(named.length === 0 ? {} : { below: named }) })
     } catch (error) {
@@ -53,7 +53,7 @@ export function createChangeListeners(mount: Mounted, log: Log) {
     }
   }
 
-  /** Notifies the listeners of the list that may see any of the changed paths. */
+  /** Notifies the listeners of lists that may see any of the changed paths of prompts or tools. */
   const tellOf = (kind: ChangedKind, changed: ReadonlySet<string>): void => {
     const sees = (principal: Principal) =>
       [...changed].some((path) =>
@@ -92,7 +92,7 @@ export function createChangeListeners(mount: Mounted, log: Log) {
     const directories = new Set([...batch.changed].filter((path) => path.endsWith('/')).map(keyOf))
     if (directories.size > 0) for (const at of paths.keys()) if (isBelow(at, directories)) tell(at, undefined)
     const cameOrWent = [...batch.listed]
-    /** Whether a principal sees any of these paths. Decided once per principal, for all of its listeners. */
+    /** For each principal, whether it sees any of the listed paths. Decided once for all of its listeners. */
     const seeing = new Map<Principal, boolean>()
     const sees = (principal: Principal): boolean => {
       const answer =
@@ -132,12 +132,12 @@ export function createChangeListeners(mount: Mounted, log: Log) {
       if (uris?.size === 0) paths.get(at)?.delete(listener)
       if (paths.get(at)?.size === 0) paths.delete(at)
     },
-    /** @param sees Whether the principal sees anything of the mount now. */
+    /** Adds a listener of lists. `sees` returns whether its principal sees anything of the mount now. */
     addList: (listener: Listener, sees: () => Promise<boolean>) => void lists.set(listener, sees),
     removeList: (listener: Listener) => void lists.delete(listener),
     addWhole: (hear: (changes: readonly Change[]) => void) => void wholes.add(hear),
     removeWhole: (hear: (changes: readonly Change[]) => void) => void wholes.delete(hear),
-    /** Whether anyone listens to a path or to something below it. A directory is written without its final `/`. */
+    /** Whether anyone listens to exactly this path. A directory is written without its final `/`. */
     hasPath: (path: string): boolean => paths.has(path),
     hasWhole: (): boolean => wholes.size > 0,
     isEmpty: (): boolean => paths.size === 0 && lists.size === 0 && wholes.size === 0,
@@ -169,28 +169,28 @@ function isBelow(path: string, directories: ReadonlySet<string>): boolean {
 
 type ChangeBatch = ReturnType<typeof createBatch>
 
-/** The changes of some milliseconds, joined. */
+/** Creates an empty batch: the changes of some milliseconds, which are delivered together. */
 const createBatch = () => ({
   /** The paths that changed. */
   changed: new Set<string>(),
-  /** Those of them that were added or removed. */
+  /** The changed paths that were added or removed, or whose listed facts changed. */
   listed: new Set<string>(),
   /** Whether every path of the mount may have changed, beyond those in `changed`. */
   everything: false,
-  /** The changed paths of each list besides the entries. */
+  /** The changed paths of prompts and of tools. */
   of: new Map<ChangedKind, Set<string>>(),
   /** Other paths of the same file, by the path that changed: several links may lead to one file. */
   aliases: new Map<string, ReadonlySet<string>>(),
 })
 
-/** Debounce: changes are passed on after this time without another one, in milliseconds. */
+/** Debounce: changes are delivered after this time without another one, in milliseconds. */
 const quietMs = 50
 /** Maximum delay after the first change, in milliseconds. */
 const maxDelayMs = 250
-/** Maximum number of changed paths kept one by one. Above it, the batch counts as "everything changed". */
+/** Maximum number of changed paths that a batch holds one by one. Above it, everything counts as changed. */
 const maxPaths = 10_000
 
-/** Creates a collector that joins changes into batches. */
+/** Creates a collector that joins changes into batches, and calls `take` with each. */
 export function createChangeCollector(take: (batch: ChangeBatch) => void) {
   let batch = createBatch()
   let firstAt = 0

@@ -27,7 +27,7 @@ interface AddState {
   readonly context: Context
   /** Watches that could not be armed: the other URIs do not wait for them again. */
   readonly mute: Set<MountWatch>
-  /** How many more entries may be read to decide visibility. */
+  /** Number of entries that may still be read to decide visibility. */
   looks: number
 }
 
@@ -59,7 +59,7 @@ function openSubscription(
   const lists = createThrottle(listIntervalMs, () => listener({ uris: [], listed: true }), clock)
   const prompts = createKindListeners('prompts', principal, listener, listIntervalMs, clock)
   const tools = createKindListeners('tools', principal, listener, listIntervalMs, clock)
-  /** Passes on changed URIs at once, and a changed list only as often as the throttle allows. */
+  /** Notifies the listener of changed URIs at once, and of a changed list only as often as the throttle allows. */
   const tell = ({ listed, ...change }: ViewChange): void => {
     if (closed) return
     const now = listed && lists.admit()
@@ -80,7 +80,7 @@ function openSubscription(
     return 'added'
   }
 
-  /** Returns the other spellings under which the same path is listened to. */
+  /** Returns the spellings under which the subscription listens to the path of a URI. */
   const spelledElse = (uri: string): readonly string[] => {
     const target = targetOf(uri, route)
     const watch = target && watches.get(target.mount)
@@ -88,7 +88,7 @@ function openSubscription(
     return [...told].flatMap(([spelled, one]) => (one.watch === watch && one.path === target.path ? [spelled] : []))
   }
 
-  /** Listens to the lists of mounts. Resolves to whether at least one mount reports changes of its list. */
+  /** Returns a function that listens to the lists of mounts. It resolves to whether at least one mount reports changes of its list. */
   const hear =
     (mounts: Iterable<readonly [Mounted, MountWatch]>, whoHears: (watch: MountWatch) => Listener) =>
     async (options?: CallOptions): Promise<boolean> => {
@@ -114,7 +114,7 @@ function openSubscription(
       const signal = options?.signal ?? new AbortController().signal
       const adding = { context: { principal, signal }, mute: new Set<MountWatch>(), looks: state.paging.scan }
       const fresh = new Set(uris.filter((uri) => !told.has(uri)))
-      // Count them before the first await: other calls may run meanwhile.
+      // Count the URIs before the first await: other calls may run meanwhile.
       share.take(fresh.size)
       let unused = fresh.size
       const honoured: string[] = []
@@ -217,7 +217,7 @@ export interface DegradedMount {
   readonly degradation: Degradation
 }
 
-/** The subscriptions of all principals. Each mount has one watch, which runs while anyone listens. */
+/** Creates the subscriptions of all principals. Each mount has one watch, which runs while anyone listens. */
 export function createChanges(
   state: CatalogState,
   route: FindMount,
@@ -235,9 +235,9 @@ export function createChanges(
   return {
     /** Whether any mount can notify about changes. */
     possible: watches.size > 0,
-    /** Whether any mount with prompts can notify about changes of them. */
+    /** Whether any mount with prompts can notify about changes of its prompts. */
     ofPrompts: [...watches.keys()].some(({ provider }) => provider.prompts !== undefined),
-    /** The same for tools. */
+    /** Whether any mount with tools can notify about changes of its tools. */
     ofTools: [...watches.keys()].some(({ provider }) => provider.tools !== undefined),
     open: (listener: ChangeListener, principal: Principal): Subscription =>
       openSubscription(parts, listener, principal),

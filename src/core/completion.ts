@@ -8,7 +8,7 @@ import type { ViewCompletionRequest } from './view.ts'
 /** Maximum number of values of one completion (MCP specification, server/utilities/completion). */
 export const maxCompletions = 100
 
-/** Returns those of some values that begin with the typed text, as many as one completion has. */
+/** Completes a typed text with the values that begin with it. At most {@link maxCompletions} of them are returned. */
 export function completionOf(values: readonly string[], typed = ''): Completion {
   const fitting = values.filter((value) => value.startsWith(typed))
   return { values: fitting.slice(0, maxCompletions), total: fitting.length, hasMore: fitting.length > maxCompletions }
@@ -62,7 +62,7 @@ async function completePaths(
   return { values: values.slice(0, maxCompletions).map((text) => compiled.valueFor(name, text)), ...rest }
 }
 
-/** Completes a part of an unescaped name; the values are unescaped names too. */
+/** Completes a part of an unescaped name. The proposed values are unescaped names too. */
 async function completeText(
   mount: Mounted,
   template: MountTemplate,
@@ -80,7 +80,7 @@ async function completeText(
   return known ?? completeFromTree(mount, template, request, filled, context)
 }
 
-/** The variables that are filled in already may lead to a missing path: then there is nothing to propose. */
+/** Proposes nothing when the variables that are already filled in lead to a missing path. */
 const whereNothingIs = fallbackTo<Completion>({ values: [] }, 'not-found')
 
 /** Maximum number of entries that are read to decide which values are visible: for all values, and for each one. */

@@ -6,12 +6,12 @@ export function isDataUri(text: string): boolean {
 }
 
 /**
- * Returns the canonical spelling of a `data:` URI: `data:` in lower case, and in the rest only the characters escaped that must
- * be. Equivalent spellings share it, since hosts re-encode the URIs that they receive.
+ * Returns the canonical spelling of a `data:` URI: `data:` in lower case, and in the rest only those characters escaped that must
+ * be. Equivalent spellings have the same result, since hosts re-encode the URIs that they receive.
  *
  * A `%` that begins no escape stands for itself.
  *
- * @throws ResourceError `invalid` for one without a comma.
+ * @throws ResourceError `invalid` for a URI without a comma.
  */
 export function canonicalDataUri(text: string): string {
   const rest = text.slice('data:'.length)

@@ -11,17 +11,17 @@ import { directoryMimeType, type Page, type Resource, type ResourceContent } fro
 
 /** The three ways to read a directory. Each throws `not-found` when the principal sees no such directory. */
 export interface DirectoryReader {
-  /** Returns a page of its children. */
+  /** Returns a page of the directory's children. */
   page(mount: Mounted, path: string, cursor: string | undefined, context: Context): Promise<Page<Resource>>
-  /** Returns its listing as one text for a model, one line for each child. */
+  /** Returns the listing of a directory as one text for a model, one line for each child. */
   list(mount: Mounted, uri: string, path: string, context: Context): Promise<readonly ResourceContent[]>
-  /** Returns the contents of its children. */
+  /** Returns the contents of a directory's children. */
   expand(mount: Mounted, uri: string, path: string, context: Context): Promise<readonly ResourceContent[]>
 }
 
-/** Maximum length of a listing as one text, in characters. Its last line then says that there is more. */
+/** Maximum length of a listing as one text, in characters. The last line of a longer listing says that there is more. */
 const maxListingLength = 1024 * 1024
-/** Maximum total size of the files that a directory returns whole, in bytes. Beyond it, each file is cut to its `beginningBytes`. */
+/** Maximum total size of the files that a directory returns whole, in bytes. Further files are cut, but not below `beginningBytes`. */
 const maxWholeBytes = 256 * 1024
 const beginningBytes = 256
 /** Maximum number of children that a directory returns as contents. */
@@ -139,7 +139,7 @@ function lineOf({ path, entry }: Child): string {
   return facts.join('  ')
 }
 
-/** Returns when a directory without visible children exists, otherwise throws the error that says why not. */
+/** Returns if a directory without visible children exists. Throws `not-found` if it does not, and `invalid` if it is a file. */
 async function requireDirectory(mount: Mounted, directory: string, context: Context): Promise<void> {
   if (directory === '') {
     if (mount.access(context.principal, '')) return

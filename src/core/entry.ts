@@ -10,11 +10,11 @@ export interface Icon {
 
 /** Description of a resource or a template for a model or a person, besides its address. */
 export interface Description {
-  /** For people. The name of a resource is the last segment of its path. */
+  /** Title for people. A resource also has a name, which is the last segment of its path. */
   readonly title?: string
   readonly description?: string
   readonly mimeType?: string
-  /** From 0, entirely optional, to 1, effectively required. */
+  /** Importance, from 0 (entirely optional) to 1 (effectively required). */
   readonly priority?: number
   readonly audience?: readonly Audience[]
   readonly icons?: readonly Icon[]
@@ -80,7 +80,7 @@ export function contentLength(
   return 'bytes' in content ? content.bytes.length : content.length
 }
 
-/** Returns bytes in base64, without a copy of them. */
+/** Encodes bytes in base64, without copying them first. */
 export function base64Of(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
 }

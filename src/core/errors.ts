@@ -204,15 +204,15 @@ export function asDenied(error: ResourceError): ResourceError {
 }
 
 /**
- * Returns the error that a provider throws when a content is larger than `most` of the context, the current limit. The catalog
- * retries without it.
+ * Returns the error that a provider throws when a content is larger than `most` of the context, the current limit. The catalog then
+ * retries without a limit.
  */
 export function later(size?: number): ResourceError {
   const known = size === undefined ? {} : { size }
   return new ResourceError('too-large', 'It will be requested again in a moment.', { reason: 'later', ...known })
 }
 
-/** Whether the read is to be retried without a limit. */
+/** Whether an error is that of {@link later}: the read is retried without a limit. */
 export function isLater(error: unknown): boolean {
   return isResourceError(error, 'too-large') && error.detail.reason === 'later'
 }
@@ -232,7 +232,7 @@ export function invalid(message: string, reason: ErrorReason, detail: ErrorDetai
   return new ResourceError('invalid', message, { reason, ...detail })
 }
 
-/** Takes a reason that other code has chosen: another server, or a provider that is made with the toolkit. It is passed on as it is. */
+/** Returns the reason that other code (another server, or a provider made with the toolkit) has chosen, unchanged, as an {@link ErrorReason}. */
 export function foreignReason(reason: string): ErrorReason {
   return reason as ErrorReason
 }
@@ -242,7 +242,7 @@ export function invalidRequest(message: string, reason: string, detail: ErrorDet
   return invalid(message, foreignReason(reason), detail)
 }
 
-/** The code of an error of the system or of a library, such as `ENOENT`. Undefined when it has none. */
+/** Returns the code of an error of the system or of a library, such as `ENOENT`. Undefined when it has none. */
 export function errorCodeOf(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
 }
@@ -252,7 +252,7 @@ export function isResourceError(error: unknown, kind?: ErrorKind): error is Reso
   return error instanceof ResourceError && (kind === undefined || error.kind === kind)
 }
 
-/** For `catch`: returns a value in the place of a {@link ResourceError}, of the given kind if one is given, and throws every other error. */
+/** For `catch`: returns a value instead of a {@link ResourceError}, of the given kind if one is given, and throws every other error. */
 export function fallbackTo<T>(value: T, kind?: ErrorKind): (error: unknown) => T {
   return (error) => {
     if (isResourceError(error, kind)) return value
@@ -260,7 +260,7 @@ export function fallbackTo<T>(value: T, kind?: ErrorKind): (error: unknown) => T
   }
 }
 
-/** Returns the result of some work, or what `fallback` makes of its error. */
+/** Returns the result of `work`; if it throws, that of `fallback`, which gets the error. */
 export function attempt<T, F>(work: () => T, fallback: (error: unknown) => F): T | F {
   try {
     return work()

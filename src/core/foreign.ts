@@ -14,14 +14,14 @@ import { decodeComponent, encodePath, encodeSegment } from './uri.ts'
  * | `notes://a//b/` | `notes/a/=/b/=` |
  *
  * Segments are decoded. A segment that would not be re-encoded to the same spelling, or that no path may have, is kept unchanged
- * after an `=`. `=file/…` is a file of a host, and `=/…` is not a URI. A text that no path can hold (control characters,
+ * after an `=`. `=file/…` is a `file:` URI with a host, `=/…` a text that is no URI. A text that no path can hold (control characters,
  * thousands of characters) is `==/` and its hash: only a caller that knows the URI can map it back.
  */
 
-/** Maximum length of a path, encoded, in characters. Below an address it still is a valid URI. */
+/** Maximum length of an encoded path, in characters. It leaves room for an address: the URI of the path must be valid, too. */
 const maxPath = 6144
 
-/** Returns the path of a URI. */
+/** Returns the path in a mount for a URI of another server. */
 export function pathOfForeign(uri: string): string {
   const path = spelled(uri)
   return path !== undefined && isPath(path) && encodePath(path).length <= maxPath ? path : hashed(uri)
@@ -55,7 +55,7 @@ export function foreignOf(path: string): string | undefined {
   if (slash === -1) return undefined
   const rest = decodePieces(path.slice(slash + 1))
   const uri = headOf(path.slice(0, slash), rest)
-  // A second path of the same URI would be a way around an access rule.
+  // Accept only the path that `pathOfForeign` returns: a second path of the same URI could bypass an access rule.
   return uri !== undefined && pathOfForeign(uri) === path ? uri : undefined
 }
 
@@ -83,8 +83,8 @@ function isScheme(text: string): boolean {
 }
 
 /**
- * Whether a path has the usual spelling: no segment is kept unchanged, there is no `?` or `#`, and scheme and host are in lower
- * case. Other spellings can be equivalent for a server, so rules on paths would not hold: they are accepted only where the server
+ * Whether a path has the usual spelling: no segment begins with `=`, there is no `?` or `#`, and scheme and host are in lower case.
+ * A server may treat other spellings as equivalent, which would bypass rules on paths: they are accepted only where the server
  * itself uses them.
  */
 export function isUsual(path: string): boolean {
@@ -94,7 +94,7 @@ export function isUsual(path: string): boolean {
   return /^(?:[a-z][a-z0-9+.-]*:?|=file)$/.test(head) && rest.every((piece) => !/^=|[?#]/.test(piece))
 }
 
-/** Whether a path has the host of a template, in any case, and the usual spelling otherwise: then the server itself uses that spelling. */
+/** Whether a path begins with the scheme and host of a template, as they are spelled there, and otherwise has the usual spelling. */
 export function isOfTemplate(path: string, template: string): boolean {
   const [, head = '', host = ''] = /^([^/{]*)\/([^/{?#]+)\//.exec(template) ?? []
   const start = `${head}/${host}/`
@@ -108,8 +108,8 @@ export function withParams(uri: string, params: ReadonlyMap<string, string>): st
 }
 
 /**
- * Converts a template of another server to one of a mount: its expansions are the paths of the other's expansions. Undefined when
- * that is impossible, as for a template that begins with a variable.
+ * Converts a URI template of another server to a template of a mount, which expands to the paths of the URIs. Undefined when that
+ * is impossible, as for a template that begins with a variable.
  */
 export function templateOfForeign(template: string): string | undefined {
   const [, scheme, slashes, rest = ''] = split(template) ?? []
@@ -120,7 +120,7 @@ export function templateOfForeign(template: string): string | undefined {
   return body === undefined ? undefined : `${head}/${body}`
 }
 
-/** Returns the body of a template if every literal is spelled as in the path; the text after a `?` stays unchanged. */
+/** Returns the body of a template unchanged, or undefined if a literal before its query is spelled differently in paths. */
 function piecesOfTemplate(body: string): string | undefined {
   const parts = body.split(/(\{[^{}]*\})/)
   const query = parts.findIndex((part, index) => (index % 2 === 1 ? /^\{[?&#]/.test(part) : /[?#]/.test(part)))

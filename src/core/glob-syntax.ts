@@ -17,7 +17,7 @@ const maxLength = 4096
 const maxAlternatives = 1000
 const maxDepth = 20
 
-/** @throws ResourceError `invalid` (reason `glob`) for a malformed glob, or one beyond a limit. */
+/** Parses a glob into tokens. Throws ResourceError `invalid` (reason `glob`) for a malformed glob, or one beyond a limit. */
 export function parseGlob(pattern: string): { readonly tokens: readonly GlobToken[]; readonly fault: GlobError } {
   const shown = pattern.length > 60 ? `${pattern.slice(0, 60)}…` : pattern
   const fault: GlobError = (what) => invalid(`The glob ${JSON.stringify(shown)} is malformed: ${what}.`, 'glob')
@@ -29,7 +29,7 @@ export function parseGlob(pattern: string): { readonly tokens: readonly GlobToke
   return { tokens, fault }
 }
 
-/** Counts the alternatives of the braces after expansion, as a shell would expand them. */
+/** Throws if braces hold only one alternative, or if all braces, expanded as in a shell, have too many. */
 function countAlternatives(tokens: readonly GlobToken[], fault: GlobError): void {
   let at = 0
   const bounded = (count: number) => {
@@ -116,11 +116,11 @@ function codePoint(character: string): number {
 }
 
 /**
- * One step of a program. A number matches that code point. The next step of the program follows it.
+ * One step of a compiled glob, followed by the next one unless it is a fork. A number matches that code point.
  *
- * `star` stays in its segment. `deep` (always followed by `inside`) skips any number of whole segments. `all` matches any
- * characters. A fork continues at each of its steps without reading a character. `exact` ends a glob for one path; `within` ends
- * a glob for a directory and everything below it.
+ * `star` matches any characters within a segment. `deep` (always followed by `inside`) skips any number of whole segments. `all`
+ * matches any characters. A fork continues at each of its steps without reading a character. `exact` ends a glob for one path;
+ * `within` ends a glob for a directory and everything below it.
  */
 export type GlobStep = Plain | 'deep' | 'inside' | 'all' | { readonly to: readonly number[] } | 'exact' | 'within'
 
@@ -128,8 +128,8 @@ const slash = 0x2f
 const dot = 0x2e
 
 /**
- * The part of a segment before a token. `stars` counts (up to 2) the stars of a segment that has nothing else yet: the program
- * does not contain them yet, since `**` has another meaning when it is the whole segment.
+ * The part of a segment before the next token. `stars` is the number of stars (up to 2) in a segment that has nothing else so far:
+ * their steps are not written yet, since `**` has another meaning when it is the whole segment.
  */
 interface Segment {
   readonly stars: 0 | 1 | 2
@@ -160,7 +160,7 @@ export interface Transition {
 
 export const fresh: Segment = { stars: 0, dots: 0, starred: false }
 
-/** Returns, for each `{`, the beginnings of its alternatives, and for each `,` and `}`, the token after the braces. */
+/** Returns, for each `{`, the indices at which its alternatives begin, and for each `,` and `}`, the index after the braces. */
 export function jumpsIn(tokens: readonly GlobToken[]): ReadonlyMap<number, readonly number[]> {
   const jumps = new Map<number, readonly number[]>()
   const open: number[][] = []
@@ -179,7 +179,7 @@ export function jumpsIn(tokens: readonly GlobToken[]): ReadonlyMap<number, reado
   return jumps
 }
 
-/** Returns the transitions over a token, or (`undefined`) at the end. */
+/** Returns the transitions from a state over a token. An undefined token is the end of the glob. */
 export function waysFrom(state: GlobState, token: GlobToken | undefined, fault: GlobError): readonly Transition[] {
   const { at, tie, stars, dots, starred } = state
   const isEmpty = stars === 0 && dots === 0
@@ -198,7 +198,7 @@ export function waysFrom(state: GlobState, token: GlobToken | undefined, fault: 
   return [{ steps: [...heldIn(state), token as Plain], to: { ...next, ...segment } }]
 }
 
-/** Returns the step for stars that were held back, when something else is in their segment or there is only one. */
+/** Returns the step of the stars that the segment has so far, when they do not form a `**`. */
 function heldIn({ stars }: Segment): readonly GlobStep[] {
   return stars > 0 ? ['star'] : []
 }
@@ -211,7 +211,7 @@ function waysPastEnd(state: GlobState, fault: GlobError): readonly Transition[] 
   if (dots === 1 || dots === 2) throw fault(dotFault)
   if (tie === 'start') throw fault('it is empty')
   if (tie === 'leading') throw fault(emptyFault)
-  // The final slash is missing, which only `closing` reads: no transition.
+  // No transition: an `untied` glob lacks its inner slash, and a glob with a final slash ends in `closing`.
   if (tie === 'untied' || (stars === 0 && dots === 0)) return []
   return [{ steps: stars === 2 ? ['all'] : heldIn(state), to: 'exact' }]
 }

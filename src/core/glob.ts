@@ -56,7 +56,7 @@ function codePoint(character: string): number {
   return character.codePointAt(0) ?? 0
 }
 
-/** A nondeterministic automaton. It begins at its first step. */
+/** A compiled glob: a nondeterministic automaton, which begins at its first step. */
 export interface GlobProgram {
   readonly steps: readonly GlobStep[]
 }
@@ -109,7 +109,7 @@ function withoutDeadEnds(
   return (from) => (ways.get(keyOf(from)) ?? []).filter(({ to }) => live.has(keyOf(to)))
 }
 
-/** Writes the transitions one after the other. A state that is reached from several, or leads to several, gets a fork. */
+/** Writes the transitions as one sequence of steps. A state that is reached from several, or leads to several, gets a fork. */
 function layOut(
   starts: readonly Transition[],
   waysOf: (to: Transition['to']) => readonly Transition[],
@@ -162,10 +162,10 @@ export function runGlob({ steps }: GlobProgram, path: readonly number[]): boolea
 
 /** Arrays that all runs reuse: a run is over before the next one starts. */
 let scratch = { entered: new Int32Array(0), alive: new Int32Array(0), next: new Int32Array(0) }
-/** Counts the code points of all runs. */
+/** Number of code points that all runs have read. `entered` compares with it, so it need not be cleared for each code point. */
 let clock = 0
 
-/** Starts a program before the first code point. Only one run exists at a time. */
+/** Starts a run of a program, before the first code point. Only one run exists at a time. */
 function startRun(steps: readonly GlobStep[]) {
   const size = steps.length
   if (scratch.entered.length < size || clock > 2 ** 30) {

@@ -3,7 +3,7 @@ import { invalid, type ResourceError } from './errors.ts'
 /** A parsed http or https URL. It is parsed once, so the checked URL is also the one that is connected to. */
 export interface HttpUrl {
   readonly scheme: 'http' | 'https'
-  /** A name in lower case (in another script as `xn--…`), or an address without brackets. */
+  /** Host: a name in lower case (in another script as `xn--…`), or an address without brackets. */
   readonly host: string
   readonly port: number
   /** The path and query of the request. */
@@ -72,7 +72,7 @@ function parseHost(authority: string): { readonly host: string; readonly port?: 
   return port === undefined ? { host } : { host, port }
 }
 
-/** Whether a host is a name of letters, digits and hyphens. One that ends in a number is an address for some programs, so it must be an address. */
+/** Whether a host is a name of letters, digits and hyphens, or an IPv4 address. Some programs take any name that ends in a number for an address. */
 function isHost(host: string): boolean {
   if (host.length > 253 || !/^[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?)*$/.test(host))
     return false
@@ -108,7 +108,7 @@ export function isHttpUrl(text: string): boolean {
   }
 }
 
-/** IP addresses as numbers: which ones are public, and which ones lead into a private network. */
+/** Classification of IP addresses: public, private, or of a metadata service. */
 
 /** The bytes of an address: 4 or 16. */
 type AddressBytes = readonly number[]
@@ -203,7 +203,7 @@ const special = blocks(`
 /** The only IPv6 addresses that are assigned for global use. An IPv6 address that embeds an IPv4 address is judged by the latter. */
 const global = blocks('2000::/3')
 
-/** Addresses of metadata services, which give cloud machines their credentials (AWS, Google, Azure, Alibaba, Oracle), and their neighbourhood. */
+/** Addresses of metadata services, which give cloud machines their credentials (AWS, Google, Azure, Alibaba, Oracle), and the blocks around some. */
 const metadata = blocks(`
   169.254.0.0/16 fe80::/10 fd00:ec2::254/128 fd20:ce::254/128 100.100.100.200/32 192.0.0.192/32 0.0.0.0/32 ::/128
 `)
@@ -233,7 +233,7 @@ export function isPublicAddress(bytes: AddressBytes): boolean {
   return !special().some((block) => isInBlock(bytes, block))
 }
 
-/** Whether an address belongs to a metadata service, which gives machines their credentials, in any spelling. */
+/** Whether an address is that of a metadata service, which gives machines their credentials, also when it is embedded in an IPv6 address. */
 export function isMetadataAddress(bytes: AddressBytes): boolean {
   const inner = embedded(bytes)
   return metadata().some((block) => isInBlock(bytes, block) || (inner !== undefined && isInBlock(inner, block)))

@@ -14,7 +14,7 @@ interface ListPosition {
   readonly key: string
 }
 
-/** Binds a cursor to one listing of one principal. A change of roles invalidates it. */
+/** Returns the scope that binds a cursor to one listing of one principal. A change of the principal's roles invalidates the cursor. */
 export function cursorScope(listing: string, principal: Principal): readonly string[] {
   return [listing, principal.id, ...[...principal.roles].sort()]
 }
@@ -32,7 +32,7 @@ const untrustedBytes = 72
 export function sizeOf(item: Sized): number {
   const { uri = item.uriTemplate ?? '', name = '', title, description, mimeType } = item
   const uriBytes = jsonBytes(uri)
-  // A URI that is plain ends in a name that is plain, so the name need not be measured.
+  // If the URI is plain ASCII and ends in the name, the name is plain too, and need not be measured.
   const isPlain = uriBytes === uri.length + 2 && uri.endsWith(name)
   let bytes = 32 + uriBytes + (isPlain ? name.length + 2 : jsonBytes(name))
   if (title !== undefined) bytes += 12 + jsonBytes(title)
@@ -74,7 +74,7 @@ interface ListBounds {
   readonly pages?: number | undefined
 }
 
-/** The lists of a catalog: its mounts, all resources, all templates. */
+/** Creates the lists of a catalog: its mounts, all resources, all templates. */
 export function createListing(state: CatalogState, { most, pages = Number.POSITIVE_INFINITY }: ListBounds = {}) {
   const { seal, paging } = state
   const ownFirst = Number.isFinite(pages)
@@ -88,7 +88,7 @@ export function createListing(state: CatalogState, { most, pages = Number.POSITI
     return { page, address, key }
   }
 
-  /** Returns the mounts from a position on, each with the key to resume after. A mount that was unmounted since is skipped. */
+  /** Returns the mounts from a position on, the first with the key to resume after. A mount that was unmounted since is skipped. */
   const from = (
     position: ListPosition | undefined,
     { principal }: Context,
@@ -119,7 +119,7 @@ export function createListing(state: CatalogState, { most, pages = Number.POSITI
       failed.push({ mount, error })
     })
     if (failed.length > 0 && failed.length === seen.length) throw failed[0]?.error
-    // All in one page, unless it would be too long: a next page has to select again.
+    // Put all resources on one page, unless it would be too long: the next page has to select them again.
     const builder = createPageBuilder<Resource>({ ...paging, first: most, most }, 0)
     let last: Rank | undefined
     let isWhole = true
@@ -151,8 +151,8 @@ export function createListing(state: CatalogState, { most, pages = Number.POSITI
     const { page } = position ?? { page: 0 }
     const builder = createPageBuilder<Resource>(paging, page)
     const failed: { mount: Mounted; error: ResourceError }[] = []
-    // Positions for the next page. Usually that is the last entry on this one (`shown`). When the page ends because too many entries were read, it is
-    // the last one read (`looked`), which the principal may not be allowed to see: so the cursor is encrypted.
+    // Positions for the next page. Usually it begins after the last entry on this one (`shown`). When too many entries were read,
+    // it begins after the last one read (`looked`), which the principal may not be allowed to see: so the cursor is encrypted.
     const shown = { address: '', path: '' }
     const looked = { address: '', path: '' }
     const end = (after: typeof shown) =>
@@ -236,8 +236,8 @@ export function createListing(state: CatalogState, { most, pages = Number.POSITI
 export type Listing = ReturnType<typeof createListing>
 
 /**
- * Returns a function that decides whether a principal may see paths of a mount, asked for in their order. If all of a directory
- * may be seen, that is decided once for the directory, because checking the rules for each path costs time.
+ * Returns a function that decides whether a principal may see a path of a mount. It is fast for paths in listing order: if all of a
+ * directory may be seen, the rules are checked only once for the directory.
  */
 function seesIn(mount: Mounted, principal: Principal): (path: string) => boolean {
   if (!mount.restricted) return () => true

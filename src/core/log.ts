@@ -1,6 +1,6 @@
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 
-/** Writes a fact to the operator's log. Never content, tokens or secrets. The receiver escapes what it prints. */
+/** Writes a message to the operator's log. It must not contain contents, tokens or secrets. The receiver escapes what it prints. */
 export type Log = (level: LogLevel, message: string, fields?: Readonly<Record<string, unknown>>) => void
 
 /** A metric with its samples, as in the exposition format of Prometheus. */
@@ -19,13 +19,13 @@ interface MeasuredSample {
   readonly value: number
 }
 
-/** Registry of the metrics of a process: any part of it may add some, and an exporter reads all of them. */
+/** Creates a registry of the metrics of a process: any part of it may add some, and an exporter reads all of them. */
 export function createMeasurements() {
   const measures = new Set<() => readonly MetricFamily[]>()
   return {
     /** Adds a function that measures at each read. Returns a function that removes it. */
     add: (measure: () => readonly MetricFamily[]): (() => void) => {
-      // A wrapper of its own, so a function that is added twice has to be removed twice.
+      // Wrap the function, so that one that is added twice has to be removed twice.
       const own = () => measure()
       measures.add(own)
       return () => void measures.delete(own)

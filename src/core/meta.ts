@@ -17,7 +17,7 @@ export const metaKeys = {
   encoding: 'dev.hikidashi/encoding',
   /** Of a document: its other readings (`forms`). Of such a reading: the type of its document (`of`). */
   reading: 'dev.hikidashi/reading',
-  /** The size of the whole in bytes, when the content is only its beginning. */
+  /** The size of the whole resource in bytes, when the content is only its beginning. */
   size: 'dev.hikidashi/size',
   /** Facts of an object store about an object, besides size, time and version: stored type, storage class, its metadata. */
   object: 'dev.hikidashi/object',
@@ -32,7 +32,7 @@ export const metaKeys = {
    * document, a table or a commit, or another server, chose the words.
    */
   untrusted: 'dev.hikidashi/untrusted',
-  /** Marks of the processes that relayed a resource. A process does not list again what carries its own mark. */
+  /** Identifiers of the processes that relayed a resource. A process does not list a resource that it has relayed itself, so relays cannot loop. */
   via: 'dev.hikidashi/via',
 } as const
 
@@ -47,7 +47,7 @@ export interface Origin {
   readonly revision?: string
 }
 
-/** Maximum length of a revision, in characters. A longer text is not taken for one. */
+/** Maximum length of a revision, in characters. A longer one is left out. */
 const maxRevision = 200
 
 /** Returns the origin in the metadata of a document. A link that is not an http or https URL is left out: people may click on it. */

@@ -40,15 +40,15 @@ export interface MountReader {
   readonly watch?: (hear: (changes: readonly Change[]) => void, signal: AbortSignal) => Promise<boolean>
   degraded(): Degradation | undefined
   /**
-   * Resolves to whether `allows` can decide yet. If the source decides too, it may have to be asked first: until it has
-   * answered, the result of `allows` means nothing. Undefined when the rules alone decide.
+   * Resolves to whether `allows` can decide yet. If the source decides too, it may have to answer a request first: until then, the
+   * result of `allows` means nothing. Undefined when the rules alone decide.
    */
   readonly knows?: (signal: AbortSignal) => Promise<boolean>
   /** Returns how much of the mount a principal may see, by the rules alone. */
   reach(principal: Principal): Reach
   /**
-   * Returns a key for a principal. Principals with the same key may see the same paths of the mount, now and later. Undefined
-   * when what they may see can differ, and change at any time.
+   * Returns a key for a principal. Principals with the same key may see the same paths of the mount, now and later. Undefined when
+   * no key can promise that, because the decisions of the source can change at any time.
    */
   callers(principal: Principal): string | undefined
   /** Whether a principal may see a path, by the rules and by the source. */
@@ -61,7 +61,7 @@ export interface MountReader {
  */
 export const indexer: Principal = { id: 'hikidashi-index', roles: [] }
 const principal = indexer
-/** An entry that is served under several paths is indexed under its own path only: access is decided for that one. */
+/** Denies the other paths of an entry to the indexer, so that an entry with several paths is indexed under its own path only. */
 const allows = () => false
 
 export function createMountReader(mount: Mounted, watch: MountWatch | undefined): MountReader {
@@ -85,7 +85,7 @@ export function createMountReader(mount: Mounted, watch: MountWatch | undefined)
   }
 }
 
-/** Whether the source answers any request. */
+/** Whether the source answers a request now. */
 async function answers(mount: Mounted, signal: AbortSignal): Promise<boolean> {
   try {
     await mount.findAny('hikidashi-index', { principal, signal })
@@ -97,7 +97,7 @@ async function answers(mount: Mounted, signal: AbortSignal): Promise<boolean> {
 }
 
 async function listen(watch: MountWatch, hear: (changes: readonly Change[]) => void, signal: AbortSignal) {
-  // Changes are reported only after this, so none is missed in between.
+  // A timer delivers the changes. It cannot run before the listener is added below, so none is missed.
   const armed = await watch.arm(signal)
   if (signal.aborted) return false
   signal.addEventListener('abort', watch.addWhole(hear), { once: true })

@@ -7,23 +7,23 @@ import type { Change, Degradation, Provider } from './provider.ts'
 /**
  * The watch of a mount: one watch of the provider while anyone listens, shared by all listeners.
  *
- * Changes are joined (debounce): they go out after 50 ms without another one, and at the latest 250 ms after the first. Access is
- * checked when they go out. A watch that ends is restarted, and everything then counts as changed, since the changes in between
- * are unknown.
+ * Changes are joined (debounce): they are delivered after 50 ms without another one, and at the latest 250 ms after the first.
+ * Access is checked at delivery. A watch that ends is restarted, and then everything counts as changed, since the changes in
+ * between are unknown.
  */
 export interface MountWatch {
-  /** Whether changes of its prompts are told apart from those of its entries. */
+  /** Whether changes of the mount's prompts are reported separately from changes of its entries. */
   readonly hasSeparatePrompts: boolean
-  /** Makes sure that every change from now on is noticed. Resolves to false when the source cannot watch. */
+  /** Starts the watch unless it runs, so that every later change is noticed. Resolves to false when the source cannot be watched now. */
   arm(signal: AbortSignal): Promise<boolean>
-  /** Asks the source to watch a path, if it has to know the paths. Resolves to false when it cannot. */
+  /** Adds a path to the watch of a source that has to know the paths. Resolves to false when the source cannot watch it. */
   follow(path: string): Promise<boolean>
-  /** Adds a listener for a path and everything below it; it is notified with `uri`. */
+  /** Adds a listener for a path and everything below it. Its notifications name `uri`. */
   add(listener: Listener, path: string, uri: string): void
   remove(listener: Listener, path: string, uri: string): void
   /**
-   * Adds a listener for added and removed entries, whether or not the watch is armed: a source that cannot watch yet is asked
-   * again until it can, and then everything counts as changed.
+   * Adds a listener for added and removed entries, whether or not the watch is armed. While the source cannot be watched, the watch
+   * is retried; when it begins, everything counts as changed.
    *
    * @param sees Whether the principal sees anything of the mount now. Default true. Called when everything counts as changed and
    * the rules do not decide.
@@ -37,9 +37,9 @@ export interface MountWatch {
   close(): Promise<void>
 }
 
-/** One watch of the provider, from its beginning to its end. */
+/** A running watch of the provider, which is restarted when it is lost. */
 interface WatchRun {
-  /** Resolves to whether it began. */
+  /** Resolves to whether the watch has begun. */
   readonly armed: Promise<boolean>
   began: boolean
   ended: Promise<void>
@@ -47,20 +47,20 @@ interface WatchRun {
   end(): Promise<void>
 }
 
-/** How long a watch outlives its last listener, since clients come back, in milliseconds. */
+/** Time for which a watch continues without listeners, in milliseconds: clients often come back. */
 const lingerMs = 2000
-/** Time-out of the source's beginning to watch, in milliseconds. */
+/** Time-out for a source to begin its watch, in milliseconds. */
 const armTimeoutMs = 10_000
-/** Exponential backoff before a lost watch begins again: first and maximum pause, in milliseconds. */
+/** Exponential backoff before a lost watch is restarted: first and maximum pause, in milliseconds. */
 const firstRetryMs = 500
 const maxRetryMs = 30_000
 
 /** Events of the watches that {@link keepWatching} begins one after the other. */
 interface WatchEvents {
   collect(change: Change): void
-  /** A watch has begun: the first one, or another one. */
+  /** Called when a watch has begun: the first one, or (`isAgain`) one that replaces a lost watch. */
   begun(isAgain: boolean): void
-  /** A watch that had begun is lost. Another one begins after a pause. */
+  /** Called when a watch that had begun is lost. Another one begins after a pause. */
   lost(): void
 }
 
@@ -90,7 +90,7 @@ async function keepWatching(mount: Mounted, events: WatchEvents, log: Log, signa
   }
 }
 
-/** Begins a watch again. While the source takes long, `overdue` is called periodically. */
+/** Restarts a lost watch. Calls `overdue` every {@link armTimeoutMs} until the source has answered. */
 async function restart(provider: Provider, signal: AbortSignal, overdue: () => void) {
   const timer = setInterval(() => (signal.aborted ? clearInterval(timer) : overdue()), armTimeoutMs)
   timer.unref()
@@ -118,7 +118,7 @@ function startRun(mount: Mounted, log: Log, events: WatchEvents): WatchRun {
   return run
 }
 
-/** Attempts something again later, after a pause that doubles each time until it is reset. */
+/** Creates a retry: `later` schedules an attempt after a pause, which doubles each time until `reset`. */
 function createRetry(attempt: () => void) {
   let timer: NodeJS.Timeout | undefined
   let pauseMs = firstRetryMs
@@ -136,7 +136,7 @@ function createRetry(attempt: () => void) {
   }
 }
 
-/** Ends something some time after its last use (idle time-out). */
+/** Creates an idle time-out: calls `end` after {@link lingerMs}, unless the time-out is cancelled before. */
 function createLinger(end: () => void) {
   let timer: NodeJS.Timeout | undefined
   return {
@@ -165,7 +165,7 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
     const begun = startRun(mount, log, {
       collect,
       begun: (isAgain) => {
-        // Changes while there was no watch are unknown.
+        // The changes that happened while there was no watch are unknown, so everything counts as changed.
         if (isAgain || lost) collect({})
         if (lost) log('info', 'a mount is watched again', { mount: mount.address.text })
         lost = false
@@ -194,7 +194,7 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
     if (!closed && running === undefined) retry.later()
   }
 
-  /** A source that cannot watch yet is asked again until it can. */
+  /** Retries the watch of a source that cannot be watched yet. */
   const keepAsking = (): void => {
     if (closed || running?.began) return
     lost = true

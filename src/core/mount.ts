@@ -26,11 +26,11 @@ export interface MountOptions {
   /** How long clients may cache answers. Default: not at all, and for one user only. */
   readonly cache?: CacheHint
   /**
-   * Whether its contents are about other mounts or about the machine: settings, environment, history, search. A shortened list
-   * puts them last. Default false.
+   * Whether the contents of the mount are about other mounts or about the machine: settings, environment, history, search. A
+   * shortened list puts them last. Default false.
    */
   readonly derived?: boolean
-  /** The roles that may put records into it; `*` is everybody. Default: nobody may. */
+  /** The roles that may store records in the mount; `*` is everybody. Default: nobody may. */
   readonly writers?: readonly string[]
 }
 
@@ -39,7 +39,7 @@ export interface Mounted {
   readonly address: Address
   readonly provider: Provider
   readonly access: Access
-  /** Whether the rules let the principal see nothing of it: it must then look as if it were not mounted. */
+  /** Whether the rules let the principal see nothing of the mount, which must then look as if it were not mounted. */
   isHidden(principal: Principal): boolean
   /** Returns how much the principal may see below a directory, by the rules alone. */
   reach(principal: Principal, directory: string): Reach
@@ -47,9 +47,9 @@ export interface Mounted {
   callers(principal: Principal): string | undefined
   /** Returns the path to request from the source: a denied path is replaced by a decoy that does not exist. */
   asked(path: string, principal: Principal): { readonly path: string; readonly denied: boolean }
-  /** Scopes that a token needs for anything in it. */
+  /** Scopes that a token needs for anything in the mount. */
   readonly scopes: readonly string[]
-  /** Whether any rule, scope or source restricts it. */
+  /** Whether any rule, scope or source restricts access to the mount. */
   readonly restricted: boolean
   readonly name: string
   readonly cache: CacheHint
@@ -185,8 +185,8 @@ export function createMount(options: MountOptions): Mounted {
 }
 
 /**
- * Returns an entry as a resource. Most entries are files with these members and no others; they are not spread, because copying
- * unknown members is slower.
+ * Returns an entry as a resource. Most entries are files with exactly the four members that are named here: copying these by name
+ * is faster than a spread.
  */
 function resourceAt(uri: string, name: string, entry: Entry): Resource {
   if (hasOnlyFacts(entry)) {

@@ -12,7 +12,7 @@ export type Opening<T> = ReturnType<typeof createOpening<T>>
 export function createOpening<T>(open: () => Promise<T>) {
   let opened: T | undefined
   let opening: Promise<T> | undefined
-  /** Begins to open it, unless that has begun already. Rejects with the error of opening it. */
+  /** Starts to open the resource, unless that has begun already. Rejects with the error of the opening. */
   const start = (): Promise<T> => {
     opening ??= open().then((value) => {
       opened = value
@@ -25,7 +25,7 @@ export function createOpening<T>(open: () => Promise<T>) {
   return {
     start,
     /**
-     * Waits until it is open, and begins to open it if necessary. An abort ends the wait, not the opening.
+     * Waits until the resource is open, and starts to open it if necessary. An abort ends the wait, not the opening.
      *
      * @throws ResourceError `unavailable` when it could not be opened. The original error goes to the caller of `start`.
      */
@@ -51,7 +51,7 @@ export function createOpening<T>(open: () => Promise<T>) {
 export interface Abilities {
   /** Whether a mount can notify about changes. */
   readonly live: boolean
-  /** Whether a mount with prompts can notify about changes of them. Undefined when no mount has prompts. */
+  /** Whether a mount with prompts can notify about changes of its prompts. Undefined when no mount has prompts. */
   readonly prompts: { readonly live: boolean } | undefined
   /** Whether a mount has tools. Default false. */
   readonly tools?: boolean
@@ -71,7 +71,7 @@ export function createOpeningViews(opening: Opening<Catalog>, abilities: Abiliti
   }
 }
 
-/** Memoizes a narrowed catalog for all principals, since it compiles its mounts. */
+/** Returns a function that narrows a catalog once and returns the same result to all principals, since narrowing compiles the mounts. */
 function narrowOnce(narrowing: Narrowing): (catalog: Catalog) => (principal: Principal) => View {
   let views: ((principal: Principal) => View) | undefined
   return (catalog) => {

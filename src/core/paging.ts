@@ -10,16 +10,16 @@ const maxCursorLength = 16_384
 const tagLength = 16
 
 /**
- * Seals cursors: a cursor carries the state of a listing to the client and back, authenticated and encrypted.
+ * Creates the seal of cursors. A cursor carries the state of a listing to the client and back, authenticated and encrypted.
  *
  * It is encrypted because a page can end on an entry that the principal may not see. It is deterministic, so the same page always
- * ends in the same cursor: a synthetic initialisation vector (HMAC-SHA-256 over scope and text, as in RFC 5297) is both the tag
- * and the counter of AES-256-CTR.
+ * ends in the same cursor: a synthetic initialisation vector (HMAC-SHA-256 over scope and text, as in RFC 5297) is both the tag and
+ * the counter of AES-256-CTR.
  *
  * `scope` binds a cursor to its origin (which listing, which principal with which roles): it opens only under the same scope and
  * secret. Replicas that share the secret accept each other's cursors.
  *
- * @param secret Seals and opens.
+ * @param secret The secret that seals and opens cursors.
  * @param earlier Secrets that only open: cursors that were sealed before the secret was changed remain valid.
  */
 export function createCursorSeal(secret: Uint8Array, earlier: readonly Uint8Array[] = []) {
@@ -27,7 +27,7 @@ export function createCursorSeal(secret: Uint8Array, earlier: readonly Uint8Arra
   const seals = [current, ...earlier.map(sealWith)]
   return {
     seal: current.seal,
-    /** @throws ResourceError `invalid` with reason `cursor`, for every fault. */
+    /** Returns the text of a cursor. Throws ResourceError `invalid` (reason `cursor`) for every fault. */
     open: (scope: readonly string[], cursor: string): string => {
       for (const { open } of seals) {
         const text = open(scope, cursor)
@@ -84,12 +84,12 @@ export interface CatalogState {
 
 /** Page sizes. The server chooses them: clients cannot. */
 export interface Paging {
-  /** Entries on the first page. Each next page has 32 times as many, up to `most`. */
+  /** Number of entries on the first page. Each next page has 32 times as many, up to `most`. */
   readonly first: number
   readonly most: number
-  /** Approximate maximum of a page, in bytes of JSON. A page always has at least one entry. */
+  /** Approximate maximum size of a page, in bytes of JSON. A page always has at least one entry. */
   readonly bytes: number
-  /** Maximum number of entries read for one page. A page that shows none of them ends early, even empty. */
+  /** Maximum number of entries that are read for one page. The page then ends, even if the principal may see none of them. */
   readonly scan: number
 }
 
@@ -100,7 +100,7 @@ export interface Paging {
 const defaults: Paging = { first: 1024, most: 16_000, bytes: 4 * 1024 * 1024, scan: 100_000 }
 const growth = 32
 
-/** @throws ResourceError `invalid` for a value that is not a positive whole number. */
+/** Completes page sizes with the defaults. Throws ResourceError `invalid` for a value that is not a positive whole number. */
 export function createPaging(options: Partial<Paging> = {}): Paging {
   const paging = { ...defaults, ...options }
   for (const [name, value] of Object.entries(paging))
@@ -144,7 +144,7 @@ interface Ranked {
   readonly entry: Entry
 }
 
-/** Priority of an entry without one: the middle. */
+/** Priority of an entry that has none: the middle of the range. */
 const noPriority = 0.5
 
 /**
@@ -162,12 +162,12 @@ function compareRanks(a: Rank, b: Rank): number {
 }
 
 /**
- * Returns the `most` important entries that the caller may see, strictly after `after`, best first. It holds at most twice as
- * many in memory. Each mount gets an equal share of the comparisons, and passes on the unused part of it. Mounts that are not
- * derived come last, so they get what all others leave.
+ * Returns the most important entries that the caller may see, best first: at most `most`, strictly after `after`. It holds at most
+ * twice as many in memory. Each mount gets an equal share of the comparisons, and leaves the unused part of it to the next ones.
+ * Mounts that are not derived come last, so they get all unused comparisons.
  *
- * @param bounds `visible`: maximum number of visible entries that are compared, of all mounts together. `scan`: maximum number of entries
- * that are read of one mount, visible or not.
+ * @param bounds `visible`: maximum number of visible entries that are compared, of all mounts together. `scan`: maximum number of
+ * entries that are read of one mount, visible or not.
  * @param onUnavailable Called for a mount whose source does not answer. The selection continues with the others.
  */
 export async function selectEntries(

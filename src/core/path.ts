@@ -17,7 +17,7 @@ export function comparePaths(a: string, b: string): number {
   return a.length - b.length
 }
 
-/** C0 and C1 controls, DEL, and the two Unicode line separators: refused everywhere, since some program takes each for a line end. */
+/** C0 and C1 controls, DEL, and the two Unicode line separators. They are refused everywhere, since some programs treat each as a line end. */
 const controls = /[^ -~\xa0-\u2027\u202a-\uffff]/
 
 /** Why a text cannot be a segment of a path. `not-unicode`: it has a lone surrogate. */
@@ -60,7 +60,7 @@ export function afterSubtree(directory: string): string {
   return `${directory}\u{10ffff}\u{10ffff}`
 }
 
-/** Returns the rest of `after` relative to a prefix; `''` when everything is still to come, undefined when nothing is. */
+/** Returns `after` relative to a prefix, to resume the listing below it; `''` to list all of it, undefined when all of it comes before `after`. */
 export function resumeIn(prefix: string, after: string | undefined): string | undefined {
   if (after === undefined) return ''
   if (after.startsWith(prefix)) return after.slice(prefix.length)

@@ -121,7 +121,7 @@ export function createPrompts(
       const { uriTemplate, variable } = declared.from
       const asked = { uriTemplate, argument: { name: variable, value: argument.value } }
       const request = filled === undefined ? asked : { ...asked, arguments: filled }
-      // This caller may not see the template.
+      // The error `invalid` means that this caller may not see the template.
       return view.complete(request, { signal: context.signal }).catch(fallbackTo({ values: [] }, 'invalid'))
     },
   }
@@ -218,7 +218,7 @@ function cleanArgument({ name, ...facts }: ListedArgument): ListedArgument {
   return { name, ...cleanTexts(facts) }
 }
 
-/** @throws ResourceError `invalid` for a missing or unknown argument. */
+/** Checks the arguments of a prompt. Throws ResourceError `invalid` for a missing, unknown or too long one. */
 function checkArguments(declared: readonly PromptArgument[], given: ReadonlyMap<string, string>): void {
   for (const { name, required = false } of declared)
     if (required && !given.has(name))

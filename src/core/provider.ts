@@ -12,7 +12,7 @@ export interface EntryPart {
   readonly path: string
   readonly title?: string
   readonly mimeType?: string
-  /** Text that is searched. */
+  /** Text of the part, for the index. */
   readonly text: string
 }
 
@@ -23,8 +23,8 @@ export interface ReadRequest {
   readonly path: string
   readonly params: Params
   /**
-   * A provider that can read a range reads only that, and returns it in {@link ContentFacts.range}. Others ignore it. A range
-   * that begins at or after the end is `invalid` (reason `range`), except at 0 of an empty resource.
+   * The requested range. A provider that can read a range reads only that, and returns it in {@link ContentFacts.range}. Others
+   * ignore it. A range that begins at or after the end is `invalid` (reason `range`), except at 0 of an empty resource.
    */
   readonly range?: ByteRange
 }
@@ -40,7 +40,7 @@ export interface Template extends Description {
 /** A request to complete one variable of a template, as it was declared (relative to the mount). */
 export interface CompletionRequest {
   readonly template: string
-  /** The part of its value that was typed, decoded. */
+  /** The variable to complete: its name, and the part of its value that was typed, decoded. */
   readonly argument: { readonly name: string; readonly value: string }
   /** The variables that are already filled in, decoded. */
   readonly arguments: ReadonlyMap<string, string>
@@ -53,7 +53,7 @@ export interface Completion {
   readonly hasMore?: boolean
 }
 
-/** The lists of a source besides its entries. */
+/** A list of a source, other than that of its entries, whose changes can be watched. */
 export type ChangedKind = 'prompts' | 'tools'
 
 /**
@@ -63,7 +63,7 @@ export type ChangedKind = 'prompts' | 'tools'
 export interface Change {
   readonly path?: string
   readonly listed?: boolean
-  /** Set when the path is that of a prompt, or of a directory of prompts, and no entry has changed ({@link Prompts.separate}). */
+  /** Set when the path is that of a prompt or a tool, or of a directory of them, and no entry has changed ({@link Prompts.separate}). */
   readonly of?: ChangedKind
   /** Other paths of the same entry ({@link Context.allows}): only principals that may see all of them are notified. */
   readonly aliases?: readonly string[]
@@ -89,9 +89,9 @@ export interface ListQuery {
 
 /**
  * A source of resources. Paths are relative to the mount and already validated. Only `list` and `read` are required: a provider
- * leaves out the methods that it does not support. A provider that keeps records, or searches by an index, has all members of
- * {@link Recording} or {@link Feeding}. Providers are plain object literals made by a factory function, so that a
- * wrapper can spread `...inner` and lose nothing.
+ * leaves out the methods that it does not support. A provider that stores records, or searches by an index, has all members of
+ * {@link Recording} or {@link Feeding}. Providers are plain object literals made by a factory function, so that a wrapper can
+ * spread `...inner` and lose nothing.
  *
  * Every method throws only {@link ResourceError}. After an abort of the signal it may reject with anything.
  */
@@ -103,16 +103,16 @@ export interface Provider extends Partial<Recording>, Partial<Feeding> {
   list(query: ListQuery, context: Context): AsyncIterable<Entry>
   /**
    * Returns one entry without reading its content. Throws `not-found`. Without this method, the catalog finds the entry with
-   * `list`. A path that ends in `/` is `not-found` too, unless the source knows directories, including empty ones: then an entry
-   * with `inode/directory`.
+   * `list`. A path that ends in `/` is `not-found` too, unless the source knows directories, including empty ones: then the entry
+   * has the type `inode/directory`.
    */
   stat?(path: string, context: Context): Promise<Entry>
   /** Returns the contents at a path. Throws `not-found` rather than returning an empty array. */
   read(request: ReadRequest, context: Context): Promise<readonly Content[]>
   templates?(context: Context): Promise<readonly Template[]>
   /**
-   * Completes a variable. Resolves to undefined when the source knows no better values than the paths of the listing, which are
-   * used then, and without this method.
+   * Completes a variable. Resolves to undefined when the source knows no better values than the paths of the listing. The catalog
+   * then completes from the listing, as it does for a provider without this method.
    */
   complete?(request: CompletionRequest, context: Context): Promise<Completion | undefined>
   /**
@@ -123,11 +123,11 @@ export interface Provider extends Partial<Recording>, Partial<Feeding> {
   watch?(signal: AbortSignal): Promise<AsyncIterable<Change>>
   /** The prompts of the source; undefined when it can have none. */
   readonly prompts?: Prompts
-  /** The tools of the source; undefined when it can have none. Changes of them are yielded by the watch, as `of` tools. */
+  /** The tools of the source; undefined when it can have none. The watch yields changes of them with `of: 'tools'`. */
   readonly tools?: Tools
   /**
-   * Makes the running watch include a path (for a directory, with or without a final `/`: its contents). Resolves when it does,
-   * to whether it does. Undefined when the watch includes every path anyway.
+   * Adds a path to the running watch; for a directory (with or without a final `/`), its contents. Resolves to whether the watch
+   * now includes the path. Undefined when the watch includes every path anyway.
    */
   follow?(path: string): Promise<boolean>
   /** Called when nobody listens to this path any more. */
@@ -145,8 +145,8 @@ export interface Provider extends Partial<Recording>, Partial<Feeding> {
    */
   parts?(path: string, context: Context): Promise<AsyncIterable<EntryPart> | undefined>
   /**
-   * Drops the copies of the source that are kept for a time: another replica has told of a change, so each answer from now on is
-   * newer than this call. A source that keeps no copies leaves it out.
+   * Drops all cached data of the source, because another replica has reported a change: each answer from now on must be newer than
+   * this call. Undefined for a source without a cache.
    */
   renew?(): void
   /** Returns why notifications of changes are currently late or missing; undefined when they are not, or when nobody watches. */
@@ -168,13 +168,13 @@ export interface PromptArgument {
 
 /** A prompt of a provider: messages for a model, with placeholders for arguments. */
 export interface Prompt extends Pick<Description, 'title' | 'description' | 'icons' | 'meta'> {
-  /** Path of the entry that defines it: a principal that may see the entry may use the prompt. */
+  /** Path of the entry that defines the prompt: a principal that may see the entry may use the prompt. */
   readonly path: string
-  /** Name by which it is called. Not empty. When two prompts share a name, the second is called by its URI. */
+  /** Name of the prompt, not empty. When two prompts share a name, the second is called by its URI. */
   readonly name: string
   /**
-   * Name by which it is called when another prompt has its name, instead of its URI. Set for a prompt of another server: prompts
-   * without it choose their names first.
+   * Name by which the prompt is called when another prompt has its name, instead of its URI. Set for a prompt of another server:
+   * prompts without it choose their names first.
    */
   readonly longName?: string
   readonly arguments?: readonly PromptArgument[]
@@ -211,7 +211,7 @@ export interface PromptRequest {
 /** A request to complete one argument of a prompt. */
 export interface PromptCompletion {
   readonly path: string
-  /** The part of its value that was typed. */
+  /** The argument to complete: its name, and the part of its value that was typed. */
   readonly argument: { readonly name: string; readonly value: string }
   /** The arguments that are already filled in. */
   readonly arguments: ReadonlyMap<string, string>
@@ -219,7 +219,7 @@ export interface PromptCompletion {
 
 /** The prompts of a provider. They change with its entries (a change of a prompt is `listed`), unless they are `separate`. */
 export interface Prompts {
-  /** Whether prompts change independently of entries: the watch yields changes `of` prompts. */
+  /** Whether prompts change independently of entries. The watch then yields changes of them with `of: 'prompts'`. */
   readonly separate?: boolean
   /** Returns all prompts, in path order. */
   list(context: Context): Promise<readonly Prompt[]>

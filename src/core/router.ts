@@ -14,7 +14,7 @@ interface Node {
  * Creates a function that finds the mount of a URI. Addresses do not overlap, so there is at most one.
  *
  * @throws ResourceError `invalid` when an address lies at or under another, or differs from it only in case or in Unicode
- * normalisation, naming both.
+ * normalisation. The message names both.
  */
 export function createRouter(
   mounts: readonly Mounted[],
@@ -97,7 +97,7 @@ export interface ResolvableMount {
   readonly scopes?: readonly string[]
 }
 
-/** A placeholder for a source, which is never called. */
+/** A placeholder provider for a source that is not opened. Its methods are never called. */
 const closed: Provider = {
   async *list() {},
   read: () => Promise.reject(new Error('the source is not open')),
@@ -106,7 +106,7 @@ const closed: Provider = {
 /**
  * Creates a function that finds the mount of a URI by the same rules as a catalog, without opening any source.
  *
- * @throws ResourceError `invalid` for addresses that overlap; the function, for a malformed URI.
+ * @throws ResourceError `invalid` for addresses that overlap. The returned function throws it for a malformed URI.
  */
 export function createResolver<M extends ResolvableMount>(
   mounts: readonly M[],

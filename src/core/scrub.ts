@@ -32,19 +32,19 @@ export const minSecretLength = 6
 
 /** Removes known secrets from text and bytes. */
 export interface Scrubber {
-  /** Whether there is no secret to remove, now and later. */
+  /** Whether the scrubber has no secrets to remove, and never will. */
   readonly isEmpty?: boolean
   /**
-   * Whether JSON texts in UTF-8 contain no secret in any string: then nothing in them has to be cleaned. False if that cannot be
-   * told, as when a text that is no secret by itself becomes one in JSON. One search over a whole page is faster than a search in
-   * each of its strings.
+   * Whether JSON texts in UTF-8 contain no secret in any string, so that nothing in them has to be cleaned. The syntax of JSON is
+   * searched, too, so the result can be false although no string contains a secret. One search over a whole page is faster than a
+   * search in each of its strings.
    */
   lacks?(json: readonly Buffer[]): boolean
   /** Replaces every secret in a text, in any of its forms, by {@link redactedMark}. */
   scrub(text: string): string
-  /** Does the same for bytes, which may be text in UTF-8 or UTF-16, or binary. Returns the input itself when it contains no secret. */
+  /** Replaces every secret in bytes, which may be text in UTF-8 or UTF-16, or binary. Returns the input itself when it contains no secret. */
   scrubBytes(bytes: Uint8Array): Uint8Array
-  /** Does the same for bytes that arrive in pieces, split anywhere: it holds back bytes that may be the beginning of a secret. */
+  /** Creates a stream that replaces every secret in bytes that arrive in pieces, split anywhere. It holds back bytes that may begin a secret. */
   stream(): ReturnType<typeof createStream>
 }
 
@@ -68,7 +68,7 @@ export function createScrubber(secrets: Iterable<string>): Scrubber {
     return inText
   }
   let inJson: PatternSet | undefined
-  /** For text inside of JSON strings, where a form that must be escaped has another form. */
+  /** Compiles the patterns for text inside JSON strings, where some characters of a secret are escaped. */
   const forJson = () => {
     const written = forms.map((form) => JSON.stringify(form).slice(1, -1)).filter((form, at) => form !== forms[at])
     inJson ??= compilePatternSet(
@@ -110,7 +110,7 @@ export function createScrubber(secrets: Iterable<string>): Scrubber {
     },
     lacks: (json) => all.size === 0 || json.every((bytes) => !holdsPattern(bytes, forJson())),
     scrubBytes: (bytes) => {
-      // Most bytes hold no secret, which takes a fraction of the time to find out.
+      // Most bytes contain no secret, and this search takes a fraction of the time of a scan.
       if (all.size === 0 || !isInBytes(bytes)) return bytes
       const found = createScan(forBytes()).find(unitsInBytes(bytes), 0, bytes.length)
       return found.length === 0 ? bytes : replaceBytes(bytes, mergeSpans(found), bytes.length)
@@ -120,7 +120,7 @@ export function createScrubber(secrets: Iterable<string>): Scrubber {
   }
 }
 
-/** Escapes the line ends that JSON leaves as they are, and messages do not. */
+/** Escapes the line ends that `JSON.stringify` leaves unescaped, as the messages of the server do. */
 function escapedLineEnds(text: string): string {
   return text.replace(/[\u0085\u2028\u2029]/g, (end) => `\\u${end.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
@@ -137,7 +137,7 @@ function replaceBytes(bytes: Uint8Array, spans: readonly Span[], to: number): Ui
   return Buffer.concat([...pieces, bytes.subarray(from, to)])
 }
 
-/** @param isIn Whether a secret is in bytes: it is faster than a scan, which a long piece then needs at its end only. */
+/** Creates the stream of a scrubber. If `isIn` finds no secret in a long piece, only the end of the piece needs the slower scan. */
 function createStream(automaton: Automaton, isIn: (bytes: Uint8Array) => boolean) {
   const longest = automaton.depth.reduce((most, depth) => Math.max(most, depth), 0)
   let scan = createScan(automaton)
@@ -161,12 +161,12 @@ function createStream(automaton: Automaton, isIn: (bytes: Uint8Array) => boolean
   const isAcross = (before: Buffer, bytes: Uint8Array) =>
     before.length > 0 && isIn(Buffer.concat([before, bytes.subarray(0, longest)]))
   return {
-    /** Takes a piece, and returns the bytes that are known to be clean, in pieces. They may lie in the memory of the given one. */
+    /** Takes a piece, and returns the bytes that are known to be clean, in pieces, which may share the memory of the given one. */
     push: (bytes: Uint8Array): readonly Uint8Array[] => {
       const before = held
       // A long piece without a secret is not copied: copies of 1 MiB each filled the memory until the collector paused for them.
       if (spans.length === 0 && bytes.length > longest && !isIn(bytes) && !isAcross(before, bytes)) {
-        // The state of a scan depends on no more than a longest secret.
+        // The state of a scan depends only on the bytes before it, as many as the longest secret has.
         scan = createScan(automaton)
         scan.find(unitsInBytes(bytes), bytes.length - longest, bytes.length)
         const begun = bytes.length - scan.pending

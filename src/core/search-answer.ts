@@ -10,13 +10,13 @@ export const foundMimeType = 'application/json;format=hikidashi.SearchFound'
 /** The MIME type of the status of a search. */
 export const searchStatusMimeType = 'application/json;format=hikidashi.SearchStatus'
 
-/** Path of a search's status, below its address. */
+/** Path of the status of a search, relative to the address of the search. */
 export const searchStatusPath = 'status.json'
 
-/** The answer of a search, as JSON: only hits that the caller may see, and nothing that depends on the others. */
+/** The answer of a search, as JSON. It has only hits that the caller may see, and nothing in it depends on other hits. */
 export interface SearchAnswer {
   readonly query: string
-  /** Best first. */
+  /** The hits, best first. */
   readonly hits: readonly FoundHit[]
   /** Number of all hits; undefined when the search did not count them all. */
   readonly total?: number
@@ -24,30 +24,30 @@ export interface SearchAnswer {
   readonly next?: string
   /** Reasons why the answer may be incomplete: the index is being built, a source does not answer, a limit was reached. */
   readonly notes: readonly string[]
-  /** Sentence to show above the hits when no passage has the words and the hits match only single characters of them. */
+  /** Sentence to show above the hits when no passage has the words of the query and the hits match only single characters of them. */
   readonly fallback?: string
 }
 
 /** A hit: a part of a document, with the link and the revision of the document if its source provides them. */
 export interface FoundHit extends Origin, Pick<Description, 'title' | 'mimeType' | 'priority' | 'audience'> {
-  /** URI of the part. */
+  /** URI of the matching part of the document. */
   readonly uri: string
   /** URI of the whole document, as it is listed. */
   readonly document: string
   /** Address of the document's mount. */
   readonly mount: string
-  /** Heading above the part. */
+  /** Heading above the matching part. */
   readonly heading?: string
   /** Lines of the document's text, from 1, both inclusive. */
   readonly lines: { readonly start: number; readonly end: number }
-  /** From 0 to 1. The best hit has 1. */
+  /** Relevance of the hit, from 0 to 1. The best hit has 1. */
   readonly score: number
   /** Time of the last modification (RFC 3339). */
   readonly modified?: string
   readonly snippet: FoundSnippet
 }
 
-/** Returns what a hit tells of a resource: of the part at its URI, or of its document. */
+/** Returns the resource of a hit, with the metadata that the hit has. `uri` is that of the part, or of its document. */
 export function resourceOfHit(hit: FoundHit, uri: string, name: string): Resource {
   const { title, mimeType, priority, audience } = hit
   const time = Date.parse(hit.modified ?? '')
@@ -61,38 +61,38 @@ interface FoundSnippet {
   readonly marks: readonly (readonly [start: number, end: number])[]
 }
 
-/** The MIME type of rows of a database: a hit leads to the whole row, without lines. */
+/** The MIME type of rows of a database. A hit in a row links to the whole row, without lines. */
 export const rowsMimeType = 'application/json;format=hikidashi.DatabaseRows'
 
 /** The parameters of a search. Undefined ones do not narrow it. */
 export interface FoundQuery {
   readonly query: string
   readonly limit?: number
-  /** Address of a mount. */
+  /** Address of the mount to search. */
   readonly mount?: string
-  /** A MIME type, or `text/*`. */
+  /** MIME type of the documents to find, or `text/*`. */
   readonly mime?: string
-  /** A date or a time (RFC 3339), or a maximum age: `7d`. */
+  /** Earliest modification of the documents to find: a date or a time (RFC 3339), or a maximum age such as `7d`. */
   readonly since?: string
   readonly minPriority?: number
   readonly audience?: Audience
   /** A glob over the paths below the mounts. */
   readonly path?: string
-  /** `next` of the previous answer. */
+  /** The `next` of the previous answer, to get the page after it. */
   readonly after?: string
 }
 
-/** A search that a server offers, this one or another. */
+/** A search that this server or another one offers. */
 export interface SearchMount {
-  /** Its template, which identifies it. */
+  /** URI template of the search, which identifies it. */
   readonly uriTemplate: string
-  /** The address of the search, or its counterpart on another server. */
+  /** Address of the search. For a search of another server, it lies in the mount of that server. */
   readonly address: string
-  /** The URI of its status; {@link parseSearchStatus} parses it. */
+  /** URI of the status of the search, whose content {@link parseSearchStatus} parses. */
   readonly status: string
   readonly title?: string
   readonly description?: string
-  /** Returns the URI of an answer, which {@link parseFound} parses. Any text can be searched for. */
+  /** Returns the URI of the answer to a query, whose content {@link parseFound} parses. The query may be any text. */
   uriOf(query: FoundQuery): string
 }
 
@@ -101,7 +101,7 @@ export function searchMounts(templates: readonly ResourceTemplate[]): readonly S
   return templates.flatMap(({ uriTemplate, title, description, mimeType }) => {
     if (mimeType !== foundMimeType) return []
     const compiled = compiledOf(uriTemplate)
-    // A second template has the text in its path, which cannot hold every text.
+    // Skip the second template of a search: it has the query in its path, which cannot hold every text.
     if (compiled === undefined || !compiled.variables.includes('q')) return []
     const mount: SearchMount = {
       uriTemplate,
@@ -140,7 +140,7 @@ export function parseFound(text: string): SearchAnswer | undefined {
   }
 }
 
-/** Returns the answers to show of several searches: those with hits of single characters only when no search has found the words. */
+/** Returns the answers to show: if any search has found the words, those with hits of single characters are left out. */
 export function withWords<Answer extends Pick<SearchAnswer, 'hits' | 'fallback'>>(
   answers: readonly Answer[],
 ): readonly Answer[] {
@@ -211,22 +211,22 @@ export function piecesOf({
   return pieces.filter((piece) => piece.text !== '')
 }
 
-/** A mount in the status of a search. The numbers are only for principals that may see the whole mount. */
+/** A mount in the status of a search. The status gives numbers only to principals that may see the whole mount. */
 export interface SearchStatusMount {
   readonly address: string
   readonly title?: string
   /** `waiting` for its turn, `comparing` the source with the index, `current`, or `unavailable`. */
   readonly state: string
-  /** Time since which it is in this state (RFC 3339). */
+  /** Time at which the mount entered this state (RFC 3339). */
   readonly since?: string
-  /** Number of documents checked, of their known total, and number of documents indexed since the comparison began. */
+  /** Numbers of documents: compared with the index, in all, and indexed since the server began to index the mount. */
   readonly looked?: number
   readonly of?: number
   readonly indexed?: number
   /** How the index learns of changes: `watched`, or `compared` periodically. */
   readonly changes?: string
   readonly degraded?: string
-  /** Number of tables that are indexed in part, and the maximum number of rows of each. */
+  /** Number of tables of which only some rows are indexed, and the maximum number of rows of each. */
   readonly partial?: { readonly entries: number; readonly limit: number }
   /** Number of tables and views without a key of which only the first page of rows is indexed. */
   readonly firstPages?: number

@@ -1,6 +1,6 @@
 import type { Change } from './provider.ts'
 
-/** A lease: one process at a time has it. */
+/** A lease, which one process at a time holds. */
 export interface SharedLease {
   /** Aborts when the lease is lost. */
   readonly signal: AbortSignal
@@ -13,41 +13,41 @@ export interface SharedLease {
  */
 export interface SharedChanges {
   /**
-   * Notifies the other processes. Resolves once they can learn of the changes: to true; or to false after two seconds, for
-   * example while the database does not answer. Then it is retried until it succeeds.
+   * Publishes changes to the other processes. Resolves to true once they can receive the changes; to false after two seconds, for
+   * example while the database does not answer. The publication is then retried until it succeeds.
    */
   publish(source: string, changes: readonly Change[]): Promise<boolean>
   /**
-   * Calls `hear` with the changes of a source that the other processes publish. Resolves when it receives every change from then
-   * on, or one that covers it, to a function that ends this.
+   * Calls `hear` with the changes of a source that the other processes publish. Resolves to a function that ends this, as soon as
+   * `hear` receives every later change, or one that covers it.
    */
   follow(source: string, hear: (changes: readonly Change[]) => void): Promise<() => void>
-  /** Resolves when every change that was published before this call has been passed on. Rejects while the database does not answer. */
+  /** Resolves when every change that was published before this call has been delivered. Rejects while the database does not answer. */
   catchUp(): Promise<void>
-  /** Takes the lease of a name. Undefined when another process has it. Rejects while the database does not answer. */
+  /** Acquires the lease of a name. Resolves to undefined when another process holds it. Rejects while the database does not answer. */
   lease(name: string): Promise<SharedLease | undefined>
-  /** Whether changes of the others cannot be learned at the moment. */
+  /** Whether changes of the other processes cannot be received at the moment. */
   readonly behind: boolean
   close(): Promise<void>
 }
 
-/** A file of a long result. */
+/** A file of a long result of a tool. */
 export interface ResultFile {
-  /** Last segment of its path. */
+  /** Name of the file, which is the last segment of its path. */
   readonly name: string
   readonly title: string
   readonly mimeType: string
   readonly body: string | Uint8Array
 }
 
-/** A file of a long result, without its content. */
+/** A file of a long result of a tool, without its content. */
 export interface ResultFileFacts extends Omit<ResultFile, 'body'> {
   /** Size of the content in bytes. */
   readonly size: number
   readonly isText: boolean
 }
 
-/** A long result that is kept. Times are in milliseconds since 1970. */
+/** A stored long result of a tool. Times are in milliseconds since 1970. */
 export interface LongResult {
   readonly id: string
   readonly made: number
@@ -56,36 +56,36 @@ export interface LongResult {
 }
 
 export interface LongResultBounds {
-  /** How long a result is kept, in milliseconds. */
+  /** Time for which a result is stored, in milliseconds. */
   readonly keepMs: number
-  /** Maximum number of results of one principal. The oldest make room. */
+  /** Maximum number of results of one principal. The oldest are removed to make room. */
   readonly maxResults: number
-  /** Maximum size of the results of one principal, in bytes. A larger result is not kept. */
+  /** Maximum size of the results of one principal, in bytes. A larger result is not stored. */
   readonly maxBytes: number
-  /** Maximum size of all results, in bytes. The principal with the most loses its oldest. */
+  /** Maximum size of all results, in bytes. Beyond it, the principal with the most bytes loses its oldest results. */
   readonly maxTotalBytes: number
 }
 
 /**
- * The long results of tools, in memory or in a store that replicas share. An owner is the id of a principal: it reaches the results
- * that were put for it, and no others.
+ * The long results of tools, in memory or in a store that replicas share. An owner is the id of a principal: it can access the
+ * results that were stored for it, and no others.
  *
  * Every method throws ResourceError `unavailable` while the store does not answer.
  */
 export interface LongResults {
-  /** Keeps a result. Undefined when it is too large. */
+  /** Stores a result. Resolves to undefined when it is too large. */
   put(owner: string, files: readonly ResultFile[]): Promise<LongResult | undefined>
   /** Returns the results of an owner, oldest first. */
   list(owner: string): Promise<readonly LongResult[]>
   get(owner: string, id: string): Promise<LongResult | undefined>
   /** Returns the content of a file of a result. Undefined when the result was removed meanwhile. */
   body(owner: string, id: string, name: string): Promise<string | Uint8Array | undefined>
-  /** Whether an owner has such a file. Left out for results in a store, because the answer would take a request to the store. */
+  /** Whether an owner has such a file. Undefined for results in a store, because the answer would take a request to the store. */
   has?(owner: string, id: string, name: string): boolean
   close(): Promise<void>
 }
 
-/** A result as the bounds see it. */
+/** The facts of a stored result that the bounds are checked with. */
 export interface SizedResult {
   readonly id: string
   readonly owner: string
@@ -101,8 +101,8 @@ export function factsOf({ body, ...facts }: ResultFile): ResultFileFacts {
 }
 
 /**
- * Returns the results that make room for a new one: the oldest of its owner, and then the oldest of the owner with the most bytes,
- * so that nobody can push out the results of others.
+ * Returns the results to remove to make room for a new one: the oldest of its owner, and then the oldest of the owner with the most
+ * bytes, so that nobody can push out the results of others.
  *
  * @param kept The other results, oldest first.
  */

@@ -16,7 +16,7 @@ export interface ChangeLimits {
   readonly subscriptions: number
   /** Maximum number of subscriptions of all principals. */
   readonly totalSubscriptions: number
-  /** Throttle: minimum time between two notifications of one client that the list of resources, or of prompts, has changed, in milliseconds. */
+  /** Throttle: minimum time between two notifications of one client that a list (of resources, prompts or tools) has changed, in milliseconds. */
   readonly listIntervalMs: number
 }
 
@@ -35,13 +35,13 @@ export function createQuota(most: ChangeLimits) {
   let total = 0
   let totalSubscriptions = 0
 
-  /** @param of The owner of the limit: the limit of one subscription is permanent, the others may have room later. */
+  /** Returns the error for a limit that is reached. `of` is its owner: the limit of one subscription is permanent, the others may have room later. */
   const refuse = (what: string, limit: number, of: 'subscription' | 'client' | 'all') =>
     invalid(`There may be no more than ${limit} ${what}.`, 'too-many-subscriptions', { limit, of })
 
   return {
     /**
-     * Returns the share of one subscription.
+     * Opens a subscription, and returns its share of the limits.
      *
      * @throws ResourceError `invalid` for one subscription too many.
      */
@@ -61,7 +61,7 @@ export function createQuota(most: ChangeLimits) {
         total += change
       }
       return {
-        /** @throws ResourceError `invalid` when there is no room for so many more URIs. */
+        /** Counts more URIs. Throws ResourceError `invalid` when a limit has no room for them. */
         take: (uris: number): void => {
           if (own + uris > most.perSubscription)
             throw refuse('URIs in one subscription', most.perSubscription, 'subscription')
@@ -70,7 +70,7 @@ export function createQuota(most: ChangeLimits) {
           count(uris)
         },
         release: (uris: number) => count(-uris),
-        /** Ends the subscription, whose URIs were released. */
+        /** Ends the subscription, all URIs of which must have been released. */
         close: () => {
           share.subscriptions--
           totalSubscriptions--
@@ -129,7 +129,7 @@ export function createThrottle(intervalMs: number, act: () => void, clock: Clock
   }
 }
 
-/** The listeners of one subscription for changes of prompts, or of tools. They notify about changed lists only as often as the throttle allows. */
+/** Creates a subscription's listeners for changes of prompts, or of tools. A throttle limits how often they notify. */
 export function createKindListeners(
   kind: ChangedKind,
   principal: Principal,
@@ -146,7 +146,7 @@ export function createKindListeners(
     of: (watch: MountWatch): Listener => {
       const known = own.get(watch)
       if (known !== undefined) return known
-      // Prompts that are files change with the list of entries.
+      // Prompts that are files change together with the list of entries.
       const isSeparate = kind === 'tools' || watch.hasSeparatePrompts
       const notify: Listener['notify'] = (change) => {
         if (!closed && (change[kind] === true || !isSeparate) && throttle.admit()) tell()

@@ -26,7 +26,7 @@ type Marks = Uint8Array
 const equals = unitOf('=')
 const comma = unitOf(',')
 
-/** Compiles the `match` of a template, of its flattened parts. */
+/** Returns the `match` function of a template, given its flattened parts. */
 export function compileMatcher(parts: readonly MatchPart[]): (uri: string) => TemplateMatch | undefined {
   return (uri) => {
     const units = toUnits(uri)
@@ -117,7 +117,7 @@ function markValue(part: ValuePart, units: Units, ends: Marks, starts: Marks): v
 }
 
 function markPairs(part: PairsPart, units: Units, ends: Marks, starts: Marks): void {
-  /** 1 when a value can continue there such that everything after it matches. */
+  /** At each position: 1 when a value can continue there such that everything after it matches. */
   const inside = new Uint8Array(units.length + 2)
   let nameEnd = units.length
   for (let at = units.length; at >= 0; at--) {
@@ -139,7 +139,7 @@ function endsName(part: PairsPart, unit: number | undefined): boolean {
   return unit === equals || unit === part.first || unit === part.separator || isBlocked(part, unit)
 }
 
-/** Returns where the value of a parameter begins whose delimiter is at `at`; undefined when the template does not know its name. */
+/** Returns the start of the value of the parameter whose delimiter is at `at`; undefined when the template does not know its name. */
 function valueAfter(part: PairsPart, units: Units, at: number, nameEnd: number): number | undefined {
   const end = units[nameEnd]
   // A name is not empty, and contains no second `?`.
@@ -189,7 +189,7 @@ function readValue(part: ValuePart, units: Units, start: number, end: number): C
   return { variable: part.variable, value }
 }
 
-/** Reads parameters. Undefined when one is given twice, or is longer than its prefix. */
+/** Reads the parameters of a URI. Undefined when one is given twice, or is longer than its prefix. */
 function readPairs(part: PairsPart, units: Units, start: number, end: number): readonly Capture[] | undefined {
   const captures: Capture[] = []
   const unclaimed: { readonly name: string; readonly variable: Variable | undefined; readonly text: string }[] = []

@@ -112,7 +112,7 @@ function checkLiteral(literal: string, start: number): string {
 
 function isDecodable(text: string): boolean {
   try {
-    // The bundler drops a call of this function whose result nothing uses.
+    // The bundler would remove a call of `decodeURIComponent` whose result is not used.
     return decodeURIComponent(text).isWellFormed()
   } catch {
     return false
@@ -140,11 +140,11 @@ export interface LiteralPart {
   readonly borders: readonly number[]
 }
 
-/** One variable of an expression without names. */
+/** One variable of an expression that does not write names, such as `{a}` or `{/a}`. */
 export interface ValuePart {
   readonly kind: 'value'
   readonly variable: Variable
-  /** The delimiter before the value. */
+  /** The delimiter before the value; undefined when there is none. */
   readonly lead: number | undefined
   /** The delimiters that the value does not contain. */
   readonly excluded: ReadonlySet<number>
@@ -155,7 +155,7 @@ export interface ValuePart {
   readonly prefers: 'shortest' | 'longest' | 'absent'
 }
 
-/** Parameters: an expression with names, or several adjacent ones. */
+/** Parameters: an expression that writes names, such as `{?a,b}`, or several adjacent ones. */
 export interface PairsPart {
   readonly kind: 'pairs'
   readonly first: number
@@ -163,7 +163,7 @@ export interface PairsPart {
   readonly excluded: ReadonlySet<number>
   /** Variables by their names, percent-decoded. */
   readonly variables: ReadonlyMap<string, Variable>
-  /** The variable that takes the parameters of other names. */
+  /** The variable that receives all parameters whose names the expression does not list. */
   readonly others: Variable | undefined
   readonly skipTo: number
 }

@@ -6,13 +6,13 @@ import { invalid } from './errors.ts'
 export interface ProvidedTool extends Pick<Description, 'title' | 'description' | 'icons' | 'meta'> {
   /** Path for the access rules: a principal that may see it may call the tool. */
   readonly path: string
-  /** Of the characters A-Z a-z 0-9 _ - and ., at most 128. */
+  /** Name of the tool: at most 128 of the characters A-Z, a-z, 0-9, `_`, `-` and `.`. */
   readonly name: string
-  /** Name by which it is called when another tool has its name. */
+  /** Name by which the tool is called when another tool already has its `name`. */
   readonly longName: string
-  /** JSON Schema of the arguments, an object. */
+  /** JSON Schema of the arguments, which are an object. */
   readonly inputSchema: Readonly<Record<string, unknown>>
-  /** JSON Schema of `structured`. */
+  /** JSON Schema of the `structured` result. */
   readonly outputSchema?: Readonly<Record<string, unknown>>
   /** Hints that a host shows to a person before a call. */
   readonly annotations?: ToolHints
@@ -45,7 +45,7 @@ export interface ToolLink {
   readonly mimeType?: string
 }
 
-/** The result of a call. */
+/** The result of a call of a provider's tool. */
 export interface ToolOutcome {
   readonly parts: readonly ToolPart[]
   readonly structured?: Readonly<Record<string, unknown>>
@@ -53,7 +53,7 @@ export interface ToolOutcome {
   readonly failed?: boolean
 }
 
-/** How far a call is. `progress` grows. */
+/** The progress of a tool call. `progress` increases with each report. */
 export interface ToolProgress {
   readonly progress: number
   readonly total?: number
@@ -70,7 +70,7 @@ export interface ToolRequest {
 export interface Tools {
   /** Returns all tools, in path order. */
   list(context: Context): Promise<readonly ProvidedTool[]>
-  /** Runs a tool, once: nothing repeats it. Throws `not-found` when there is no tool at the path. */
+  /** Runs a tool. The call is never repeated. Throws `not-found` when there is no tool at the path. */
   call(request: ToolRequest, context: Context): Promise<ToolOutcome>
 }
 
@@ -79,42 +79,42 @@ export type JsonObject = Readonly<Record<string, unknown>>
 
 /** A tool of MCP: an action beyond reading. Principals that may not use it never see it. */
 export interface Tool {
-  /** Of the characters A-Z a-z 0-9 _ - and ., at most 128. */
+  /** Name of the tool: at most 128 of the characters A-Z, a-z, 0-9, `_`, `-` and `.`. */
   readonly name: string
   readonly title?: string
   /** Explains to a model what the tool does, and when it is useful. */
   readonly description: string
-  /** JSON Schema (draft 2020-12) of the arguments, an object. `call` validates them itself. */
+  /** JSON Schema (draft 2020-12) of the arguments, which are an object. `call` validates them itself. */
   readonly inputSchema: JsonObject
-  /** JSON Schema of `structured`. */
+  /** JSON Schema of the `structured` result. */
   readonly outputSchema?: JsonObject
   /** Hints that a host shows to a person before a call. */
   readonly annotations?: ToolHints
   readonly icons?: readonly Icon[]
   /** Members of `_meta` in the answer. JSON values. */
   readonly meta?: JsonObject
-  /** The page that a host with apps shows for the tool. A client without the tool cannot read it. */
+  /** The page that a host with MCP Apps shows for the tool. A client that may not call the tool cannot read it. */
   readonly app?: ToolApp
   /** Runs the tool. Throws only ResourceError: the model sees `invalid` errors, so that it can correct its call. */
   call(given: JsonObject, context: Context, report?: (progress: ToolProgress) => void): Promise<ToolAnswer>
 }
 
-/** A page of HTML that a host shows in a sandbox (MCP Apps, SEP-1865). It loads nothing and asks only through the host. */
+/** A page of HTML that a host shows in a sandbox (MCP Apps, SEP-1865). It loads nothing, and sends its requests only through the host. */
 export interface ToolApp {
-  /** Begins with `ui://`. */
+  /** URI of the page, which begins with `ui://`. */
   readonly uri: string
   /** Returns the page. Throws only ResourceError. */
   html(): Promise<string>
 }
 
-/** The result of a call. */
+/** The result of a tool call, as the server sends it to the client. */
 export interface ToolAnswer {
-  /** Text for a model, the first block. Empty: the answer consists of the blocks alone. */
+  /** Text for a model, sent as the first block. Empty: the answer consists of the blocks alone. */
   readonly text: string
   readonly structured?: JsonObject
   /** Resources that the call created or found. */
   readonly resources?: readonly ToolLink[]
-  /** Blocks shown besides the text. */
+  /** Blocks that follow the text. */
   readonly blocks?: readonly ToolBlock[]
   /** Whether the tool reports a failure. */
   readonly failed?: boolean
@@ -152,7 +152,7 @@ export interface Posting {
 const maxText = 8192
 
 /**
- * Readers for the arguments of a tool. An error names the argument, and never repeats its value.
+ * Returns readers for the arguments of a tool. An error names the argument, and never repeats its value.
  *
  * @throws ResourceError `invalid` for an argument that the tool does not know, so that a model can correct its call.
  */
@@ -223,7 +223,7 @@ export type Arguments = ReturnType<typeof argumentsIn>
 
 export const readOnly = { readOnly: true, destructive: false, idempotent: true, openWorld: false } as const
 
-/** A record as it is kept. */
+/** The result of storing a record: its id, status and times, without its content. */
 export interface Stored {
   readonly id: string
   /** `unchanged`: the same record was stored already. */
@@ -232,7 +232,7 @@ export interface Stored {
   readonly expires?: string
 }
 
-/** Abilities of a provider that keeps records for its callers. */
+/** Methods of a provider that stores records for its callers. */
 export interface Recording {
   /**
    * Stores a record, and replaces the whole record with the same id. If that has the same content, nothing changes.
@@ -252,19 +252,19 @@ export type Degradation = 'limited' | 'lost' | 'unavailable'
 
 /**
  * State of the index of a mount: `waiting` for its turn; `comparing` the listing with the index, and reading changes; `current`: it
- * equals the listing; `unavailable`: the source or the store does not answer, and is asked again later.
+ * equals the listing; `unavailable`: the source or the store does not answer, and is retried later.
  */
 export type MountState = 'waiting' | 'comparing' | 'current' | 'unavailable'
 
 export interface MountProgress {
   readonly address: string
   readonly state: MountState
-  /** In milliseconds since 1970. */
+  /** Time at which the mount entered this state, in milliseconds since 1970. */
   readonly since: number
-  /** Number of examined documents; `of`: number of all, as far as it is known. */
+  /** Number of documents compared with the index; `of`: number of all, as far as it is known. */
   readonly looked: number
   readonly of?: number
-  /** Number of documents that were read and indexed since this began. */
+  /** Number of documents that were read and indexed since this process began to index the mount. */
   readonly indexed: number
   /** How changes are noticed: by a watch, or by comparing everything at an interval. */
   readonly changes: 'watched' | 'compared'
@@ -277,16 +277,16 @@ export interface MountProgress {
 
 /** The progress of an index, as it is stored for all processes. */
 export interface FeedStatus {
-  /** When this was written. In milliseconds since 1970. */
+  /** Time at which the status was written, in milliseconds since 1970. */
   readonly told: number
   readonly mounts: readonly MountProgress[]
 }
 
-/** Abilities of a provider that searches other mounts by an index. */
+/** Methods of a provider that searches other mounts by an index. */
 export interface Feeding {
-  /** Begins to keep the index as the sources are, unless another process does. Until then, it is only searched. */
+  /** Starts to keep the index up to date, unless another process does. Before this call, the index is only searched. */
   feed(): void
-  /** Resolves to how far the index is; to undefined when no process keeps it. */
+  /** Resolves to the progress of the index; to undefined when no process keeps it up to date. */
   feedStatus(): Promise<FeedStatus | undefined>
   /** Resolves to when the whole index was last known to be current, in milliseconds since 1970; to undefined when that is not known. */
   currentAt(): Promise<number | undefined>

@@ -60,7 +60,7 @@ function withNames(found: readonly MountedTool[], reserved: ReadonlySet<string>)
   })
 }
 
-/** @param principal The principal that the tool was listed for. It is the one that calls it. */
+/** Converts a tool of a mount to a tool of MCP. `principal` is the caller, for whom the tool was listed. */
 function toolOf({ mount, tool: provided, name }: MountedTool & { readonly name: string }, principal: Principal): Tool {
   const { path, longName: _, description = '', title, ...tool } = provided
   return {
@@ -83,7 +83,7 @@ function toolOf({ mount, tool: provided, name }: MountedTool & { readonly name: 
   }
 }
 
-/** Converts a result. A part at a path that the caller may not see is left out, as if the tool had not returned it. */
+/** Converts the result of a tool. A part at a path that the caller may not see is left out, as if the tool had not returned it. */
 function answerOf({ parts, structured, failed }: ToolOutcome, mount: Mounted, { principal }: Context): ToolAnswer {
   const isVisible = (part: ToolPart) => {
     if ('content' in part) return mount.access(principal, part.content.path)

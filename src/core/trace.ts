@@ -13,7 +13,7 @@ export type SpanKind = 'server' | 'client' | 'internal'
 interface SpanOptions {
   readonly kind: SpanKind
   readonly attributes?: Readonly<Record<string, string | number>>
-  /** Trace context of the caller. The span belongs to its trace. */
+  /** Trace context of the caller. The span becomes part of the caller's trace. */
   readonly parent?: TraceContext | undefined
   /** Name of the histogram that gets the duration in seconds, with the attributes. */
   readonly duration?: string
@@ -43,8 +43,8 @@ export function setTelemetry(next: Telemetry | undefined): void {
 }
 
 /**
- * Runs work in a span. Without telemetry it only runs the work; the trace context of the caller is then passed on unchanged by
- * {@link traceContext}.
+ * Runs work in a span. Without telemetry it only runs the work, in which {@link traceContext} returns the trace context of the
+ * caller unchanged.
  */
 export function traced<T>(name: string, options: SpanOptions, work: (span: TraceSpan) => Promise<T>): Promise<T> {
   if (telemetry !== undefined) return telemetry.run(name, options, work)

@@ -6,7 +6,7 @@ import { segmentFault } from './path.ts'
 /** Maximum length of a URI, in bytes of UTF-8. */
 export const maxUriBytes = 8192
 
-/** A parsed URI, with the path decoded. Equivalent spellings of clients have equal results. */
+/** A parsed URI, with the path decoded. Equivalent spellings give equal results. */
 export interface ParsedUri {
   /** Scheme, in lower case. */
   readonly scheme: string

@@ -16,23 +16,23 @@ export interface View {
   list(query?: { readonly cursor?: string }, options?: CallOptions): Promise<Page<Resource>>
   /** Returns a page of all resource templates. */
   templates(query?: { readonly cursor?: string }, options?: CallOptions): Promise<Page<ResourceTemplate>>
-  /** Returns the contents of a resource; for a directory, its listing (URI with a final `/`) or its children (without). */
+  /** Returns the contents of a resource. For a directory, returns its listing (URI with a final `/`) or the contents of its children (without). */
   read(uri: string, options?: ReadOptions): Promise<ReadResult>
   /** Returns a page of a directory's children: resources, and directories (`inode/directory`, URI with a final `/`). */
   directory(query: { readonly uri: string; readonly cursor?: string }, options?: CallOptions): Promise<Page<Resource>>
   /** Completes one variable of a template. */
   complete(request: ViewCompletionRequest, options?: CallOptions): Promise<Completion>
-  /** Its prompts. Undefined when it can have none. */
+  /** The prompts of the view; undefined when it cannot have any. */
   readonly prompts?: PromptView
-  /** Its tools. Undefined when it can have none. */
+  /** The tools of the view; undefined when it cannot have any. */
   readonly tools?: ToolView
-  /** Its skills. Undefined when it can have none. */
+  /** The skills of the view; undefined when it cannot have any. */
   readonly skills?: SkillView
-  /** Whether anything in it can notify about changes. */
+  /** Whether anything in the view can notify about changes. */
   readonly live?: boolean
-  /** Creates a subscription without URIs: it notifies only about what is added to it. Undefined when nothing can notify. */
+  /** Creates a subscription, which has no URIs at first. Undefined when nothing in the view can notify about changes. */
   subscribe?(listener: ChangeListener): Subscription
-  /** Closes what the view holds open (a connection). A view of a local catalog holds nothing. */
+  /** Closes the connection of a view of a remote server. Undefined for a view of a local catalog, which holds nothing open. */
   close?(): Promise<void>
 }
 
@@ -40,26 +40,26 @@ export interface CallOptions {
   readonly signal?: AbortSignal
 }
 
-/** Options of the read of a part. */
+/** Options for reading a part of a content. */
 export interface PartOptions extends CallOptions {
-  /** Memory for its bytes ({@link Context.into}). */
+  /** Returns memory for the bytes of the part ({@link Context.into}). */
   readonly into?: ((bytes: number) => Buffer) | undefined
 }
 
 export interface ReadOptions extends PartOptions {
-  /** Waits until there is memory for a large content, before it is fetched. Default: no wait. */
+  /** Called before a large content is fetched. Resolves when there is memory for it. Default: no wait. */
   readonly room?: () => Promise<void>
   /**
-   * Called before `room`, with the size of the content in bytes and a function that reads parts of it: may return the content as a stream of
-   * them, which needs no room.
+   * Called before `room`, with the size of a large content in bytes and a function that reads parts of it. May return the content
+   * as a stream of these parts, for which `room` is not called.
    */
   readonly large?: (
     size: number,
     read: (uri: string, options: PartOptions) => Promise<ReadResult>,
   ) => Promise<ReadResult | undefined>
-  /** Whether only the contents are needed: facts that need a look-up of their own may be left out. */
+  /** Whether only the contents are needed. The source may leave out metadata that it would have to look up separately. */
   readonly bare?: boolean | undefined
-  /** The arrival of the request ({@link Context.arrival}). */
+  /** Identifies the requests that arrived together with this one ({@link Context.arrival}). */
   readonly arrival?: Arrival | undefined
 }
 
@@ -74,7 +74,7 @@ export interface ViewChange {
   readonly below?: readonly string[]
   /** Whether prompts were added, removed or changed, for listeners of prompts. */
   readonly prompts?: boolean
-  /** The same for tools. */
+  /** Whether tools were added, removed or changed, for listeners of tools. */
   readonly tools?: boolean
 }
 
@@ -85,18 +85,17 @@ export interface Subscription {
   /** The subscribed URIs, in the spelling of the client. */
   readonly uris: readonly string[]
   /**
-   * Adds URIs. Resolves to those that can be listened to, when every change of them from then on is noticed. A URI that the
-   * principal may not see, that is malformed, or whose source cannot notify is left out; the client cannot tell these cases
-   * apart.
+   * Adds URIs. Resolves to those that can be listened to, once every later change of them is noticed. A URI that the principal may
+   * not see, that is malformed, or whose source cannot notify is left out; the client cannot tell these cases apart.
    *
    * @throws ResourceError `invalid` (reason `too-many-subscriptions`) beyond a limit; then nothing is added.
    */
   add(uris: readonly string[], options?: CallOptions): Promise<readonly string[]>
-  /** Adds the list of entries. Resolves, when it is listened to, to whether any source can notify about it. */
+  /** Subscribes to changes of the list of entries. Resolves to whether any source can notify about them. */
   addList(options?: CallOptions): Promise<boolean>
-  /** Adds the list of prompts. Resolves, when it is listened to, to whether any source can notify about it. */
+  /** Subscribes to changes of the list of prompts. Resolves to whether any source can notify about them. */
   addPrompts?(options?: CallOptions): Promise<boolean>
-  /** Adds the list of tools. Resolves, when it is listened to, to whether any source can notify about it. */
+  /** Subscribes to changes of the list of tools. Resolves to whether any source can notify about them. */
   addTools?(options?: CallOptions): Promise<boolean>
   /** Removes a URI in the spelling that was added; if it was not added in this spelling, all spellings of it. */
   remove(uri: string): void
@@ -117,7 +116,7 @@ export interface CacheHint {
 
 export interface Page<T> {
   readonly items: readonly T[]
-  /** Opaque. Undefined on the last page. An empty page need not be the last. */
+  /** Opaque cursor of the next page; undefined on the last page. An empty page need not be the last. */
   readonly nextCursor?: string
   readonly cache: CacheHint
   /** The addresses of the mounts that are missing from this page because they did not answer. */
@@ -141,12 +140,12 @@ export interface ViewCompletionRequest {
 
 /** The prompts that one principal may use, by name. */
 export interface PromptView {
-  /** Whether anything can notify about changes of them. */
+  /** Whether any source can notify about changes of prompts. */
   readonly live?: boolean
   /** Returns a page of all prompts, in one stable order. */
   list(query?: { readonly cursor?: string }, options?: CallOptions): Promise<Page<ListedPrompt>>
   /**
-   * Returns the messages of a prompt, its resources read as the principal.
+   * Returns the messages of a prompt. The resources in them are read with the access of the principal.
    *
    * @throws ResourceError `invalid` for an unknown prompt, a missing or unknown argument, and a missing resource of the prompt.
    */
@@ -180,12 +179,12 @@ export interface PromptCompletionRequest extends ViewPromptRequest {
 
 /** The tools that one principal may call, of all mounts. */
 export interface ToolView {
-  /** Whether anything can notify about changes of them. */
+  /** Whether any source can notify about changes of tools. */
   readonly live?: boolean
   /**
    * Returns all tools, in one stable order. Sources that do not answer are left out.
    *
-   * @param reserved Names that none of them gets.
+   * @param reserved Names that no tool may get.
    */
   list(reserved: ReadonlySet<string>, options?: CallOptions): Promise<readonly Tool[]>
 }
@@ -197,26 +196,26 @@ export interface SkillView {
   /**
    * Returns the skill whose `SKILL.md` is at a URI.
    *
-   * @throws ResourceError `not-found` for a URI that is no skill to the principal, in the same way whatever the reason.
+   * @throws ResourceError `not-found` for a URI without a skill that the principal may see: the error is the same for every reason.
    */
   get(uri: string, options?: CallOptions): Promise<{ readonly skill: Skill; readonly cache: CacheHint }>
 }
 
 /** A skill: the front matter of its `SKILL.md`, and every file in its directory. */
 export interface Skill {
-  /** URI of its `SKILL.md`. */
+  /** URI of the `SKILL.md` of the skill. */
   readonly uri: string
-  /** The front matter as it is written. It has at least `name` and `description`. */
+  /** The front matter of the `SKILL.md`, as it is written. It has at least `name` and `description`. */
   readonly frontmatter: Readonly<Record<string, unknown>>
   readonly resources: readonly SkillFile[]
 }
 
-/** A file of a skill. */
+/** A file in the directory of a skill. */
 export interface SkillFile {
   readonly uri: string
-  /** `sha256:` and 64 hexadecimal digits, of the bytes that a read returns. */
+  /** SHA-256 of the bytes that a read of the file returns: `sha256:` and 64 hexadecimal digits. */
   readonly digest: string
-  /** Number of these bytes. */
+  /** Number of bytes that a read of the file returns. */
   readonly size: number
 }
 

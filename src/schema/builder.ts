@@ -1,10 +1,10 @@
 /**
- * Builds the schemas of the configuration. The functions and methods are those of zod 4 (https://zod.dev) under the same names, of which
- * there are only those that are used here, and `optionalKey`, which is two of them.
+ * Builds the schemas of the configuration. It has those functions and methods of zod 4 (https://zod.dev) that are used here, under
+ * the same names, and `optionalKey`, which combines two of them.
  *
- * A schema accepts a value, with the output that zod would have, or refuses it without a reason. Loading zod and building its schemas
- * takes several times as long as starting Node, and a configuration is nearly always good. `explain.ts` makes the same schema of zod when a
- * value was refused: zod then says what is wrong, and it has the last word on what is accepted.
+ * A schema accepts a value, with the output that zod would have, or refuses it without a reason. Loading zod and building its
+ * schemas takes several times as long as starting Node, and a configuration is nearly always valid. `config/explain.ts` makes the
+ * same schema of zod when a value was refused: zod then says what is wrong, and decides whether the value is accepted.
  */
 import { isObject } from '../core/kit/object.ts'
 import type {
@@ -29,7 +29,7 @@ export const NEVER = undefined as never
 
 const refused = Symbol('refused')
 
-/** The output of a value that is accepted, or {@link refused}. */
+/** Returns the output of an accepted value, or {@link refused}. */
 type Judge = (value: unknown) => unknown
 
 /** Data of a schema, besides its methods. */
@@ -45,16 +45,16 @@ interface Facts {
   readonly fallback?: { readonly value: unknown }
 }
 
-/** A schema as this module sees it. */
+/** A schema with its internal data. */
 type Made = Facts & Schema<unknown>
 
-/** Returns the schema that a method makes of another schema. It keeps the members of an object. */
+/** Returns the schema that a method makes of another schema. It has the facts of that schema, such as the members of an object. */
 function follow(before: Made, method: string, args: readonly unknown[], judge: Judge, more: Partial<Facts> = {}): Made {
   // The spread copies the facts, which are own properties, but not the methods, which are in the prototype.
   return make({ ...(before as Facts), ...more, judge, step: { before, method, args } })
 }
 
-/** The same, accepting only outputs for which `isGood` holds. */
+/** Does the same as `follow`, for a schema that accepts only outputs for which `isGood` holds. */
 function narrow(before: Made, method: string, args: readonly unknown[], isGood: (value: unknown) => boolean): Made {
   return follow(before, method, args, (value) => {
     const found = before.judge(value)
@@ -62,7 +62,7 @@ function narrow(before: Made, method: string, args: readonly unknown[], isGood: 
   })
 }
 
-/** Runs a function that may add issues. */
+/** Runs a function that may add issues. Returns its result, or {@link refused} if it has added any. */
 function judged(value: unknown, act: (value: unknown, context: RefinementCtx) => unknown): unknown {
   let isRefused = false
   const result = act(value, {
@@ -75,7 +75,7 @@ function judged(value: unknown, act: (value: unknown, context: RefinementCtx) =>
 
 const sizeOf = (value: unknown): number => (typeof value === 'number' ? value : (value as { length: number }).length)
 
-// One object for all schemas: there are a thousand of them at each start.
+// One prototype for all schemas: each start makes a thousand of them.
 const methods = {
   safeParse(this: Made, value: unknown): Parsed<unknown> {
     const data = this.judge(value)
@@ -139,7 +139,7 @@ function begin<Kind>(method: string, args: readonly unknown[], judge: Judge, mor
   return make({ ...more, judge, step: { before: undefined, method, args } }) as unknown as Kind
 }
 
-/** The same, of a schema that accepts the values for which `isGood` holds, unchanged. */
+/** Does the same as `begin`, for a schema that accepts the values for which `isGood` holds, unchanged. */
 function accept<Kind>(method: string, args: readonly unknown[], isGood: (value: unknown) => boolean, more = {}): Kind {
   return begin(method, args, (value) => (isGood(value) ? value : refused), more)
 }
@@ -205,12 +205,12 @@ function record<Value extends Schema<unknown>>(
   })
 }
 
-/** An object without other members. */
+/** Returns the schema of an object with these members and no others. */
 function strictObject<Keys extends Shape>(shape: Keys): Members<Keys> {
   return begin('strictObject', [shape], (value) => membersOf(value, shape, true), { shape })
 }
 
-/** An object whose other members are dropped. */
+/** Returns the schema of an object with these members. Other members are dropped. */
 function object<Keys extends Shape>(shape: Keys): Members<Keys> {
   return begin('object', [shape], (value) => membersOf(value, shape, false), { shape })
 }

@@ -5,7 +5,7 @@ import * as z from './builder.ts'
 import { refusal } from './refusals.ts'
 import { parseDuration, parseListen, parseSize } from './values.ts'
 
-/** The kinds of value that the schema is made of. Each refuses in its own words: what is wrong, and what to do. */
+/** Schemas of the kinds of value in a configuration. The message of each refusal names the fault and the fix. */
 
 export const text = z.string().min(1)
 
@@ -89,7 +89,7 @@ export const glob = text.superRefine((pattern, context) => {
   }
 })
 
-/** One or more globs. */
+/** One glob, or an array of globs. */
 export const globs = z.union([glob, z.array(glob).min(1)], {
   error: refusal('This is not a glob.', 'Write one, such as "src/**/*.ts", or an array of them.'),
 })
@@ -109,7 +109,7 @@ const accessRule = z
     error: refusal('The rule neither allows nor denies anything.', 'Add "allow" or "deny" with names of roles.'),
   })
 
-/** Access rules of a mount. Parsing turns roles into rules. */
+/** Access rules of a mount. Parsing replaces the name of a role by a rule that allows the role all paths. */
 export const access = z
   .array(
     z.union([role, accessRule], {
@@ -139,7 +139,7 @@ export const scope = text
     error: refusal('A resource never needs this scope: it is about refresh tokens.', 'Remove it.'),
   })
 
-/** OAuth scopes that something needs. */
+/** OAuth scopes that a token needs. */
 export const scopes = z.array(scope.describe('The name of a scope.')).min(1)
 
 /** A template of URLs of the web (RFC 6570) whose host is written out, with the variables `path` and `ref`. */

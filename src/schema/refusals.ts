@@ -2,8 +2,8 @@ import type { z } from 'zod'
 import type { RefinementCtx } from './types.ts'
 
 /**
- * Creates the message with which the schema refuses a value. It has two parts: the fault and the fix. The schema library has one
- * text for both, so they are its two lines.
+ * Creates the message with which the schema refuses a value. It has two parts: the fault and the fix. zod has one text for both, so
+ * they are its two lines.
  */
 export function refusal(message: string, fix: string): string {
   return `${message}\n${fix}`
@@ -50,14 +50,14 @@ export function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
     case 'too_big':
       return refusal(`This is more than ${issue.maximum}.`, `It must be at most ${issue.maximum}.`)
     case 'unrecognized_keys':
-      // The known words: each unknown key becomes a separate problem, which needs them.
+      // Return the known keys: the caller makes a problem of each unknown key, with a fix that names them.
       return JSON.stringify(keysOf(issue.inst))
     default:
       return undefined
   }
 }
 
-/** Returns the fault and the remedy for an unknown key. */
+/** Returns the fault and the fix for an unknown key. */
 export function unknownKey(key: string, known: readonly string[]): { readonly message: string; readonly fix: string } {
   const meant = nearest(key, known)
   return {
@@ -114,8 +114,8 @@ export function nearest(word: string, words: readonly string[]): string | undefi
 }
 
 /**
- * Returns how many letters must be inserted, removed, replaced or swapped with their neighbour to make `a` of `b` (edit
- * distance).
+ * Returns the edit distance of two words: the number of letters to insert, remove, replace or swap with their neighbour. If the
+ * lengths differ by more than `most`, returns `most + 1`.
  */
 function distanceOf(a: string, b: string, most: number): number {
   if (Math.abs(a.length - b.length) > most) return most + 1
@@ -138,7 +138,7 @@ function distanceOf(a: string, b: string, most: number): number {
   return at(a.length, b.length)
 }
 
-/** A step from a value into it: a key, or an index from 0. */
+/** One step of a path into a value: a key, or an index from 0. */
 export type PathStep = string | number
 
 /** A fault of a value in a configuration, before its position in the file is known. */

@@ -11,14 +11,14 @@ import { refusal } from './refusals.ts'
 import { isInside, isThere, resolveFolder, secretSourcesIn } from './values.ts'
 
 /**
- * Something that a configuration makes hikidashi do beyond reading the folder that it lies in. A configuration that was found in the
- * current folder, and that its user has not trusted, does none of these.
+ * Something that a configuration makes hikidashi do beyond reading the folder that it lies in. A configuration that was found in
+ * the current folder, and that its user has not trusted, has none of these effects.
  *
  * - `starts`: it starts a program.
  * - `reads`: it reads something outside the folder of the configuration.
  * - `writes`: it writes a file that the configuration names.
  * - `sends`: it connects to something, on this machine or elsewhere.
- * - `admits`: it lets others than this user ask.
+ * - `admits`: it lets other users send requests.
  * - `needs`: it depends on a part of the configuration that was left out.
  */
 export interface Effect {
@@ -27,27 +27,27 @@ export interface Effect {
   readonly what: string
 }
 
-/** The folder of a configuration, and the address of the mount that is judged, if it is one. */
+/** The folder of a configuration, and the address of the mount whose options are checked; empty for other settings. */
 export interface Context {
   readonly folder: string
   readonly address: string
 }
 
-/** The rule for one option. `none`: it has no effect, whatever its value. */
+/** The rule for one option: returns the effects of its value. `none`: the option has no effect, whatever its value. */
 type Rule<Value> = 'none' | ((value: Value, context: Context) => readonly Effect[])
 
 /** One rule for each key of an object. A key without one is a type error, and fails test/unit/config-effects.test.ts. */
 export type Rules<Values> = { readonly [Key in keyof Values]-?: Rule<NonNullable<Values[Key]>> }
 
-/** The names in a text, with a space between each two. */
+/** The union of the names in a text, separated by single spaces. */
 type Names<Text extends string> = Text extends `${infer Name} ${infer Rest}` ? Name | Names<Rest> : Text
 
-/** Returns the rules of options without an effect, by their names: a text with a space between each two. */
+/** Returns the rule `none` for each of several options. `names` is a text of their names, separated by single spaces. */
 export function harmless<const Text extends string>(names: Text): Readonly<Record<Names<Text>, 'none'>> {
   return Object.fromEntries(names.split(' ').map((name) => [name, 'none'])) as Record<Names<Text>, 'none'>
 }
 
-/** Returns the effects of an object, key by key. A key without a rule counts as one that starts something: it fails closed. */
+/** Returns the effects of an object, key by key. It fails closed: a key without a rule counts as one that starts a program. */
 export function effectsBy<Values extends object>(
   rules: Rules<Values>,
   values: Values,
@@ -153,7 +153,7 @@ export const encodingShape = {
     .optionalKey('Encodings that are not detected, by glob. A text in UTF-8 is always read as UTF-8.'),
 }
 
-/** A directory of a mount, by its path. */
+/** The path of a directory in a mount. */
 const skillPath = text.refine((path) => isPath(path) && path !== '' && !path.endsWith('/'), {
   error: refusal(
     'This is not the path of a directory in the mount.',
@@ -207,7 +207,7 @@ export const documentsShape = {
     ),
 }
 
-/** No key for reading files as documents has an effect (`schema/effects.ts`). */
+/** Rules for the keys for reading files as documents: none of them has an effect. */
 export const documentEffects = {
   ...harmless('language encodings frontMatter languages readings redact skills'),
 } as const
@@ -261,7 +261,7 @@ export const originShape = {
   ),
 }
 
-/** None of these keys has an effect (`schema/effects.ts`) besides that of the access itself. */
+/** Rules for the keys for access to a web server: none of them has an effect besides the access itself. */
 export const originEffects = {
   ...harmless('redirects allowAddresses insecure types maxBytes timeout'),
 } as const

@@ -1,4 +1,4 @@
-/** The types of the schemas that `schema-builder.ts` makes. */
+/** The types of the schemas that `builder.ts` makes. */
 
 /** Result of `safeParse`. */
 export type Parsed<Output> =
@@ -6,7 +6,7 @@ export type Parsed<Output> =
   | { readonly success: false; readonly data?: undefined }
 
 export interface RefinementCtx {
-  /** Refuses the value. */
+  /** Refuses the value, with a message. */
   addIssue(issue: {
     readonly code: 'custom'
     readonly message: string
@@ -31,7 +31,7 @@ export interface SchemaStep {
 export interface Schema<Output> {
   readonly step: SchemaStep
   safeParse(value: unknown): Parsed<Output>
-  /** @throws TypeError for a value that is refused. */
+  /** Returns the output. Throws TypeError for a value that is refused. */
   parse(value: unknown): Output
   describe(text: string): this
   refine(isGood: (value: Output) => boolean, refusal: Refusal): this
@@ -40,7 +40,7 @@ export interface Schema<Output> {
   default(value: Output): Schema<Output>
   /** Returns the schema of an optional key. A present key may not have the value `undefined`. */
   exactOptional(): Optional<this>
-  /** The same, with a description: `exactOptional().describe(text)`. Most keys of the configuration are such. */
+  /** Returns the schema of an optional key with a description, like `exactOptional().describe(text)`. Most keys of the configuration are such. */
   optionalKey(text: string): Optional<this>
 }
 
@@ -63,7 +63,7 @@ export interface Literal<Value> extends Schema<Value> {
   readonly value: Value
 }
 
-/** A schema of several kinds of object, told apart by the literal at one key. */
+/** A schema of several kinds of object, distinguished by the literal at one key. */
 export interface Kinds<Options extends readonly Schema<unknown>[]> extends Schema<output<Options[number]>> {
   readonly options: Options
 }

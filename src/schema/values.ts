@@ -9,12 +9,12 @@ import { isLoopback, parseUri } from '../core/uri.ts'
 const durations: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 const sizes: Readonly<Record<string, number>> = { B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 }
 
-/** A duration in milliseconds: a number is that, a text has a unit (`500ms`, `60s`, `30m`, `12h`, `1d`). */
+/** Parses a duration to milliseconds. A number is in milliseconds; a text has a unit (`500ms`, `60s`, `30m`, `12h`, `1d`). */
 export function parseDuration(value: string | number): number | undefined {
   return parseQuantity(value, durations)
 }
 
-/** A size in bytes: a number is that, a text has a unit (`512B`, `64KiB`, `16MiB`, `1GiB`). */
+/** Parses a size to bytes. A number is in bytes; a text has a unit (`512B`, `64KiB`, `16MiB`, `1GiB`). A size of 0 is invalid. */
 export function parseSize(value: string | number): number | undefined {
   const size = parseQuantity(value, sizes)
   return size === 0 ? undefined : size
@@ -28,7 +28,7 @@ function parseQuantity(value: string | number, units: Readonly<Record<string, nu
   return Number.isSafeInteger(amount) && amount >= 0 ? amount : undefined
 }
 
-/** Returns the absolute path of a file or folder that a configuration names: relative to a folder, or by `~/` to the home folder. */
+/** Returns the absolute path of a file or folder in a configuration. It is relative to `from`, or begins with `~/` for the home folder. */
 export function resolveFolder(name: string, from: string): string {
   return /^~(?=[\\/]|$)/.test(name) ? resolve(homedir(), name.slice(2)) : resolve(from, name)
 }
@@ -39,7 +39,7 @@ export function isInside(file: string, folder: string): boolean {
   return !isAbsolute(path) && path !== '..' && !path.startsWith(`..${sep}`)
 }
 
-/** Synchronous, without the thread pool: a start waits for up to a dozen of these calls. */
+/** Whether a file, folder or link exists. Synchronous, without the thread pool: a start waits for up to a dozen of these calls. */
 export function isThere(path: string): boolean {
   try {
     return lstatSync(path, { throwIfNoEntry: false }) !== undefined
@@ -62,7 +62,7 @@ export function parseListen(value: string | number): Listen | undefined {
   return port <= 65_535 ? { host: bracketed ?? plain ?? '127.0.0.1', port } : undefined
 }
 
-/** Source of a secret: never the secret itself. */
+/** Source of a secret: the name of an environment variable, or the path of a file. */
 export type SecretSource = { readonly env: string } | { readonly file: string }
 
 /** A secret, or the reason why there is none, without any part of the secret. */
@@ -80,7 +80,7 @@ function isSecretSource(value: object): value is SecretSource {
   return others.length === 0 && (key === 'env' || key === 'file') && typeof named === 'string'
 }
 
-/** Fetches a secret. A relative file is looked for in `folder`; the line end at the end of a file is not part of it. */
+/** Reads a secret from its source. The path of a file is relative to `folder`. A line end at the end of the file is not part of the secret. */
 export async function resolveSecret(
   source: SecretSource,
   {
@@ -134,13 +134,13 @@ export async function namedSecret(key: string, source: SecretSource, folder: str
   throw invalid(`There is no "${key}". ${found.message} ${found.fix}`, 'secret')
 }
 
-/** Whether others on the network could read a request to this URL. */
+/** Whether a request to this URL travels unencrypted over a network, where others could read it. */
 export function isInTheClear(url: string): boolean {
   const { scheme, authority } = parseUri(url)
   return scheme === 'http' && !isLoopback(authority.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1'))
 }
 
-/** @throws ResourceError `invalid` for a URL to which credentials would go in the clear, unless `insecure` allows it. */
+/** Throws ResourceError `invalid` for a URL to which credentials would be sent unencrypted, unless `insecure` allows it. */
 export function refuseInTheClear(url: string, insecure = false): void {
   if (insecure || !isInTheClear(url)) return
   throw invalid(

@@ -1,4 +1,4 @@
-/** Resources in a server of the official SDK. This module imports nothing of the SDK: it uses its servers as they are. */
+/** Adds resources to a server of the official SDK. This module imports nothing of the SDK: it only uses the server that it is given. */
 import { invalid } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { Principal } from '../core/provider.ts'
@@ -27,7 +27,7 @@ export interface AttachOptions {
   readonly subscriptions?: boolean
   /** Time-out of a request, in milliseconds. Default 120,000. */
   readonly timeoutMs?: number
-  /** The caller, for tools and the audit. */
+  /** The principal of all calls, for tools and the audit. Default: the principal of local use. */
   readonly principal?: Principal
   readonly scrubber?: Scrubber
   readonly audit?: Audit
@@ -64,7 +64,7 @@ export function attach(given: AttachableServer, source: AttachSource, options: A
     const view = typeof source === 'function' ? source(context.authInfo ?? context.http?.authInfo) : source
     const known = askings.get(view)
     if (known !== undefined) return known
-    // Unused ones end with the server at the latest.
+    // A caller whose view is no longer used is closed with the server at the latest.
     const made = attachedTo(view, {
       ...options,
       tools,
@@ -97,7 +97,7 @@ export function attach(given: AttachableServer, source: AttachSource, options: A
   }
   const { oninitialized, onclose } = server
   server.oninitialized = () => {
-    // A single view is listened to from the beginning; another one from the first request of its caller.
+    // Listen to a single view from the beginning; to another one, from the first request of its caller.
     if (live && typeof source !== 'function') asking({})
     oninitialized?.()
   }
@@ -142,7 +142,7 @@ function mergeHandlers(
   return new Map(merged)
 }
 
-/** Prefixes of cursors: of the server itself, or of the view. */
+/** Prefixes of cursors, by the list that they continue: that of the server itself, or that of the view. */
 const marks = { own: 'own:', view: 'view:' } as const
 
 /**
@@ -223,7 +223,7 @@ function calls(own: SdkHandler | undefined, ofView: SdkHandler, list: SdkHandler
   }
 }
 
-/** The used members of the class `Server` of the official SDK: of 1.20 and later, and of 2. */
+/** The members of the class `Server` of the official SDK that this module uses. Versions 1.20 and later, and 2, have them. */
 export interface SdkServer {
   registerCapabilities(capabilities: Record<string, object>): void
   notification(notification: { method: string; params?: Record<string, unknown> }): Promise<void>
@@ -234,7 +234,7 @@ export interface SdkServer {
 /** A `Server` of the official SDK, or a `McpServer`, which has one. */
 export type AttachableServer = SdkServer | { readonly server: SdkServer }
 
-/** A request as the SDK hands it to a handler. */
+/** A request as the SDK passes it to a handler. */
 interface SdkRequest {
   readonly method: string
   readonly params?: Readonly<Record<string, unknown>> | undefined
@@ -280,7 +280,7 @@ function openServer(given: AttachableServer, tools: boolean) {
   const negotiated: unknown = Reflect.get(server, 'getNegotiatedProtocolVersion')
   return {
     server,
-    /** The handlers by method: those that the application has set, until they are replaced. */
+    /** The current handlers by method, at first those that the application has set. */
     handlers: handlers as Map<string, SdkHandler>,
     isVersion2: typeof negotiated === 'function',
     /** Returns the negotiated revision, if the SDK reports it (version 2). */

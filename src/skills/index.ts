@@ -12,13 +12,13 @@ export { createDigests, type Digests, skillLimits } from './manifest.ts'
 export interface SkillsOptions {
   /** URIs of mounts, or of directories in them, in which skills are searched at any depth. */
   readonly below: readonly string[]
-  /** Remembers the digests of files, for several views of the same catalog. By default each view has its own. */
+  /** Cache of the digests of files, which several views of the same catalog can share. By default each view has its own. */
   readonly digests?: Digests
   /** Log of directories with a `SKILL.md` that are not valid skills, with the reason. */
   readonly log?: Log
 }
 
-/** Skills change with their files, and differ between callers. */
+/** Clients may not cache skills: these change with their files, and differ between callers. */
 const cache: CacheHint = { ttlMs: 0, scope: 'private' }
 /** Maximum number of skills per page, and number of characters of their entries at which a page ends. */
 const [maxPage, maxPageLength] = [100, 512 * 1024]
@@ -29,8 +29,8 @@ export function withSkills(view: View, options: SkillsOptions): View {
 }
 
 /**
- * The skills (SEP-2640) in directories of a view. All files are read through the view: if a caller may not see a file, it gets
- * the skill without that file. Digests are computed from what a read returns, after redaction and decoding.
+ * Returns the skills (SEP-2640) in directories of a view. All files are read through the view: if a caller may not see a file, it
+ * gets the skill without that file. Digests are computed from the bytes that a read returns, after redaction and decoding.
  */
 export function skillsOf(view: View, options: SkillsOptions): SkillView {
   const { digests = createDigests(), log = () => {} } = options
@@ -118,12 +118,12 @@ function canonical(given: string): string | undefined {
   }
 }
 
-/** A cursor is the URI of the last skill. It needs no encryption: a listing shows the URI anyway. */
+/** Returns the cursor after a skill: its encoded URI. It needs no encryption: a listing shows the URI anyway. */
 function sealCursor(uri: string): string {
   return Buffer.from(JSON.stringify(['skills', uri])).toString('base64url')
 }
 
-/** @throws ResourceError `invalid` for a cursor that is not one of these lists. */
+/** Returns the URI in a cursor. Throws ResourceError `invalid` for a cursor that is not from a list of skills. */
 function openCursor(cursor: string): string {
   const bytes = Buffer.from(cursor, 'base64url')
   try {
@@ -131,7 +131,7 @@ function openCursor(cursor: string): string {
     const isOne = mark === 'skills' && typeof uri === 'string' && others.length === 0
     if (isOne && bytes.toString('base64url') === cursor) return uri
   } catch {
-    // Thrown below.
+    // The error is thrown below.
   }
   throw invalid('The cursor is not one of this list.', 'cursor')
 }

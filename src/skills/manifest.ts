@@ -14,13 +14,13 @@ export const skillLimits = { files: 512, bytes: 16 * 1024 * 1024 } as const
 /** Limits of one walk through the directories of skills. */
 const walkLimits = { directories: 2000, files: 50_000, depth: 16 } as const
 
-/** The digests of files, by their URIs and versions. */
+/** Cache of the digests of files, by their URIs and versions. */
 export interface Digests {
   of(file: Resource, view: View, signal: AbortSignal | undefined): Promise<Read | undefined>
 }
 
 interface Read extends SkillFile {
-  /** The text of a `SKILL.md`. */
+  /** The text of the file, if it is a `SKILL.md`. */
   readonly text?: string
 }
 
@@ -41,7 +41,7 @@ export function createDigests(): Digests {
   }
 }
 
-/** Reads one file, and returns its digest and size as a client computes them. Undefined when it is gone. */
+/** Reads one file, and returns its digest and size as a client computes them. Undefined when it no longer exists. */
 async function readOne(uri: string, view: View, signal: AbortSignal | undefined) {
   try {
     const { contents } = await view.read(uri, { ...defined({ signal }), bare: true })
@@ -87,9 +87,9 @@ export async function filesBelow(root: string, view: View, signal: AbortSignal |
 export const directoryOf = (uri: string) => uri.slice(0, -(skillFile.length + 1))
 
 /**
- * The skill of a `SKILL.md`, with all files below its directory.
+ * Returns the skill of a `SKILL.md`, with all files below its directory, or the reason why it is no valid skill.
  *
- * @param files The files of the directory, and maybe others.
+ * @param files The files of the directory, and possibly others.
  */
 export async function skillAt(
   uri: string,
@@ -131,7 +131,7 @@ export const skillFile = 'SKILL.md'
 interface SkillHeader {
   readonly name: string
   readonly description: string
-  /** All members, including these two. */
+  /** All members, including `name` and `description`. */
   readonly frontmatter: Readonly<Record<string, unknown>>
 }
 
@@ -170,7 +170,7 @@ export function readHeader(text: string, directory: string): SkillHeader | { rea
   return { name, description, frontmatter: frontmatter as Readonly<Record<string, unknown>> }
 }
 
-/** Front matter as a value. `undefined`: it is faulty, has tags or aliases, or is nested too deeply to be parsed. */
+/** Parses front matter as YAML. Undefined when it is faulty, has tags or aliases, or is nested too deeply. */
 function parseHead(head: string): unknown {
   if (deepNestingIn(head, maxNesting) !== undefined) return undefined
   try {
@@ -203,7 +203,7 @@ function hasTags(document: Document): boolean {
   return found
 }
 
-/** Whether a value is the same once it was written as JSON. */
+/** Whether a value remains the same when it is written as JSON and parsed again. */
 function isPlain(value: unknown, depth: number): boolean {
   if (depth > 32) return false
   if (typeof value === 'number') return Number.isFinite(value)

@@ -145,21 +145,21 @@ function boundsOf(options: CheckOptions): Bounds {
   }
 }
 
-/** A problem as one line of text. */
+/** Formats a problem as one line of text. */
 export function formatProblem({ promise, sentence, path, seen, through }: Problem): string {
   const where = path === undefined ? '' : ` at ${show(path)}`
   return `${promise}${through === undefined ? '' : ` (through ${through})`}: ${sentence} But${where}: ${seen.replace(/\.$/, '')}.`
 }
 
-/** Number of listings left early, and the growth that counts as a leak: less growth can come from other work in the process. */
+/** Number of listings left early, and the growth that counts as a leak. Less growth can come from other work in the process. */
 const repeats = 20
 const leaks = 16
 /** Time that open resources may take to close, in milliseconds. */
 const closeTimeoutMs = 1000
 
 /**
- * Leaves listings at their first entry and in their middle, and counts what stays open: files and directories (where
- * the operating system tells), timers, sockets, child processes.
+ * Leaves listings at their first entry, and checks that no resources stay open: files and directories (on Linux), timers, sockets,
+ * child processes.
  */
 async function checkLeaving(run: Run, { entries }: ListedEntries): Promise<void> {
   if (entries.length === 0 || run.broken('list-ends')) return
@@ -205,7 +205,7 @@ function resources(): ReadonlyMap<string, number> {
   return counts
 }
 
-/** The kinds that grew as if every listing had left one behind, in words. */
+/** Returns, in words, the kinds of resource whose number grew so much that nearly every listing must have left one open. */
 function grown(before: ReadonlyMap<string, number>): string {
   return [...resources()]
     .map(([kind, count]) => [kind, count - (before.get(kind) ?? 0)] as const)
@@ -223,7 +223,7 @@ export interface Framework {
 /** A provider to check, made fresh for the suite. */
 export interface Subject {
   readonly provider: Provider
-  /** Must contain the listed entries: an empty listing would keep every promise. */
+  /** The expected contents, with the expected entries: without these, an empty listing would keep every promise. */
   readonly expectation: Expectation & Required<Pick<Expectation, 'entries'>>
   /** Called when the suite is done, once the provider is closed: removes a folder, stops a server. */
   readonly dispose?: () => unknown

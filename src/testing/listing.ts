@@ -38,7 +38,7 @@ export async function checkEntries(run: Run): Promise<ListedEntries | undefined>
   return { entries, complete: end === 'ended', directories: [...directories].sort(comparePaths) }
 }
 
-/** Lists again, in parts and from everywhere, and compares with the first listing. */
+/** Lists again (everything, after various keys, below various prefixes), and compares the results with the first listing. */
 export async function checkListing(run: Run, listed: ListedEntries): Promise<void> {
   await checkStable(run, listed)
   // A listing that disagrees with itself, or has no order, has no "rest" to compare with.
@@ -115,7 +115,7 @@ async function checkNothing(run: Run, { entries, directories }: ListedEntries): 
   }
 }
 
-/** Compares a listing with the part of the first one that the query asks for. */
+/** Compares the listing of a query with the part of the first listing that the query covers. */
 async function compareRest(run: Run, promise: PromiseId, query: ListQuery, listed: ListedEntries): Promise<void> {
   const { prefix = '', after } = query
   const rest = listed.entries
@@ -175,7 +175,7 @@ async function checkCompletion(run: Run, template: string, name: string): Promis
     const request = { template, argument: { name, value }, arguments: new Map<string, string>() }
     return run.call(template, async (context) => provider.complete?.(request, context))
   }
-  // Nothing, the beginning of nothing, and characters that have a meaning in patterns, queries and paths.
+  // An empty text, the beginning of no value, and characters that have a meaning in patterns, queries and paths.
   for (const value of ['', 'hikidashi-no-such-value', `%_*?[('"\\../`]) {
     const outcome = await ask(value)
     if (outcome === undefined) continue
@@ -269,7 +269,7 @@ async function checkAbortDuring(run: Run, path: string): Promise<void> {
   for (let count = 0; ; count++) {
     const seen = await settled(run, () => entries.next())
     if (seen === 'late') return run.fail('abort-during', `it was still waiting after ${run.bounds.timeoutMs} ms`, path)
-    // An abort may end it in any way.
+    // After an abort, the listing may end in any way.
     if (seen === undefined || seen.value.done === true) return
     if (count < maxAfterAbort) continue
     await settled(run, async () => entries.return?.())

@@ -24,7 +24,7 @@ export interface ExpectedEntry {
   readonly mimeType?: string
 }
 
-/** A byte order mark in UTF-8. A provider that takes it off a text answers three bytes fewer than are stored. */
+/** A byte order mark in UTF-8. A provider that removes it from a text returns three bytes fewer than are stored. */
 const mark = Buffer.from('\ufeff')
 
 /** Reads one listed entry, as a whole and in parts, and compares it with what is listed and what is expected. */
@@ -187,7 +187,8 @@ async function bytesOf(content: Content, limit: number, { signal }: Context): Pr
 }
 
 /**
- * Requests paths without an entry: variations of existing paths, names that programs often mishandle, and the expected ones.
+ * Requests paths without an entry: variations of existing paths, names that programs often mishandle, and those that the
+ * expectation calls missing.
  */
 export async function checkMissing(run: Run, listed: ListedEntries, expected: readonly string[]): Promise<void> {
   const few = Math.ceil(run.bounds.samples / 3)
@@ -246,7 +247,7 @@ async function checkAbsent(run: Run, path: string, promise?: PromiseId): Promise
   }
 }
 
-/** Asks for listed paths, and for directories of them, in another case and normalization. */
+/** Requests listed paths, and directories of them, in another case and Unicode normalization. Nothing may be found there. */
 async function checkSpelling(run: Run, listed: ListedEntries, isAbsent: (path: string) => boolean): Promise<void> {
   const few = Math.ceil(run.bounds.samples / 3)
   const twinsOf = (path: string) => [path.normalize('NFC'), path.normalize('NFD'), swapCase(path)]

@@ -3,7 +3,7 @@ import { defined, isCount } from '../core/kit/object.ts'
 import { isPath } from '../core/path.ts'
 import type { ContentFacts, Context, Description, Entry, ListQuery, Principal, Provider } from '../core/provider.ts'
 
-/** A broken promise. */
+/** A promise of the Provider interface that a provider does not keep. */
 export interface Problem {
   readonly promise: PromiseId
   /** The promise, as one sentence. */
@@ -12,7 +12,7 @@ export interface Problem {
   readonly path?: string
   /** Observed behaviour that breaks the promise. */
   readonly seen: string
-  /** The wrapper that the provider was in, by its name in the options; absent for the provider itself. */
+  /** Name of the wrapper through which the provider was checked, as in the options; undefined for the provider itself. */
   readonly through?: string
 }
 
@@ -29,15 +29,15 @@ export interface Bounds {
 /** Result of a call: its value, or the error it threw. `undefined` when it broke a promise, which is already recorded. */
 type CallOutcome<T> = { readonly value: T } | { readonly error: ResourceError } | undefined
 
-/** One provider under examination: calls that cannot hang or throw, and the problems found so far. */
+/** One provider under test: calls that cannot hang or throw, and the problems found so far. */
 export type Run = ReturnType<typeof createRun>
 
-/** Maximum number of problems kept for one promise: the first ones tell most. */
+/** Maximum number of problems that are recorded for one promise: the first ones tell most. */
 const maxProblems = 5
 /** Number of calls without an answer after which the provider is not called again. */
 const maxHangs = 3
 
-/** Ends a run early, with the problems found so far. */
+/** Thrown to end a run early, with the problems found so far. */
 export const givenUp = Symbol('given up')
 
 /** Result of a call that exceeds its time-out. */
@@ -84,7 +84,7 @@ export function createRun(provider: Provider, bounds: Bounds) {
     }
   }
 
-  /** Walks a listing until it ends or `visit` says `false`. A ResourceError breaks the promise `blame`. */
+  /** Walks a listing until it ends or `visit` returns `false`. A ResourceError breaks the promise `blame`. */
   const walk = async (blame: PromiseId, query: ListQuery, visit: (entry: Entry) => boolean) => {
     const ended = new AbortController()
     const context = { principal: bounds.principal, signal: AbortSignal.any([ended.signal, bounds.signal]) }
@@ -120,7 +120,7 @@ export function createRun(provider: Provider, bounds: Bounds) {
     bounds,
     problems: problems as readonly Problem[],
     fail,
-    /** Whether any of these promises is known to be broken, so that what rests on them need not be looked at. */
+    /** Whether any of these promises is known to be broken, so that checks that depend on them can be skipped. */
     broken: (...ids: readonly PromiseId[]) => problems.some((problem) => ids.includes(problem.promise)),
     call,
     walk,
@@ -153,20 +153,20 @@ export async function within<T>(
   }
 }
 
-/** An error as a report names it. */
+/** Formats an error for a report: its kind or name, and its message. */
 export function nameOf(error: unknown): string {
   if (isResourceError(error)) return `${error.kind}: ${error.message}`
   return error instanceof Error ? `${error.name}: ${error.message}` : show(error)
 }
 
-/** Up to `count` items from across a list, the first and the last among them. */
+/** Returns up to `count` items, spread evenly across a list, with the first and the last among them. */
 export function sample<T>(items: readonly T[], count: number): readonly T[] {
   if (items.length <= count) return items
   const step = (items.length - 1) / Math.max(1, count - 1)
   return Array.from({ length: count }, (_, i) => items[Math.round(i * step)]).filter((item) => item !== undefined)
 }
 
-/** RFC 6838 section 4.2: restricted names, at most 127 characters each; then parameters as in RFC 9110. */
+/** A MIME type (RFC 6838, section 4.2): restricted names, at most 127 characters each; then parameters as in RFC 9110. */
 const mimeType =
   /^[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}\/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}(?:[ \t]*;[ \t]*[\w!#$%&'*+.^`|~-]+=(?:[\w!#$%&'*+.^`|~-]+|"[^"]*"))*$/
 
@@ -201,7 +201,7 @@ export function contentFaults(facts: ContentFacts): readonly string[] {
   return faults
 }
 
-/** A value as a report shows it: JSON, cut to a length that a line can hold. */
+/** Formats a value for a report: as JSON, cut to 120 characters. */
 export function show(value: unknown): string {
   const text = typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? String(value))
   return text.length > 120 ? `${text.slice(0, 117)}...` : text

@@ -1,6 +1,6 @@
 /**
- * A controller whose signal aborts with the first of several other signals, or by its own `abort`. It costs a fraction of
- * `AbortSignal.any`, which keeps weak references to the signals: its memory is freed only by a full garbage collection.
+ * An abort controller whose signal aborts when the first of several other signals aborts, or when its own `abort` is called. It is
+ * far cheaper than `AbortSignal.any`, whose weak references to the signals are freed only by a full garbage collection.
  */
 interface Follower extends AbortController {
   /** Stops following the other signals and removes its listeners from them. */
@@ -57,7 +57,7 @@ export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal | un
   }
 }
 
-/** As `Promise.withResolvers`, which Node 20 does not have. */
+/** Returns a promise with its `resolve` and `reject`, like `Promise.withResolvers`, which Node 20 does not have. */
 export function withResolvers<T>() {
   let resolve: (value: T) => void = () => {}
   let reject: (error: Error) => void = () => {}
@@ -69,8 +69,8 @@ export function withResolvers<T>() {
 }
 
 /**
- * Single-flight: callers share the run of `work` that is under way, with the arguments of the first of them. A call after its end begins another
- * run.
+ * Makes `work` single-flight: concurrent callers share one run, with the arguments of the first caller. A call after the run has
+ * ended starts another run.
  */
 export function singleFlight<A extends readonly unknown[], T>(work: (...args: A) => Promise<T>) {
   let running: Promise<T> | undefined
@@ -81,14 +81,14 @@ export function singleFlight<A extends readonly unknown[], T>(work: (...args: A)
       })
       return running
     },
-    /** The run that is under way. */
+    /** The run in flight; undefined when there is none. */
     get running() {
       return running
     },
   }
 }
 
-/** An auto-reset event: `set` ends the wait that runs, or else the next one at once. */
+/** Creates an auto-reset event: `set` wakes the pending `wait`. If none is pending, the next `wait` resolves at once. */
 export function createEvent() {
   let isSet = false
   let wake = () => {}

@@ -1,13 +1,13 @@
-/** Time that long work takes of one turn of the event loop before it yields to other work of this process, in milliseconds. */
+/** Maximum time for which long work runs in one turn of the event loop before it yields, in milliseconds. */
 const sliceMs = 8
 
 const waiting: (() => void)[] = []
-/** Whether those that wait are being resumed, in this turn or the next one. */
+/** Whether waiting tasks are being resumed, in this turn of the event loop or the next one. */
 let isResuming = false
-/** When such work began in this turn. Undefined: there was none yet. */
+/** Time at which the slice of this turn of the event loop began; undefined while no long work has run in it. */
 let begun: number | undefined
 
-/** The event loop does not wait for sockets while an immediate is due: only work lies between the beginning and the end. */
+/** Begins a slice, which ends with the turn. While an immediate is due, the event loop does not wait for sockets, so a slice measures only work. */
 function begin(): number {
   if (begun === undefined) setImmediate(end)
   begun = performance.now()
@@ -18,7 +18,7 @@ function end(): void {
   begun = undefined
 }
 
-/** Resumes those that wait, one after the other, until the slice of this turn is used up. */
+/** Begins a slice, and resumes waiting tasks one after the other until the slice is used up. */
 function next(): void {
   begin()
   resume()
@@ -26,7 +26,7 @@ function next(): void {
 
 function resume(): void {
   waiting.shift()?.()
-  // A tick runs when no microtask is left: the resumed work has come to its end, or waits for something else.
+  // A tick runs when no microtask is left: by then the resumed task has ended, or waits for something else.
   queueMicrotask(() => process.nextTick(goOn))
 }
 
@@ -52,13 +52,14 @@ export const breath = {
 
 /** Number of entries (refs, names in a tree, objects) in a time slice, after which other work of this process gets its turn. */
 export const maxEntriesPerSlice = 2000
-/** Number of entries between two readings of the clock: slow entries, such as files to open, end a slice earlier. */
+/** Number of entries between two readings of the clock. Slow entries, such as files to open, can end a slice earlier. */
 const entriesPerLook = 50
 
 /**
- * Divides work on many entries into time slices, so that it never blocks the event loop for long: `if (slices.due()) await slices.rest()`.
+ * Divides work on many entries into time slices, so that it never blocks the event loop for long: `if (slices.due()) await
+ * slices.rest()`.
  *
- * @param heard Receives the number of entries of each slice.
+ * @param heard Called with the number of entries of each slice.
  */
 export function createSlices(heard?: (entries: number) => void) {
   let count = 0
@@ -84,8 +85,8 @@ export function createSlices(heard?: (entries: number) => void) {
 export type Slices = ReturnType<typeof createSlices>
 
 /**
- * Merge sort of a copy in time slices: sorts runs one at a time, then merges them. Sorted items, and neighbouring runs in order, are only
- * compared.
+ * Sorts items by a merge sort in time slices: it sorts runs one at a time, then merges them. Returns a sorted copy, or the items
+ * themselves if they are in order already.
  *
  * @param sortRun A faster sort of at most {@link maxEntriesPerSlice} items, if there is one.
  */

@@ -2,14 +2,14 @@
 export type Soon<T> = T | Promise<T>
 
 /**
- * Calls a function with a value: at once if the value is there, otherwise when its promise resolves. An `await` would make three promises
- * in both cases; a small read over HTTP passes ten such places.
+ * Calls a function with a value: at once if the value is there, otherwise when its promise resolves. An `await` would create three
+ * promises in both cases, and a small read over HTTP makes ten such calls.
  */
 export function chain<T, U>(value: Soon<T>, next: (value: T) => Soon<U>): Soon<U> {
   return value instanceof Promise ? value.then(next) : next(value)
 }
 
-/** Does some work, and continues with its value, or with the error that it threw or rejected with. */
+/** Runs `work`, and passes its value to `next`, or the error that it threw or rejected with to `failed`. */
 export function attempt<T, U>(
   work: () => Soon<T>,
   next: (value: T) => Soon<U>,
@@ -24,7 +24,7 @@ export function attempt<T, U>(
   return value instanceof Promise ? value.then(next, failed) : next(value)
 }
 
-/** Does some work, and continues with its value. The error that either threw or rejected with goes to `failed`. */
+/** Runs `work`, and passes its value to `next`. The error that either of them threw or rejected with goes to `failed`. */
 export function rescue<T, U>(
   work: () => Soon<T>,
   next: (value: T) => Soon<U>,
@@ -39,7 +39,7 @@ export function rescue<T, U>(
   }
 }
 
-/** Does some work, and calls `end` after it, as `finally` does. */
+/** Runs `work`, and calls `end` when it has succeeded or failed, as `finally` does. */
 export function finish<T>(work: () => Soon<T>, end: () => void): Soon<T> {
   let value: Soon<T> | undefined
   try {
@@ -51,8 +51,8 @@ export function finish<T>(work: () => Soon<T>, end: () => void): Soon<T> {
 }
 
 /**
- * Returns a function that does some work when it is first called. All calls share its result (single-flight); after a failure, the next
- * call does it again.
+ * Returns a function that runs `work` at its first call. All calls share its result (single-flight); after a failure, the next call
+ * runs `work` again.
  */
 export function doneOnce<T>(work: () => Promise<T>) {
   let result: Promise<T> | undefined
@@ -64,16 +64,16 @@ export function doneOnce<T>(work: () => Promise<T>) {
     return result
   }
   return Object.assign(once, {
-    /** Returns the work that is done or runs; undefined before the first call, and after a failure. */
+    /** Returns the promise of the finished or running work; undefined before the first call, and after a failure. */
     begun: () => result,
-    /** Makes the next call do the work again. */
+    /** Drops the result, so that the next call runs the work again. */
     forget: () => {
       result = undefined
     },
   })
 }
 
-/** Returns a function that does some work, and once more after it if it is called meanwhile, until the signal aborts. */
+/** Returns a function that runs `work`. If it is called during a run, `work` runs once more afterwards, unless the signal has aborted. */
 export function repeatedly(work: () => Promise<void>, signal?: AbortSignal): () => Promise<void> {
   let running = false
   let again = false
@@ -92,20 +92,20 @@ export function repeatedly(work: () => Promise<void>, signal?: AbortSignal): () 
   }
 }
 
-/** Key of the form of a method that returns a value in the place of a promise if the value is there. */
+/** Key under which {@link promising} stores the method that it wraps. */
 const soonKey = Symbol('soon')
 
 /**
- * Returns a method that always returns a promise and never throws, from one that returns its value at once if it can, and may throw.
- * {@link soonOf} finds the latter again.
+ * Wraps a method that may throw, and that returns a value instead of a promise when it has the value. The wrapper always returns a
+ * promise and never throws. {@link soonOf} returns the wrapped method again.
  */
 export function promising<A extends readonly unknown[], T>(soon: (...args: A) => Soon<T>): (...args: A) => Promise<T> {
   return Object.assign(async (...args: A) => soon(...args), { [soonKey]: soon })
 }
 
 /**
- * Returns the form of a method that {@link promising} was given: what has an answer in memory then makes no promise on its way. A small read
- * passes twenty such methods. Any other method is called as it is, so a wrapper that knows nothing of this loses nothing.
+ * Returns the method that {@link promising} has wrapped, so that an answer from memory creates no promise: a small read passes
+ * through twenty such methods. A method that `promising` has not wrapped is called as it is, so wrappers may ignore both functions.
  */
 export function soonOf<A extends readonly unknown[], T>(
   owner: object,

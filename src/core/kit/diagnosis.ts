@@ -1,4 +1,4 @@
-/** The result of one check. A fault has a fix: the next command, or a change and its place. */
+/** The result of one check of an installation. A failure or warning has a fix: the next command to run, or a change and where to make it. */
 export interface Diagnosis {
   readonly check: string
   readonly status: 'ok' | 'warning' | 'failed'
@@ -6,10 +6,10 @@ export interface Diagnosis {
   readonly fix?: string
 }
 
-/** A result before it has the name of its check. */
+/** A {@link Diagnosis} that does not name its check yet. */
 export type CheckResult = Omit<Diagnosis, 'check'>
 
-/** Takes the result of a check. */
+/** Receives the name and the result of a check. */
 export type Tell = (check: string, found: CheckResult) => void
 
 export const ok = (found: string): CheckResult => ({ status: 'ok', found })

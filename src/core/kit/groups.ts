@@ -3,17 +3,17 @@ import { ResourceError } from '../errors.ts'
 const groupsKey = Symbol('groups')
 
 /**
- * Entries that can also be taken in groups. An entry passes several asynchronous generators on its way from a source to a list,
- * and each step costs time: in groups of 64 that cost is negligible.
+ * An iterable of items that can also be iterated in groups. Each item passes several asynchronous generators on its way from a
+ * source to a list, and each step costs time: in groups of 64 that cost is negligible.
  */
 interface Grouped<T> extends AsyncIterable<T> {
   readonly [groupsKey]: () => AsyncIterator<readonly T[], void>
 }
 
 /**
- * Creates an iterable of the items of all groups, one by one. {@link groupsOf} takes the groups themselves.
+ * Creates an iterable of the items of all groups, one by one. {@link groupsOf} returns the groups themselves.
  *
- * @param groups Begins the iteration.
+ * @param groups Begins an iteration of the groups.
  * @param signal Checked before each item except the first of a group. Once it has aborted, its reason is thrown.
  */
 export function inGroups<T>(groups: () => AsyncGenerator<readonly T[], void>, signal?: AbortSignal): AsyncIterable<T> {
@@ -30,7 +30,7 @@ export function inGroups<T>(groups: () => AsyncGenerator<readonly T[], void>, si
   return grouped
 }
 
-/** Returns the groups of an iterable that has groups, and else groups of one item. */
+/** Iterates the groups of an iterable. In an iterable without groups, each item is a group of its own. */
 export function groupsOf<T>(items: AsyncIterable<T>): AsyncIterator<readonly T[], void> {
   if (isGrouped(items)) return items[groupsKey]()
   const iterator = items[Symbol.asyncIterator]()
@@ -46,7 +46,7 @@ export function groupsOf<T>(items: AsyncIterable<T>): AsyncIterator<readonly T[]
   }
 }
 
-/** Returns what `change` makes of each item, in the same groups; an item for which it returns undefined is left out. */
+/** Maps each item by `change`, and keeps the groups. Items for which `change` returns undefined are left out. */
 export function mapped<T, U>(items: AsyncIterable<T>, change: (item: T) => U | undefined): AsyncIterable<U> {
   return inGroups(async function* () {
     for await (const group of eachGroup(items)) {
@@ -60,7 +60,7 @@ export function mapped<T, U>(items: AsyncIterable<T>, change: (item: T) => U | u
   })
 }
 
-/** {@link groupsOf} for a loop. */
+/** Returns the groups of an iterable, like {@link groupsOf}, but in a form that `for await` accepts. */
 export function eachGroup<T>(items: AsyncIterable<T>): AsyncIterable<readonly T[]> {
   return { [Symbol.asyncIterator]: () => groupsOf(items) }
 }
@@ -70,14 +70,14 @@ function isGrouped<T>(items: AsyncIterable<T>): items is Grouped<T> {
 }
 
 interface PagesOptions {
-  /** Maximum number of pages. Without it, the same cursor twice ends the listing: a faulty server would be asked for ever. */
+  /** Maximum number of pages. With it, repeated cursors are not detected, since a faulty server cannot make the listing endless. */
   readonly maxPages?: number
-  /** Whether the same cursor twice is an error, or only the end. Default `throw`. */
+  /** Whether a cursor that the server gives a second time is an error, or only the end of the listing. Default `throw`. */
   readonly repeated?: 'throw' | 'end'
 }
 
 /**
- * The pages of a listing, one after the other.
+ * Yields the pages of a listing, one after the other.
  *
  * @throws ResourceError `internal` if the server gives the same cursor twice, unless `maxPages` or `repeated` says otherwise.
  */

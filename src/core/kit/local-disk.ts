@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises'
 
-/** Local file systems by their `f_type`, see statfs(2). A call on any other may hang. */
+/** The `f_type` (statfs(2)) of each local file system. A call on any other, such as a network file system, may hang. */
 const localTypes = new Set([
   0xef53, // ext2, ext3, ext4
   0x58465342, // XFS
@@ -22,9 +22,9 @@ export function isLocalDisk(type: number): boolean {
   return process.platform === 'linux' && localTypes.has(type)
 }
 
-/** Writes the entries of a folder to its disk, so that a renamed file is still there after a power failure. */
+/** Flushes a folder to its disk (fsync), so that a file renamed in it is still there after a power failure. */
 export async function syncFolder(folder: string): Promise<void> {
-  // Windows has no descriptors of folders to sync.
+  // Windows has no descriptors of folders, so nothing is flushed there.
   const handle = await open(folder, 'r').catch(() => undefined)
   await handle?.sync().catch(() => {})
   await handle?.close()

@@ -6,7 +6,7 @@
 export function createRecent<V>(limit: number, weigh: (value: V) => number = () => 1) {
   const values = new Map<string, V>()
   let weight = 0
-  /** The most recently used key. It is not moved to the end again: each change of a map costs memory. */
+  /** The most recently used key. A `get` of it does not move it to the end of the map again, since each change of a map costs memory. */
   let latest: string | undefined
 
   const remove = (key: string): void => {

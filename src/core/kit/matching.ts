@@ -1,9 +1,9 @@
-/** A text as it is compared: one width, one case, composed (Unicode NFKC). */
+/** Returns a text in the form in which texts are compared: composed and of one width (Unicode NFKC), in lower case. */
 export function fold(text: string): string {
   return text.normalize('NFKC').toLowerCase()
 }
 
-/** The words of a filter as they are looked for. */
+/** Returns the words of a filter text, each folded for comparison by {@link fold}. */
 export function wordsOf(filter: string | undefined): readonly string[] {
   return fold(filter ?? '')
     .split(/\s+/)
@@ -11,8 +11,8 @@ export function wordsOf(filter: string | undefined): readonly string[] {
 }
 
 /**
- * A regular expression that is compiled at its first use. Node checks each literal when it loads the file, and building the sets of
- * Unicode properties (`\p{L}`) takes a start 3 ms: this is for those that most starts never use.
+ * Returns a function that compiles a regular expression at its first call. Node checks each literal when it loads the file, and
+ * building the sets of Unicode properties (`\p{L}`) delays the start by 3 ms: use this for expressions that most starts never need.
  */
 export function patternOf(source: string, flags: string): () => RegExp {
   let pattern: RegExp | undefined

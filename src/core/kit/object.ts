@@ -3,7 +3,7 @@ import { invalid } from '../errors.ts'
 /** Keys whose values may be `undefined`. */
 type MaybeKeys<T> = { [Key in keyof T]-?: undefined extends T[Key] ? Key : never }[keyof T]
 
-/** The same members, of which those that may be `undefined` may be missing instead. */
+/** The type of an object without its undefined members: each member that may be `undefined` becomes optional. */
 type Defined<T> = Omit<T, MaybeKeys<T>> & { [Key in MaybeKeys<T>]?: Exclude<T[Key], undefined> }
 
 /**
@@ -43,12 +43,12 @@ export function objectsIn(value: unknown): readonly Members[] {
   return Array.isArray(value) ? value.filter(isObject) : []
 }
 
-/** Whether a value is a whole number of things or bytes. */
+/** Whether a value can be a number of items or bytes: a safe integer from 0 on. */
 export function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && Number(value) >= 0
 }
 
-/** Returns the JSON Schema of an object with some properties. */
+/** Returns the JSON Schema of an object with these properties. */
 export function objectSchema<P extends Members>(required: readonly string[], properties: P) {
   return { type: 'object', properties, ...(required.length === 0 ? {} : { required }) } as const
 }
@@ -58,12 +58,12 @@ export function objectOf(value: unknown): Members {
   return isObject(value) ? value : {}
 }
 
-/** Returns an own member of an object. For any other value: undefined. */
+/** Returns an own member of an object; undefined if the object does not have it, and for any other value. */
 export function memberOf(value: unknown, key: string): unknown {
   return isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined
 }
 
-/** The required type of a value, in the words of the message. */
+/** The required type of a value, as an error message writes it. */
 type ExpectedType = 'a text' | 'a number' | 'a function' | 'an array' | 'an object'
 
 const fits: Readonly<Record<ExpectedType, (value: unknown) => boolean>> = {

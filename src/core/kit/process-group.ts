@@ -9,14 +9,14 @@ export interface ProcessGroup {
    * elsewhere those of the process group.
    */
   signal(name: 'SIGTERM' | 'SIGKILL'): void
-  /** Sends a SIGTERM to every running process, and two seconds later a SIGKILL to those that remain. */
+  /** Sends a SIGTERM to every process of the group, and two seconds later a SIGKILL to those that still run. */
   end(): Promise<void>
 }
 
 export interface MemoryLimit {
   /** Maximum memory of all processes of a group together, in bytes. */
   readonly memoryBytes: number
-  /** Called once when they exceed it, before they get a SIGKILL. */
+  /** Called once when the processes of the group exceed the limit, before they get a SIGKILL. */
   readonly onExceeded: (usedBytes: number) => void
 }
 
@@ -32,11 +32,10 @@ const groups = new Set<ProcessGroup>()
 /**
  * Watches the processes of a command until they are ended.
  *
- * The memory limit is enforced on Linux, where `/proc` shows the memory of processes. It is not a limit of setrlimit(2):
- * RLIMIT_AS counts addresses, of which V8, Go and Java reserve far more than they use, and each such limit applies to a single
- * process.
+ * The memory limit is enforced on Linux, where `/proc` shows the memory of processes. It is not a limit of setrlimit(2): RLIMIT_AS
+ * counts addresses, of which V8, Go and Java reserve far more than they use, and each such limit applies to a single process.
  *
- * @param pid The command, which leads the session.
+ * @param pid Process id of the command, which leads the session.
  */
 export function watchGroup(pid: number, { memoryBytes, onExceeded }: MemoryLimit): ProcessGroup {
   const members = process.platform === 'linux' ? createMemberList(pid) : undefined
@@ -112,21 +111,19 @@ interface Process {
 const pauseTimes = 100
 const [minPauseMs, maxPauseMs] = [1000, 10_000]
 
-/** The last scan of all processes. All lists share it. */
+/** Result of the last scan of all processes. All member lists share it. */
 let seen: readonly Process[] = []
 let seenAtMs = Number.NEGATIVE_INFINITY
 let notBeforeMs = Number.NEGATIVE_INFINITY
 
 /**
- * The processes of a session and their descendants, from `/proc` of Linux (proc(5)).
+ * Creates the list of the processes of a session and their descendants, read from `/proc` of Linux (proc(5)).
  *
- * Creates the member list of a session. Linux only.
- *
- * @param leader The process that leads the session. It has already begun the session.
+ * @param leader Process id of the session's leader. The session must have begun already.
  */
 export function createMemberList(leader: number) {
   const createdAtMs = performance.now()
-  /** Start times of the processes that `now` returned. */
+  /** Start times of the processes that the last call of `now` returned, by process id. */
   let named = new Map<number, string>()
 
   const membersOf = (processes: readonly Process[]): readonly Process[] => {
@@ -142,7 +139,7 @@ export function createMemberList(leader: number) {
     return [...members.values()]
   }
   return {
-    /** Returns the members at the last scan of all processes: at most one to ten seconds ago. */
+    /** Returns the members at the last scan of all processes, which is at most one to ten seconds old. */
     recent: (): readonly Process[] => {
       const isFresh = performance.now() < notBeforeMs && seenAtMs >= createdAtMs
       return membersOf(isFresh ? seen : lookAtAll())
@@ -195,7 +192,7 @@ export async function memoryOf(processes: readonly Process[], limitBytes: number
   return sum(await Promise.all(shares))
 }
 
-/** Reads a file of a process; empty when the process has ended. */
+/** Reads a file of a process below `/proc`; returns an empty text when the process has ended. */
 function textOf(pid: number, file: 'stat' | 'status'): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'latin1')

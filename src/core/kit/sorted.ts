@@ -18,7 +18,7 @@ export function firstIndex(low: number, high: number, holds: (index: number) => 
 export interface Span {
   readonly start: number
   readonly end: number
-  /** For a secret value: the position of its name. */
+  /** For the span of a secret value: the position of its name. */
   readonly key?: number
 }
 
@@ -51,7 +51,7 @@ export function indexAfter(names: readonly string[], path: string): number {
   return firstIndex(0, names.length, (index) => comparePaths(names[index] ?? '', path) > 0)
 }
 
-/** Yields the paths at which two lists differ that are in path order: those of added, removed and changed items. */
+/** Compares two lists that are in path order, and yields the paths of added, removed and changed items. */
 export function* changedPaths<T>(
   before: readonly T[],
   now: readonly T[],
@@ -69,7 +69,7 @@ export function* changedPaths<T>(
   }
 }
 
-/** A binary heap: the value that precedes all others is removed first. */
+/** Creates a binary heap: `pop` removes the value that precedes all others. */
 export function createHeap<T>(precedes: (a: T, b: T) => boolean) {
   const values: T[] = []
   return {

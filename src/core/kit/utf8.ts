@@ -11,8 +11,8 @@ export function isContinuation(bytes: Uint8Array, index: number): boolean {
 }
 
 /**
- * Returns the range of whole characters in a part of a UTF-8 text: from the first that begins in it to the last that ends in it,
- * as indices into the part. For other bytes it may leave out up to three at either end.
+ * Returns the range of whole characters in a part of a UTF-8 text: from the first that begins in it to the last that ends in it, as
+ * indices into the part. For bytes that are not UTF-8 it may leave out up to three at either end.
  */
 export function wholeCharacters(bytes: Uint8Array): { readonly from: number; readonly to: number } {
   let from = 0

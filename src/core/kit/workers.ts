@@ -3,22 +3,22 @@ import { unavailable } from '../errors.ts'
 
 /** Resource limits of one child process. The child sets them itself before it begins to work. */
 export interface ChildLimits {
-  /** Maximum memory that it may allocate, in bytes (RLIMIT_DATA of setrlimit(2), Linux 4.7 and newer). Memory-mapped files do not count. */
+  /** Maximum memory that the process may allocate, in bytes (RLIMIT_DATA of setrlimit(2), Linux 4.7 and newer), without memory-mapped files. */
   readonly memoryBytes: number
-  /** Maximum processor time, in seconds (RLIMIT_CPU). Undefined for a long-lived process. */
+  /** Maximum processor time of the process, in seconds (RLIMIT_CPU). Undefined for a long-lived process. */
   readonly cpuSeconds?: number
-  /** Maximum size of a file that it may write, in bytes (RLIMIT_FSIZE). Undefined for programs of the operator. */
+  /** Maximum size of a file that the process may write, in bytes (RLIMIT_FSIZE). Undefined for programs of the operator. */
   readonly fileBytes?: number
 }
 
 const mebibyte = 1024 * 1024
 const gibibyte = 1024 * mebibyte
 
-/** Memory of `git cat-file` besides the objects that it holds, in bytes. */
+/** Memory of `git cat-file` in addition to the objects that it holds, in bytes. */
 const catFileBase = 128 * mebibyte
 /** Maximum number of copies of an object that `git cat-file` holds at once: its base, the result, and the part of the pack that it reads. */
 const catFileCopies = 8
-/** Maximum size of a file that git may write, in bytes: it has nothing to write. */
+/** Maximum size of a file that git may write, in bytes. The git commands that the server runs have nothing to write. */
 const gitFileBytes = mebibyte
 
 /**
@@ -26,60 +26,61 @@ const gitFileBytes = mebibyte
  * the settings that a limit depends on.
  */
 export const childLimits = {
-  /** A git process that answers one request. */
+  /** Limits of a git process that answers one request. */
   git: (timeoutMs: number): ChildLimits => ({
     memoryBytes: gibibyte,
     cpuSeconds: Math.ceil(timeoutMs / 1000) + 1,
     fileBytes: gitFileBytes,
   }),
-  /** A long-lived `git cat-file`, which holds objects of at most `maxBytes`. */
+  /** Limits of a long-lived `git cat-file`, which holds objects of at most `maxBytes`. */
   gitObjects: (maxBytes: number): ChildLimits => ({
     memoryBytes: catFileBase + catFileCopies * maxBytes,
     fileBytes: gitFileBytes,
   }),
-  /** The process that reads an SQLite file. Node itself takes about 100 MiB of its memory. */
+  /** Limits of the process that reads an SQLite file. Node itself takes about 100 MiB of its memory. */
   sqlite: (): ChildLimits => ({ memoryBytes: 512 * mebibyte, fileBytes: 0 }),
-  /** A program that captures the display and writes one picture. */
+  /** Limits of a program that captures the display and writes one picture. */
   screen: (timeoutMs: number, maxBytes: number): ChildLimits => ({
     memoryBytes: 2 * gibibyte,
     cpuSeconds: Math.ceil(timeoutMs / 1000) + 1,
-    // Twice the limit, so a picture that is too large can be told from a program that fails.
+    // Twice the limit, so that a picture that is too large can be distinguished from a program that fails.
     fileBytes: 2 * maxBytes,
   }),
   /**
-   * The command of a remote mount, with all processes that it starts. Their memory is watched (process-group.ts): the operator
-   * chooses the programs, they live long, and may reserve more addresses than they use. Time and files are not limited.
+   * Limits of the command of a remote mount, with all processes that it starts. Only their memory is limited, by watching it
+   * (process-group.ts): the operator chooses the programs, they live long, and may reserve more addresses than they use.
    */
   remoteCommand: (): Pick<ChildLimits, 'memoryBytes'> => ({ memoryBytes: 4 * gibibyte }),
 } as const
 
 /**
- * Maximum size of the young generation of a thread, in MiB. By default V8 lets it grow to 48 MiB and keeps them, which
- * saved no measurable CPU in a thread that handles one job after the other.
+ * Maximum size of the young generation of a thread's heap, in MiB. By default V8 lets it grow to 48 MiB and keeps them, which saved
+ * no measurable CPU time in a thread that handles one job after the other.
  */
 export const youngGenerationMb = 6
 
 /** Limits of one worker thread. */
 interface WorkerLimits {
-  /** Maximum memory of its JavaScript (the old generation of V8), in MiB. Beyond it, Node ends the thread. */
+  /** Maximum size of the thread's JavaScript heap (the old generation of V8), in MiB. Beyond it, Node ends the thread. */
   readonly memoryMb: number
   /**
-   * Time-out of one job, in milliseconds. Beyond it, the thread is ended. On a busy machine a job has up to four times as long: until this
-   * process has used this much CPU time.
+   * Time-out of one job, in milliseconds. A thread that exceeds it is ended. On a busy machine a job has up to four times as long:
+   * until this process has used this much CPU time.
    */
   readonly deadlineMs: number
 }
 
 /**
- * The limits of every kind of worker thread that handles foreign input. A later job starts another thread. Two other threads, of
- * the store and of folder watches, have no limits: they run only code of this project on data that it bounds itself.
+ * The limits of every kind of worker thread that handles foreign input. A thread that exceeds them is ended, and the next job
+ * starts another. The threads of the store and of folder watches have no limits: they run only code of this project on data that it
+ * bounds itself.
  */
 export const workerLimits = {
-  /** Extracts the text of documents, and of the sheets of workbooks. An operator can set another time-out. */
+  /** Limits of the thread that extracts the text of documents and workbooks. An operator can set another time-out. */
   documents: { memoryMb: 256, deadlineMs: 20_000 },
-  /** Searches a part of a text, of half a megabyte, for secrets. */
+  /** Limits of the thread that searches texts for secrets, half a megabyte of text in each job. */
   redaction: { memoryMb: 512, deadlineMs: 5000 },
-  /** Parses a settings file. An operator can set another time-out. */
+  /** Limits of the thread that parses settings files. An operator can set another time-out. */
   settings: { memoryMb: 512, deadlineMs: 5000 },
 } as const satisfies Readonly<Record<string, WorkerLimits>>
 
@@ -113,7 +114,7 @@ export function limitedCommand(
   return { program: shell, args: ['-c', script, 'sh', program, ...args] }
 }
 
-/** Why a job has no result: it took too long, or the worker died of it. */
+/** Reason why a job has no result: it exceeded its time-out, or the worker crashed. */
 export type Failure = 'late' | 'crashed'
 
 export type TaskOutcome<Result> = { readonly result: Result } | { readonly failure: Failure }
@@ -122,7 +123,7 @@ const maxWaiting = 1000
 /** Time after which an idle worker is ended, in milliseconds. */
 const idleMs = 10_000
 const startMs = 60_000
-/** Maximum number of time-outs that a job may take on a busy machine. */
+/** Maximum duration of a job on a busy machine, as a multiple of its time-out. */
 const patience = 4
 
 interface Task<Job, Result> {
@@ -131,9 +132,9 @@ interface Task<Job, Result> {
 }
 
 /**
- * Runs jobs one after the other in a worker thread, so that none of them holds up this one.
+ * Creates a host that runs jobs one after the other in a worker thread, so that they do not block the calling thread.
  *
- * @param file The file that the worker runs. It posts `ready` once it is, and then one answer for each job, in order.
+ * @param file The file that the worker runs. It posts `ready` when it can take jobs, and then one answer for each job, in order.
  */
 export function createHost<Job, Result>(file: string, { deadlineMs, memoryMb }: WorkerLimits) {
   const waiting: Task<Job, Result>[] = []
@@ -159,7 +160,7 @@ export function createHost<Job, Result>(file: string, { deadlineMs, memoryMb }: 
     watch(deadlineMs, look)
   }
 
-  /** Ends the worker, and settles its job. If the worker never became ready, the waiting jobs fail, too. */
+  /** Ends the worker, and settles its job with the failure. If the worker never became ready, the waiting jobs fail, too. */
   const end = (failure: Failure) => {
     clearTimeout(timer)
     if (!ready) for (const task of waiting.splice(0)) task.settle({ failure })
@@ -211,8 +212,9 @@ export function createHost<Job, Result>(file: string, { deadlineMs, memoryMb }: 
 
   return {
     /**
-     * @throws ResourceError `unavailable` when too many jobs are waiting. An abort of the signal rejects with its reason; the
-     * job itself is still finished if it has begun.
+     * Runs a job. If the signal aborts, it rejects with the signal's reason; a job that has begun still runs to its end.
+     *
+     * @throws ResourceError `unavailable` when too many jobs are waiting.
      */
     run: (job: Job, signal: AbortSignal): Promise<TaskOutcome<Result>> =>
       new Promise((resolve, reject) => {
@@ -243,8 +245,8 @@ export function createHost<Job, Result>(file: string, { deadlineMs, memoryMb }: 
 }
 
 /**
- * A worker without an environment, whose output goes nowhere: nothing that a library prints can end up among the messages
- * on stdout. Sources that run as they are, as in tests, need a loader on Node 20.
+ * Starts a worker thread with an empty environment. Its output is discarded, so that nothing that a library prints ends up among
+ * the messages on stdout. Sources that run as they are, as in tests, need a loader on Node 20.
  */
 function startWorker(file: string, memoryMb: number): Worker {
   const source = file.endsWith('.ts')
