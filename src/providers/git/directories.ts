@@ -65,7 +65,7 @@ export function createGitDirectories(commits: Commits, trees: Trees, heard?: (en
     return entry?.kind === 'directory' ? { commit: directory.commit, tree: entry.oid, inside: path } : undefined
   }
 
-  /** An ambiguous name leads nowhere, and so does one whose commit is missing. */
+  /** Finds the commit that a path begins with. Undefined also for an ambiguous name, and when the commit is missing. */
   const findCommit: Commits['find'] = async (path, table, signal) => {
     try {
       return await commits.find(path, table, signal)
@@ -91,7 +91,7 @@ export function createGitDirectories(commits: Commits, trees: Trees, heard?: (en
       const children = await names.children(slices)
       return files === undefined ? namesIn(names, children) : bothIn(files, names, children, slices)
     },
-    /** Returns the place of a child directory. */
+    /** Returns the child directory of an item; undefined if the item is not a directory. */
     enter: async (directory: GitDirectory, { node, entry }: GitItem): Promise<GitDirectory | undefined> => {
       const tree =
         entry?.kind === 'directory' && directory.tree !== undefined ? subtree(directory.tree, entry) : undefined
@@ -132,8 +132,8 @@ function namesIn(names: NameNode, { length, keyAt }: NameChildren): GitItems {
 }
 
 /**
- * Merges files and ref names; the longest name wins: a ref's name hides a file or directory of another ref, and longer ref names share the
- * directory.
+ * Merges the files of a ref with longer ref names that begin with its name. A ref name hides a file or directory of the same name; a directory
+ * that is only a prefix of ref names is merged with a directory of files.
  */
 async function bothIn(files: GitTree, names: NameNode, children: NameChildren, slices: Slices): Promise<GitItems> {
   const hidden = new Uint8Array(files.length)

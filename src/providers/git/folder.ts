@@ -135,7 +135,7 @@ export async function entriesOf(folder: Folder): Promise<readonly Dirent[]> {
   return entries
 }
 
-/** {@link readSmallFile} for a file in a directory. */
+/** Does the same as {@link readSmallFile} for a file in a directory. */
 export function readIn(folder: Folder, name: string, limit: number): Promise<Buffer | undefined> {
   return readSmallFile(`${folder.at}/${name}`, limit)
 }

@@ -48,7 +48,7 @@ interface LauncherOptions {
 
 /** Maximum number of short-lived processes at once, besides the long-lived ones. */
 const maxProcesses = 4
-/** Maximum number of characters of git's error output that are kept. */
+/** Maximum number of characters of git's error output that are stored. */
 const maxComplaint = 2000
 
 /** Running processes, each with whether it has its own process group. */
@@ -208,7 +208,7 @@ function conversation(
   })
 }
 
-/** All users share the temporary folder: if this one was cleared away, another user's folder can stand in its place. */
+/** Throws unless this user owns the folder. All users share its parent, so another user can create it anew after it was deleted. */
 function requireOwn(folder: string): void {
   const stats = lstatSync(folder, { throwIfNoEntry: false })
   const own = process.geteuid?.()
