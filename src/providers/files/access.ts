@@ -10,17 +10,17 @@ import type { PageCache } from './page-cache.ts'
 export interface Place extends Shared {
   /** A file system path that opens exactly this object; its children are at `${at}/${name}`. */
   readonly at: string
-  /** Stats at the time when it was found. */
+  /** Stats of the place at the time when it was found. */
   readonly stats: BigIntStats
-  /** Whether it lies on a local file system, so that a call on it answers at once. */
+  /** Whether the place is on a local file system, so that calls on it answer at once. */
   readonly local: boolean
-  /** The kernel's number of the mounted file system that contains it, if known. */
+  /** The kernel's number of the mounted file system that contains the place, if known. */
   readonly mount: string | undefined
-  /** Returns its current stats, on this thread. Undefined if the call might block, or would resolve a path. */
+  /** Returns the current stats of the place, on this thread. Undefined if the call might block, or would resolve a path. */
   readonly statNow?: () => BigIntStats
   /** Records that the names in this directory were just looked up, so that the kernel has them in memory for a while. */
   readonly looked?: () => void
-  /** Tells whether short calls on it may run on this thread. Undefined: none may. */
+  /** Tells whether short calls on the place may run on this thread. Undefined if none may. */
   readonly pageCache?: PageCache
 }
 
@@ -110,7 +110,7 @@ export function createPool(limit = Math.max(1, Math.floor(threads() / 2))) {
     })
 
   return {
-    /** Rejects at once when the signal aborts; the call itself cannot be stopped, and keeps its slot until it ends. */
+    /** Runs a call. Rejects at once when the signal aborts; the call itself cannot be stopped, and keeps its slot until it ends. */
     run: async <T>(call: () => Promise<T>, { signal, hold, late }: CallTerms<T>): Promise<T> => {
       signal.throwIfAborted()
       if (free > 0) free--

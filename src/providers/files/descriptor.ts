@@ -26,7 +26,7 @@ interface OpenTerms {
    * meanwhile, the path is opened on this thread, which frees the slot at once.
    */
   readonly hot?: () => boolean
-  /** Notes whether the call needed the disk. */
+  /** Records whether the call needed the disk. */
   readonly pageCache?: PageCache | undefined
 }
 
@@ -82,11 +82,10 @@ export async function statOf(descriptor: Descriptor, local: boolean, pool: Pool,
 
 interface HandleTerms {
   readonly local: boolean
-  /** The stats of the file. */
   readonly stats: BigIntStats
-  /** The files that the kernel probably has in memory, which are read on this thread. Undefined: this file never is. */
+  /** The files that the kernel probably has in memory, which are read on this thread. Undefined if this file is never one of them. */
   readonly hot?: ReturnType<typeof createHot<bigint>> | undefined
-  /** Predicts whether the kernel has other files in memory. Undefined: this file is never read on this thread. */
+  /** Predicts whether the kernel has other files in memory. Undefined if this file is never read on this thread. */
   readonly pageCache?: PageCache | undefined
 }
 
@@ -173,7 +172,7 @@ const most = 20_000
  * Files have their inode number as the key, because formatting a 64-bit number as text is slow.
  */
 export function createHot<K>(clock: Clock = performance) {
-  /** The oldest record comes first. */
+  /** The records of names or files, the oldest first. */
   const records = new Map<K, { readonly until: number; readonly stats: BigIntStats | undefined }>()
   return {
     /** Whether a call for the key may run on this thread; with stats, a call for this version of a file. */

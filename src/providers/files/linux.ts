@@ -204,7 +204,7 @@ function createRootKeeper(first: Root, real: string, pool: Pool) {
     isClosed: false,
     /** Whether the file system of the root was unmounted, and the root could not be opened again. */
     isDetached: false,
-    /** Whether other file systems may be mounted inside it, so that an unknown name may lead to one that does not answer. */
+    /** Whether other file systems may be mounted inside the root, so that an unknown name may lead to one that does not answer. */
     hasMounts: hasMountsInside(real, mountTable()),
     reopen,
     /** Checks the mount if the last check is old. Does not wait long for a mount that does not answer: the open root stays usable. */

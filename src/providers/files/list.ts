@@ -34,7 +34,7 @@ interface Frame {
 
 /** Number of files in the first and in the largest group to examine. Groups grow, because the caller may want only the first file. */
 const [firstGroup, lastGroup] = [4, 64]
-/** Maximum number of names tried before other work gets its turn. */
+/** Maximum number of names that are tested for one group, so that other work gets its turn. */
 const maxTried = 1000
 /**
  * Number of files that a listing examines itself before it asks the watch, because asking takes as long as examining about 20

@@ -144,7 +144,7 @@ export function sameAliases(a: Pick<Position, 'aliases'>, b: Pick<Position, 'ali
 }
 
 interface FoundNames {
-  /** Files, and directories with a final `/`. */
+  /** The names of files, and those of directories with a final `/`. */
   readonly names: string[]
   readonly linked: string[]
 }

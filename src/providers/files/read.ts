@@ -9,7 +9,7 @@ import { hasStamp, tickMs } from './stats.ts'
 /** Bytes of one version of a file, with the stats of that version. */
 interface Bytes {
   readonly bytes: Buffer
-  /** Byte offset in the file at which they begin. */
+  /** Offset of the first of the bytes in the file. */
   readonly start: number
   /** The first bytes of the file. */
   readonly head: Buffer

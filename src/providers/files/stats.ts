@@ -155,7 +155,7 @@ const settledMs = 3000
 export function createDirectoryFacts(clock: Pick<DateConstructor, 'now'> = Date) {
   const directories = new Map<bigint, { readonly stats: BigIntStats; readonly facts: Set<string> }>()
 
-  /** Returns the facts that were noted since the directory last changed; undefined when there are none. */
+  /** Returns the facts that were recorded since the directory last changed; undefined when there are none. */
   const of = ({ stats, local }: Place): Set<string> | undefined => {
     const known = local ? directories.get(stats.ino) : undefined
     return known !== undefined && known.stats.dev === stats.dev && hasStamp(known.stats, stats)

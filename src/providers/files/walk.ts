@@ -51,7 +51,7 @@ interface CommonWay {
 }
 
 /**
- * Whether a directory lists a place, which was found by this name, under exactly this name.
+ * Whether a directory lists the found place under exactly the given name.
  *
  * A file system may accept several spellings of one name: in another case, composed or decomposed, with ignored characters, or a short one
  * (`SECRET~1.TXT`, FAT and NTFS). Rules judge the listed name, so every other spelling is refused.

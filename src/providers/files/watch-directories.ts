@@ -100,7 +100,7 @@ function snapshotOf(names: DirectoryNames, states: Uint8Array, stamps: BigInt64A
 export interface Directory {
   readonly path: string
   readonly parent: Directory | undefined
-  /** Time at which its watch began or earlier, in milliseconds since 1970. */
+  /** Time at which the watch of the directory began, or earlier, in milliseconds since 1970. */
   readonly since: number
   /** Identity of the directory in the file system. */
   readonly identity: string
@@ -176,7 +176,7 @@ export function createDirectories({ handles, schedule, pending, ledger, speaks, 
     touch(directory)
   }
 
-  /** @throws ResourceError `too-large` when more names would have to be kept in memory than the limit. */
+  /** Replaces the snapshot of a directory. @throws ResourceError `too-large` when there are more names in memory than the limit. */
   const know = (directory: Directory, snapshot: FileStates): void => {
     known += snapshot.names.names.length - directory.snapshot.names.names.length
     directory.snapshot = snapshot

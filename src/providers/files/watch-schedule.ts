@@ -41,7 +41,7 @@ export function createSchedule<T extends object>() {
       for (const item of due) items.delete(item)
       return due
     },
-    /** Waits until an item is due, at most until a time. */
+    /** Waits until an item is due, or until a time as `performance.now()` returns it. */
     idle: async (until: number): Promise<void> => {
       wakeAt = until
       for (const { due } of items.values()) wakeAt = Math.min(wakeAt, due)

@@ -69,7 +69,7 @@ export function createConfirmations(send: () => void) {
   type Question = ReturnType<typeof createQuestion>
   let asked: Question | undefined
   /**
-   * The next question, shared by all callers that come while another question is pending: the pending one may not cover the
+   * The next request, shared by all callers that come while another request is pending: the answer to that one may not cover the
    * changes that they know of.
    */
   let next: Question | undefined
@@ -82,7 +82,7 @@ export function createConfirmations(send: () => void) {
 
   return {
     /**
-     * Asks the thread of the watch. Resolves to undefined when it does not answer in time: then the files must be examined.
+     * Asks the watch thread which directories are unchanged. Resolves to undefined if it does not answer in time: then examine the files.
      *
      * @param files Number of files to examine without an answer. The time-out is the time that this takes, within bounds.
      */
