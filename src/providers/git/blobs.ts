@@ -13,7 +13,7 @@ const headBytes = 8192
 
 interface BlobPart {
   readonly bytes: Buffer
-  /** Byte offset in the file at which they begin. */
+  /** Offset of the first of the bytes in the file. */
   readonly start: number
   readonly head: Buffer
   readonly size: number

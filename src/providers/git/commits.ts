@@ -11,9 +11,9 @@ import type { RefTable } from './refs.ts'
 
 /** A commit that is served, with the name by which a path refers to it. */
 export interface NamedCommit {
-  /** Full id. */
+  /** The full id of the commit. */
   readonly commit: string
-  /** Its name in paths: `HEAD`, `main`, `refs/heads/log`, or an id. */
+  /** The name of the commit in paths: `HEAD`, `main`, `refs/heads/log`, or an id. */
   readonly spelled: string
   /** Whether the name is the full id, so that it always means the same commit. */
   readonly fixed: boolean
@@ -69,7 +69,7 @@ export function createCommits(launcher: Launcher, objects: Objects, idLength: nu
     return asked
   }
 
-  /** Asks git whether a commit is a served tip or an ancestor of one, and caches the answer. */
+  /** Finds out whether a commit is a served tip or an ancestor of one, and caches the answer. */
   const walk = async (commit: string, { isTip, tips, fingerprint }: RefTable): Promise<boolean> => {
     let yes: boolean | undefined = await isTip(commit)
     if (!yes) yes = await isBehind(commit, tips())

@@ -14,7 +14,7 @@ interface TreeDirectory {
   readonly commit: string
   /** The id of the tree, or of the commit in the form `id^{tree}`. */
   readonly tree: string
-  /** Its path below the root of the commit: empty, or ending in `/`. */
+  /** Path of the directory below the root of the commit: empty, or ending in `/`. */
   readonly inside: string
 }
 
@@ -76,7 +76,7 @@ export function createGitDirectories(commits: Commits, trees: Trees, heard?: (en
   }
 
   return {
-    /** Finds the directory at a path that is empty or ends in `/`; undefined when there is none. The empty path has none. */
+    /** Finds the directory at a path that is empty or ends in `/`; undefined when there is none, as for the empty path. */
     find: async (path: string, table: RefTable, signal: AbortSignal): Promise<GitDirectory | undefined> => {
       const names = table.names.nodeAt(path.split('/').slice(0, -1))
       const found = await findCommit(path, table, signal)

@@ -21,7 +21,7 @@ interface Launch {
   readonly input?: string | Buffer
   /** Exit codes besides 0 that count as success. */
   readonly allows?: readonly number[]
-  /** Whether to keep its error output out of the log, because it may repeat the content of a file. */
+  /** Whether to keep git's error output out of the log, because it may repeat the content of a file. */
   readonly quiet?: boolean
 }
 
@@ -95,7 +95,7 @@ export function createLauncher(options: LauncherOptions) {
   const converse = (launch: Launch, take: Take) =>
     conversation(begin(launch.args, true, childLimits.git(timeoutMs), launch), launch, take, { timeoutMs, log })
 
-  /** Runs git and passes its output on in chunks, one after the other, until `take` returns `false`. */
+  /** Runs git and passes its output to `take` in chunks, one after the other, until that returns `false`. */
   const pipe = async (
     launch: Launch,
     take: (chunk: Buffer) => boolean | Promise<boolean>,

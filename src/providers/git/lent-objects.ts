@@ -24,14 +24,14 @@ const maxCopiesBytes = 1024 * 1024 * 1024
 /** Known state of one directory of a store, which mirrors an object directory of the repository. */
 interface DirectoryState {
   stamp: string
-  /** Its files by name, with the held descriptor, or the size of the copy. */
+  /** The files of the directory by name, each with its held descriptor, or the size of its copy. */
   readonly files: Map<string, { readonly held?: HeldFile; readonly bytes: number }>
 }
 
 /** A directory of a store to synchronize. */
 interface DirectoryCopy {
   readonly name: string
-  /** Its path below the store. */
+  /** Path of the directory below the store. */
   readonly key: string
   readonly wants: (names: readonly string[]) => readonly string[]
   readonly takes: 'copies' | 'holds'

@@ -27,7 +27,7 @@ interface ListerOptions {
 
 /** A directory that is being listed. */
 interface Frame {
-  /** Its path: empty, or ending in `/`. */
+  /** Path of the directory: empty, or ending in `/`. */
   readonly path: string
   readonly entered: GitDirectory
   readonly items: GitItems

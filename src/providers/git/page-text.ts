@@ -46,7 +46,7 @@ export function cutMark(what: string): string {
   return `[cut: ${what}]`
 }
 
-/** A generated text, the content of its resource. */
+/** The generated text of a resource. */
 export interface TextPage {
   readonly text: string
   readonly cut: boolean

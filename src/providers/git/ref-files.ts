@@ -42,7 +42,7 @@ interface Packed {
 
 /** A ref that has its own file. */
 interface LooseRef {
-  /** Its name with a final `/`, by which the refs are sorted. */
+  /** Name of the ref with a final `/`, by which the refs are sorted. */
   readonly key: string
   readonly value: RefValue
 }

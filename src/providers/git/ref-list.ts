@@ -156,7 +156,7 @@ export function createRefListWriter(idBytes: number, room: { readonly refs: numb
 
 /** A ref that is served, with the id of its object: a commit, or a tag that leads to one. */
 export interface Ref {
-  /** Its full name: `refs/heads/main`. */
+  /** Full name of the ref: `refs/heads/main`. */
   readonly name: string
   readonly oid: string
 }

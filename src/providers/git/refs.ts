@@ -34,7 +34,7 @@ export interface RefTable {
   /** Yields the object ids of all served refs; duplicates are possible. */
   tips(): AsyncIterable<string>
   readonly names: RefNames
-  /** Changes whenever any part of the table changes. */
+  /** Hash that changes whenever any part of the table changes. */
   readonly fingerprint: string
 }
 

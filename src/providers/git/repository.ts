@@ -127,7 +127,7 @@ async function read(
     try {
       const release = await shadow.lent.sync(folders)
       const found = shadow.lent.directories()
-      // Before the restart, so that it does not wait for the new processes, which open no deleted file.
+      // Waits only for processes from before the restart: the new ones open no deleted file.
       if (release !== undefined) void launcher.settled().then(release)
       // A long-lived process holds deleted packs open, or searches objects in old directories.
       if (found !== stores || release !== undefined) objects.restart()

@@ -11,7 +11,7 @@ import { configOf, createBare } from './shadow.ts'
 
 const maxBytes = 4 * 1024 * 1024
 const maxExclude = 512 * 1024
-/** Maximum size of the copied index and its shared index, in bytes. Counts the larger of length and disk usage. */
+/** Maximum size of the copied index and its shared index, in bytes: the length or the disk usage, whichever is larger. */
 const maxIndexBytes = 256 * 1024 * 1024
 /** Maximum size of an index that is searched for the name of its shared index, in bytes. */
 const maxSplitIndexBytes = 64 * 1024 * 1024

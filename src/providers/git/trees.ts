@@ -188,7 +188,7 @@ export interface TreeEntry {
 /** One directory, as git stores it. */
 export interface GitTree {
   readonly oid: string
-  /** Number of entries: in path order, without duplicates. */
+  /** Number of entries, which are in path order, without duplicates. */
   readonly length: number
   /** Approximate memory use, in bytes. */
   readonly weight: number

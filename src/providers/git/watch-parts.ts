@@ -128,7 +128,7 @@ interface Moved {
   readonly to: string | undefined
 }
 
-/** Maximum number of files notified one by one; above it, their directory is notified. */
+/** Maximum number of changed files that are reported one by one; above it, their directory is reported. */
 const maxFiles = 1000
 const maxBytes = 512 * 1024
 /** Maximum number of commit pairs compared file by file; a fetch can move a thousand branches at once. */
