@@ -45,9 +45,9 @@ const template: Template = {
 /**
  * Provider of the files below a directory.
  *
- * A path that is not listed cannot be read, and is `not-found` whatever the reason: excluded by a rule or by .gitignore, a symbolic link, a
- * device, on another file system, with a name that no path can hold, or unreadable for this process. On Linux no change of the tree, however
- * timed, leads a call out of the root; elsewhere this is best effort.
+ * A path that is not listed cannot be read, and is `not-found` whatever the reason: excluded by a rule or by .gitignore, a refused symbolic
+ * link, a device, on another file system, with a name that no path can hold, or unreadable for this process. On Linux no change of the tree,
+ * however timed, leads a call out of the root; elsewhere this is best effort.
  *
  * A file is text when its bytes are UTF-8 without NUL, whatever its name is. Every answer is one consistent version of the file.
  *

@@ -67,7 +67,7 @@ function whole(name: string, value: number, most: number, least = 1): number {
   throw invalid(`${name} must be a whole number from ${least} to ${most}.`, 'limit')
 }
 
-/** Returns the ref or ref directory that a glob can match: its segments before the first wildcard. Empty for `HEAD`. */
+/** Returns the ref, or the directory of all refs, that a glob can match: its segments before the first wildcard. Empty for `HEAD`. */
 function patternsOf(glob: string): readonly string[] {
   if (glob === 'HEAD') return []
   const segments = glob.replace(/^\//, '').split('/')
