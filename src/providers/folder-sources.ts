@@ -16,7 +16,7 @@ import type { source as settingsSource } from './settings/config.ts'
 import { collectionName, type OpenSource, type OptionsOf } from './source.ts'
 import type { source as sqliteSource } from './sqlite/config.ts'
 
-// Opens the sources that a folder without a configuration has. They are apart from `config.ts`, so that no schema is loaded with them.
+// Functions that open the sources of a folder without a configuration. They are not in `config.ts`, so that they load no schema.
 
 /** Opens a folder of files as documents. */
 export const openFiles: OpenSource<typeof filesSource> = async (options, { folder, log, documents }) => {
@@ -24,7 +24,7 @@ export const openFiles: OpenSource<typeof filesSource> = async (options, { folde
   const { rules = [], defaultExcludes } = options
   const { except = [] } = typeof defaultExcludes === 'object' ? defaultExcludes : {}
   return documents(await files({ ...options, root: resolveFolder(options.root, folder), log }), {
-    // In another encoding, the heading is only known after decoding.
+    // The heading of a file in another encoding is known only after decoding.
     headings: rules.flatMap(({ title, match }) => (title === 'heading' ? [match].flat() : [])),
     except,
     findsTwins: true,
@@ -76,7 +76,7 @@ export const openEnv: OpenSource<typeof envSource> = async ({ allow = [], file }
   return env({ allow, ...defined({ key, scrubber, file: path }) })
 }
 
-/** Opens a folder of prompts. They are made of its documents, so they are redacted as these are. */
+/** Opens a folder of prompts. They are made of the documents in it, which are redacted. */
 export const openPrompts: OpenSource<typeof promptsSource> = async (options, { folder, log, documents }) => {
   const [{ files }, { prompts }] = await Promise.all([import('./files/index.ts'), import('./prompts/index.ts')])
   const { limit, include = ['**/*.md'] } = options
@@ -121,7 +121,7 @@ export const openSearch: OpenSource<typeof searchSource, Search> = async (
 /** Keys of a mount that do not change the contents that are read from it. */
 const aside: readonly string[] = ['title', 'description', 'access', 'scopes', 'cache', 'limits', 'poll']
 
-/** Returns a text that changes when the contents of a mount are read in another way: redacted, or with other rules. */
+/** Returns a hash of the options of a mount that change the contents that are read from it, such as redaction. */
 function wayOf(options: object = {}): string {
   const told = Object.entries(options).filter(([key]) => !aside.includes(key))
   return createHash('sha256').update(JSON.stringify(told)).digest('base64url').slice(0, 16)

@@ -1,26 +1,26 @@
 import type { Provider } from '../core/provider.ts'
 import type { OpenContext, SourceConfig } from './source.ts'
 
-/** A source in the table: how its folder is loaded, and the facts that a start needs before that. */
+/** A source in the table: how its code is loaded, and the facts that a start needs before that. */
 interface SourceEntry {
-  /** Loads its part of the configuration. */
+  /** Loads the schema for mounts of the source. */
   readonly config: () => Promise<{ readonly source: Pick<SourceConfig<never>, 'about'> }>
-  /** Loads the function that opens it. */
+  /** Loads the function that opens a mount of the source. */
   readonly open: () => Promise<{ readonly open: (options: never, context: OpenContext) => Promise<Provider> }>
   /** The noun for the data of a mount, for people and models. Default: the name of the source. */
   readonly noun?: string
   /** Whether an open provider has `watch`: `always`, or unless the option `watch` is false. Default: it has none unless it is polled. */
   readonly watch?: 'always' | 'option'
   /**
-   * How changes reach the replicas. `polled`: one replica at a time watches the source. `seen`: each watches it, and tells the others
-   * of changes that they may not see, as on a network file system. Default: the source itself tells each of them.
+   * How changes reach the replicas. `polled`: one replica at a time watches the source. `seen`: each watches it, and notifies the
+   * others of changes that they may not see, as on a network file system. Default: the source itself notifies each of them.
    */
   readonly changes?: 'polled' | 'seen'
-  /** Whether its mounts describe other mounts or this machine. They come last in a list that is too long. */
+  /** Whether mounts of the source describe other mounts or this machine. In a list of mounts that must be cut, they come last. */
   readonly isDerived?: true
-  /** Whether its mounts keep data in the store. */
+  /** Whether mounts of the source write data to the store. */
   readonly keeps?: true
-  /** Whether `"over": "*"` leaves out its mounts, because their texts change all the time, or they are searches themselves. */
+  /** Whether `"over": "*"` leaves out mounts of the source: their texts change all the time, or they are searches themselves. */
   readonly isUnsearched?: true
 }
 
@@ -29,7 +29,7 @@ function byConfig<M>(config: () => Promise<M>) {
   return { config, open: config }
 }
 
-/** The two imports of a source that a folder without a configuration has. */
+/** The two imports of a source that `folder-sources.ts` opens. */
 function byFolder<M, Name extends keyof FolderSources>(config: () => Promise<M>, name: Name) {
   return { config, open: async () => ({ open: (await import('./folder-sources.ts'))[name] }) }
 }
@@ -95,7 +95,7 @@ export const sources = {
 /** The name of a source, as a configuration has it. */
 export type SourceName = keyof typeof sources
 
-/** The facts of a source by its name; undefined for a name that no source has. */
+/** Returns the facts of a source by its name; undefined for a name that no source has. */
 export function sourceNamed(name: unknown): (SourceEntry & { readonly name: SourceName }) | undefined {
   if (typeof name !== 'string' || !Object.hasOwn(sources, name)) return undefined
   const known = name as SourceName

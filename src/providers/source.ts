@@ -39,7 +39,7 @@ export interface SourceConfig<Shape extends z.Shape> {
   /** Describes what a mount serves. */
   readonly about: string
   /**
-   * The keys of a mount besides `provider` and those of every mount. A key here replaces one of every mount with the same name.
+   * The keys of a mount, besides `provider` and the keys of every mount. A key here replaces the key of every mount with this name.
    */
   readonly shape: Shape
   /** Refuses options that do not go together. */
@@ -71,7 +71,7 @@ export interface DocumentFacts {
   readonly except?: readonly string[]
   /** Whether to look for translations of a document even if the mount names no languages. */
   readonly findsTwins?: boolean
-  /** Globs over documents with front matter, where the mount names none. Default none. */
+  /** Globs over documents with front matter, if the mount names none. Default none. */
   readonly frontMatter?: readonly string[]
 }
 
@@ -103,7 +103,7 @@ export interface MountSettings {
   readonly scrubber?: Scrubber
   /** Key for the version hashes of redacted contents. Replicas share it. Default: a separate key for each mount. */
   readonly key?: Uint8Array
-  /** Loads that key when it is needed. */
+  /** Loads the key for version hashes when it is needed. */
   readonly versionKey?: () => Promise<Uint8Array | undefined>
   /** Store of results and measurements. */
   readonly store?: LazyStore
@@ -128,7 +128,7 @@ export interface Searchable {
   readonly addresses: readonly string[]
 }
 
-/** A store that is opened once, when it is first needed. */
+/** Creates a store that is opened once, when it is first needed. */
 export function lazyStore(options: StoreOptions, log: Log) {
   let opened: Promise<Store> | undefined
   return {
@@ -136,7 +136,7 @@ export function lazyStore(options: StoreOptions, log: Log) {
       opened ??= import('../store/index.ts').then(({ openStore }) => openStore({ ...options, log }))
       return opened
     },
-    /** Closes it, if it was opened. */
+    /** Closes the store, if it was opened. */
     close: async (): Promise<void> => {
       const open = await opened?.catch(() => undefined)
       await open?.close()

@@ -160,7 +160,7 @@ export const open: OpenSource<typeof source> = async (options, { folder, log, re
   return sliced(redacted(opened, { ...(await redaction()), mode: redact }))
 }
 
-/** @throws ResourceError `invalid` for a missing secret, or one that no header can hold. */
+/** Returns the value of a secret for a header. @throws ResourceError `invalid` if it is missing, or if no header can hold it. */
 async function headerSecret(key: string, source: SecretSource, folder: string): Promise<string> {
   const found = await resolveSecret(source, { folder })
   if ('message' in found) throw invalid(`There is no "${key}". ${found.message} ${found.fix}`, 'secret')

@@ -25,7 +25,7 @@ export interface ApiOptions extends OriginOptions {
   readonly types?: readonly string[]
   /** Maximum age of a cached listing, in milliseconds. Default 10,000. */
   readonly keepMs?: number
-  /** Maximum number of entries listed of one route. Default 10,000. */
+  /** Maximum number of listed entries of each route. Default 10,000. */
   readonly maxEntries?: number
   /** Interval of polls for changes of the listing, in milliseconds. Default: no polls. */
   readonly poll?: number
@@ -75,7 +75,7 @@ export function api(options: ApiOptions): Provider {
 
   const { get: listed, clear } = remembered(listAll, keepMs)
 
-  /** Drops the answers that are kept for a short time. */
+  /** Makes later calls revalidate the cached answers, and load the listing anew. */
   const renew = () => {
     renewAnswers()
     clear()
@@ -184,7 +184,7 @@ function remembered<T>(work: (signal: AbortSignal, fresh: boolean) => Promise<T>
     }, end)
     return run
   }
-  /** Drops the result. A run that has begun is for its callers alone. */
+  /** Drops the result. A run that has begun still answers its callers, but its result is not cached. */
   const clear = () => {
     kept = undefined
     running = undefined

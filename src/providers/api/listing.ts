@@ -27,7 +27,7 @@ interface ListingOptions {
   readonly log: Log
 }
 
-/** Maximum number of pages requested of one listing. */
+/** Maximum number of pages requested for one listing. */
 const maxPages = 200
 /** Maximum length of a title and of a description, in characters. */
 const [maxTitle, maxDescription] = [200, 1000]
@@ -67,7 +67,7 @@ export async function listRoute(
   return [...items.values()]
 }
 
-/** @throws ResourceError `unavailable` for anything but JSON. */
+/** Parses the body of an answer. @throws ResourceError `unavailable` for anything but JSON. */
 function jsonOf({ body }: Fetched, url: HttpUrl): unknown {
   try {
     return JSON.parse(body.toString())
@@ -140,7 +140,7 @@ function withParam(route: Route, base: HttpUrl, name: string, value: string): Ht
   return httpUrlBelow(base, `${from}${from.includes('?') ? '&' : '?'}${param}`)
 }
 
-/** Returns the target of the link to the next page (RFC 8288). */
+/** Returns the target of the link to the next page in a header `Link` (RFC 8288). */
 function nextLink(header: string): string | undefined {
   for (const [, target, params = ''] of header.slice(0, 16_384).matchAll(/<([^<>]*)>([^<]*)/g))
     if (/;\s*rel\s*=\s*(?:"(?:[^"]*\s)?next(?:\s[^"]*)?"|next\b)/i.test(params)) return target

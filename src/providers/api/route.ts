@@ -24,7 +24,7 @@ export interface RouteList {
     | { readonly page: string; readonly from?: number }
 }
 
-/** A family of resources of an API: their URIs here, and their URLs there. */
+/** A family of resources of an API: a template of their URIs in the mount, and one of their URLs at the API. */
 export interface RouteOptions extends Description {
   /** A URI template relative to the mount: `users/{id}`, `search{?q,page}`. */
   readonly template: string
@@ -70,7 +70,7 @@ export function compileRoute(options: RouteOptions) {
 
   return {
     options,
-    /** The variables in its path, and those in its query. */
+    /** The variables in the path of the template, and those in its query. */
     inPath: own.inPath,
     inQuery: own.inQuery,
     match,
@@ -88,7 +88,7 @@ export function compileRoute(options: RouteOptions) {
 
 export type Route = ReturnType<typeof compileRoute>
 
-/** A value in a path must be one segment, or a part of one: it has no structure, however often it is decoded on the way. */
+/** Throws `not-found` for a value that is empty, or that contains a slash, a backslash or a control character. */
 function checkInPath(value: string): void {
   if (value === '' || /[/\\]|\p{Cc}/u.test(value)) throw notFound('a value that no path of the API can hold')
 }
@@ -99,7 +99,7 @@ function isSound(url: string): boolean {
   return path === '' || path.split('/').every((segment) => !/^(?:\.|%2e){0,2}$/i.test(segment))
 }
 
-/** Splits a template into its path and the variables in both parts. In it every variable must be a separate text in the path, or a parameter in the query. */
+/** Returns the path of a template, and the variables of path and query. Throws for a variable that is neither `{name}` nor a parameter. */
 function partsOf(template: string) {
   const [, path = '', rest = ''] = /^([^{?]*(?:\{\w+\}[^{?]*)*)(.*)$/s.exec(template) ?? []
   const query = /^(?:\?[^{}?#]*)?(?:\{[?&]\w+(?:,\w+)*\})?$/.test(rest)
@@ -127,7 +127,7 @@ function fault(template: string, why: string) {
   return invalid(`The route ${JSON.stringify(template)} is not one: ${why}.`, 'route')
 }
 
-/** Encodes the path of a listing for a URL. */
+/** Encodes the relative URL of a listing, unless its path is encoded already. */
 export const encodeFrom = (from: string): string => {
   const [, path = '', query = ''] = /^\/?([^?]*)(.*)$/s.exec(from) ?? []
   return (/%/.test(path) ? path : encodePath(path)) + query

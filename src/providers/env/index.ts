@@ -15,7 +15,7 @@ import { createBudget, defaultLimits, isParseFault } from '../settings/tree.ts'
 /** Snapshot of variables by name. */
 interface Environment {
   readonly variables: Readonly<Record<string, string | undefined>>
-  /** Changes whenever a variable changes; undefined when changes cannot be detected. */
+  /** Version that changes whenever a variable changes; undefined when changes cannot be detected. */
   readonly version?: string
 }
 
@@ -132,7 +132,7 @@ const { maxBytes } = defaultLimits
  * Reads the variables of a dotenv file literally: nothing is expanded, and the last of several with the same name wins. The file is read again
  * once it has changed.
  *
- * Reads throw ResourceError `unavailable` when no regular file exists there, and `too-large` for one of more than a mebibyte.
+ * Reads throw ResourceError `unavailable` when the path is not that of a regular file, and `too-large` for a file of more than a mebibyte.
  */
 function createDotenvFile(file: string): () => Promise<Environment> {
   let known: Environment | undefined

@@ -8,19 +8,19 @@ import type { PageCache } from './page-cache.ts'
  * (`O_PATH`): it stays valid when its name changes.
  */
 export interface Place extends Shared {
-  /** A path of the system that opens exactly this object; its children are at `${at}/${name}`. */
+  /** A file system path that opens exactly this object; its children are at `${at}/${name}`. */
   readonly at: string
-  /** Stats at the time when it was found. */
+  /** Stats of the place at the time when it was found. */
   readonly stats: BigIntStats
-  /** Whether it lies on a local file system, so that a call on it answers at once. */
+  /** Whether the place is on a local file system, so that calls on it answer at once. */
   readonly local: boolean
-  /** The mount of the system that it lies on, if known. */
+  /** The kernel's number of the mounted file system that contains the place, if known. */
   readonly mount: string | undefined
-  /** Returns its stats now, on this thread. Undefined if the call might have to wait, or would ask for a name. */
+  /** Returns the current stats of the place, on this thread. Undefined if the call might block, or would resolve a path. */
   readonly statNow?: () => BigIntStats
-  /** Records that the names in this directory were looked up: for a while the system has them in memory. */
+  /** Records that the names in this directory were just looked up, so that the kernel has them in memory for a while. */
   readonly looked?: () => void
-  /** Tells whether short calls on it may run on this thread. Undefined: none may. */
+  /** Tells whether short calls on the place may run on this thread. Undefined if none may. */
   readonly pageCache?: PageCache
 }
 
@@ -39,14 +39,14 @@ export interface ReadHandle {
 }
 
 interface Steps {
-  /** Whether a directory is expected: only then is its mount checked, before everything else. */
+  /** Whether a directory is expected. If so, its mount is checked before everything else. */
   readonly directory: boolean
   /**
-   * Whether everything but a directory (symbolic links too) is refused as if it did not exist: at once, so that the time does not tell the two
-   * apart.
+   * Whether anything but a directory, a symbolic link included, is refused as if it did not exist. The refusal comes at once, so that the time
+   * does not reveal that the name exists.
    */
   readonly only?: boolean
-  /** Whether to follow a symbolic link, wherever it leads. Only for finding out its target: nothing there is opened for reading. */
+  /** Whether to follow a symbolic link, wherever it leads. Used only to find the target, which is not opened for reading. */
   readonly follow?: boolean
 }
 
@@ -59,7 +59,7 @@ export interface Places {
    * unmounted, and when another one is mounted over it. Throws `unavailable` when it is gone.
    */
   root(signal: AbortSignal): Promise<Place>
-  /** Opens a child of a directory. A symbolic link is a place of its own, unless `follow` is set. */
+  /** Opens a child of a directory. Opens a symbolic link itself, not its target, unless `follow` is set. */
   child(parent: Place, name: string, steps: Steps, signal: AbortSignal): Promise<Place>
   /** Returns the current path of a place relative to the root; undefined when it lies outside or is deleted. */
   where(place: Place, signal: AbortSignal): Promise<string | undefined>
@@ -76,7 +76,7 @@ export interface Shared {
 
 interface CallTerms<T> {
   readonly signal: AbortSignal
-  /** Kept until the call has ended, even after the caller has aborted: its descriptor is not reused under a running call. */
+  /** Held open until the call has ended, even if the caller aborts, so that its descriptor is not reused during the call. */
   readonly hold?: Shared
   /** Receives a result that arrives after the abort. */
   readonly late?: (value: T) => void
@@ -110,7 +110,7 @@ export function createPool(limit = Math.max(1, Math.floor(threads() / 2))) {
     })
 
   return {
-    /** Rejects at once when the signal aborts; the call itself cannot be stopped, and keeps its slot until it ends. */
+    /** Runs a call. Rejects at once when the signal aborts; the call itself cannot be stopped, and keeps its slot until it ends. */
     run: async <T>(call: () => Promise<T>, { signal, hold, late }: CallTerms<T>): Promise<T> => {
       signal.throwIfAborted()
       if (free > 0) free--
@@ -175,7 +175,7 @@ const absent = new Set([
   'ESTALE',
 ])
 
-/** Returns what an operator does about a path that cannot be opened. The text continues the name of the path. Undefined: another error. */
+/** Returns advice on a path that cannot be opened, as the rest of a sentence that begins with the path. Undefined for other errors. */
 export function adviceOn(error: unknown): string | undefined {
   const code = errorCodeOf(error)
   if (code === 'ENOENT' || code === 'ENOTDIR') return 'does not exist. Create it, or give another path.'

@@ -57,7 +57,7 @@ export const filesShape = {
     .boolean()
     .optionalKey('Serves files with several hard links, of which one may lie outside the folder. By default false.'),
   allowMounts: z.boolean().optionalKey('Serves file systems that are mounted inside the folder. By default false.'),
-  // A longer text would exceed the length of a JavaScript string.
+  // A longer text would exceed the maximum length of a JavaScript string.
   maxBytes: sizeUpTo('256MiB').optionalKey(
     'Maximum size of a file, or of a part, in one answer. A larger file can be read in parts. By default "16MiB", at most "256MiB".',
   ),
@@ -69,8 +69,8 @@ export const filesShape = {
 }
 
 /**
- * Effects of the options that can make a folder serve files from outside of it. Links of the kind "beneath" stay within the
- * folder.
+ * Security effects of the options of a folder. `hardlinks` and `allowMounts` can serve files from outside of it; symbolic links
+ * cannot, because "beneath" refuses targets outside of the folder.
  */
 export const folderEffects = {
   root: path,

@@ -12,7 +12,7 @@ const read = promisify(fs.read)
 /** Reference-counted file descriptor. It is closed after its last user has closed it, and never while a call uses it. */
 export interface Descriptor extends Shared {
   readonly fd: number
-  /** A path of Linux that opens the object of the descriptor. */
+  /** A path below /proc that opens the object of the descriptor. */
   readonly at: string
 }
 
@@ -22,11 +22,11 @@ interface OpenTerms {
   /** Whether calls on the path answer at once, so that they may run on this thread. */
   readonly local: boolean
   /**
-   * Whether the kernel has the name in memory now. A call that waited for a slot of the pool asks again: if another call reached the name
-   * meanwhile, the path is opened on this thread, and the slot is free at once for the next.
+   * Whether the kernel has the name in memory now. It is checked after the wait for a slot of the pool: if another call has looked up the name
+   * meanwhile, the path is opened on this thread, which frees the slot at once.
    */
   readonly hot?: () => boolean
-  /** Notes whether the call needed the disk. */
+  /** Records whether the call needed the disk. */
   readonly pageCache?: PageCache | undefined
 }
 
@@ -63,7 +63,7 @@ function shared(fd: number, local: boolean): Descriptor {
     close: () => {
       users--
       if (users > 0) return
-      // Closing a file blocks on a mount that hangs.
+      // On a mount that hangs, close(2) would block this thread.
       if (local) fs.closeSync(fd)
       else fs.close(fd, () => {})
     },
@@ -82,15 +82,14 @@ export async function statOf(descriptor: Descriptor, local: boolean, pool: Pool,
 
 interface HandleTerms {
   readonly local: boolean
-  /** The stats of the file. */
   readonly stats: BigIntStats
-  /** The files whose bytes the kernel has in memory: they are read on this thread. Undefined: this file never is. */
+  /** The files that the kernel probably has in memory, which are read on this thread. Undefined if this file is never one of them. */
   readonly hot?: ReturnType<typeof createHot<bigint>> | undefined
-  /** Tells of other files whether the kernel has them in memory. Undefined: this file is never read on this thread. */
+  /** Predicts whether the kernel has other files in memory. Undefined if this file is never read on this thread. */
   readonly pageCache?: PageCache | undefined
 }
 
-/** Returns a descriptor as a file to read from. */
+/** Returns a handle that reads from a descriptor. */
 export function handleOf(
   descriptor: Descriptor,
   pool: Pool,
@@ -101,7 +100,7 @@ export function handleOf(
     read: async (buffer, { offset, length, position }, signal) => {
       const now = () => fs.readSync(fd, buffer, offset, length, position)
       const inPool = async () => (await read(fd, buffer, offset, length, position)).bytesRead
-      // As in `openDescriptor`, a call that waited asks again.
+      // As in `openDescriptor`, a call that waited for a slot checks again.
       const call = async () => (hot?.has(stats.ino, stats) ? now() : (pageCache?.inPool(inPool) ?? inPool()))
       try {
         signal.throwIfAborted()
@@ -131,12 +130,12 @@ export function mountOf(descriptor: Descriptor): string | undefined {
   }
 }
 
-/** The beginning of a file of /proc/self/fdinfo, which has the number of the mount in its third line. */
+/** Buffer for the beginning of a file of /proc/self/fdinfo, whose third line has the number of the mount. */
 const infoBytes = Buffer.alloc(512)
 
 /**
- * The mounts that this process sees, a line for each: its number, its parent, its device, its root and its path, see proc_pid_mountinfo(5).
- * Undefined if the system does not tell.
+ * Returns the mounts that this process sees, a line for each: its number, parent, device, root and path; see proc_pid_mountinfo(5). Undefined if
+ * the table cannot be read.
  */
 export function mountTable(): string | undefined {
   try {
@@ -146,12 +145,12 @@ export function mountTable(): string | undefined {
   }
 }
 
-/** Whether the table still has a mount. It does not have unmounted ones (also by `umount -l`). */
+/** Whether a mount is still in the table, which has no unmounted ones (also by `umount -l`). True without a table. */
 export function isMounted(mount: string, table: string | undefined): boolean {
   return table === undefined || `\n${table}`.includes(`\n${mount} `)
 }
 
-/** Whether the table may have a mount inside a directory: then a name in it may lead to a file system that does not answer. */
+/** Whether the table may have a mount inside a directory. If so, a name in it may lead to a file system that does not answer. */
 export function hasMountsInside(directory: string, table: string | undefined): boolean {
   if (table === undefined) return true
   const octal = (character: string) => `\\${character.charCodeAt(0).toString(8).padStart(3, '0')}`
@@ -161,7 +160,7 @@ export function hasMountsInside(directory: string, table: string | undefined): b
   return table.includes(escaped.endsWith('/') ? ` ${escaped}` : ` ${escaped}/`)
 }
 
-/** Maximum age of a record, in milliseconds: memory may be short, and other file systems may be mounted. */
+/** Maximum age of a record, in milliseconds: later, the kernel may have freed the memory, or another file system may be mounted. */
 const maxAgeMs = 2000
 const most = 20_000
 
@@ -170,10 +169,10 @@ const most = 20_000
  * round trip to the thread pool takes ten times that, plus a wait for a processor. Every call that may wait for a disk, or for a mount that
  * hangs, goes to the pool.
  *
- * Files have their inode as the key: numbers of 64 bits are slow to print.
+ * Files have their inode number as the key, because formatting a 64-bit number as text is slow.
  */
 export function createHot<K>(clock: Clock = performance) {
-  /** The oldest record comes first. */
+  /** The records of names or files, the oldest first. */
   const records = new Map<K, { readonly until: number; readonly stats: BigIntStats | undefined }>()
   return {
     /** Whether a call for the key may run on this thread; with stats, a call for this version of a file. */
@@ -203,12 +202,12 @@ export function createHot<K>(clock: Clock = performance) {
 const maxTurnMs = 20
 
 /**
- * Lets other work go first once calls on this thread have taken long enough.
+ * Makes callers wait for the next turn of the event loop once calls on this thread have used up the current one.
  *
  * @param nextTurn Calls back in the next turn of the event loop.
  */
 export function createTurns(clock: Clock = performance, nextTurn: (then: () => void) => void = setImmediate) {
-  /** When the first call of this turn was. */
+  /** Time of the first call in this turn. Undefined if there was none yet. */
   let begun: number | undefined
   /** The callers that wait for the next turn, in the order in which they came. */
   let waiting: (() => void)[] = []
@@ -221,7 +220,7 @@ export function createTurns(clock: Clock = performance, nextTurn: (then: () => v
   }
 
   return {
-    /** Undefined: go on. Otherwise resolves in a later turn of the event loop. */
+    /** Returns undefined if the caller may go on, else a promise that resolves in a later turn of the event loop. */
     over: (): Promise<void> | undefined => {
       if (begun === undefined) {
         begun = clock.now()

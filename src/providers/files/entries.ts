@@ -25,14 +25,14 @@ interface ListedDirectory {
   readonly names: DirectoryNames
 }
 
-/** Known facts of a name: undefined until it was looked at, and for a symbolic link. */
+/** Facts of a name: `nothing` if it is not served, undefined for a symbolic link and before the stats of the name are read. */
 type KnownFacts = FileFacts | 'nothing' | undefined
 
 const unruled: RuleFacts = { facts: noFacts, heading: false }
 
-/** Entries of the files of one directory. */
+/** Creates the functions that make entries: `of` for the files of a directory, `describe` for one file. */
 export function createEntries({ walk, permit, rules, headings, pool }: EntriesOptions) {
-  /** Cache of the rules' facts for each name of a directory, kept as long as its names: globs are slow. */
+  /** Cache of the facts that rules set for each name of a directory, because globs are slow. It lives as long as the names. */
   const told = new WeakMap<DirectoryNames, (RuleFacts | undefined)[]>()
 
   const ruledAt = (directory: ListedDirectory, index: number, path: string): RuleFacts => {
@@ -63,7 +63,7 @@ export function createEntries({ walk, permit, rules, headings, pool }: EntriesOp
     return headings.title(entry, async () => (await walk.enter(position, name, false, signal)).place, signal)
   }
 
-  /** Judges the stats of a name. Records the result if every later change of it raises an event. */
+  /** Returns the facts in the stats of a name. Caches them if every later change of the file raises an event in the directory. */
   const judge = (
     directory: ListedDirectory,
     index: number,
@@ -80,7 +80,7 @@ export function createEntries({ walk, permit, rules, headings, pool }: EntriesOp
     }
     const facts = factsOf(stats)
     const isAllowed = modeAllows(stats)
-    // A write by another name of the file raises its event elsewhere.
+    // A write through another hard link raises its event in another directory.
     looked?.note(index, isAllowed && stats.nlink === 1n ? facts : undefined)
     if (!isAllowed) return mayRead(position.place, stats, name, pool, signal).then((may) => (may ? facts : 'nothing'))
     return facts
@@ -96,7 +96,7 @@ export function createEntries({ walk, permit, rules, headings, pool }: EntriesOp
    * Returns the served entries of the names of a group.
    *
    * @param group Indices of names that are not directories.
-   * @param looked Known facts, which need not be read from the disk; new ones are added.
+   * @param looked Cached facts, which need not be read from the disk. New ones are added.
    */
   const entriesOf = async (
     directory: ListedDirectory,
@@ -123,7 +123,7 @@ export function createEntries({ walk, permit, rules, headings, pool }: EntriesOp
     return entries
   }
 
-  /** Returns the entry of a file. Takes ownership of its position. */
+  /** Returns the entry of a file, and closes its position. */
   const describe = async ({ place, aliases }: Position, signal: AbortSignal): Promise<Entry> => {
     try {
       const { path } = aliases[0]
@@ -143,8 +143,8 @@ export function createEntries({ walk, permit, rules, headings, pool }: EntriesOp
 }
 
 /**
- * Returns the entries of a group of which every member is known, if there are no rules; undefined if anything has to be looked
- * up. It avoids the lists of the general case.
+ * Returns the entries of a group of names without rules, if the facts of all are cached; otherwise undefined. It is a fast path,
+ * which avoids the arrays of the general case.
  */
 function knownOf(
   { position, names: { names, links } }: ListedDirectory,
@@ -181,7 +181,7 @@ export function describeDirectory(path: string, stats: BigIntStats): Entry {
   return { path, mimeType: directoryMimeType, modified: Number(stats.mtimeMs), ...version }
 }
 
-/** Cache of the titles that files give themselves, by version. */
+/** Cache of the titles that files have in their first heading, by version and path. */
 export function createHeadings(places: Places) {
   const titles = createRecent<{ readonly title: string | undefined }>(20_000)
 
@@ -197,7 +197,7 @@ export function createHeadings(places: Places) {
   }
 
   return {
-    /** Returns the entry with the first heading of its file as title, if it has one. `open` returns the file, held open. */
+    /** Returns the entry with the first heading of its file as title, if it has one. `open` opens the file; the callee closes it. */
     title: async (entry: Entry, open: () => Promise<Place>, signal: AbortSignal): Promise<Entry> => {
       const key = `${entry.version}/${entry.path}`
       let known = titles.get(key)

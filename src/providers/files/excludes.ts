@@ -49,7 +49,7 @@ export function isExcludedByDefault(path: string): boolean {
   return places.has(body.slice(body.lastIndexOf('/', body.length - name.length - 2) + 1))
 }
 
-/** Folds the last three segments of a path: no name in the tables is longer. */
+/** Returns the last three segments of a path, folded by {@link foldName}. No name in the tables has more segments. */
 function foldPath(path: string, name: string): string {
   const isFolder = path.endsWith('/')
   const above = (isFolder ? path.slice(0, -1) : path).split('/').slice(0, -1)
@@ -57,17 +57,17 @@ function foldPath(path: string, name: string): string {
   return [...(above.length > 2 ? [''] : []), ...near, name].join('/') + (isFolder ? '/' : '')
 }
 
-/** Whether a path is an environment file: `.env`, `.env.local`, `prod.env`, `.dev.vars`. Backups of editors do not count. */
+/** Whether a path is an environment file: `.env`, `.env.local`, `prod.env`, `.dev.vars`. False for the backups of editors. */
 export function isDotenv(path: string): boolean {
   return /^\.(?:env|dev\.vars)(\..+)?$|\.env$/.test(baseName(path)) && !/\/$|~$|\.sw[n-p]$/.test(path)
 }
 
-/** Characters that some file systems ignore in a name: marks without width (HFS+, case-folding ext4). */
+/** Invisible characters, which some file systems ignore in a name (HFS+, case-folding ext4). */
 const unseen = /\p{Default_Ignorable_Code_Point}/gu
 
 /**
- * Folds all spellings that some file system treats as the same name: `.GIT`, `.ſsh` (U+017F), `.git.` (NTFS, SMB), letters with zero-width
- * marks in between. It folds too much for any purpose but the decision to leave something out.
+ * Returns one text for all spellings that some file system treats as the same name: `.GIT`, `.ſsh` (U+017F), `.git.` (NTFS, SMB), letters with
+ * zero-width marks in between. It also maps different names to one text, so it serves only to decide what is left out.
  */
 export function foldName(name: string): string {
   if (!/[^\x21-\x7e]|[A-Z]|\.$/.test(name)) return name

@@ -8,7 +8,7 @@ import { createDirectoryFacts, isSettled, lookAt, stampOf } from './stats.ts'
 
 export type IgnoreFiles = ReturnType<typeof createIgnoreFiles>
 
-/** The name of the file of ignore rules in a directory. */
+/** Name of the file with the ignore rules of a directory. */
 export const ignoreFileName = '.gitignore'
 /** Maximum number of bytes read of a .gitignore. */
 const maxBytes = 512 * 1024
@@ -19,11 +19,11 @@ const maxBytes = 512 * 1024
 const maxSteps = 32_768
 /** Time that `.git/info/exclude`, which hardly ever changes, is cached, in milliseconds. */
 const excludeMaxAgeMs = 1000
-/** Age from which it is loaded again while the loaded rules still hold, in milliseconds: under load no request waits for it. */
+/** Age from which `.git/info/exclude` is loaded again in the background, in milliseconds: under load no request waits for it. */
 const excludeReloadAgeMs = 500
 const never = new AbortController().signal
 
-/** The fact that a directory has no file of ignore rules. */
+/** The fact that is recorded for a directory without a file of ignore rules. */
 const noRules = 'no .gitignore'
 
 interface CachedIgnores {
@@ -34,13 +34,13 @@ interface CachedIgnores {
   readonly ignores: Ignores | undefined
 }
 
-/** Reads and compiles .gitignore files, and caches 10,000 of them. `.git/info/exclude` of the root counts as outermost. */
+/** Reads and compiles .gitignore files, and caches 10,000 of them. Any of them overrides `.git/info/exclude` of the root. */
 export function createIgnoreFiles(places: Places, pool: Pool, log: Log) {
   const facts = createDirectoryFacts()
   const files = createRecent<CachedIgnores>(10_000)
   let excludes: { readonly time: number; readonly ignores: Ignores | undefined } | undefined
 
-  /** Reads the bytes of a file below a directory as characters, without following a link; `''` if there is no file. */
+  /** Reads a file below a directory, one character per byte, without following links. Returns `''` if it is not a regular file. */
   const readText = async (
     place: Place,
     names: readonly string[],
@@ -80,7 +80,7 @@ export function createIgnoreFiles(places: Places, pool: Pool, log: Log) {
     signal: AbortSignal,
   ): Promise<Ignores | undefined> => {
     const path = `${file.base}${file.names.join('/')}`
-    // Only to see whether it changed. The content is read without following links.
+    // This may follow links, so it only tells whether the file changed. The content is read without following links.
     const stats = await lookAt(place, file.names.join('/'), pool, signal)
     if (stats === undefined && file.names.length === 1) facts.note(place, noRules)
     if (stats === undefined || !stats.isFile()) return above
@@ -88,7 +88,7 @@ export function createIgnoreFiles(places: Places, pool: Pool, log: Log) {
     const known = files.get(path)
     if (known?.settled && known.stamp === stamp && known.above === above) return known.ignores
     const settled = isSettled(stats, Date.now())
-    // As in git, which only warns: a link or an unreadable file has no rules.
+    // As in git, a link or an unreadable file has no rules.
     const text = await readText(place, file.names, path, signal).catch(fallbackTo('', 'not-found'))
     const same = known !== undefined && known.above === above && known.text === text
     const ignores = same ? known.ignores : text.trim() === '' ? above : compile(text, path, file.base, above)
@@ -112,12 +112,12 @@ export function createIgnoreFiles(places: Places, pool: Pool, log: Log) {
     if (excludes !== undefined && ageMs < excludeReloadAgeMs) return excludes.ignores
     const loading = loadingExcludes.run(root, time)
     if (excludes === undefined || ageMs >= excludeMaxAgeMs) return untilAbort(loading, signal)
-    // A request that comes when the rules are too old reports the error.
+    // The error is ignored here: once the rules are too old, a request waits for the load, and reports its error.
     loading.catch(() => {})
     return excludes.ignores
   }
 
-  /** All waiting callers share one look, which takes several calls of the pool. */
+  /** All waiting callers share one load, which takes several calls of the pool. */
   const loadingExcludes = singleFlight(async (root: Place, time: number): Promise<Ignores | undefined> => {
     root.keep()
     const slow: Place = { ...root, local: false }
@@ -128,7 +128,7 @@ export function createIgnoreFiles(places: Places, pool: Pool, log: Log) {
   })
 
   return {
-    /** Returns the rules that hold inside a directory, given those of its parent directory. Unchanged rules are the same object. */
+    /** Returns the rules that apply inside a directory, given those of its parent directory. Unchanged rules are the same object. */
     inside: async (place: Place, path: string, above: Ignores | undefined, signal: AbortSignal) => {
       const around = path === '' ? await loadExcludes(place, signal) : above
       if (facts.of(place)?.has(noRules)) return around

@@ -27,7 +27,7 @@ export function lowerCase(bytes: string): string {
 }
 
 /**
- * Compiles a pattern (one character per byte). It has no end step for directories: it matches one path.
+ * Compiles a pattern (one character per byte). The steps end in `exact`: they match one path, and not the paths below it.
  *
  * git compares the literal prefix separately, and passes the rest to its matcher as a pattern of its own. So `**` right after that prefix
  * counts as a whole segment: `a**` + `/b` also matches `ab` and `ax/y/b`.
@@ -62,7 +62,7 @@ export function compileIgnorePattern(pattern: string, dialect: Dialect): readonl
       steps.push({ negated: found.negated, ranges: found.ranges })
       at = found.end
     } else if (byte === '\\') {
-      // As git does, which does not fold the case of an escaped letter.
+      // As in git, an escaped letter is compared in its own case.
       at++
       if (at === pattern.length) return [never]
       steps.push(codeAt(at))
@@ -137,12 +137,12 @@ function readClass(pattern: string, start: number, ignoreCase: boolean) {
   return { negated, ranges, end: at }
 }
 
-/** Whether a `-` at this position has a further character behind it in its class. */
+/** Whether this position has a `-` that another character of the class follows. */
 function isRange(pattern: string, at: number): boolean {
   return pattern[at] === '-' && at + 1 < pattern.length && pattern[at + 1] !== ']'
 }
 
-/** Returns a range; when case is ignored, with its upper-case letters also in lower case. */
+/** Returns a range and, when case is ignored, the range of its upper-case letters in lower case. */
 function rangesOf(first: number, last: number, ignoreCase: boolean): readonly CharacterRange[] {
   const [from, to] = [Math.max(first, upper[0]), Math.min(last, upper[1])]
   return ignoreCase && from <= to

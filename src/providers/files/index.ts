@@ -45,9 +45,9 @@ const template: Template = {
 /**
  * Provider of the files below a directory.
  *
- * A path that is not listed cannot be read, and is `not-found` whatever the reason: excluded by a rule or by .gitignore, a symbolic link, a
- * device, on another file system, with a name that no path can hold, or unreadable for this process. On Linux no change of the tree, however
- * timed, leads a call out of the root; elsewhere this is best effort.
+ * A path that is not listed cannot be read, and is `not-found` whatever the reason: excluded by a rule or by .gitignore, a refused symbolic
+ * link, a device, on another file system, with a name that no path can hold, or unreadable for this process. On Linux no change of the tree,
+ * however timed, leads a call out of the root; elsewhere this is best effort.
  *
  * A file is text when its bytes are UTF-8 without NUL, whatever its name is. Every answer is one consistent version of the file.
  *
@@ -66,17 +66,17 @@ export interface FilesSystem {
   readonly watches?: number
   /** Pool that runs the calls that may block. */
   readonly pool?: Pool
-  /** Replacement of the real file system: how names are resolved, and how a child of a directory is looked up. */
+  /** Wraps the access to the root, and `look` replaces the look-up of one child, so that a test can simulate a file system. */
   readonly places?: (opened: Places) => Places
   readonly look?: Look
-  /** The clock of the answers that are kept, in milliseconds since 1970. */
+  /** The clock of the answer caches, in milliseconds since 1970. */
   readonly clock?: Pick<DateConstructor, 'now'>
 }
 
-/** Size from which the content of a file is not kept, in bytes. */
+/** Maximum size of a file whose content is cached, in bytes. */
 const maxKeptBytes = 64 * 1024
 
-/** {@link files} with the options of tests. */
+/** Does the same as {@link files}, with additional options for tests. */
 export async function createFiles(options: FilesOptions, system: FilesSystem): Promise<Provider> {
   const { log, maxBytes, symlinks, allowMounts, hardlinks, watch, reconcile, ...chosen } = completeOptions(options)
   const visible = rememberVerdicts(createVisibility({ ...options, ...chosen }))
@@ -165,13 +165,13 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
  * @param closing Ends all watches.
  */
 function createWatch(places: Places, options: Omit<WatchOptions, 'root'>, log: Log, closing: AbortSignal) {
-  /** The knowledge of the running watches. */
+  /** For each running watch, which directories it confirms to be unchanged. */
   const confirmations = new Set<Confirmations>()
   /** Running watches that are degraded. */
   const degraded = new Map<AbortSignal, Degradation>()
   const watch = async (caller: AbortSignal): Promise<AsyncIterable<Change>> => {
     const signal = AbortSignal.any([caller, closing])
-    // The directory that is really served, even if it was renamed: descriptors belong to the process.
+    // Threads share descriptors, so the thread watches the directory that is open here, even if it was renamed.
     const root = await places.root(signal)
     const report = (now: Degradation | undefined) => {
       if (now === undefined || signal.aborted) degraded.delete(signal)
@@ -190,7 +190,7 @@ function createWatch(places: Places, options: Omit<WatchOptions, 'root'>, log: L
   return {
     watch,
     degraded: (): Degradation | undefined => degraded.values().next().value,
-    /** Asks a running watch which directories are unchanged; see {@link Confirmed}. Resolves to undefined without one. */
+    /** Asks a running watch which directories are unchanged; see {@link Confirmed}. Resolves to undefined if no watch runs. */
     confirm: async (files: number): Promise<Confirmed | undefined> => {
       const [running] = confirmations
       return running?.ask(files)

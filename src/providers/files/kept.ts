@@ -7,56 +7,56 @@ import { hasStamp, isSettled, lookNow } from './stats.ts'
 
 export type PathAndRange = Pick<ReadRequest, 'path' | 'range'>
 
-/** The way to an answer. */
+/** The places that a walk opens to make an answer. */
 export interface OpenPath {
   /** The root, the directories and the file. They stay open until the answer is made. */
   readonly places: Place[]
-  /** Whether the answer may be kept. */
+  /** Whether the answer may be cached. */
   isKept: boolean
 }
 
-/** Adds a place to a route. */
+/** Adds a place to a route, and holds it open. */
 export function addTo(route: OpenPath, { place, links }: { readonly place: Place; readonly links: number }): void {
-  // The target of a symbolic link has a way of its own.
+  // The directories of a link's target are not on the route, so their changes would go unnoticed.
   if (links > 0) route.isKept = false
   place.keep()
   route.places.push(place)
 }
 
 /**
- * How long an answer is kept, in milliseconds. After that it is made anew, since some things do not show in the times: bytes that a program
- * writes through a mapping of memory, the rules of `.git/info/exclude`, and another file system that is mounted on the way.
+ * How long an answer is cached, in milliseconds. Some changes do not show in the times of files: a write through a memory map, a change of
+ * `.git/info/exclude`, and a file system that is mounted over a directory of the path.
  */
 const maxAgeMs = 500
-/** Maximum number of answers: each holds a descriptor for each directory on its way. */
+/** Maximum number of cached answers. Each holds a descriptor for each directory of its path. */
 const maxAnswers = 128
-/** Maximum number of paths whose last question is remembered. */
+/** Maximum number of paths for which the time of the last request is recorded. */
 const maxAsked = 1000
-/** How long everything on the way has to be unchanged, in milliseconds: file systems such as FAT count time in steps of 2 s. */
+/** How long a file and its directories must be unchanged, in milliseconds: file systems such as FAT count time in steps of 2 s. */
 const settledMs = 3000
 
 interface KeptAnswer<T> {
   readonly answer: T
   readonly steps: readonly CheckedDirectory[]
   readonly until: number
-  /** The arrival of the last request for which it was unchanged. */
+  /** The arrival of the last request for which the answer was found unchanged. */
   seenFor: Arrival | undefined
 }
 
 interface CheckedDirectory {
   readonly place: Place
-  /** The stats of the ignore rules in a directory; undefined if it has none. */
+  /** The stats of the file of ignore rules in a directory; undefined if it has none. */
   readonly ignoreRules: BigIntStats | undefined
 }
 
 /**
- * Answers about paths that are asked for many times a second, each with the directories on its way and its file, held open. An answer is used
- * again only while none of them has changed: the times of a directory change with any name in it, those of a file with its bytes. So a small
- * read costs two or three calls of fstat(2) in the place of a walk and a read, and looks nothing up by its name.
+ * Cache of the answers for paths that are requested many times a second. Each answer holds its file and the directories of its path open, and is
+ * used again only while none of them has changed: the times of a directory change with any name in it, those of a file with its bytes. So a
+ * small read costs two or three calls of fstat(2) instead of a walk and a read.
  *
  * @param make Makes an answer. It adds the places that the answer is made from to the route, if there is one.
- * @param ignoreFile The name of the files of ignore rules. Undefined: such files have no effect.
- * @param clock Its time is in milliseconds since 1970.
+ * @param ignoreFile Name of the files of ignore rules. Undefined: such files have no effect.
+ * @param clock Returns the time in milliseconds since 1970.
  */
 export function createKept<T>(
   make: (request: PathAndRange, context: Context, route?: OpenPath) => Promise<T>,
@@ -65,7 +65,7 @@ export function createKept<T>(
 ) {
   const answers = new Map<string, KeptAnswer<T>>()
   const asked = new Map<string, number>()
-  /** The answers that are being made, each for the requests of one arrival: an earlier one may be older than a request of another. */
+  /** The answers that are being made. Only requests of one arrival share one: an answer begun earlier may be stale for a later request. */
   const making = new Map<string, { readonly arrival: Arrival; readonly made: Promise<T> }>()
   let timer: NodeJS.Timeout | undefined
   let closed = false
@@ -97,7 +97,7 @@ export function createKept<T>(
     return undefined
   }
 
-  /** Makes an answer, and keeps it unless a later change of a place might go unseen. */
+  /** Makes an answer, and caches it unless a later change of one of its places might go unnoticed. */
   const makeOnRoute = async (request: PathAndRange, context: Context): Promise<T> => {
     const { path } = request
     const { arrival } = context
@@ -132,7 +132,7 @@ export function createKept<T>(
     }
   }
 
-  /** Waits for the answer that another request of the same arrival makes. Makes another one if that one failed, or is not kept. */
+  /** Waits for the answer that another request of the same arrival makes. Makes another one if that one failed, or is not cached. */
   const afterOther = async (request: PathAndRange, made: Promise<unknown>, context: Context): Promise<T> => {
     await untilAbort(made, context.signal).catch(() => {})
     return find(request.path, context.arrival) ?? makeOnRoute(request, context)
@@ -140,9 +140,9 @@ export function createKept<T>(
 
   return {
     /**
-     * Returns the answer that is kept for a path if nothing on its way has changed since. Otherwise makes it. An answer about a range is not kept.
+     * Returns the cached answer for a path if its file and directories are unchanged, else makes a new one. Answers for ranges are not cached.
      *
-     * @param context Of the request. For requests of one arrival it is looked up once whether anything has changed, and one of them makes the answer.
+     * @param context Context of the request. Requests of one arrival share one check for changes, and one new answer.
      */
     answer: (request: PathAndRange, context: Context): Soon<T> => {
       const { path, range } = request
@@ -156,7 +156,7 @@ export function createKept<T>(
       const last = asked.get(path)
       if (asked.size >= maxAsked) asked.clear()
       asked.set(path, time)
-      // Nothing is kept of a path that was not asked for within the last second too.
+      // The answer is cached only for a path that was also requested within the last second.
       if (last === undefined || Math.abs(time - last) >= 2 * maxAgeMs) return make(request, context)
       if (arrival === undefined) return makeOnRoute(request, context)
       const other = making.get(path)
@@ -173,7 +173,7 @@ export function createKept<T>(
   }
 }
 
-/** Whether no place on a way has changed, nor the ignore rules in it. */
+/** Whether all places of an answer, and the files of ignore rules in them, are unchanged. */
 function areUnchanged(steps: readonly CheckedDirectory[], ignoreFile: string | undefined): boolean {
   for (const { place, ignoreRules } of steps) {
     const stats = place.statNow?.()

@@ -19,9 +19,9 @@ import {
 import { createPageCache } from './page-cache.ts'
 
 /**
- * Places as descriptors. A path is walked one name at a time, each opened relative to the descriptor of its directory (`/proc/self/fd/N/name`,
- * as openat(2) does) with `O_PATH | O_NOFOLLOW`. So no rename, however well timed, leads out of the root, and nothing is opened for reading
- * before it is known to be a regular file.
+ * Access to files by descriptors. A path is walked one name at a time, each opened relative to the descriptor of its directory
+ * (`/proc/self/fd/N/name`, as openat(2) does) with `O_PATH | O_NOFOLLOW`. So no rename, however well timed, leads out of the root, and nothing
+ * is opened for reading before it is known to be a regular file.
  */
 
 /** Refers to a file without opening it, see open(2). Not in `fs.constants`; the value is the same on every architecture of Node. */
@@ -33,7 +33,7 @@ const hotBytes = 64 * 1024
 
 /** Maximum age of the last check that the root is still mounted at its path, in milliseconds. A call waits for a new check only after that. */
 const mountCheckMaxAgeMs = 1000
-/** Age from which the next check begins, in milliseconds: under load no request waits for it. */
+/** Age from which a new check begins in the background, in milliseconds: under load no request waits for it. */
 const mountCheckAgeMs = 500
 /** Maximum time that a call waits for a check, in milliseconds. */
 const mountWaitMs = 50
@@ -45,18 +45,18 @@ const never = new AbortController().signal
  *
  * @param mounts Whether other mounts inside the root are entered.
  * @param at Path of the open root below /proc/self/fd, if it is already open.
- * @throws ResourceError `invalid` when /proc does not work as this module needs it, so that nothing would be safe.
+ * @throws ResourceError `invalid` when /proc does not work as this module needs it to serve files safely.
  */
 export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool, at?: string): Promise<Places> {
   const keeper = createRootKeeper(await openTested(real, pool, at), real, pool)
-  /** Names that were looked up, and directories whose names were: the paths of these end in `/`. */
+  /** Names that were recently looked up, and directories in which names were: the keys of directories end in `/`. */
   const names = createHot<string>()
-  /** Files that were opened, and that were read to their end. */
+  /** Files that were recently read from their beginning to their end. */
   const files = createHot<bigint>()
   const pageCache = createPageCache()
   const turns = createTurns()
 
-  /** Takes ownership of the descriptor: closes it when no place results. */
+  /** Returns the place of a descriptor. Closes the descriptor if it throws. */
   const placeOf = async (descriptor: Descriptor, known: KnownMount, signal: AbortSignal): Promise<Place> => {
     try {
       const { root } = keeper
@@ -191,7 +191,7 @@ function createRootKeeper(first: Root, real: string, pool: Pool) {
     const here = fs.readlinkSync(descriptor.at)
     keeper.hasMounts = hasMountsInside(here, table)
     const isGone = mount !== undefined && !isMounted(mount, table)
-    // A directory that was renamed has another path, and stays served.
+    // A root that was renamed has another path, and is still served.
     const isCovered = there !== undefined && !isSame && here === real
     if (keeper.isClosed || isSame || !(isGone || isCovered)) return
     keeper.isDetached = isGone
@@ -202,9 +202,9 @@ function createRootKeeper(first: Root, real: string, pool: Pool) {
   const keeper = {
     root: first,
     isClosed: false,
-    /** Whether the root belongs to no mount any more, and could not be opened again. */
+    /** Whether the file system of the root was unmounted, and the root could not be opened again. */
     isDetached: false,
-    /** Whether other file systems may be mounted inside it, so that an unknown name may lead to one that does not answer. */
+    /** Whether other file systems may be mounted inside the root, so that an unknown name may lead to one that does not answer. */
     hasMounts: hasMountsInside(real, mountTable()),
     reopen,
     /** Checks the mount if the last check is old. Does not wait long for a mount that does not answer: the open root stays usable. */

@@ -15,7 +15,7 @@ interface ListerOptions extends EntriesOptions {
   readonly names: NameCache
   /** Asks a running watch which directories are unchanged: the facts in them are not read from the disk again. */
   readonly confirm?: (files: number) => Promise<Confirmed | undefined>
-  /** How long confirmed facts are kept, in milliseconds. */
+  /** How long confirmed facts are cached, in milliseconds. */
   readonly keptMs: number
   /** Throws when the provider is closed, or the signal has aborted. */
   readonly check: (signal: AbortSignal) => void
@@ -32,9 +32,9 @@ interface Frame {
   readonly identity: string
 }
 
-/** Sizes of the groups in which files are examined. They grow, because the caller may want only the first file. */
+/** Number of files in the first and in the largest group to examine. Groups grow, because the caller may want only the first file. */
 const [firstGroup, lastGroup] = [4, 64]
-/** Maximum number of names tried before other work gets its turn. */
+/** Maximum number of names that are tested for one group, so that other work gets its turn. */
 const maxTried = 1000
 /**
  * Number of files that a listing examines itself before it asks the watch, because asking takes as long as examining about 20
@@ -42,7 +42,7 @@ const maxTried = 1000
  * has examined under the same watch: completion of names lists them again and again.
  */
 const [unasked, unaskedAgain] = [64, 8]
-/** How long the answer of the watch is used, in milliseconds: a list shows no state older than that. */
+/** How long an answer of the watch is used, in milliseconds: a list shows no state older than that. */
 const confirmedMs = 20
 
 /** Lists files, and describes one file or directory. Both return the same entry for a file. */
@@ -73,7 +73,7 @@ export function createLister({ walk, names, permit, rules, headings, pool, confi
   const cache = createLookedCache(keptMs)
   const entriesIn = createEntries({ walk, permit, rules, headings, pool })
 
-  /** @param route Receives the places on the way. */
+  /** @param route Receives the places that the path leads through. */
   const stat = async (path: string, context: Context, route?: OpenPath): Promise<Entry> => {
     const position = await walk.to(path, context, route)
     if (position.place.stats.isFile()) return entriesIn.describe(position, context.signal)
@@ -92,7 +92,7 @@ export function createLister({ walk, names, permit, rules, headings, pool, confi
     const rest = resumeIn(prefix, after)
     if (rest === undefined) return
     const frames: Frame[] = []
-    /** Leaves the directories below the first: one entry found in them is enough. */
+    /** Closes all directories but the first, because one entry found in them is enough. */
     const leave = () => {
       for (const { position } of frames.splice(1)) position.place.close()
     }

@@ -86,7 +86,7 @@ const types: Readonly<Record<string, readonly string[]>> = {
 
 const known = new Map(Object.entries(types).flatMap(([type, names]) => names.map((name) => [name, type] as const)))
 
-/** The types of other extensions, as the library has them. */
+/** Cache of the types of other extensions, from the `mime` library. */
 const others = new Map<string, string | undefined>()
 
 /** Returns the MIME type for a file name: by the full name, else by the extension in any letter case. */
@@ -94,11 +94,11 @@ export function mimeTypeOf(name: string): string | undefined {
   const whole = known.get(name)
   if (whole !== undefined) return whole
   const dot = name.lastIndexOf('.')
-  // `.profile` has no extension; that of `Dockerfile.dev` is no type.
+  // A name like `.profile` has no extension.
   if (dot <= 0) return undefined
   const extension = name.slice(dot + 1).toLowerCase()
   if (!known.has(extension) && !others.has(extension)) {
-    // Extensions come from file names, which clients can make up.
+    // Clients can request any file name, so the cache must be bounded.
     if (others.size >= 1000) others.clear()
     others.set(extension, mime.getType(extension) ?? undefined)
   }
@@ -110,7 +110,7 @@ export function mimeTypeOf(name: string): string | undefined {
 export function mimeTypeFor(name: string, content: { readonly text: boolean; readonly head: Uint8Array }): string {
   const byName = mimeTypeOf(name)
   if (byName === undefined) return magic(content.head) ?? (content.text ? 'text/plain' : 'application/octet-stream')
-  // Of a type that is neither, some files are text, and some are not.
+  // A type that is in neither `textTypes` nor `binaryTypes` fits any content.
   const isText = textTypes.test(byName)
   if (!content.text) return isText ? 'application/octet-stream' : byName
   return !isText && binaryTypes.test(byName) ? (magic(content.head) ?? 'text/plain') : byName
@@ -151,7 +151,7 @@ export interface RuleFacts {
   readonly heading: boolean
 }
 
-/** Returns the facts of a file. */
+/** Returns the facts that rules set for the file at a path. */
 export type Rules = (path: string) => RuleFacts
 
 /** The facts of a file that no rule matches. */

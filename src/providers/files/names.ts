@@ -43,14 +43,14 @@ export interface DirectoryNames {
 interface NamesSnapshot {
   readonly stamp: string
   readonly position: Pick<Position, 'aliases'>
-  /** Time after which the snapshot is stale, in milliseconds since 1970. */
+  /** Time after which the snapshot is stale, in milliseconds, as `performance.now()` returns it. */
   readonly until: number
   readonly names: DirectoryNames
 }
 
 /** Maximum number of cached names of all directories: about 30 MB. One directory may have more. */
 const maxNames = 500_000
-/** Time that a snapshot is trusted, in milliseconds, on a file system that may not update the times of its directories. */
+/** How long a snapshot is used, in milliseconds, on a file system that may not update the times of its directories. */
 const maxForeignAgeMs = 1000
 
 const never = new AbortController().signal
@@ -59,8 +59,8 @@ const noLinks: ReadonlySet<string> = new Set()
 /**
  * Reads the names in directories, and caches them until the directories change.
  *
- * @param links Whether symbolic links are examined.
- * @param mine Whether this thread has no other work and may block on a local file system: it takes half the time.
+ * @param links Whether the names of symbolic links are included.
+ * @param mine Whether this thread has no other work, and so may block on a local file system, which takes half the time.
  */
 export function createNameCache(visible: Visibility, links: boolean, pool: Pool, mine = false) {
   const snapshots = createRecent<NamesSnapshot>(maxNames, ({ names }) => names.names.length + 8)
@@ -75,7 +75,7 @@ export function createNameCache(visible: Visibility, links: boolean, pool: Pool,
     const time = Date.now()
     const found = mine && place.local ? readNamesNow(place) : await readNames(place, pool)
     const names = await selectNames(found, position)
-    // A change during the read gives the directory another stamp the next time; a change just before it may leave the same one.
+    // A change during the read changes the stamp, unless another change came so shortly before that both have the same time.
     const settled = isSettled(place.stats, time)
     const until = settled ? (place.local ? Number.POSITIVE_INFINITY : performance.now() + maxForeignAgeMs) : 0
     return { stamp: stampOf(place.stats), position: { aliases: position.aliases }, until, names }
@@ -135,7 +135,7 @@ export function createNameCache(visible: Visibility, links: boolean, pool: Pool,
 
 export type NameCache = ReturnType<typeof createNameCache>
 
-/** Whether two positions were reached by the same names, with the same rules inside. */
+/** Whether two positions have the same aliases: the same paths with the same ignore rules. */
 export function sameAliases(a: Pick<Position, 'aliases'>, b: Pick<Position, 'aliases'>): boolean {
   return (
     a.aliases.length === b.aliases.length &&
@@ -144,14 +144,14 @@ export function sameAliases(a: Pick<Position, 'aliases'>, b: Pick<Position, 'ali
 }
 
 interface FoundNames {
-  /** Files, and directories with a final `/`. */
+  /** The names of files, and those of directories with a final `/`. */
   readonly names: string[]
   readonly linked: string[]
 }
 
 /**
- * Maximum size of a directory whose names are read with one call, in bytes as its stats have them. It has about 500 names on
- * ext4, and at most 16,384 on any file system.
+ * Maximum size of a directory whose names are read with one call, in bytes, according to its stats. Such a directory has about
+ * 500 names on ext4, and at most 16,384 on any file system.
  */
 const smallBytes = 16 * 1024
 
@@ -212,24 +212,24 @@ function add(entry: fs.Dirent, { names, linked }: FoundNames): void {
 /** Facts of a served file that its entry shows. */
 export interface FileFacts {
   readonly size: number
-  /** In milliseconds since 1970. */
+  /** Time of the last modification, in milliseconds since 1970. */
   readonly modified: number
   readonly version: string
 }
 
 /** Facts of the files of one directory, by the indices of their names: 80 bytes each, with the version. */
 export interface FactsByName {
-  /** Returns the facts of a file, `nothing` for a name that is not served, undefined for one that was not looked at. */
+  /** Returns the facts of a file, `nothing` for a name that is not served, undefined for one that was not examined. */
   at(index: number): FileFacts | 'nothing' | undefined
-  /** Undefined forgets the file: facts that may change without an event in its directory are not kept. */
+  /** Records the facts of a file. Undefined removes them, for facts that may change without an event in the directory. */
   note(index: number, facts: FileFacts | 'nothing' | undefined): void
 }
 
 /**
- * The files that were looked at in each directory, kept as long as the names of the directory.
+ * Cache of the facts of examined files, for each directory. The facts are dropped with the names of the directory.
  *
- * @param keptMs How long facts are kept, in milliseconds. A change without an event is shown after that: a write through a memory map, or by
- * another name of the file.
+ * @param keptMs How long facts are cached, in milliseconds. A change without an event is shown after that: a write through a memory map or
+ * another hard link.
  */
 export function createLookedCache(keptMs: number) {
   const known = new WeakMap<
@@ -237,7 +237,7 @@ export function createLookedCache(keptMs: number) {
     { readonly state: number; readonly until: number; readonly looked: FactsByName }
   >()
   return {
-    /** Whether files of the directory were looked at, in any state. */
+    /** Whether facts of the directory are cached, even if they are out of date. */
     knows: (names: DirectoryNames): boolean => known.has(names),
     /**
      * Returns a recorder for files that are examined although their facts are known: it forgets facts that differ, so that no
@@ -276,7 +276,7 @@ const versionOf = (facts: FileFacts | 'nothing' | undefined) => (typeof facts ==
 function createFactsByName(length: number): FactsByName {
   const sizes = new Float64Array(length)
   const times = new Float64Array(length)
-  /** Undefined: not looked at. Empty: not served. */
+  /** The versions of the files. Undefined: not examined. Empty: not served. */
   const versions = new Array<string | undefined>(length)
   return {
     at: (index) => {

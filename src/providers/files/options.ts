@@ -12,7 +12,7 @@ export type DefaultExcludes = boolean | { readonly except: readonly string[] }
 export interface FilesOptions {
   /** The absolute path of the directory to serve. */
   readonly root: string
-  /** Globs: serves only paths that match one, or are in a matching directory. It does not bring back default exclusions. */
+  /** Globs: serves only paths that match one, or are in a matching directory. Default exclusions still apply to them. */
   readonly include?: readonly string[]
   /** Globs, in any letter case: leaves out paths that match, or are in a matching directory. */
   readonly exclude?: readonly string[]
@@ -43,8 +43,8 @@ export interface FilesOptions {
   /** Whether changes are notified. Default true. */
   readonly watch?: boolean
   /**
-   * Interval at which everything is compared, in milliseconds: the longest delay of a change that the system does not report. Default 30,000,
-   * at least 100.
+   * Interval at which all files are compared with their last known state, in milliseconds: the longest delay of a change that the system does
+   * not report. Default 30,000, at least 100.
    */
   readonly reconcile?: number
   readonly log?: Log
@@ -54,7 +54,7 @@ const defaultMaxBytes = 16 * 1024 * 1024
 const mostBytes = Math.min(256 * 1024 * 1024, constants.MAX_STRING_LENGTH)
 
 const defaultReconcile = 30_000
-/** About the longest delay of a timer of Node, in milliseconds. */
+/** Maximum of `reconcile`: a day, in milliseconds. */
 const maxReconcileMs = 24 * 3_600_000
 
 /** @throws ResourceError `invalid` for a limit out of range. */

@@ -1,20 +1,20 @@
-/** A clock that is never set back. Its time is in milliseconds. */
+/** A monotonic clock, in milliseconds. */
 export type Clock = Pick<typeof performance, 'now'>
 
-/** How long a call tells about the next, in milliseconds: memory may be short. */
+/** How long the last call predicts the next one, in milliseconds: later, the kernel may have freed the memory. */
 const maxAgeMs = 2000
 
 /** Number of calls in a row that did not need the disk, after which the next is expected not to need it either. */
 const enoughCalls = 32
 /**
- * Time above which a call on this thread has waited for the disk, in milliseconds: if disks were read meanwhile, and in any case. Other processes
- * can hold it up for some milliseconds, too.
+ * Time above which a call on this thread has waited for the disk, in milliseconds: `withReads` if disks were read meanwhile, `always` in any
+ * case. The second is longer, because other processes can delay a call by some milliseconds, too.
  */
 const waitedMs = { withReads: 2, always: 20 }
 
 /**
- * Tells whether the kernel probably has in memory (its page cache) whatever short calls on a local file system ask for next: the last calls did
- * not need the disk. A call that runs on this thread for that reason, and then waits, is the last one for a while.
+ * Predicts whether the page cache of the kernel can answer the next short calls on a local file system: it expects so if the last calls did not
+ * need the disk. After a call on this thread that waited for the disk, it expects the contrary for a while.
  *
  * @param readsOfDisks Number of reads from disks by this process so far: getrusage(2), `ru_inblock`. It takes several microseconds.
  */
@@ -23,10 +23,10 @@ export function createPageCache(
   readsOfDisks: () => number = () => process.resourceUsage().fsRead,
 ) {
   let callsInRow = 0
-  /** When the last call is too old to tell about the next. */
+  /** Time from which the last call is too old to predict the next one. */
   let until = 0
   let readsBefore = readsOfDisks()
-  /** Whether disks were read since it was last asked. Reads by other threads count too: then the calls use the pool, where they do no harm. */
+  /** Whether this process has read from disks since the last check. Reads by other threads count, too: they only move calls to the pool. */
   const wereDisksRead = (): boolean => {
     const reads = readsOfDisks()
     const isMore = reads !== readsBefore
@@ -40,7 +40,7 @@ export function createPageCache(
   return {
     /** Whether a call that reads little may run on this thread. */
     isWarm: (): boolean => callsInRow >= enoughCalls && clock.now() < until,
-    /** Runs a call on this thread, because it is warm. */
+    /** Runs a call on this thread. Only for when the cache is warm. */
     here: <T>(call: () => T): T => {
       const begun = clock.now()
       try {

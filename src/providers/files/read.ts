@@ -9,7 +9,7 @@ import { hasStamp, tickMs } from './stats.ts'
 /** Bytes of one version of a file, with the stats of that version. */
 interface Bytes {
   readonly bytes: Buffer
-  /** Byte offset in the file at which they begin. */
+  /** Offset of the first of the bytes in the file. */
   readonly start: number
   /** The first bytes of the file. */
   readonly head: Buffer
@@ -24,14 +24,14 @@ const attempts = 6
 /**
  * Reads a file, or a range of it, as it was at one moment.
  *
- * A file that was written within the last tick of the clock may be in the middle of a write, and could change once more without another time:
- * the read waits until it has been quiet for 20 ms. Times and size are compared before and after; when they differ, the file is read again,
- * with at most six attempts. A file that only grows, like a log, is read up to its size when the read began. A file that is renamed all the
- * time is read as it is.
+ * A file that was written within the last tick of the clock may be in the middle of a write, and could change once more without a new time, so
+ * the read waits for 20 ms first. Times and size are compared before and after; when they differ, the file is read again, with at most six
+ * attempts. A file that only grows, like a log, is read up to its size when the read began. A file of which only `ctime` keeps changing, for
+ * example by renames, is accepted when two reads are equal.
  *
  * @param limit Maximum number of bytes read.
  * @throws ResourceError `too-large` above the limit, `invalid` (reason `range`) for a range that begins beyond the end, `unavailable` for a
- * file that does not stop changing, {@link later} for more than the caller wants now.
+ * file that does not stop changing, {@link later} for more bytes than `most`.
  */
 export async function readStable(
   handle: ReadHandle,
@@ -106,7 +106,7 @@ function isUntouched(before: Bytes, found: Bytes, after: BigIntStats): boolean {
 }
 
 /**
- * Whether a file was not written to for longer than a tick of the clock. A modification time in the future counts too, because
+ * Whether a file was last modified more than a tick of the clock ago. A modification time in the future is accepted, too, because
  * only a program can have set it.
  */
 function isQuiet({ mtimeMs }: BigIntStats): boolean {

@@ -14,7 +14,7 @@ interface RootOptions {
   readonly portable?: boolean
 }
 
-/** Folders of the operating system, which nobody means to serve as a whole. */
+/** Folders of the operating system. They and the folders in them are refused as roots. */
 const refused = ['/proc', '/sys', '/dev']
 
 /**
@@ -71,7 +71,7 @@ async function realPath(at: string): Promise<string | undefined> {
 }
 
 /**
- * Places as paths, for systems without `/proc/self/fd` (macOS, Windows).
+ * Access to files by their paths, for systems without `/proc/self/fd` (macOS, Windows).
  *
  * Best effort: a path is resolved and compared with the root before a file is opened, and again afterwards, with the identity of the opened
  * file. A process that swaps directories inside the root at the right moments can still lead a call out of it, so use it only for trees that

@@ -8,7 +8,7 @@ interface ListedNames {
   of(directory: Position, signal: AbortSignal): Promise<{ readonly names: readonly string[] }>
 }
 
-/** Returns the stats of one child of a directory, without following links; undefined when it cannot be seen. */
+/** Returns the stats of one child of a directory, without following links; undefined when it is missing or inaccessible. */
 export type Look = (place: Place, name: string, signal: AbortSignal) => Promise<BigIntStats | undefined>
 
 /** @param names Returns the names that a directory lists, sorted. */
@@ -24,7 +24,7 @@ export function createSpelling(names: ListedNames, look: Look): IsListed {
     return [name, `${name}/`].some((one) => listed[indexAfter(listed, one) - 1] === one)
   }
 
-  /** Whether the directory accepts other spellings of the name: then one of the variants leads to the same file. */
+  /** Whether the directory may accept other spellings of the name: one of the variants leads to the same file. */
   async function mayBeSpelledOtherwise(directory: Place, name: string, found: Place, signal: AbortSignal) {
     if (/~\d/.test(name)) return true
     for (const variant of variantsOf(name)) {
@@ -35,7 +35,7 @@ export function createSpelling(names: ListedNames, look: Look): IsListed {
   }
 }
 
-/** Returns spellings of which at least one is the same name on every file system that accepts several. */
+/** Returns other spellings of a name. On each file system that accepts several, at least one of them leads to the same file. */
 function variantsOf(name: string): readonly string[] {
   const turned = Array.from(name, (character) => {
     const lower = character.toLowerCase()

@@ -25,7 +25,7 @@ export function kindOf(stats: BigIntStats, device: bigint, options: PermitOption
 export type MaybeStats = fs.BigIntStats | undefined
 
 /**
- * Returns the stats of one child of a directory, without following links; undefined when it cannot be seen.
+ * Returns the stats of one child of a directory, without following links; undefined when it is missing or inaccessible.
  *
  * @throws ResourceError `unavailable` when the file system fails.
  */
@@ -36,7 +36,7 @@ export async function lookAt(place: Place, name: string, pool: Pool, signal: Abo
 
 /**
  * Returns the stats of several children of a directory. On a local file system the calls run on this thread, which is faster,
- * until a slow disk shows: the rest then goes to the pool.
+ * until they turn out to be slow. The pool then does the rest.
  */
 export async function lookAtAll(
   place: Place,
@@ -47,11 +47,11 @@ export async function lookAtAll(
   const found: MaybeStats[] = []
   const start = performance.now()
   while (place.local && found.length < names.length) {
-    // In 5 ms a thousand cached files could be examined, so these calls wait for the disk.
+    // A thousand cached files take 5 ms, so calls that take longer wait for the disk.
     if (found.length % 8 === 0 && performance.now() - start > 5) break
     found.push(lookNow(place, names[found.length] ?? ''))
   }
-  // Names on a slow disk, and those of which the facts are known without a look, may not be in memory.
+  // Not recorded after slow calls, or without any call: the kernel may not have the names in memory.
   if (found.length > 0 && found.length === names.length) place.looked?.()
   if (breath.due()) await breath.take()
   signal.throwIfAborted()
@@ -69,7 +69,7 @@ export function lookNow(place: Place, name: string): MaybeStats {
 }
 
 async function lookInPool(place: Place, names: readonly string[], pool: Pool, signal: AbortSignal) {
-  // Four tasks, each of which examines its names one after the other: they share one wait for the signal.
+  // At most four tasks, each of which examines its names in sequence, so that one abort listener serves many names.
   const size = Math.ceil(names.length / 4)
   const parts = Array.from({ length: Math.ceil(names.length / size) }, (_, i) => names.slice(i * size, (i + 1) * size))
   const one = (name: string): Promise<MaybeStats> =>
@@ -126,7 +126,7 @@ export function hasStamp(a: BigIntStats, b: BigIntStats): boolean {
   return a.mtimeNs === b.mtimeNs && a.ctimeNs === b.ctimeNs && a.size === b.size && a.ino === b.ino
 }
 
-/** Bound of the clock tick of file systems, in milliseconds: two changes within one tick (4 to 10 ms) leave the same stamp. */
+/** Upper bound of the clock tick of file systems, in milliseconds: two changes within one tick (4 to 10 ms) leave the same stamp. */
 export const tickMs = 20
 
 /**
@@ -149,13 +149,13 @@ const maxFacts = 10_000
 const settledMs = 3000
 
 /**
- * Facts about the names in directories of local file systems, such as that there is no `.gitignore`. A fact holds until the directory changes:
- * whoever adds a name changes its times. So two look-ups of a small read need not be repeated for each read, a sixth of its work.
+ * Cache of facts about the names in directories of local file systems, such as that there is no `.gitignore`. A fact is valid until the times of
+ * the directory change, as they do when a name is added. This saves each small read two look-ups, a sixth of its work.
  */
 export function createDirectoryFacts(clock: Pick<DateConstructor, 'now'> = Date) {
   const directories = new Map<bigint, { readonly stats: BigIntStats; readonly facts: Set<string> }>()
 
-  /** Returns the facts that were noted since the directory last changed; undefined when there are none. */
+  /** Returns the facts that were recorded since the directory last changed; undefined when there are none. */
   const of = ({ stats, local }: Place): Set<string> | undefined => {
     const known = local ? directories.get(stats.ino) : undefined
     return known !== undefined && known.stats.dev === stats.dev && hasStamp(known.stats, stats)
@@ -165,13 +165,13 @@ export function createDirectoryFacts(clock: Pick<DateConstructor, 'now'> = Date)
 
   return {
     of,
-    /** Notes a fact that was found after the stats of the place were taken. */
+    /** Records a fact that was found after the stats of the place were taken. */
     note: (directory: Place, fact: string): void => {
       const { stats, local } = directory
       if (!local || !isSettled(stats, clock.now(), settledMs)) return
       const facts = of(directory) ?? new Set()
       if (directories.size >= maxDirectories) directories.clear()
-      // Names come from clients, which can make up any.
+      // Clients can request any name, so the set must be bounded.
       if (facts.size >= maxFacts) facts.clear()
       directories.set(stats.ino, { stats, facts: facts.add(fact) })
     },

@@ -57,7 +57,7 @@ function createDefaultExclusion(excludes: DefaultExcludes): PathTest {
   return (path) => isExcludedByDefault(path) && !excepted(path)
 }
 
-/** Compares in any letter case, and in the folded spelling too: on a file system that folds names, both are one file. */
+/** Tests paths in any letter case, and also in their folded spelling: a file system that folds names treats both as one file. */
 function createExclusion(patterns: readonly string[]): PathTest {
   if (patterns.length === 0) return () => false
   const matches = compileGlobs(patterns, { ignoreCase: true })

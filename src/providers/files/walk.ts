@@ -8,7 +8,7 @@ import { addTo, type OpenPath } from './kept.ts'
 import { kindOf, modeAllows, type PermitOptions } from './stats.ts'
 import type { Visibility } from './visibility.ts'
 
-/** A name by which a place was reached, and the ignore rules that hold there (for a directory: inside). */
+/** A path by which a place was reached, and the ignore rules that apply to it (for a directory: inside it). */
 interface Alias {
   readonly path: string
   readonly ignores: Ignores | undefined
@@ -21,11 +21,11 @@ export interface Position {
   readonly aliases: readonly [Alias, ...Alias[]]
   /** Device number of the root. */
   readonly device: bigint
-  /** Whether the caller may see a path: every alias except the requested one must pass it. */
+  /** Whether the caller may see a path. Every alias except the requested one must pass this test. */
   readonly allows: Allows
-  /** Identities of the directories on the way here, so that links form no cycle. */
+  /** Identities of the directories from the root to here, to detect cycles of links. */
   readonly trail: readonly string[]
-  /** Number of symbolic links to directories followed on the way here. */
+  /** Number of symbolic links that were followed from the root to here. */
   readonly links: number
 }
 
@@ -36,25 +36,25 @@ export interface Walk {
   root(signal: AbortSignal, allows?: Allows): Promise<Position>
   /** Opens a child of a directory. The parent stays open. */
   enter(parent: Position, name: string, directory: boolean, signal: AbortSignal): Promise<Position>
-  /** Opens a path: a directory when it ends in `/`. Walks of one arrival at the same time open each directory on their way once. */
+  /** Opens a path: a directory when it ends in `/`. Concurrent walks of one arrival open each common directory once. */
   to(path: string, call: Caller, route?: OpenPath): Promise<Position>
 }
 
 type Caller = Pick<Context, 'signal' | 'allows' | 'arrival'>
 
-/** The directories on the ways of walks of one arrival. They are closed when the last of these walks ends. */
+/** The directories that concurrent walks of one arrival share. They are closed when the last of these walks ends. */
 interface CommonWay {
-  /** The directories by their paths. */
+  /** The directories, open or opening, by their paths. */
   readonly opening: Map<string, Promise<Position>>
   readonly opened: Position[]
   walks: number
 }
 
 /**
- * Whether a directory lists the place that was found under exactly this name.
+ * Whether a directory lists the found place under exactly the given name.
  *
  * A file system may accept several spellings of one name: in another case, composed or decomposed, with ignored characters, or a short one
- * (`SECRET~1.TXT`, FAT and NTFS). Rules judge the listed name, so no other spelling leads to anything.
+ * (`SECRET~1.TXT`, FAT and NTFS). Rules judge the listed name, so every other spelling is refused.
  */
 export type IsListed = (parent: Position, name: string, found: Place, signal: AbortSignal) => Promise<boolean>
 
@@ -71,11 +71,11 @@ interface WalkOptions {
 
 /** Maximum depth of directories that are served: a walk holds one descriptor for each. */
 export const maxDepth = 256
-/** Maximum number of directories that walks have in common, since a descriptor is held for each. */
+/** Maximum number of directories that the walks of one arrival share: each holds a descriptor. */
 const maxCommon = 256
 /**
- * Maximum number of symbolic links to directories in one path. Otherwise directories that link to each other would have as many paths as there
- * are orders of them.
+ * Maximum number of symbolic links in one path. Without it, directories that link to each other could be reached by as many paths as there are
+ * orders of them.
  */
 const maxLinksInPath = 4
 
@@ -91,7 +91,7 @@ export function createWalk({ places, pool, visible, permit, isListed, symlinks, 
     }
   }
 
-  /** Finds the target of a link again by a walk that follows no links. So the target is served by its own name too. */
+  /** Opens the target of a link by a walk that follows no links, so that only a target that is served by its own path is found. */
   const follow = async (parent: Position, name: string, directory: boolean, signal: AbortSignal): Promise<Position> => {
     const target = await places.child(parent.place, name, { directory, follow: true }, signal)
     let real: string | undefined
@@ -125,7 +125,7 @@ export function createWalk({ places, pool, visible, permit, isListed, symlinks, 
     }
     let place = await places.child(parent.place, name, { directory, only: !follows }, signal)
     let links = parent.links
-    /** The names of the target of a link, with the rules that hold there. */
+    /** The paths of the target of a link, with the ignore rules there. Empty if the place is not a link. */
     let real: readonly Alias[] = []
     try {
       if (!(await isListed(parent, name, place, signal))) throw notFound('listed in another spelling')
@@ -181,7 +181,7 @@ export function createWalk({ places, pool, visible, permit, isListed, symlinks, 
   return { root, enter: find, to: joining({ root, enter: find, to: walkAlone }) }
 }
 
-/** Walks of one arrival at the same time open each directory on their way once. The given walks open all of them. */
+/** Lets concurrent walks of one arrival open each common directory once. The given walk opens every directory anew. */
 function joining({ root, enter, to: walkAlone }: Walk): Walk['to'] {
   const commonWays = new Map<Arrival, CommonWay>()
 
@@ -227,7 +227,7 @@ function joining({ root, enter, to: walkAlone }: Walk): Walk['to'] {
         steps.push(opening)
       }
       const directory = { ...(known === undefined ? await opening : await untilAbort(opening, signal)), allows }
-      // Not every caller may see a directory behind a link by all of its names.
+      // A directory behind a link has several paths, and not every caller may see all of them.
       if (directory.links > 0) return await walkAlone(path, call, route)
       if (route !== undefined) for (const step of steps) addTo(route, await step)
       if (file === '') {
@@ -251,7 +251,7 @@ function joining({ root, enter, to: walkAlone }: Walk): Walk['to'] {
   }
 }
 
-/** Maximum number of verdicts that are remembered. */
+/** Maximum number of cached verdicts. */
 const maxVerdicts = 10_000
 
 /** Caches the verdicts on names: a name is judged when it is listed and when it is read, and judging it takes a notable part of a small read. */
@@ -262,7 +262,7 @@ export function rememberVerdicts(visible: Visibility): Visibility {
     // Rules are immutable: other rules are another object.
     if (known !== undefined && known.ignores === ignores) return known.shown
     const shown = visible(path, ignores)
-    // Names come from clients, which can make up any.
+    // Clients can request any name, so the cache must be bounded.
     if (verdicts.size >= maxVerdicts) verdicts.clear()
     verdicts.set(path, { ignores, shown })
     return shown

@@ -8,19 +8,19 @@ import type { Handles, OnFileEvent, WatchHandle } from './watch-handles.ts'
 import type { Pending, Schedule } from './watch-schedule.ts'
 import type { Ledger } from './watch-thread.ts'
 
-/** Change of a file since the last look. */
+/** Change of a file since it was last examined. */
 type NameChange = 'came' | 'went' | 'changed' | undefined
 
-/** State of the files of one directory at the last look: 33 bytes per name, besides the names. */
+/** State of the files of one directory when they were last examined. It takes 33 bytes per name, besides the names. */
 interface FileStates {
   readonly names: DirectoryNames
   /**
-   * Records the current state at a name, by its index (undefined: not served), and returns the change.
+   * Records the stats of the name at an index (undefined: not served), and returns the change.
    *
-   * A file that was never examined before counts as changed when its times say that it changed since the watch began: its event may still be
-   * on its way, or lost. So does, when in doubt, one that was never examined, or only so soon after a change that a further change may have
-   * left the same times. In doubt means that an event says that the directory changed, or that no event would say it.
+   * A file that was never examined is reported as changed if it changed since the watch began: its event may be late, or lost. With `doubt`, it
+   * is always reported, and so is a file that was examined so soon after a change that a further change may have left the same times.
    *
+   * @param doubt Whether an event reported a change in the directory, or no event would report one.
    * @param look Period in which the stats were taken, in milliseconds since 1970.
    */
   note(
@@ -35,9 +35,9 @@ interface FileStates {
   renew(names: DirectoryNames): { readonly snapshot: FileStates; readonly gone: readonly string[] }
 }
 
-/** State of a name. Directories are always `absent`. */
+/** State of a name: not served, never examined, examined, or examined too soon after a change. Directories are always `absent`. */
 const [absent, unknown, settled, fresh] = [0, 1, 2, 3]
-/** Of a directory of which nothing is known. */
+/** The names of a directory without known contents. */
 const noNames: DirectoryNames = { names: [], links: new Set() }
 
 /**
@@ -74,7 +74,7 @@ function snapshotOf(names: DirectoryNames, states: Uint8Array, stamps: BigInt64A
       const same = stamp(index * 4, stats)
       states[index] = isSettled(stats, from, tickMs, until) ? settled : fresh
       if (before === absent) return 'came'
-      // The clock of a file system is behind by a tick at most.
+      // The clock of a file system lags behind by at most one tick.
       if (before === unknown) return doubt || Number(stats.ctimeMs) > since - tickMs ? 'changed' : undefined
       return !same || (before === fresh && doubt) ? 'changed' : undefined
     },
@@ -96,11 +96,11 @@ function snapshotOf(names: DirectoryNames, states: Uint8Array, stamps: BigInt64A
   }
 }
 
-/** A directory that is served, in its state of the last scan. */
+/** A directory that is served, with its state at the last scan. */
 export interface Directory {
   readonly path: string
   readonly parent: Directory | undefined
-  /** Time at which its watch began or earlier, in milliseconds since 1970. */
+  /** Time at which the watch of the directory began, or earlier, in milliseconds since 1970. */
   readonly since: number
   /** Identity of the directory in the file system. */
   readonly identity: string
@@ -110,15 +110,15 @@ export interface Directory {
   readonly targets: Map<string, readonly string[]>
   /** Paths that symbolic links in it lead to, or led to before. */
   readonly linked: Set<string>
-  /** Symbolic links with a new target that was not notified yet. */
+  /** Names of symbolic links with a new target, of which clients were not notified yet. */
   readonly turned: Set<string>
   aliases: Position['aliases']
   snapshot: FileStates
   /** The file system watch. Undefined: the directory has none, and is only compared in rounds. */
   handle: WatchHandle | undefined
-  /** Names with events that were not examined yet; undefined: any name may have changed. */
+  /** Names with events that were not examined since. Undefined if any name may have changed. */
   heard: Set<string> | undefined
-  /** Whether the next look is at all names, though only those of `heard` may have changed. */
+  /** Whether the next scan examines all names, although only those in `heard` may have changed. */
   whole: boolean
   gone: boolean
 }
@@ -132,13 +132,13 @@ interface DirectoriesOptions {
   readonly ledger: Ledger
   /** Whether the system sends events for a place. */
   readonly speaks: (place: Place) => boolean
-  /** Whether events arrive at once: a change whose event has not arrived when a file is examined happens after that look. */
+  /** Whether events arrive at once: if the event of a change arrives after a file was examined, the change came after that, too. */
   readonly prompt: boolean
   /** Maximum number of names kept in memory, about 110 bytes each. */
   readonly limit: number
 }
 
-/** Maximum number of names with events kept one by one. Above it, the whole directory is scanned. */
+/** Maximum number of names in `heard`. Above it, the whole directory is scanned. */
 const maxHeard = 64
 
 /** The directories that are served, the known state of their files, and the notifications about them. */
@@ -176,7 +176,7 @@ export function createDirectories({ handles, schedule, pending, ledger, speaks, 
     touch(directory)
   }
 
-  /** @throws ResourceError `too-large` when more names would have to be kept in memory than the limit. */
+  /** Replaces the snapshot of a directory. @throws ResourceError `too-large` when there are more names in memory than the limit. */
   const know = (directory: Directory, snapshot: FileStates): void => {
     known += snapshot.names.names.length - directory.snapshot.names.names.length
     directory.snapshot = snapshot
@@ -190,7 +190,7 @@ export function createDirectories({ handles, schedule, pending, ledger, speaks, 
     const inLinked = aliases.slice(1).map((alias) => `${alias.path}${name}`)
     // The change may have been found without an event.
     touch(directory)
-    // A new target of a link is no change of the old target.
+    // A link with a new target does not change the old target.
     const others = turned.delete(name) ? inLinked : [...inLinked, ...(targets.get(name) ?? [])]
     pending.add({ path, listed, aliases: others })
     for (const other of linked.get(path) ?? []) hear(other, undefined)
@@ -237,12 +237,12 @@ export function createDirectories({ handles, schedule, pending, ledger, speaks, 
       return directory
     },
     listen,
-    /** Whether an event for every change in it arrives before a look at it can show the change. */
+    /** Whether every change in a directory raises an event that arrives before a scan can show the change. */
     isHeard: ({ handle }: Directory): boolean => prompt && handle !== undefined,
     hear,
     know,
     tell,
-    /** Records the target paths of a symbolic link: a notification about one of those then counts as an event of the link. */
+    /** Records the target paths of a symbolic link. A change of one of them is then handled as an event in the link's directory. */
     link: (directory: Directory, name: string, paths: readonly string[]): void => {
       const known = directory.targets.get(name)
       if (known !== undefined && known.join('\0') !== paths.join('\0')) directory.turned.add(name)

@@ -41,7 +41,7 @@ export function createHandles(limit: number, log: Log, overflown: () => void) {
     return undefined
   }
 
-  /** A queue that overflows is full, and all its events arrive in one turn of the event loop. No look is judged before it is known. */
+  /** All events of a full queue arrive in one turn of the event loop, so a possible overflow is known before any scan is evaluated. */
   const countHeard = () => {
     heardNow++
     if (heardNow === 1)
@@ -66,7 +66,7 @@ export function createHandles(limit: number, log: Log, overflown: () => void) {
       try {
         watcher = fs.watch(place.at, { persistent: false }, (_, name) => {
           countHeard()
-          // A directory reports its own events under the name by which it was opened; other names may not be UTF-8.
+          // A directory reports its own events under the name by which it was opened. U+FFFD replaces bytes that are not UTF-8.
           heard(name === null || name === self || name.includes('\ufffd') ? undefined : name)
         })
       } catch (error) {
@@ -95,7 +95,7 @@ export function createHandles(limit: number, log: Log, overflown: () => void) {
       refused = full
       full = false
     },
-    /** Whether a limit was reached, and some directory has no watch because of it. */
+    /** Whether some directory has no watch because a limit was reached. */
     get limited() {
       return refused
     },

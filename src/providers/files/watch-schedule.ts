@@ -28,9 +28,9 @@ export function createSchedule<T extends object>() {
       const first = items.get(item)?.first ?? now
       put(item, Math.max(Math.min(now + quiet, first + latest), spared.get(item) ?? 0))
     },
-    /** Makes the item due after some milliseconds. */
+    /** Makes the item due after `ms` milliseconds. */
     later: (item: T, ms: number) => put(item, performance.now() + ms),
-    /** Delays the item for some milliseconds, whatever events arrive. */
+    /** Prevents events from making the item due within the next `ms` milliseconds. */
     spare: (item: T, ms: number) => void spared.set(item, performance.now() + ms),
     has: (item: T) => items.has(item),
     drop: (item: T) => void items.delete(item),
@@ -41,7 +41,7 @@ export function createSchedule<T extends object>() {
       for (const item of due) items.delete(item)
       return due
     },
-    /** Waits until an item is due, at most until a time. */
+    /** Waits until an item is due, or until a time as `performance.now()` returns it. */
     idle: async (until: number): Promise<void> => {
       wakeAt = until
       for (const { due } of items.values()) wakeAt = Math.min(wakeAt, due)
@@ -54,7 +54,7 @@ export function createSchedule<T extends object>() {
       }
       wakeAt = 0
     },
-    /** Ends the waiting. */
+    /** Ends a running call of `idle`. */
     wake: event.set,
   }
 }
@@ -81,7 +81,7 @@ export function createRounds<T>({ directories, look, begun, intervalMs, rest }: 
   let first = true
 
   return {
-    /** Time at which the next round begins or continues. */
+    /** Time at which the next round begins or continues, as `performance.now()` returns it. */
     get due() {
       return due
     },
@@ -116,7 +116,7 @@ export function createRounds<T>({ directories, look, begun, intervalMs, rest }: 
 
 export type Pending = ReturnType<typeof createPending>
 
-/** Maximum number of changed paths kept one by one. Above it, the batch counts as "everything changed", which is cheaper to compare. */
+/** Maximum number of changed paths in a batch. Above it, the batch becomes "everything may have changed", which is cheaper to handle. */
 const maxPaths = 10_000
 
 /** Queue of changes that were not sent yet. */
@@ -140,7 +140,7 @@ export function createPending() {
       if (path !== undefined && !all) {
         const key = of === undefined ? path : `\0${of} ${path}`
         const known = changes.get(key)
-        // A change of the path without aliases stays without aliases.
+        // If one of the merged changes has no aliases, the result has none.
         const isAlone = aliases.length === 0 || (known !== undefined && known.aliases === undefined)
         changes.set(key, {
           path,
@@ -157,7 +157,7 @@ export function createPending() {
       ended ??= error === undefined ? {} : { error }
       event.set()
     },
-    /** Yields the merged changes whenever the consumer asks for the next. Changes wait here meanwhile. */
+    /** Yields all changes since the last batch, merged, whenever the consumer requests the next batch. */
     batches: async function* (): AsyncGenerator<readonly Change[]> {
       for (;;) {
         while (ended === undefined && !all && changes.size === 0) await event.wait()

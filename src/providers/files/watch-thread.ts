@@ -10,17 +10,17 @@ import type { VisibilityOptions } from './visibility.ts'
 /**
  * Lets lists take from memory the facts that a watch confirms to be unchanged. The kernel queues an event with the change that causes it, so
  * once the thread of the watch has handled all queued events, each directory without an event is unchanged. Confirmed facts are
- * kept for the time of `reconcile`, since some changes have no event: a write through a memory map, or by another name of the file.
+ * used no longer than `reconcile`, since some changes have no event: a write through a memory map or another hard link.
  */
 
-/** Directories that began to be watched or changed (true), and that are not watched any more (false), by identity. */
+/** Updates about directories, by identity: true if the directory is newly watched or has changed, false if it is not watched any more. */
 export type Dues = readonly (readonly [identity: string, watched: boolean])[]
 
 export type Ledger = ReturnType<typeof createLedger>
 
-/** Collects, in the thread of the watch, the facts for the main thread. */
+/** Collects the updates about directories for the main thread. Runs in the watch thread. */
 export function createLedger() {
-  /** Directories that the main thread takes to be watched. */
+  /** Directories that the main thread believes to be watched. */
   const told = new Set<string>()
   const dues = new Map<string, boolean>()
   return {
@@ -28,7 +28,7 @@ export function createLedger() {
     touch: (identity: string) => void dues.set(identity, true),
     /** Records that a directory is not watched any more. */
     lose: (identity: string): void => {
-      // The main thread need not hear of a directory that it does not know.
+      // The main thread needs no update about a directory that it does not know.
       if (told.has(identity)) dues.set(identity, false)
       else dues.delete(identity)
     },
@@ -47,19 +47,19 @@ export function createLedger() {
 
 /**
  * Returns the state of a directory by its identity: a number that differs after any change in it; undefined when the directory has no
- * reliable watch. It holds for the moment of the question.
+ * reliable watch. It is the state at the time of the request.
  */
 export type Confirmed = (identity: string) => number | undefined
 
 export type Confirmations = ReturnType<typeof createConfirmations>
 
-/** How long to wait for an answer, in milliseconds: after that, looking at the files is faster. */
+/** Bounds of the wait for an answer, and the time to examine one file, in milliseconds. After the wait, examining the files is faster. */
 const [shortestWaitMs, longestWaitMs, lookMs] = [5, 50, 0.005]
 
 /**
  * The states of the directories of one watch, in the main thread.
  *
- * @param send Asks the thread for its dues once it has handled all queued events.
+ * @param send Requests the updates of the watch thread, which sends them once it has handled all queued events.
  */
 export function createConfirmations(send: () => void) {
   const states = new Map<string, number>()
@@ -69,7 +69,7 @@ export function createConfirmations(send: () => void) {
   type Question = ReturnType<typeof createQuestion>
   let asked: Question | undefined
   /**
-   * The next question, shared by all callers that come while another question is pending: the pending one may not cover the
+   * The next request, shared by all callers that come while another request is pending: the answer to that one may not cover the
    * changes that they know of.
    */
   let next: Question | undefined
@@ -82,9 +82,9 @@ export function createConfirmations(send: () => void) {
 
   return {
     /**
-     * Asks the thread of the watch. Resolves to undefined when it does not answer in time: then the files must be examined.
+     * Asks the watch thread which directories are unchanged. Resolves to undefined if it does not answer in time: then examine the files.
      *
-     * @param files Number of files to examine otherwise. The time-out is the time that this takes, within bounds.
+     * @param files Number of files to examine without an answer. The time-out is the time that this takes, within bounds.
      */
     ask: async (files = 0): Promise<Confirmed | undefined> => {
       if (closed) return undefined
@@ -131,13 +131,13 @@ export interface WatchOptions extends VisibilityOptions, PermitOptions {
   readonly watches: number
 }
 
-/** Begins a watch. Messages on its port are {@link Request}s, and closing it ends the watch. */
+/** Message that begins a watch. The port carries {@link Request}s to the thread; closing it ends the watch. */
 export interface ToThread {
   readonly options: WatchOptions
   readonly port: MessagePort
 }
 
-/** Asks for the next changes, or for what has changed for the lists. */
+/** Requests the next changes (`more`), or the updates about directories (`dues`). */
 export type Request = 'more' | 'dues'
 
 export type FromThread =
@@ -194,7 +194,7 @@ function startThread(): Thread {
   const mine: Thread = { worker, users: 0, failure: undefined }
   worker.unref()
   worker.setMaxListeners(0)
-  // `exit` follows.
+  // The event `exit` follows.
   worker.on('error', (error) => {
     mine.failure = error
   })

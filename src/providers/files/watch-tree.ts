@@ -36,7 +36,7 @@ export function createTree(options: TreeOptions) {
   const { directories, schedule, walk, log, signal } = options
   const troubled = new WeakSet<Directory>()
 
-  /** Postpones a directory that cannot be scanned now. Its differences are notified later. */
+  /** Postpones a directory that cannot be scanned now. Its changes are notified later. */
   const putOff = (directory: Directory, error: unknown): void => {
     if (!isResourceError(error, 'unavailable')) throw error
     if (!troubled.has(directory))
@@ -95,7 +95,7 @@ export function createTree(options: TreeOptions) {
       if (!isResourceError(error, 'not-found')) putOff(directory, error)
       else if (parent !== undefined) directories.drop(directory)
       else {
-        // The root is unreadable: the directory counts as empty until it can be read again.
+        // The root is unreadable: it is treated as empty until it can be read again.
         directories.empty(directory)
         schedule.later(directory, retryDelayMs)
       }
@@ -105,7 +105,7 @@ export function createTree(options: TreeOptions) {
   }
 
   return {
-    /** Finds all directories, and returns the root. Sends no notification of what exists now. */
+    /** Finds all directories, and returns the root. Does not notify of files that exist already. */
     explore: async (): Promise<Directory> => {
       const position = await walk.root(signal)
       try {
@@ -114,7 +114,7 @@ export function createTree(options: TreeOptions) {
         position.place.close()
       }
     },
-    /** Scans a directory again by its path, so that it is judged as a listing judges it, and notifies of the differences. */
+    /** Scans a directory again by its path, with the same rules as a listing, and notifies of the differences. */
     refresh: async (directory: Directory, cause: 'heard' | 'round'): Promise<void> => {
       if (directory.gone) return
       if (cause === 'round' && isLeftToEvents(directory)) return leaveToEvents(directory)
@@ -129,7 +129,7 @@ export function createTree(options: TreeOptions) {
 /** Adds a child directory if it is to be served and not known yet. */
 type Visit = (parent: Directory, position: Position, name: string, stats: MaybeStats, cause: Cause) => Promise<void>
 
-/** Compares directories with what the file system holds. `visit` is called for each directory in them. */
+/** Compares the known state of directories with the file system. `visit` is called for each directory in them. */
 function createScan(options: TreeOptions, visit: Visit) {
   const { directories, schedule, walk, names, permit, pool, signal } = options
 
@@ -160,10 +160,10 @@ function createScan(options: TreeOptions, visit: Visit) {
   }
 
   /**
-   * Examines some of the names of a directory. In a round, events up to the moment of the look are handled first: such a change must not count
-   * as the initial state.
+   * Examines some of the names of a directory. In a round, it first waits for the events of all changes that it can see, so that no such change
+   * is taken for the initial state.
    *
-   * @param heard Names that events have named. Other names are not in doubt: nothing says that they changed. Undefined: any name may have.
+   * @param heard Names in events. Other names are not in doubt, since no event reported them. Undefined if any name may have changed.
    */
   const look = async (
     directory: Directory,
@@ -196,10 +196,10 @@ function createScan(options: TreeOptions, visit: Visit) {
     }
   }
 
-  /** Whether its events have scheduled a look at a directory, or will: after a lost event, no name of it is known until then. */
+  /** Whether events have scheduled a scan of a directory, or will: after a lost event, the state of its names is unknown until then. */
   const isLeftToEvents = (directory: Directory): boolean => schedule.has(directory) || directory.heard === undefined
 
-  /** Leaves the look at all names of a directory to the look that its events have scheduled. */
+  /** Leaves all names of a directory to the scan that its events have scheduled. */
   const leaveToEvents = (directory: Directory): void => {
     // Without a reliable watch, any name may have changed without an event.
     if (directories.isHeard(directory)) directory.whole = true
@@ -217,7 +217,7 @@ function createScan(options: TreeOptions, visit: Visit) {
     if (cause === 'first') {
       directories.know(directory, createSnapshot(found, directory.since))
       if (!directories.isHeard(directory)) return look(directory, position, all, cause)
-      // Files can wait for the first round: an event before it counts them as changed. The targets of links raise no events here.
+      // Files can wait for the first round, since an event before it reports them as changed. Links cannot: their targets raise no events here.
       const urgent = (name = '') => name.endsWith('/') || found.links.has(name)
       const first = all.filter((index) => urgent(found.names[index]))
       return look(directory, position, first, cause)
@@ -233,7 +233,7 @@ function createScan(options: TreeOptions, visit: Visit) {
       if (found !== directory.snapshot.names) rename(directories, directory, found)
       await look(directory, position, all, cause, cause === 'heard' ? heard : undefined)
     }
-    // The rules below have changed too.
+    // The ignore rules of the child directories have changed too.
     if (!sameRules) for (const child of directory.children.values()) directories.hear(child, undefined)
   }
 
@@ -253,11 +253,11 @@ async function tellPassed(
   const passed = [...heard].filter((name) => !isThere(name) && names.shows(position, name))
   // A name that exists but is in no list is not served, for example a symbolic link.
   const there = await lookAtAll(position.place, passed, pool, signal)
-  // Not as a changed list: otherwise every client would list again whenever a file is replaced.
+  // They are not notified as changes of the list, or every client would list again whenever a file is replaced.
   for (const [i, name] of passed.entries()) if (there[i] === undefined) directories.tell(directory, name, false)
 }
 
-/** Handles new names in a directory, or names that could not be compared. */
+/** Replaces the known names of a directory, and notifies of the files and directories that are gone. */
 function rename(directories: Directories, directory: Directory, found: Directory['snapshot']['names']): void {
   const { snapshot, gone } = directory.snapshot.renew(found)
   directories.know(directory, snapshot)
@@ -265,7 +265,7 @@ function rename(directories: Directories, directory: Directory, found: Directory
   for (const [name, child] of directory.children) if (indexOf(found.names, name) === -1) directories.drop(child)
 }
 
-/** Waits until all events up to the call have arrived. The current turn of the event loop may be half over. */
+/** Waits until all events up to the call have arrived: for two turns of the event loop, because the current one may be half over. */
 export async function everythingHeard(): Promise<void> {
   for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve))
 }

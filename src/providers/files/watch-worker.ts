@@ -74,10 +74,10 @@ const suspectIntervalMs = 5000
 
 /**
  * Watches the served files below a root. Directories have file system watches; on an event, or when its turn in a round comes, a directory is
- * compared with its known state. Directories are scanned one after the other, never twice at a time.
+ * compared with its known state. Directories are scanned one after the other.
  *
  * @param report Called when the quality of the watch changes (undefined: as good as it can be).
- * @throws ResourceError `unavailable` when the root is gone, or holds too much.
+ * @throws ResourceError `unavailable` when the root is gone, or has too many files.
  */
 export async function watchFiles(
   options: WatchOptions,
@@ -100,7 +100,7 @@ export async function watchFiles(
   let suspectAt = 0
   const overflown = () => {
     suspected = true
-    // Events may have been lost. A look at one directory must not take what it finds for the initial state.
+    // Events may have been lost, so a scan of one directory must not take its result for the initial state.
     for (const directory of directories.all) {
       if (directory.handle === undefined) continue
       directory.heard = undefined
@@ -109,7 +109,7 @@ export async function watchFiles(
     schedule.wake()
   }
   const handles = createHandles(options.watches, log, overflown)
-  // With paths only, the file system of a place is unknown: the watch is tried.
+  // With access by path, it is unknown whether the file system of a place is local, so a watch is tried.
   const speaks = ({ local }: Place) => local || portable
   const ledger = createLedger()
   const known = { handles, schedule, pending, ledger, speaks, prompt: !portable, limit: maxEntries }
@@ -185,12 +185,12 @@ export async function watchFiles(
       if (!signal.aborted) pending.end(outward(error))
     })
     .finally(close)
-  /** Returns what has changed for the ledger, once all queued events are handled. */
+  /** Returns the updates about directories since the last call, once all queued events are handled. */
   const dues = async (): Promise<Dues> => {
     await everythingHeard()
     return ledger.take()
   }
-  // The changes from now on. They end with the signal, and throw when the watch is lost.
+  // `batches` yields the changes from now on. It ends with the signal, and throws when the watch is lost.
   return { batches: pending.batches(), dues, closed }
 }
 
@@ -211,7 +211,7 @@ interface RootWatchOptions {
   readonly signal: AbortSignal
 }
 
-/** The root of a watch: whether it is there, and what is known below it. */
+/** Keeps the directories of a watch in step with its root: forgets them when the root is gone, and finds them again when there is one. */
 function createRootWatch(watch: RootWatchOptions) {
   const { places, tree, rounds, directories, pending, log, signal } = watch
   const { portable, root: opened } = watch.options
@@ -239,7 +239,7 @@ function createRootWatch(watch: RootWatchOptions) {
     moved = here !== opened.real
   }
 
-  /** Forgets all directories if the root is gone or another one, and begins again when there is one. */
+  /** Forgets all directories if the root is gone or was replaced, and begins again when there is one. */
   const check = async () => {
     let now: string | undefined
     try {

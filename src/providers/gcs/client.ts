@@ -27,7 +27,7 @@ type Headers = Readonly<Record<string, string>>
 class NoCredentialsError extends Error {}
 
 /**
- * Uses the official client for credentials, signed links and checksums only, and sends the requests here: the client's own methods cannot be
+ * Uses the official client only for credentials, signed links and checksums, and sends the requests itself: the methods of that client cannot be
  * aborted, follow redirects anywhere, and buffer answers of any size. See docs/decisions.
  */
 export function createClient(options: GcsOptions) {

@@ -47,7 +47,7 @@ export async function gcs(options: GcsOptions): Promise<Provider> {
 
 /** Maximum size of an answer other than an object, in bytes: ten times that of a page of a thousand objects. */
 const maxAnswerBytes = 16 * 2 ** 20
-/** Maximum size of a refusal, in bytes. */
+/** Maximum size of an error answer, in bytes. */
 const maxRefusalBytes = 64 * 1024
 /** Maximum number of consecutive empty answers to a listing. */
 const maxEmpty = 20

@@ -45,7 +45,7 @@ const everywhere = { supportsAllDrives: true, includeItemsFromAllDrives: true }
 export type DriveClient = ReturnType<typeof createClient>
 
 /**
- * Client of Drive, on top of Google's own client. Requests that failed for a quota or on the way are retried with exponential, jittered
+ * Client of Drive, on top of Google's own client. Requests that fail for a quota or a temporary error are retried with exponential, jittered
  * backoff; while Google asks for fewer requests, all requests wait. A rejected token is renewed once.
  *
  * Every method throws only ResourceError, whose messages hold nothing of an answer. An abort may reject with any error.
@@ -78,7 +78,7 @@ export function createClient(options: DriveClientOptions) {
       )
       return pageOf<RawFile>(files, nextPageToken)
     },
-    /** Returns one file. Throws `not-found`, or `unavailable` when the id is not that of a requested file but of the mounted folder or drive. */
+    /** Returns one file. If it is missing, throws `not-found`, or with `about: 'drive'` (the mounted folder or drive) `unavailable`. */
     file: (fileId: string, fields: string, signal: AbortSignal, about: RequestSubject = 'file'): Promise<RawFile> =>
       ask(about, signal, (drive, options) => drive.files.get({ fileId, fields, supportsAllDrives: true }, options)),
     /** Downloads the stored bytes of a file, or a range of them: at most `most` bytes. */
@@ -162,12 +162,12 @@ export function createClient(options: DriveClientOptions) {
   }
 }
 
-/** Sends requests, one after the other attempt, with the tokens and the backoff that all of them share. */
+/** Creates the function that sends a request, with retries. All requests share the tokens and the backoff. */
 function createRequests({ credentials, endpoint, timeoutMs }: DriveClientOptions) {
   // Half of the time-out, so that a request that hangs is retried.
   const transport = createTransport(endpoint, Math.ceil(timeoutMs / 2))
   const closing = new AbortController()
-  /** Time until which Google wants no requests. */
+  /** Time until which no request is sent, because Google asked for a pause; as `performance.now()` returns it. */
   let quietUntil = 0
 
   /** Returns the authorized client. */
@@ -177,7 +177,7 @@ function createRequests({ credentials, endpoint, timeoutMs }: DriveClientOptions
     return { client, drive: new drive_v3.Drive({ auth: client, retry: false, fetchImplementation }) }
   })
 
-  /** Returns the wait before the next attempt; undefined: do not retry. */
+  /** Returns the wait before the next attempt, in milliseconds; undefined if there must be none. */
   const waitAfter = (fault: RequestFault, attempt: number): number | undefined => {
     if (attempt >= attempts || !isPassing(fault)) return undefined
     const most = Math.min(firstWait * 2 ** (attempt - 1), longestWait)
@@ -259,6 +259,6 @@ function pageOf<T>(items: readonly T[] | undefined, next: string | null | undefi
 }
 
 function bytesIn(data: unknown): Buffer {
-  // Of an answer without content it is no buffer.
+  // An answer without content has no buffer.
   return data instanceof ArrayBuffer ? Buffer.from(data) : Buffer.alloc(0)
 }

@@ -56,7 +56,7 @@ const gdriveShape = {
   ...documentsShape,
 }
 
-/** Checks that a mount selects files in one way, and credentials in one way. */
+/** Refuses a mount that names several parts of Drive, or several kinds of credentials. */
 function checkGdrive(given: OptionsOf<typeof gdriveShape>, context: z.RefinementCtx): void {
   const refuse = refuserIn(context)
   const sources = (['folder', 'drives', 'shared'] as const).filter(
@@ -77,7 +77,7 @@ function checkGdrive(given: OptionsOf<typeof gdriveShape>, context: z.Refinement
     refuse('subject', 'Only a service account can act for a user.', 'Add its "key", or remove it.')
 }
 
-/** Name of the file with the OAuth tokens of a person, where the mount names none. */
+/** Name of the file with the OAuth tokens of a person, if the mount names none. */
 const defaultTokenFile = 'gdrive-token.json'
 
 /** Finds credentials in the served folder of another mount. */
@@ -123,7 +123,7 @@ export const source = defineSource({
 /** The options of a mount of Drive. */
 type GdriveMount = OptionsOf<(typeof source)['shape']>
 
-/** Opens what a mount of Drive serves, as documents. */
+/** Opens the part of Drive that a mount serves, as documents. */
 export const open: OpenSource<typeof source> = async (options, { folder, log, documents }) => {
   const { shortcuts, permissions, interval, maxFiles, maxBytes, timeout, endpoint } = options
   const credentials = await credentialsOf(options, folder)

@@ -95,7 +95,7 @@ interface RefreshToken {
   readonly version: 1
   readonly clientId: string
   readonly refreshToken: string
-  /** ISO 8601, UTC. */
+  /** Time at which the file was created (ISO 8601, UTC). */
   readonly created: string
 }
 
@@ -105,7 +105,7 @@ const maxBytes = 64 * 1024
 const again = 'Run: hikidashi auth gdrive'
 
 /**
- * Reads the refresh token. The file must belong to this user and be closed to all others.
+ * Reads the refresh token. This user must own the file, and no other user may read or write it.
  *
  * @throws ResourceError `unavailable`; the message names the file, and says what to do.
  */

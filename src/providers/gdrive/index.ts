@@ -90,12 +90,12 @@ export async function gdrive(options: GdriveOptions): Promise<Provider> {
     const isHere = file !== undefined && isServed(file) && file.parent === placed.file.parent
     const isShared = !permissions || mayRead(context.principal, now?.readers)
     if (isHere && isShared) return { file, raw }
-    // The feed reports it too, with its new folder, but later.
+    // The feed reports this change, too, with the new folder, but later.
     snapshot.correct(id, isHere ? file : undefined)
     throw notFound()
   }
 
-  /** With permissions, a directory is listed by the files in it that the principal sees. */
+  /** Returns the entries that the principal sees. With permissions only files: a directory is visible only if a file in it is. */
   const entriesOf = (tree: DriveTree, query: ListQuery, { principal }: Context) =>
     entriesIn(tree, permissions ? { ...query, shallow: false } : query, (placed) => isSeen(placed, principal))
 

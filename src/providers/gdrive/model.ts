@@ -13,25 +13,25 @@ export interface DriveFile {
   readonly parent: string | undefined
   /** Size in bytes; only for stored files. */
   readonly size?: number
-  /** Milliseconds since 1970. */
+  /** Time of the last modification, in milliseconds since 1970. */
   readonly modified?: number
   readonly version: string
-  /** Web address at which people open it. */
+  /** Web address at which people open the file. */
   readonly link?: string
   /** Drive's id of the revision. */
   readonly revision?: string
   /** Id of a shortcut's target. */
   readonly target?: string
-  /** Whether the credentials may download its content. */
+  /** Whether the credentials may download the content of the file. */
   readonly readable: boolean
   readonly trashed: boolean
-  /** Whether it was shared with the owner of the credentials. */
+  /** Whether the file was shared with the owner of the credentials. */
   readonly top?: boolean
   /** Readers of the file; undefined: not requested, or unknown. */
   readonly readers?: Readers
 }
 
-/** Names of those who may read a file: see `readers.ts`. Files shared in the same way have one object. */
+/** Names of those who may read a file: see {@link createReaders}. Files shared in the same way have one object. */
 type Readers = ReadonlySet<string>
 
 export type RawFile = drive_v3.Schema$File
@@ -156,7 +156,7 @@ export function kindOf(type: string): ExportKind | undefined {
   return kinds.get(type)
 }
 
-/** Names of all forms. */
+/** Names of all export formats. */
 export const formNames: readonly string[] = [...new Set([...kinds.values()].flatMap(({ forms }) => Object.keys(forms)))]
 
 /** Whether a file has content to read: not folders, forms, sites and the like, and no file that may not be downloaded. */
@@ -175,7 +175,7 @@ type Permission = NonNullable<RawFile['permissions']>[number]
 /** Returns the permissions of a file, with the names behind their ids. */
 export type LookUp = (fileId: string) => Promise<readonly Permission[]>
 
-/** Everyone: files shared so that anyone can find them. */
+/** Name of the readers of a file that is shared so that anyone can find it. */
 const everybody = '*'
 const nobody: Readers = new Set()
 
@@ -183,8 +183,8 @@ const nobody: Readers = new Set()
 const maxLookUps = 200
 
 /**
- * Creates a function that finds out who may read files: e-mail addresses of people and groups, names of domains, or everyone. Sharing by link alone does not count,
- * because a person without the link could not find the file. Neither do expired permissions, or those for less than the content.
+ * Creates a function that returns the readers of files: e-mail addresses of people and groups, names of domains, or everyone. It ignores expired
+ * permissions, permissions for less than the content, and sharing by link alone, with which nobody finds the file without the link.
  *
  * For items in shared drives Drive returns only ids of permissions; unknown ids are looked up.
  */

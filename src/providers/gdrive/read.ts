@@ -29,7 +29,7 @@ export interface Described {
   readonly raw: RawFile
 }
 
-/** The signal of the caller, and the limit of a content at the moment. */
+/** The signal of the caller, and the current maximum size of a content. */
 type ReadCall = Pick<Context, 'signal' | 'most'>
 
 /** Maximum number of bytes of cached exports: clients read them range by range. */
@@ -120,7 +120,7 @@ export function createFileReader(client: DriveClient, maxBytes: number) {
       if (mimeType === undefined) return []
       return (await sheetsOf(file, mimeType, signal)).map(({ name }) => name)
     },
-    /** Returns the names of the forms of a file. */
+    /** Returns the names of the export formats of a file. */
     formNames: (file: DriveFile | undefined): readonly string[] =>
       file === undefined ? formNames : Object.keys(kindOf(file.type)?.forms ?? {}),
     close: () => sheets.close(),
@@ -172,7 +172,7 @@ function storeOf(client: DriveClient, described: ReturnType<typeof createRecent<
   }
 }
 
-/** Whether bytes match the MD5 in their version, if it is one. */
+/** Whether bytes match the version of their file, if that is an MD5 hash; otherwise true. */
 function isSum(bytes: Buffer, version: string): boolean {
   return !/^[0-9a-f]{32}$/.test(version) || createHash('md5').update(bytes).digest('hex') === version
 }

@@ -82,7 +82,7 @@ export function createScanner(client: DriveClient, shortcuts: Shortcuts, withRea
     }
   }
 
-  /** Finds unknown targets of shortcuts; for folders, their contents with the shortcuts in them. */
+  /** Finds the targets of shortcuts that are still unknown. For a folder, also its contents and the targets of the shortcuts in it. */
   const targets = async (files: Files, signal: AbortSignal): Promise<void> => {
     if (shortcuts !== 'anywhere') return
     const asked = new Set<string>()
@@ -95,7 +95,7 @@ export function createScanner(client: DriveClient, shortcuts: Shortcuts, withRea
       const folders: Folder[] = []
       await inParallel([...missing], async (id) => {
         asked.add(id)
-        // A missing target, or one that the credentials cannot see.
+        // A target is skipped if it is missing, or if the credentials cannot see it.
         const raw = await client.file(id, fields.told, signal).catch(deadEnd)
         const [file] = raw === undefined ? [] : await convert([raw], signal)
         if (file === undefined || file.trashed) return
@@ -175,7 +175,7 @@ interface Anchor {
 
 export interface Scope {
   readonly anchors: readonly Anchor[]
-  /** Whether shared files are at the top level. */
+  /** Whether files that others have shared are at the top level. */
   readonly shared: boolean
   /** The corpora whose changes are followed. */
   readonly corpora: readonly Corpus[]
@@ -203,7 +203,7 @@ export async function findScope(client: DriveClient, what: What, signal: AbortSi
     case 'drives': {
       const found = what.ids === undefined ? await allDrives(client, signal) : await drivesOf(client, what.ids, signal)
       const anchors = found.map(({ id, name }) => ({ id, path: `${id}/`, name, corpus: { driveId: id } }))
-      // The user's own corpus reports shared drives that come and go.
+      // The user's own corpus reports shared drives that are added or removed.
       return { anchors, shared: false, corpora: [{}, ...anchors.map(({ corpus }) => corpus)] }
     }
     case 'shared':

@@ -42,12 +42,12 @@ const listIntervalMs = 12 * 3_600_000
 
 export type DriveSnapshot = ReturnType<typeof createSnapshot>
 
-/** The feed of changes of Drive: makes states, and brings them up to date. The signal ends all requests. */
+/** Creates the functions that build a state from files, and update it by the feed of changes of Drive. The signal aborts all requests. */
 function createFeed(
   { client, scanner, what, shortcuts }: Pick<SnapshotParts, 'client' | 'scanner' | 'what' | 'shortcuts'>,
   signal: AbortSignal,
 ) {
-  /** Builds the state of some files. */
+  /** Builds a state from files. */
   const stateOf = async (
     files: ReadonlyMap<string, DriveFile>,
     scope: Scope,
@@ -112,8 +112,8 @@ function createFeed(
 }
 
 /**
- * Recent snapshot of the served part of Drive, because Drive cannot list by id. It is listed once, at the first call, and then follows the
- * feed of changes. Callers wait for it; it continues after they abort.
+ * Keeps a recent snapshot of the served part of Drive, because Drive cannot list files in the order of their paths. It lists everything at the
+ * first call, and then follows the feed of changes. An update continues after the callers that wait for it abort.
  */
 export function createSnapshot({ client, scanner, what, shortcuts, intervalMs, log }: SnapshotParts) {
   const closing = new AbortController()
@@ -174,16 +174,16 @@ export function createSnapshot({ client, scanner, what, shortcuts, intervalMs, l
       const isRecent = ({ at }: DriveState) => at > expiredBefore && performance.now() - at < intervalMs
       if (current !== undefined && isRecent(current)) return current
       const renewed = await untilAbort(renew(), caller)
-      // A renewal that had begun before may have asked too early.
+      // An update that began before `expire` was called may lack the latest changes.
       return renewed.at > expiredBefore ? renewed : untilAbort(renew(), caller)
     },
-    /** The state is discarded: the next call asks Drive for changes. */
+    /** Makes the next call ask Drive for changes, however recent the state is. */
     expire: (): void => {
       expiredBefore = performance.now()
     },
-    /** Returns the current state. */
+    /** Asks Drive for changes, and returns the state with them. */
     fresh: (caller: AbortSignal): Promise<DriveState> => untilAbort(renew(), caller),
-    /** Applies a fact about a file before the feed reports it; undefined: the file is gone from here. */
+    /** Applies a change of a file before the feed reports it. Undefined: the file is no longer served at its path. */
     correct: (id: string, file: DriveFile | undefined): void => {
       if (following.running !== undefined) corrections.push([id, file])
       if (current !== undefined) current = corrected(current, [id, file])
@@ -214,7 +214,7 @@ function corpusOf({ parent }: DriveFile, { scope, tree }: DriveState): Corpus {
   return scope.anchors.find((anchor) => path.startsWith(anchor.path))?.corpus ?? {}
 }
 
-/** Keeps only files with a path, or that may get one by a shortcut: files that were moved away are dropped. */
+/** Returns the files that have a path, or may get one by a shortcut. Files that were moved away are dropped. */
 function kept(files: ReadonlyMap<string, DriveFile>, { shared }: Scope, { folders }: DriveTree): Files {
   const targets = new Set<string>()
   const left: Files = new Map()

@@ -5,17 +5,17 @@ import { type DriveFile, folderType, isServed, shortcutType } from './model.ts'
 import type { Shortcuts } from './options.ts'
 import type { Scope } from './scan.ts'
 
-/** A file with its path. */
+/** A served file, at its own path or at that of a shortcut to it. */
 export interface FileAtPath {
-  /** The ids of its parent folders, and its own id (or that of the shortcut to it). */
+  /** The ids of the parent folders, and the id of the file or of the shortcut to it. */
   readonly path: string
-  /** Its name there. */
+  /** The title of the file, or that of the shortcut. */
   readonly name: string
   readonly file: DriveFile
 }
 
 export interface DriveTree {
-  /** In path order. */
+  /** The served files, in path order. */
   readonly entries: readonly FileAtPath[]
   /** The paths of folders, by id. */
   readonly folders: ReadonlyMap<string, string>

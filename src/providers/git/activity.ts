@@ -62,7 +62,7 @@ async function countIn(
     })
     return counts
   } catch (error) {
-    // Too slow, or a partial clone without its history.
+    // The count has timed out, or a partial clone lacks its history.
     if (signal.aborted || isResourceError(error)) return undefined
     throw error
   } finally {
@@ -71,7 +71,7 @@ async function countIn(
   }
 }
 
-/** Splits NUL-terminated names. */
+/** Creates a function that splits chunks into NUL-terminated names, and passes each name to `take`. */
 function createNameReader(take: (name: string) => void): (chunk: Buffer) => void {
   let rest: Buffer = Buffer.alloc(0)
   return (chunk) => {

@@ -23,7 +23,7 @@ export async function anchor(location: Location) {
 
   return {
     /**
-     * Returns the directories that the paths lead to now.
+     * Returns the directories to which the paths of the repository lead now.
      *
      * @throws ResourceError `unavailable` when one is gone, or a part of its path has become a symbolic link.
      */

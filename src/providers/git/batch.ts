@@ -14,7 +14,7 @@ interface Request {
   deaths: number
 }
 
-/** Maximum number of characters of git's error output that are kept. */
+/** Maximum number of characters of git's error output that are stored. */
 const maxComplaint = 2000
 /** Maximum number of bytes of an object over the limit that are read and discarded; above it a new process is cheaper. */
 const drains = 4 * 1024 * 1024
@@ -55,7 +55,7 @@ export function createBatch(mode: Mode, start: (args: readonly string[]) => Chil
     timer = setTimeout(check, Math.min(ms, timeoutMs)).unref()
   }
 
-  /** Called when the first request of the queue changes, or the queue becomes empty. */
+  /** Starts the time-out. Called when the first request of the queue changes, or the queue becomes empty. */
   const watch = () => {
     headSince = performance.now()
     if (timer === undefined && child !== undefined) arm(timeoutMs)
@@ -82,7 +82,7 @@ export function createBatch(mode: Mode, start: (args: readonly string[]) => Chil
         if (found.size <= drains) return watch()
         restart()
       },
-      // Output without a request: later answers could not be matched to requests.
+      // After output in another format, later answers could not be matched to requests.
       broken: () => end(started, complaint),
     })
     started.stdout?.on('data', (chunk: Buffer) => {

@@ -13,7 +13,7 @@ const headBytes = 8192
 
 interface BlobPart {
   readonly bytes: Buffer
-  /** Byte offset in the file at which they begin. */
+  /** Offset of the first of the bytes in the file. */
   readonly start: number
   readonly head: Buffer
   readonly size: number
@@ -106,7 +106,7 @@ async function readFar(
 function textOf({ bytes, start, isText: is }: BlobPart, whole: boolean) {
   const { from, to } = whole ? { from: 0, to: bytes.length } : wholeCharacters(bytes)
   const part = bytes.subarray(from, to)
-  // For a whole file this is known already.
+  // A whole file was examined already.
   if (!is || !(whole || isText(part)) || (part.length === 0 && bytes.length > 0)) return undefined
   return { text: part.toString('utf8'), start: start + from, end: start + to }
 }

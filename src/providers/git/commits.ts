@@ -11,9 +11,9 @@ import type { RefTable } from './refs.ts'
 
 /** A commit that is served, with the name by which a path refers to it. */
 export interface NamedCommit {
-  /** Full id. */
+  /** The full id of the commit. */
   readonly commit: string
-  /** Its name in paths: `HEAD`, `main`, `refs/heads/log`, or an id. */
+  /** The name of the commit in paths: `HEAD`, `main`, `refs/heads/log`, or an id. */
   readonly spelled: string
   /** Whether the name is the full id, so that it always means the same commit. */
   readonly fixed: boolean
@@ -43,7 +43,7 @@ const fewestDigits = 7
 const maxCandidates = 64
 
 export function createCommits(launcher: Launcher, objects: Objects, idLength: number): Commits {
-  /** Cache by the fingerprint of the refs and the commit id. */
+  /** Cache of whether a commit is reachable, by the fingerprint of the refs and the commit id. */
   const reachable = createRecent<{ readonly yes: boolean }>(50_000)
   const asking = new Map<string, Promise<boolean>>()
 
@@ -52,7 +52,7 @@ export function createCommits(launcher: Launcher, objects: Objects, idLength: nu
     return found?.oid
   }
 
-  /** {@link at}, but throws when the object of the ref may have been pruned since the refs were read: see `isMissing`. */
+  /** Like {@link at}, but throws when the object of the ref may have been pruned since the refs were read: see `isMissing`. */
   const stillAt = async (ref: Pick<Ref, 'oid'>): Promise<string | undefined> => {
     const commit = await at(ref)
     if (commit === undefined && (await objects.info(ref.oid)) === undefined) throw missing(ref.oid)
@@ -69,7 +69,7 @@ export function createCommits(launcher: Launcher, objects: Objects, idLength: nu
     return asked
   }
 
-  /** git prints the commit if it is not an ancestor of the tips. */
+  /** Finds out whether a commit is a served tip or an ancestor of one, and caches the answer. */
   const walk = async (commit: string, { isTip, tips, fingerprint }: RefTable): Promise<boolean> => {
     let yes: boolean | undefined = await isTip(commit)
     if (!yes) yes = await isBehind(commit, tips())
@@ -86,7 +86,7 @@ export function createCommits(launcher: Launcher, objects: Objects, idLength: nu
     }
   }
 
-  /** Returns undefined when git cannot tell because an object is missing. */
+  /** Whether a commit is an ancestor of one of the ends: git prints it if it is not. Undefined when an object is missing. */
   const isBehind = async (commit: string, ends: AsyncIterable<string>): Promise<boolean | undefined> => {
     const lines: string[] = []
     for await (const end of ends) lines.push(`^${end}\n`)
@@ -111,7 +111,7 @@ export function createCommits(launcher: Launcher, objects: Objects, idLength: nu
     const candidates = bytes.toString('latin1').split('\n').slice(0, -1)
     if (candidates.length > maxCandidates) return undefined
     const served: string[] = []
-    // Only served commits count for ambiguity: the others must look absent.
+    // Only served commits can make an abbreviation ambiguous, because the others must look absent.
     for (const candidate of candidates) {
       const found = await objects.info(candidate)
       if (found?.type === 'commit' && (await isReachable(candidate, table))) served.push(candidate)
@@ -209,7 +209,7 @@ function parseLimit(text: string | undefined, most: number): number {
   throw invalid(`The parameter "limit" is a whole number from 1 to ${most}.`, 'limit', { limit: most })
 }
 
-/** Reads a commit and its ancestors, newest first, in the order of `git log`. `cut`: there are more. */
+/** Reads a commit and its ancestors, newest first, in the order of `git log`. `cut` tells whether there are more. */
 export async function readLog(
   launcher: Launcher,
   commit: string,

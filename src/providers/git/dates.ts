@@ -6,7 +6,7 @@ import type { Launcher } from './launch.ts'
 /** Dates of the last change of the files at a commit, by path, in milliseconds since 1970. Files without a known date are missing. */
 export type FileDates = Pick<PathMap<number>, 'get' | 'has' | 'size' | typeof Symbol.iterator>
 
-/** One commit of a walk through the history. `time` is the commit time, in milliseconds. */
+/** One commit of a walk through the history. `time` is the commit time, in milliseconds since 1970. */
 interface WalkedCommit {
   readonly commit: string
   readonly parents: readonly string[]
@@ -16,16 +16,16 @@ interface WalkedCommit {
 /** The paths that a commit changed compared with a parent; a `Set` also satisfies it. */
 type ChangedPaths = { has(path: string): boolean; keys(): Iterable<string> }
 
-/** Some paths, or all except some. */
+/** A set of paths: all paths except those in `named` if `all` is true, else only those. */
 interface Paths {
   readonly all: boolean
   readonly named: PathMap<true>
 }
 
 /**
- * Finds for every path the commit that last changed it. Follows paths through the history as `git log -- PATH` does: a commit that differs from every parent in a path is its last one, otherwise
- * the path continues at the first parent with the same content. So every path belongs to one commit at a time, and all paths that are
- * unchanged so far move together, without being enumerated.
+ * Finds for every path the commit that last changed it. Follows paths through the history as `git log -- PATH` does: if a commit differs from
+ * every parent in a path, it has last changed the path; otherwise the path continues at the first parent with the same content. So every path
+ * is at one commit at a time, and all paths that are unchanged so far move together, without being enumerated.
  *
  * Commits come newest first. A commit whose child comes later (clocks differ) is skipped: its paths have no date.
  */
@@ -105,7 +105,7 @@ function createChangeReader(steps: readonly WalkedCommit[], take: ReturnType<typ
 
   const expected = (step: WalkedCommit | undefined) => Math.max(1, step?.parents.length ?? 1)
 
-  /** Passes a commit on once all its comparisons are complete. */
+  /** Passes a commit to `take` once all its comparisons are complete. */
   const finish = async () => {
     const step = steps[index]
     if (step !== undefined && changes.length === expected(step)) {
@@ -189,7 +189,7 @@ function hash(path: string): number {
 /** Returns the dates of the last commits of all files at a commit, as `git log -1 -- PATH` prints for each of them. */
 export type DatesOf = (commit: string) => Promise<FileDates>
 
-/** Maximum number of cached dates, over all commits. Those of the last commit are always kept. */
+/** Maximum number of cached dates, over all commits. Those of the last commit are always cached. */
 const maxRememberedDates = 500_000
 const maxSteps = 512 * 1024 * 1024
 
@@ -232,7 +232,7 @@ export function createDates(
     const assignment = createAssignment(commit, (at) => known.get(at))
     let complete = false
     try {
-      // git reports all files of a commit with missing parents as new.
+      // Commits with missing parents are left out, because git reports all their files as new.
       const steps = (await stepsFrom(commit, behind, signal)).filter((step) => !shallow().has(step.commit))
       const reader = createChangeReader(steps, assignment.take)
       const input = steps.flatMap(({ commit: id, parents }) =>

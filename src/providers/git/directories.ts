@@ -14,7 +14,7 @@ interface TreeDirectory {
   readonly commit: string
   /** The id of the tree, or of the commit in the form `id^{tree}`. */
   readonly tree: string
-  /** Its path below the root of the commit: empty, or ending in `/`. */
+  /** Path of the directory below the root of the commit: empty, or ending in `/`. */
   readonly inside: string
 }
 
@@ -65,7 +65,7 @@ export function createGitDirectories(commits: Commits, trees: Trees, heard?: (en
     return entry?.kind === 'directory' ? { commit: directory.commit, tree: entry.oid, inside: path } : undefined
   }
 
-  /** An ambiguous name leads nowhere, and so does one whose commit is missing. */
+  /** Finds the commit that a path begins with. Undefined also for an ambiguous name, and when the commit is missing. */
   const findCommit: Commits['find'] = async (path, table, signal) => {
     try {
       return await commits.find(path, table, signal)
@@ -76,7 +76,7 @@ export function createGitDirectories(commits: Commits, trees: Trees, heard?: (en
   }
 
   return {
-    /** Finds the directory at a path that is empty or ends in `/`; undefined when there is none. The empty path has none. */
+    /** Finds the directory at a path that is empty or ends in `/`; undefined when there is none, as for the empty path. */
     find: async (path: string, table: RefTable, signal: AbortSignal): Promise<GitDirectory | undefined> => {
       const names = table.names.nodeAt(path.split('/').slice(0, -1))
       const found = await findCommit(path, table, signal)
@@ -91,7 +91,7 @@ export function createGitDirectories(commits: Commits, trees: Trees, heard?: (en
       const children = await names.children(slices)
       return files === undefined ? namesIn(names, children) : bothIn(files, names, children, slices)
     },
-    /** Returns the place of a child directory. */
+    /** Returns the child directory of an item; undefined if the item is not a directory. */
     enter: async (directory: GitDirectory, { node, entry }: GitItem): Promise<GitDirectory | undefined> => {
       const tree =
         entry?.kind === 'directory' && directory.tree !== undefined ? subtree(directory.tree, entry) : undefined
@@ -132,8 +132,8 @@ function namesIn(names: NameNode, { length, keyAt }: NameChildren): GitItems {
 }
 
 /**
- * Merges files and ref names; the longest name wins: a ref's name hides a file or directory of another ref, and longer ref names share the
- * directory.
+ * Merges the files of a ref with longer ref names that begin with its name. A ref name hides a file or directory of the same name; a directory
+ * that is only a prefix of ref names is merged with a directory of files.
  */
 async function bothIn(files: GitTree, names: NameNode, children: NameChildren, slices: Slices): Promise<GitItems> {
   const hidden = new Uint8Array(files.length)

@@ -10,15 +10,15 @@ import { isLocalDisk } from '../../core/kit/local-disk.ts'
  * descriptor, and paths go through /proc; elsewhere it is a path, which was checked when it was opened and can be replaced later.
  */
 export interface Folder {
-  /** Path prefix of its entries, for this process. */
+  /** Path prefix of the directory's entries, for this process. */
   readonly at: string
-  /** Path prefix of its entries, for a child process. */
+  /** Path prefix of the directory's entries, for a child process. */
   readonly shared: string
-  /** Its real path when it was opened. */
+  /** Real path of the directory when it was opened. */
   readonly path: string
   /** Identity of the directory, which does not depend on its name. */
   readonly identity: string
-  /** Whether it is on a local disk, so that calls on it answer at once. */
+  /** Whether the directory is on a local disk, so that calls on it answer at once. */
   readonly local: boolean
   close(): void
 }
@@ -135,7 +135,7 @@ export async function entriesOf(folder: Folder): Promise<readonly Dirent[]> {
   return entries
 }
 
-/** {@link readSmallFile} for a file in a directory. */
+/** Does the same as {@link readSmallFile} for a file in a directory. */
 export function readIn(folder: Folder, name: string, limit: number): Promise<Buffer | undefined> {
   return readSmallFile(`${folder.at}/${name}`, limit)
 }

@@ -45,7 +45,7 @@ export async function git(options: GitOptions): Promise<Provider> {
   return createGit(options, {})
 }
 
-/** {@link git} with the options of tests: see {@link maxAgeMs} and {@link datesTimeoutMs}. */
+/** Does the same as {@link git}, with additional options for tests: see {@link maxAgeMs} and {@link datesTimeoutMs}. */
 export async function createGit(
   options: GitOptions,
   tuning: {
@@ -164,8 +164,8 @@ export async function createGit(
 }
 
 /**
- * Retries when an object is missing: a branch may have moved, and the old commits been pruned. Retries once, and then as long as the refs
- * have moved again.
+ * Creates a function that calls `work` with the current refs, and again when an object is missing: a branch may have moved, and its old
+ * commits been pruned. It retries once, and then only if the refs have moved again.
  */
 function createSteadily({ refs, anchors, objects, config }: Repository) {
   let restarted = Number.NEGATIVE_INFINITY

@@ -1,6 +1,6 @@
 import { errorCodeOf, isResourceError, type ResourceError, tooLarge, unavailable } from '../../core/errors.ts'
 
-/** Returns the error for a process of git that failed. `complaint`: its error output, which is not passed on. */
+/** Returns the error for a process of git that failed. `complaint` is its error output, which the error does not contain. */
 export function explainFailure(name: string, code: number | null, complaint: string): ResourceError {
   if (complaint.includes('dubious ownership'))
     return unavailable(

@@ -21,7 +21,7 @@ interface Launch {
   readonly input?: string | Buffer
   /** Exit codes besides 0 that count as success. */
   readonly allows?: readonly number[]
-  /** Whether to keep its error output out of the log, because it may repeat the content of a file. */
+  /** Whether to keep git's error output out of the log, because it may repeat the content of a file. */
   readonly quiet?: boolean
 }
 
@@ -48,7 +48,7 @@ interface LauncherOptions {
 
 /** Maximum number of short-lived processes at once, besides the long-lived ones. */
 const maxProcesses = 4
-/** Maximum number of characters of git's error output that are kept. */
+/** Maximum number of characters of git's error output that are stored. */
 const maxComplaint = 2000
 
 /** Running processes, each with whether it has its own process group. */
@@ -95,7 +95,7 @@ export function createLauncher(options: LauncherOptions) {
   const converse = (launch: Launch, take: Take) =>
     conversation(begin(launch.args, true, childLimits.git(timeoutMs), launch), launch, take, { timeoutMs, log })
 
-  /** Runs git and passes its output on in chunks, one after the other, until `take` returns `false`. */
+  /** Runs git and passes its output to `take` in chunks, one after the other, until that returns `false`. */
   const pipe = async (
     launch: Launch,
     take: (chunk: Buffer) => boolean | Promise<boolean>,
@@ -208,7 +208,7 @@ function conversation(
   })
 }
 
-/** All users share the temporary folder: if this one was cleared away, another user's folder can stand in its place. */
+/** Throws unless this user owns the folder. All users share its parent, so another user can create it anew after it was deleted. */
 function requireOwn(folder: string): void {
   const stats = lstatSync(folder, { throwIfNoEntry: false })
   const own = process.geteuid?.()

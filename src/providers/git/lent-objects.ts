@@ -21,17 +21,17 @@ const blockBytes = 4096
 /** Maximum total size of the copies of loose objects, in bytes. */
 const maxCopiesBytes = 1024 * 1024 * 1024
 
-/** Known state of one directory of a store. */
+/** Known state of one directory of a store, which mirrors an object directory of the repository. */
 interface DirectoryState {
   stamp: string
-  /** Its files by name, with the held descriptor, or the size of the copy. */
+  /** The files of the directory by name, each with its held descriptor, or the size of its copy. */
   readonly files: Map<string, { readonly held?: HeldFile; readonly bytes: number }>
 }
 
 /** A directory of a store to synchronize. */
 interface DirectoryCopy {
   readonly name: string
-  /** Its path below the store. */
+  /** Path of the directory below the store. */
   readonly key: string
   readonly wants: (names: readonly string[]) => readonly string[]
   readonly takes: 'copies' | 'holds'
@@ -42,13 +42,13 @@ interface Store {
   readonly directories: Map<string, DirectoryState>
 }
 
-/** Files of a repository, below the provider's own folder, within the limits of copies and held files. */
+/** Copies or links files of a repository into the provider's own folder, up to limits on both. */
 function createLoans(folder: string) {
   /** Deleted files that running processes may still open. */
   const retired: HeldFile[] = []
   let copied = { count: 0, bytes: 0, held: 0 }
 
-  /** Removes a file. One that was held is kept open until {@link takeRetired}. */
+  /** Removes a file. If it is held open, `takeRetired` returns it later. */
   const drop = (path: string, known: DirectoryState, name: string): void => {
     const file = known.files.get(name)
     known.files.delete(name)
@@ -61,7 +61,7 @@ function createLoans(folder: string) {
     retired.push(file.held)
   }
 
-  /** Links a file that stays open. It closes the file, and throws `unavailable`, above the limit. */
+  /** Links to a file that stays open. Above the limit, closes the file and throws `unavailable`. */
   const hold = (path: string, known: DirectoryState, name: string, held: HeldFile): void => {
     if (copied.held >= maxHeld) {
       held.close()
@@ -92,7 +92,7 @@ function createLoans(folder: string) {
     copy,
     /** Returns the held files that were dropped since the last call: the caller closes them. */
     takeRetired: (): readonly HeldFile[] => retired.splice(0),
-    /** Forgets all counts. */
+    /** Sets all counts to zero. */
     reset: () => {
       copied = { count: 0, bytes: 0, held: 0 }
     },
@@ -109,7 +109,7 @@ export function createLentObjects(folder: string) {
   let made = 0
   const loans = createLoans(folder)
 
-  /** Synchronizes the wanted files of a directory, in that order. Deleted or replaced files are dropped. */
+  /** Synchronizes the files of a directory that `wants` returns, in its order. Drops deleted or replaced files. */
   const syncDirectory = async (
     from: Folder,
     store: Store,
@@ -194,7 +194,7 @@ export function createLentObjects(folder: string) {
           await syncStore(from, store)
         }
       } catch (error) {
-        // Nothing may open them: reset, so that everything is checked again.
+        // A symbolic link among the objects becomes an error that tells the operator what to do.
         throw error instanceof LinkError ? linkedObjects() : error
       }
       const left = [...stores].filter(([identity]) => !next.has(identity)).map(([, store]) => store)
@@ -210,7 +210,7 @@ export function createLentObjects(folder: string) {
     /** The directories, in the format of `GIT_ALTERNATE_OBJECT_DIRECTORIES`. */
     directories: (): string =>
       [...stores.values()].map(({ path }) => (path.includes(delimiter) ? JSON.stringify(path) : path)).join(delimiter),
-    /** Whether the directories still exist: a folder for temporary files can be cleared. */
+    /** Whether the directories still exist. The system may have cleared its temporary folder. */
     isWhole: (): boolean => [...stores.values()].every(({ path }) => fs.existsSync(join(path, 'pack'))),
     /** Forgets everything: the next `sync` starts from scratch. */
     reset: (): void => {

@@ -27,7 +27,7 @@ interface ListerOptions {
 
 /** A directory that is being listed. */
 interface Frame {
-  /** Its path: empty, or ending in `/`. */
+  /** Path of the directory: empty, or ending in `/`. */
   readonly path: string
   readonly entered: GitDirectory
   readonly items: GitItems
@@ -37,7 +37,7 @@ interface Frame {
   readonly after: string
 }
 
-/** Sizes of the groups in which file sizes are requested. They grow, because the caller may want only the first file. */
+/** Number of files in the first and in the largest group to describe. Groups grow, because the caller may want only the first file. */
 const [firstGroup, lastGroup] = [4, 512]
 
 /** Lists the pages and the files at `HEAD`, or the contents of a prefix: the files of any commit, or names of refs. */
@@ -50,7 +50,7 @@ export function createLister({ refs, directories, objects, datesOf, pages }: Lis
     return { path, entered, items, index: enters ? index - 1 : index, after }
   }
 
-  /** The items of the root: `HEAD` as a directory, and the pages. */
+  /** Returns the items of the root: `HEAD` as a directory, and the pages. */
   const rootItems = (table: RefTable): GitItems =>
     itemsIn([
       ...(table.head === undefined ? [] : [{ key: 'HEAD/' }]),
@@ -94,7 +94,7 @@ export function createLister({ refs, directories, objects, datesOf, pages }: Lis
     const start = prefix === '' ? {} : await directories.find(prefix, table, signal)
     if (start === undefined) return
     const first = prefix === '' ? rootItems(table) : await directories.items(start)
-    // For many refs at once, dates would take a walk each.
+    // A list of several refs has no dates, because each ref would take a walk of its own.
     const isDated = start.names === undefined || !start.names.goesOn
     const frames: Frame[] = [frameOf(prefix, start, first, rest)]
     let size = firstGroup
@@ -139,7 +139,7 @@ export async function describeFile(
   }
 }
 
-/** Objects of a partial clone can be missing, and damaged ones have no size: the others are listed anyway. */
+/** Returns the type and size of an object; undefined for a missing or damaged one, so that the other files are still listed. */
 async function infoOf(objects: Objects, oid: string) {
   try {
     return await objects.info(oid)
@@ -154,7 +154,7 @@ function mimeTypeOfEntry(name: string, kind: TreeEntry['kind']): string | undefi
   return kind === 'submodule' ? 'text/plain' : mimeTypeOf(name)
 }
 
-/** Returns consecutive items from an index on that are no directories, at most `size`; the first may be of any kind. */
+/** Returns at most `size` items from an index on, up to the next directory. The first item may be of any kind. */
 function groupAt(items: GitItems, first: number, size: number): readonly GitItem[] {
   const group: GitItem[] = []
   for (let item = items.at(first); item !== undefined && group.length < size; item = items.at(first + group.length)) {
@@ -182,7 +182,7 @@ export function createCompleter(
   directories: GitDirectories,
   heard?: (entries: number) => void,
 ) {
-  /** The latest commits, by the commit that they begin at. */
+  /** Cache of the latest commits, by the id of the newest one. */
   const logs = createRecent<readonly LogLine[]>(16)
 
   const recent = async (ref: string | undefined, table: RefTable, signal: AbortSignal): Promise<readonly LogLine[]> => {
@@ -213,7 +213,7 @@ export function createCompleter(
     const entered = await directories.find(`${at}/${directory}`, table, signal)
     if (entered === undefined) return nothing
     const items = await directories.items(entered)
-    // Longer names of refs are no paths at this one.
+    // Items without an entry are longer ref names, which are not paths at this ref.
     const slices = createSlices(heard)
     const offered = offers(value)
     for (let i = 0; i < items.length; i++) {

@@ -76,7 +76,7 @@ async function followDotGit(named: string, workTreeOf: WorkTreeOf, fault: Create
   )
 }
 
-/** A linked working tree shares refs and objects with the repository that contains its git directory. */
+/** Adds the directory of refs and objects. A linked working tree shares it with the repository that contains its git directory. */
 async function withCommonDir(start: Start, named: string, fault: CreateError): Promise<Location> {
   const { gitDir, linked, workTree } = start
   const common = await readPointer(join(gitDir, 'commondir'), /^(.+)$/)
@@ -196,7 +196,7 @@ function sentence(error: unknown): string {
   return error instanceof Error ? error.message : 'unknown'
 }
 
-/** Names of the check-out settings, and the only values that are accepted. */
+/** Names of the check-out settings that are taken over. `plain` has their accepted values. */
 const checkout = /^core\.(?:autocrlf|eol|filemode|ignorecase|symlinks|precomposeunicode|checkstat|trustctime)$/
 
 /** The settings taken from the configuration of a repository. git never sees any other setting of it. */

@@ -114,7 +114,7 @@ export function createNames(list: RefList) {
 
 export type RefNames = ReturnType<typeof createNames>
 
-/** Returns the children of one or two ranges of refs: a branch's name, and a tag's. */
+/** Returns the children in one or two ranges of refs: of a full name, or of a short name among branches and among tags. */
 async function childrenIn(list: RefList, ranges: readonly RefsBelow[], slices: Slices): Promise<NameChildren> {
   const all = await Promise.all(
     ranges.map(async (range) => ({
@@ -153,7 +153,7 @@ async function beginsIn(list: RefList, { start, end, prefix }: RefsBelow, slices
     const from = list.starts[at] ?? 0
     const next = list.starts[at + 1] ?? 0
     const slash = list.names.indexOf(0x2f, from + length)
-    // Most names end here, without longer names.
+    // Most children are a single ref, for which no search is needed.
     const child = list.names.subarray(from, slash + 1)
     const goesOn = slash + 1 < next || (at + 1 < end && child.equals(list.names.subarray(next, next + child.length)))
     at = goesOn ? rangeBelow(list, child.toString('utf8'), { start: at, end }).end : at + 1

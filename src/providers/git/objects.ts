@@ -13,7 +13,7 @@ const readers = 3
 const busyTimeoutMs = 60
 /** Maximum number of cached types and sizes. `maxKept` bounds the cached bytes of small contents. */
 const maxFacts = 50_000
-/** Number of bytes to hash before a check whether to yield. */
+/** Number of bytes that are hashed between two checks whether to yield to the event loop. */
 const hashedAtOnce = 1024 * 1024
 const maxTooMuch = 1000
 const maxKept = 32 * 1024 * 1024
@@ -101,7 +101,7 @@ export type Objects = ReturnType<typeof createObjects>
 
 const missingReason = 'missing-object'
 
-/** See {@link isMissing}. */
+/** Returns the error for a missing object: see {@link isMissing}. */
 export function missing(name: string): ResourceError {
   return new ResourceError('not-found', `the object ${name} is not in the repository`, { reason: missingReason })
 }

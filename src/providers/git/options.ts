@@ -24,8 +24,8 @@ export interface GitOptions {
   /** Whether changes are notified. Default true. */
   readonly watch?: boolean
   /**
-   * Interval at which refs and the working tree are compared, in milliseconds: the longest delay of a change that the system does not report.
-   * Default 30,000, at least 100.
+   * Interval at which refs and the working tree are compared with their last known state, in milliseconds: the longest delay of a change that
+   * the system does not report. Default 30,000, at least 100.
    */
   readonly reconcile?: number
   readonly log?: Log
@@ -35,7 +35,7 @@ export interface GitOptions {
 export interface Settings extends Required<Omit<GitOptions, 'refs'>> {
   /** Whether a ref (its full name, or `HEAD`) is served. */
   readonly serves: PathTest
-  /** Patterns for `git for-each-ref`: the parts of the globs before their first wildcard. */
+  /** Names of the refs and ref directories to read: the parts of the globs before their first wildcard. */
   readonly patterns: readonly string[]
   /** Receives the number of entries processed at once; only for tests. */
   readonly heard?: (entries: number) => void
@@ -67,7 +67,7 @@ function whole(name: string, value: number, most: number, least = 1): number {
   throw invalid(`${name} must be a whole number from ${least} to ${most}.`, 'limit')
 }
 
-/** Returns the ref directories that a glob can match, without a wildcard: git's own wildcards differ. */
+/** Returns the ref, or the directory of all refs, that a glob can match: its segments before the first wildcard. Empty for `HEAD`. */
 function patternsOf(glob: string): readonly string[] {
   if (glob === 'HEAD') return []
   const segments = glob.replace(/^\//, '').split('/')

@@ -16,7 +16,7 @@ export function oneLine(text: string, most = 500): string {
   return shown.toWellFormed().replace(hidden, escapeCharacter)
 }
 
-/** The same for text of several lines: line feeds and tabs stay. */
+/** Formats untrusted text of several lines like {@link oneLine}, but keeps line feeds and tabs. */
 export function manyLines(text: string): string {
   const lines = text.replace(/\r\n/g, '\n').toWellFormed()
   return lines.replace(hidden, (c) => (c === '\n' || c === '\t' ? c : escapeCharacter(c)))
@@ -46,7 +46,7 @@ export function cutMark(what: string): string {
   return `[cut: ${what}]`
 }
 
-/** A generated text, the content of its resource. */
+/** The generated text of a resource. */
 export interface TextPage {
   readonly text: string
   readonly cut: boolean
@@ -70,7 +70,7 @@ interface DifferenceQuery {
   /** Ids of commits or trees. */
   readonly from: string
   readonly to: string
-  /** Only this file or directory. */
+  /** The only file or directory to compare. */
   readonly path?: string
   /** Note after the numbers, such as `against the first parent`. */
   readonly note?: string
@@ -248,7 +248,7 @@ function* linesOf(output: Buffer, encoding: string) {
   }
 }
 
-/** The subject is shown only at the first mention of the commit. */
+/** Returns the line above the lines of a commit. Only the first mention of the commit has its subject. */
 function headingOf(oid: string, facts: ReadonlyMap<string, string>, first: boolean): string {
   const time = Number(facts.get('author-time')) * 1000
   const date = Math.abs(time) <= 8.64e15 ? new Date(time).toISOString().slice(0, 10) : 'no date'

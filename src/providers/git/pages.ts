@@ -133,7 +133,7 @@ export function createPages(repository: Repository, commits: Commits) {
   return {
     /** The listed pages, in path order. */
     entries,
-    /** Returns the entry of a page; undefined when the path belongs to a file. Throws `not-found`. */
+    /** Returns the entry of a page; undefined when the path is that of a file. Throws `not-found` when the subject of the page is missing. */
     stat: async (path: string, table: RefTable, signal: AbortSignal): Promise<Entry | undefined> => {
       const found = await plan(path, table, signal)
       return found === undefined ? undefined : (found.entry ?? { path, mimeType: pageType })

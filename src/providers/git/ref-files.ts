@@ -42,7 +42,7 @@ interface Packed {
 
 /** A ref that has its own file. */
 interface LooseRef {
-  /** Its name with a final `/`, by which the refs are sorted. */
+  /** Name of the ref with a final `/`, by which the refs are sorted. */
   readonly key: string
   readonly value: RefValue
 }
@@ -50,9 +50,9 @@ interface LooseRef {
 /**
  * Creates a reader of the refs of a git directory (gitrepository-layout(5)). It replaces git, which would follow symbolic links among them.
  *
- * It returns the refs below some names, such as `refs/heads`: a ref of that name, and those below it; the same list as long as nothing has
- * changed. It throws `unavailable` for a symbolic link in place of `refs`, `refs/heads`, `refs/tags` or `packed-refs`, and for too many refs.
- * Other symbolic links are left out.
+ * The reader returns the refs at and below the given names, such as `refs/heads`, and the same list object as long as nothing has changed. It
+ * throws `unavailable` for a symbolic link in place of `refs`, `refs/heads`, `refs/tags` or `packed-refs`, and for too many refs. Other symbolic
+ * links are left out.
  */
 export function createRefReader(idLength: number, serves: PathTest, heard?: (entries: number) => void) {
   const idBytes = idLength / 2

@@ -42,7 +42,7 @@ export function refAt(list: RefList, index: number): Ref {
   return { name: nameAt(list, index), oid: oidAt(list, index) }
 }
 
-/** Iterates over the refs. */
+/** Yields the refs of a list. Lets other work run between time slices. */
 export async function* refsIn(list: RefList, slices: Slices): AsyncGenerator<Ref> {
   for (let i = 0; i < list.length; i++) {
     yield refAt(list, i)
@@ -82,7 +82,7 @@ export function compareRefs(a: RefList, i: number, b: RefList, j: number): numbe
   return compareBytes(a.names, a.starts[i] ?? 0, a.starts[i + 1] ?? 0, b.names, b.starts[j] ?? 0, b.starts[j + 1] ?? 0)
 }
 
-/** A loop: for short names it is faster than `Buffer.compare`, which checks its arguments. */
+/** Compares two ranges of bytes by a loop, which for short names is faster than `Buffer.compare` with its checks of arguments. */
 function compareBytes(a: Buffer, from: number, to: number, b: Buffer, start: number, end: number): number {
   const length = Math.min(to - from, end - start)
   for (let k = 0; k < length; k++) {
@@ -118,7 +118,7 @@ export async function holdsId({ ids, idBytes, length }: RefList, oid: string, sl
 
 /** @param room Maximum number of refs, and of bytes of their names with a final `/` each. */
 export function createRefListWriter(idBytes: number, room: { readonly refs: number; readonly bytes: number }) {
-  // Pages of memory that are never written are not allocated.
+  // Unused room costs nothing: the system allocates a page of memory only when it is written.
   const names = Buffer.allocUnsafeSlow(room.bytes)
   const starts = new Uint32Array(room.refs + 1)
   const ids = Buffer.allocUnsafeSlow(room.refs * idBytes)
@@ -156,7 +156,7 @@ export function createRefListWriter(idBytes: number, room: { readonly refs: numb
 
 /** A ref that is served, with the id of its object: a commit, or a tag that leads to one. */
 export interface Ref {
-  /** Its full name: `refs/heads/main`. */
+  /** Full name of the ref: `refs/heads/main`. */
   readonly name: string
   readonly oid: string
 }
@@ -177,7 +177,7 @@ interface PackedFormat {
 
 /**
  * Parses a `packed-refs` file: lines of an id, a space and a name; lines that begin with `#` or `^` hold other data. Names that {@link
- * isServable} refuses are left out. Of two lines with the same name the last one counts.
+ * isServable} refuses are left out. Of two lines with the same name the last one is used.
  *
  * @throws ResourceError `unavailable` for a file of more than 128 MiB, or of more than a million refs.
  */

@@ -34,14 +34,14 @@ export interface RefTable {
   /** Yields the object ids of all served refs; duplicates are possible. */
   tips(): AsyncIterable<string>
   readonly names: RefNames
-  /** Changes whenever any part of the table changes. */
+  /** Hash that changes whenever any part of the table changes. */
   readonly fingerprint: string
 }
 
 interface RefsOptions extends Pick<Settings, 'serves' | 'patterns' | 'heard'> {
   /** Called before refs are read: checks that the repository is still valid. Returns its directories, which are held open. */
   readonly prepare: () => Promise<Anchors>
-  /** Called after refs are read: makes its objects available to git. */
+  /** Called after refs are read: makes the objects of the repository available to git. */
   readonly lend: () => Promise<void>
   /** Commits whose parents are missing: the readable history depends on them. */
   readonly shallow: () => ReadonlySet<string>
@@ -63,7 +63,7 @@ export function createRefs(options: RefsOptions) {
     const branch = head !== undefined && 'branch' in head ? head.branch : undefined
     const patterns = [...options.patterns, ...(branch === undefined ? [] : [branch])]
     const all = await readRefs(commonDir, patterns)
-    // Objects after refs, so that the objects of all refs read are available.
+    // Objects are taken over after refs, so that the objects of all refs are available.
     await options.lend()
     const key = JSON.stringify([head ?? null, ...options.shallow()])
     if (last?.all === all && last.key === key) return last.table
@@ -96,7 +96,7 @@ export function createRefs(options: RefsOptions) {
   }
 
   return {
-    /** Returns a table that is not too old, and not older than `notBefore` (a time of `performance.now()`). */
+    /** Returns a table that is at most `maxAgeMs` old, and not older than `notBefore` (a time of `performance.now()`). */
     table: (notBefore = 0): Promise<RefTable> => {
       const now = performance.now()
       if (known === undefined || known.since < notBefore || now - known.since > options.maxAgeMs) {

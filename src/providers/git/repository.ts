@@ -16,7 +16,7 @@ import { createTrees, type Trees } from './trees.ts'
 export interface Repository {
   readonly settings: Settings
   readonly location: Location
-  /** The directories that it is read from. */
+  /** The directories of the repository, held open. */
   readonly anchors: Anchored
   readonly config: RepositoryConfig
   readonly shadow: Shadow
@@ -24,7 +24,7 @@ export interface Repository {
   readonly objects: Objects
   readonly trees: Trees
   readonly refs: Refs
-  /** Makes new objects of the repository available to git, and updates where its history ends. */
+  /** Makes new objects of the repository available to git, and updates `shallow`. */
   lend(): Promise<void>
   /** Commits whose parents are missing. */
   readonly shallow: () => ReadonlySet<string>
@@ -127,7 +127,7 @@ async function read(
     try {
       const release = await shadow.lent.sync(folders)
       const found = shadow.lent.directories()
-      // Taken before the restart: it starts new processes for open requests, which open nothing that was deleted.
+      // Waits only for processes from before the restart: the new ones open no deleted file.
       if (release !== undefined) void launcher.settled().then(release)
       // A long-lived process holds deleted packs open, or searches objects in old directories.
       if (found !== stores || release !== undefined) objects.restart()
@@ -138,7 +138,7 @@ async function read(
     shallow = await copyShallow(current.commonDir, shadow.gitDir, idBytes * 2, shallow)
   }
 
-  /** One after the other: all calls write into one folder. */
+  /** Runs one call at a time, because all calls write into one folder. */
   const lend = (): Promise<void> => {
     lending = lending.catch(() => {}).then(takeOver)
     return lending
@@ -174,7 +174,7 @@ async function copyShallow(
   return new Set(valid)
 }
 
-/** git itself would refuse, because it would run commands of the owner's configuration. Here nothing of it runs. */
+/** Warns if another user owns the repository. git would refuse it, because it runs commands of the configuration; this provider runs none. */
 async function warnOfOwner({ commonDir }: Location, { log }: Settings): Promise<void> {
   const { uid } = await stat(commonDir)
   const own = process.geteuid?.()

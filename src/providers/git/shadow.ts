@@ -27,7 +27,7 @@ function watchExit(): void {
   })
 }
 
-/** Creates an empty folder below the one for temporary files, with access only for this user. */
+/** Creates an empty folder in the temporary folder of the system, with access only for this user. */
 export async function createShadow() {
   const folder = await mkdtemp(join(tmpdir(), 'hikidashi-git-'))
   const gitDir = join(folder, 'shadow.git')
@@ -60,7 +60,7 @@ export async function createShadow() {
         await createBare(directory, config)
       }
     },
-    /** Whether everything still exists: a folder for temporary files can be cleared. */
+    /** Whether everything still exists. The system may have cleared its temporary folder. */
     isWhole: async (): Promise<boolean> => {
       const files = [gitDir, refsDir].flatMap((path) =>
         ['HEAD', 'config', 'objects', 'refs'].map((name) => join(path, name)),

@@ -11,7 +11,7 @@ import { configOf, createBare } from './shadow.ts'
 
 const maxBytes = 4 * 1024 * 1024
 const maxExclude = 512 * 1024
-/** Maximum size of the copied index and its shared index, in bytes. Counts the larger of length and disk usage. */
+/** Maximum size of the copied index and its shared index, in bytes: the length or the disk usage, whichever is larger. */
 const maxIndexBytes = 256 * 1024 * 1024
 /** Maximum size of an index that is searched for the name of its shared index, in bytes. */
 const maxSplitIndexBytes = 64 * 1024 * 1024
@@ -26,7 +26,7 @@ const statBlockBytes = 512
  */
 export function createStatusReader({ launcher, shadow, anchors, lend, config }: Repository) {
   const own = join(shadow.folder, 'status.git')
-  /** One at a time: they share a directory. */
+  /** The last read that began. Reads run one at a time, because they share a directory. */
   let turn: Promise<unknown> = Promise.resolve()
 
   const prepare = async ({ head }: RefTable, { gitDir, commonDir }: Anchors): Promise<void> => {
@@ -37,7 +37,7 @@ export function createStatusReader({ launcher, shadow, anchors, lend, config }: 
     const copied = await copyIndex(gitDir, 'index', own, maxIndexBytes)
     const shared = copied > maxSplitIndexBytes ? undefined : await sharedIndexOf(gitDir, join(own, 'index'))
     if (shared !== undefined) await copyIndex(gitDir, shared, own, maxIndexBytes - copied)
-    // Staged content is not committed yet.
+    // The index may name new objects that no commit has yet.
     await lend()
   }
 
@@ -92,8 +92,8 @@ async function excludesOf(commonDir: Folder): Promise<Buffer | string> {
 }
 
 /**
- * Copies an index with its modification time, because git compares files that are as new as the index byte by byte. Returns its size that
- * counts towards the limit.
+ * Copies an index with its modification time, because git compares files that are as new as the index byte by byte. Returns its length or disk
+ * usage in bytes, whichever is larger.
  *
  * @throws ResourceError `unavailable` for anything but a file, and for more than `most` bytes.
  */
@@ -104,7 +104,7 @@ async function copyIndex(gitDir: Folder, name: string, own: string, most: number
   })
   if (held === undefined) {
     if ((await lookIn(gitDir, name)) !== undefined) throw unusable()
-    // Nothing is staged; an older copy would claim otherwise.
+    // Without an index, nothing is staged. An older copy would claim otherwise.
     await rm(to, { force: true })
     return 0
   }
@@ -123,7 +123,7 @@ async function copyIndex(gitDir: Folder, name: string, own: string, most: number
 
 /**
  * Returns the name of the shared index of a split index: gitformat-index(5), "Split index". File names in the index may look the same, so only
- * an existing shared index counts.
+ * the name of an existing file is accepted.
  */
 async function sharedIndexOf(gitDir: Folder, index: string): Promise<string | undefined> {
   const there = new Set((await entriesOf(gitDir)).map(({ name }) => name).filter((name) => sharedName.test(name)))
@@ -142,7 +142,7 @@ async function sharedIndexOf(gitDir: Folder, index: string): Promise<string | un
 
 const sharedName = /^sharedindex\.[0-9a-f]{40,64}$/
 
-/** Whether a file is in the working tree itself. If a symbolic link has replaced a directory meanwhile, git has followed it. */
+/** Whether a file is in the working tree itself. git also lists files behind a symbolic link that has just replaced a directory. */
 async function isThere(workTree: Folder, path: string): Promise<boolean> {
   const segments = path.replace(/\/$/, '').split('/')
   const last = segments.pop() ?? ''

@@ -5,7 +5,7 @@ import { segmentFault } from '../../core/path.ts'
 import type { BatchObject } from './batch.ts'
 import { type Objects, wholeBytes } from './objects.ts'
 
-/** The kinds, and their numbers in a column. */
+/** The kinds of entries. A column stores their indices. */
 const kinds: readonly TreeKind[] = ['file', 'directory', 'link', 'submodule']
 const [file, directory, link, submodule] = [0, 1, 2, 3] as const
 /** Minimum size of an entry without its id, in bytes: `40000 a` and a NUL. */
@@ -86,7 +86,7 @@ async function inPathOrder(columns: Columns, slices: Slices): Promise<Columns> {
   return select(columns, await sortInSlices(indices, (a, b) => compareEntries(columns, a, b), slices), slices)
 }
 
-/** Leaves out duplicate entries, and a directory with the name of a file: it follows the file. */
+/** Leaves out duplicate entries, and directories with the name of a file. */
 async function withoutTwins(columns: Columns, slices: Slices): Promise<Columns> {
   const { bytes, length, starts } = columns
   const kept: number[] = []
@@ -188,7 +188,7 @@ export interface TreeEntry {
 /** One directory, as git stores it. */
 export interface GitTree {
   readonly oid: string
-  /** Number of entries: in path order, without duplicates. */
+  /** Number of entries, which are in path order, without duplicates. */
   readonly length: number
   /** Approximate memory use, in bytes. */
   readonly weight: number
@@ -212,7 +212,7 @@ const maxPath = 4096
 
 export function createTrees(objects: Objects, idBytes: number, heard?: (entries: number) => void) {
   const known = createRecent<GitTree>(maxRememberedBytes, ({ weight }) => weight)
-  /** The ids of trees by the name that was requested (the id of a commit). */
+  /** The ids of trees by the requested name: the id of a commit in the form `id^{tree}`. */
   const ids = createRecent<string>(maxRememberedNames)
 
   /** Single-flight: many concurrent calls read the same few trees. */

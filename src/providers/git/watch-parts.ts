@@ -10,10 +10,10 @@ import { compareRefs, isSameId, nameAt, oidAt } from './ref-list.ts'
 import type { RefTable } from './refs.ts'
 import type { Repository } from './repository.ts'
 
-/** Kind of an event: a file that refs are read from, or the index. */
+/** Kind of an event: a change of the refs, or of the index. */
 export type GitEvent = 'refs' | 'index'
 
-/** Names besides the refs that affect them: git replaces each of these files as a whole. */
+/** Names in a git directory whose changes affect the refs. git replaces each of these files as a whole. */
 const telling = new Set(['HEAD', 'packed-refs', 'shallow', 'refs'])
 /** Maximum number of ref directories to watch. */
 const maxDirectories = 4096
@@ -128,7 +128,7 @@ interface Moved {
   readonly to: string | undefined
 }
 
-/** Maximum number of files notified one by one; above it, their directory is notified. */
+/** Maximum number of changed files that are reported one by one; above it, their directory is reported. */
 const maxFiles = 1000
 const maxBytes = 512 * 1024
 /** Maximum number of commit pairs compared file by file; a fetch can move a thousand branches at once. */
@@ -228,7 +228,7 @@ function pagesBetween(before: RefTable, after: RefTable, moved: readonly Moved[]
     moved.some(({ names: [name = ''] }) => begins.some((begin) => name.startsWith(begin)))
   return [
     { path: 'log' },
-    // Any two refs can be compared.
+    // Any two refs can be compared, so every diff may have changed.
     ...(moved.length === 0 ? [] : [{ path: 'diff/' }]),
     ...(switched || touches('HEAD', 'refs/heads/') ? [{ path: 'branches' }] : []),
     ...(touches('refs/tags/') ? [{ path: 'tags' }] : []),

@@ -79,7 +79,7 @@ async function begin(repository: Repository, readStatus: ReadStatus, signal: Abo
   const handles = createHandles(maxHandles, log, overflown)
   const directories = createDirectories(repository, handles, heard)
   const changedFiles = createChangedFiles(launcher, signal)
-  /** Whether the last look at the repository failed. */
+  /** Whether the last attempt to read the repository failed. */
   let away = false
 
   const look = async (): Promise<RefState> => {
@@ -160,7 +160,7 @@ async function begin(repository: Repository, readStatus: ReadStatus, signal: Abo
     const first = lookAtStatus().then((found) => {
       status = found
     })
-    // A large working tree may take long. Changes meanwhile are unknown, so it counts as changed.
+    // The status of a large working tree may take long. Changes meanwhile are unknown, so it is reported as changed.
     if (!(await Promise.race([first.then(() => true), sleep(statusTimeoutMs).then(() => false)])))
       void first.then(
         () => pending.add({ path: 'status' }),
@@ -181,12 +181,12 @@ async function begin(repository: Repository, readStatus: ReadStatus, signal: Abo
   return { batches: pending.batches(), degraded, ended }
 }
 
-/** The text of the page `status`, where there is one. */
+/** The text of the page `status`, if there is one. */
 interface Status {
   readonly text?: string
 }
 
-/** Returns undefined when git fails. */
+/** Reads the page `status`. Returns undefined when git fails. */
 async function statusOf(table: RefTable, readStatus: ReadStatus, signal: AbortSignal): Promise<Status | undefined> {
   try {
     return { text: await readStatus(table, signal) }

@@ -183,7 +183,7 @@ function bounded<T extends { destroy(error?: Error): unknown }>(
   return unpacker
 }
 
-/** Returns the error for a missing or wrong answer. The message goes only to the log: no client learns the addresses that a server requests. */
+/** Returns the error for a missing or wrong answer. The message goes only to the log: no client learns which addresses this server requests. */
 export function unreachable(url: HttpUrl, why: string, code?: string): ResourceError {
   const message = `${originOf(url)} does not answer as it should: ${why}.`
   return unavailable(message, code === undefined ? {} : { code })
@@ -193,7 +193,7 @@ function tooLong(limit: number): ResourceError {
   return tooLarge(`The answer is longer than ${limit} bytes, the limit.`, { limit })
 }
 
-/** Reasons of failed connections, by the error code of the system or of the client: texts that follow "does not answer:". */
+/** Reasons of failed connections, by the error code of the system or of the client. They follow "does not answer as it should:". */
 const reasons: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens there',
   ECONNRESET: 'it closed the connection',

@@ -14,7 +14,7 @@ import { createClient, type Get, type HttpAnswer, type HttpRequest, unreachable 
 /** A fetched document. */
 export interface Fetched extends MediaType {
   readonly body: Buffer
-  /** Changes with the body or its type. */
+  /** Hash of the body and its media type. */
   readonly version: string
   /** The `Link` header, with links to other pages (RFC 8288). */
   readonly link: string | undefined
@@ -28,9 +28,9 @@ interface CachedFetch {
   readonly fetched: Fetched
   readonly etag: string | undefined
   readonly modified: string | undefined
-  /** The epoch in which it was asked for. */
+  /** The epoch in which the answer was requested: see {@link createFetch}. */
   readonly epoch: number
-  /** Time until which the answer is used without revalidation. */
+  /** Time until which the answer is used without revalidation, as `performance.now()` returns it. */
   readonly until: number
 }
 
@@ -48,7 +48,7 @@ const maxPauseMs = 5 * 60_000
  * Throws ResourceError `not-found` for 404 and 410, `invalid` for 400 and 422, `unavailable` for every other failure.
  */
 export function createFetch(get: Get) {
-  /** Number of times that the cached answers were declared old. An answer of an earlier number is revalidated. */
+  /** The epoch: the number of calls of `renew`. An answer of an earlier epoch is revalidated. */
   let epoch = 0
   const kept = createRecent<CachedFetch>(maxCacheBytes, ({ fetched }) => fetched.body.length + 1000)
   let pausedUntil = 0
@@ -85,7 +85,7 @@ export function createFetch(get: Get) {
     keep(key, { fetched, etag, modified, epoch: asked, until: performance.now() + freshMs }, control)
     return fetched
   }
-  /** Every answer that is cached now is revalidated before it is used. */
+  /** Causes every answer that is cached now to be revalidated before it is used. */
   const renew = () => void epoch++
   return { fetch, renew }
 }

@@ -90,7 +90,7 @@ function inlineFindings(address: string, options: InlineOptions): readonly Findi
   return faultsIn(resourcesIn(address, options), path, options.resources !== undefined)
 }
 
-/** Returns the faults of resources: of each one, or if there are none, of all together. */
+/** Returns the faults of the single resources or, if there are none, those of all resources together. */
 function faultsIn(resources: Resources, path: readonly string[], several: boolean): readonly Finding[] {
   const faultOf = (some: Resources, at: readonly string[]): readonly Finding[] => {
     try {

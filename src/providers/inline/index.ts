@@ -7,7 +7,7 @@ import { comparePaths, isPath, parentOf } from '../../core/path.ts'
 import type { Content, Description, Entry, Provider } from '../../core/provider.ts'
 import { decodeBytes, labelOf } from '../../text/encoding/decode.ts'
 
-/** A resource that is given as it is: as text, as bytes, or as a `data:` URI. */
+/** A resource whose content is given as text, as bytes, or as a `data:` URI. */
 export type InlineResource = Description & {
   readonly text?: string
   readonly bytes?: Uint8Array
@@ -29,7 +29,7 @@ interface Held {
 }
 
 /**
- * Small resources that a configuration contains. They never change while they are served.
+ * Provider of small resources that a configuration contains. They never change while they are served.
  *
  * @throws ResourceError `invalid` for an invalid path, or one below another resource; for a resource without exactly one of
  *   text, bytes and `data:`; for a malformed `data:` URI; and for a resource that is too large.
@@ -97,7 +97,7 @@ function holdOf(path: string, { text, bytes, data, ...description }: InlineResou
     entry: { path, ...description, ...facts },
     content: {
       ...facts,
-      // A `data:` URI is its content.
+      // A `data:` URI contains its content, which therefore never changes.
       ...(data === undefined ? {} : { immutable: true }),
       ...(isText(body.bytes) ? { text: body.bytes.toString() } : { bytes: body.bytes }),
     },
@@ -120,7 +120,7 @@ function bodyOf(
   return { mimeType, bytes: inUtf8(stored, mimeType, parameters.get('charset')) }
 }
 
-/** Text in the charset that a `data:` URI names, as UTF-8. Bytes that do not decode stay unchanged. */
+/** Converts text in the charset that a `data:` URI names to UTF-8. Returns bytes that do not decode unchanged. */
 function inUtf8(bytes: Buffer, mimeType: string, charset: string | undefined): Buffer {
   const label = charset === undefined || !/^text\/|[/+](?:json|xml)$/.test(mimeType) ? undefined : labelOf(charset)
   if (label === undefined || label === 'utf-8') return bytes
