@@ -11,7 +11,7 @@ const mostLines = 40
 const mostNamed = 12
 const rowHeight = 22
 
-/** Distinguishable for most people with colour blindness (Okabe and Ito, with darker yellow); further series use dashes. */
+/** Line colours for most people with colour blindness (Okabe and Ito, with a darker yellow). Further series use dashes. */
 const colours = [
   '#0072b2',
   '#d55e00',
@@ -141,7 +141,7 @@ function timeLines({ start, end }: ShownAnswer, { left, right, top, bottom, x }:
     ...marks.flatMap(({ value, text: words }) => {
       const at = x(value)
       const half = widthOf(words, 12) / 2
-      // A text that would stick out is moved inwards.
+      // A label that would leave the picture is moved inwards.
       const middle = Math.min(width - 6 - half, Math.max(6 + half, at))
       return [
         element('line', {

@@ -100,7 +100,7 @@ const times =
   'Times are -1h, -7d, now, 2026-11-21T10:00:00Z or Unix seconds; step is 30s, 5m or 1h, and fits by itself. ' +
   'as=csv is a table, as=chart a picture (SVG).'
 
-/** URI templates besides the listed resources. */
+/** URI templates of the provider: the series of a metric, and a query. */
 export const templates: readonly Template[] = [
   {
     template: seriesTemplate,
@@ -137,8 +137,10 @@ const fetched = 10_000
 const hour = 3600
 
 /**
+ * Parses the parameters of a request for series.
+ *
  * @param interval Interval of the samples, in seconds.
- * @param now In seconds since 1970.
+ * @param now The current time, in seconds since 1970.
  * @param spans Whether a request without `start` is for a span instead of one moment.
  * @throws ResourceError `invalid` (reasons `as`, `time`, `step`).
  */

@@ -119,7 +119,7 @@ export const open: OpenSource<typeof source> = async (options, { address, folder
   })
 }
 
-/** @throws ResourceError `invalid` for a secret that is not there, and for one that others could read on its way. */
+/** @throws ResourceError `invalid` for a missing secret, and for one that would be sent unencrypted to another machine. */
 async function credentialsIn(
   { bearer, basic, url = '', insecure }: OptionsOf<(typeof source)['shape']>,
   folder: string,

@@ -75,7 +75,7 @@ function summaryOf({ min, max, first, last, mean, trend, increase, perSecond }: 
   }
 }
 
-/** Rounds a computed value to its significant digits. */
+/** Rounds a computed value to six significant digits. */
 const short = (value: number) => Number(value.toPrecision(6))
 
 function gapsIn(gaps: readonly Gap[]) {

@@ -3,9 +3,9 @@ import { comparePaths, segmentFault } from '../../core/path.ts'
 import type { Entry } from '../../core/provider.ts'
 import { type Metric, type PageName, pageNames, type Source } from './source.ts'
 
-/** Recent list of the metrics and pages. */
+/** Cached list of the metrics and pages of a source. */
 interface Directory {
-  /** In path order. */
+  /** The entries of metrics and pages, in path order. */
   readonly entries: readonly Entry[]
   readonly metrics: ReadonlyMap<string, Metric>
   readonly at: number
@@ -13,7 +13,7 @@ interface Directory {
 
 /** Path of the folder of the series. */
 export const seriesFolder = 'series/'
-/** Returns the name of the metric at a path. Undefined: the path is not a metric's. */
+/** Returns the name of the metric at a path. Undefined: the path is not that of a metric. */
 export function metricAt(path: string): string | undefined {
   return path.startsWith(seriesFolder) ? nameOf(path.slice(seriesFolder.length)) : undefined
 }
@@ -41,9 +41,9 @@ const pages: Readonly<Record<PageName, Entry>> = {
   },
 }
 
-/** Maximum age of the list, in milliseconds. */
+/** Maximum age of the cached list of metrics, in milliseconds. */
 const maxAgeMs = 10_000
-/** Maximum age of the list when a metric is missing from it, in milliseconds. */
+/** Maximum age of the cached list of metrics when a metric is missing from it, in milliseconds. */
 const maxAgeMissingMs = 1000
 
 export type Directories = ReturnType<typeof createDirectories>
@@ -52,14 +52,13 @@ export type Directories = ReturnType<typeof createDirectories>
 export function createDirectories(source: Source) {
   let known: Directory | undefined
   const loading = singleFlight(async () => {
-    // No caller's abort ends it. The source has its own time-out.
+    // The load is shared, so the abort of one caller does not cancel it. The source has its own time-out.
     const metrics = await source.metrics(new AbortController().signal)
     known = directoryOf(metrics, source.page !== undefined)
     return known
   })
-  /** Loads the list again. */
   const renew = (signal: AbortSignal): Promise<Directory> => untilAborted(loading.run(), signal)
-  /** Returns the recent list. */
+  /** Returns the cached list, or loads it again if it is too old. */
   const now = async (signal: AbortSignal): Promise<Directory> => {
     signal.throwIfAborted()
     return known !== undefined && ageOf(known) < maxAgeMs ? known : renew(signal)

@@ -1,6 +1,6 @@
 import type { ValueFormat } from './units.ts'
 
-/** A mark of an axis: its value and its text. */
+/** A tick mark of an axis: its value and its label. */
 interface Mark {
   readonly value: number
   readonly text: string
@@ -45,7 +45,7 @@ function room(min: number, max: number): [low: number, high: number] {
   return max > 0 ? [0, max * 1.25] : [min * 1.25, 0]
 }
 
-/** Returns the next round number at or above: 1, 2 or 5 times a power of 10; for bytes, a power of 2, or 1, 2, 5 of a larger unit. */
+/** Returns the next round number at or above a step: 1, 2, 2.5 or 5 times a power of 10; for bytes, a power of 2. */
 function roundStep(step: number, binary: boolean): number {
   if (binary && step >= 1) {
     const unit = 1024 ** Math.floor(Math.log2(step) / 10)

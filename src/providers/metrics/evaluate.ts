@@ -95,7 +95,7 @@ const advice =
   'The measurements of this server support a metric, with or without matchers, and rate, increase, delta, min_over_time, max_over_time ' +
   'or avg_over_time of one: rate(hikidashi_requests_total[5m]). For more, let Prometheus scrape /metrics.'
 
-/** @throws ResourceError `invalid` (reason `query`) for anything else in PromQL. */
+/** Parses a query. @throws ResourceError `invalid` (reason `query`) for any PromQL that an {@link Expression} cannot hold. */
 export function parseExpression(text: string): Expression {
   const reader = createReader(text)
   const name = reader.take(/[A-Za-z_:][A-Za-z0-9_:]*/y)

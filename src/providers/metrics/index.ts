@@ -35,8 +35,8 @@ const inAll = 12_000
  * Provider of monitoring data as time series: of Prometheus, or any service with its HTTP API; or of this process itself.
  *
  * It lists `series/NAME` for each metric, and the source's `alerts`, `rules` and `targets` if it has them; `query` takes PromQL. Series are
- * JSON with a summary, CSV or a picture. The output has few enough points to be read, the extremes among them ({@link downsample}), and states
- * how many series were left out.
+ * JSON with a summary, CSV or a picture. The output is downsampled to a readable number of points, keeps every extreme ({@link downsample}),
+ * and states how many series were left out.
  *
  * Reads throw ResourceError `invalid` (reasons `as`, `match`, `query`, `step`, `time`), and `too-large` for a query that asks for more than
  * the source returns.
@@ -274,7 +274,7 @@ export interface SelfMount extends CommonOptions {
   readonly measurements?: Measurements
   /** Retention time of measurements, in milliseconds. Default a day. */
   readonly keep?: number
-  /** Store that keeps them beyond the process, under a name. Default: none. */
+  /** Store in which the measurements outlive the process, under `name`. Default: none. */
   readonly store?: Store
   readonly name?: string
 }

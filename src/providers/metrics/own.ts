@@ -97,9 +97,9 @@ function countDescriptors(): number | undefined {
   }
 }
 
-/** Measurements of one time: values by the keys of their series. */
+/** All measurements of this process at one time. */
 export interface Sample {
-  /** Seconds since 1970. */
+  /** Time of the measurements, in seconds since 1970. */
   readonly time: number
   readonly metrics: readonly MetricFamily[]
 }

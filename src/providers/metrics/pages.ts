@@ -65,7 +65,7 @@ function ruleOf(rule: MetricFacts) {
   }
 }
 
-/** Returns the base name: the folder belongs to another machine and is of no use here. */
+/** Returns the base name of a rule file, because its folder is on another machine. */
 function baseOf(file: unknown): string {
   return typeof file === 'string' ? (file.split(/[\\/]/).at(-1) ?? '').slice(0, maxText).toWellFormed() : ''
 }
@@ -101,7 +101,7 @@ function listIn(value: unknown, key: string): readonly MetricFacts[] {
   return (list as readonly unknown[]).filter(isObject)
 }
 
-/** Picks the texts and numbers among some members. */
+/** Returns the members with these keys that are numbers or non-empty texts. Credentials in URLs are removed. */
 function told<K extends string>(value: MetricFacts, keys: readonly K[]): { readonly [key in K]?: string } {
   const members = keys.flatMap((key) => {
     const member = value[key]
@@ -121,7 +121,7 @@ function bounded(text: string): string {
   return text.slice(0, maxText).toWellFormed()
 }
 
-/** Removes addresses, whose parameters may be secret: the error of a scrape begins with one. */
+/** Removes the scraped URL, whose parameters may be secret, from the start of an error, and the credentials from other URLs. */
 function withoutUrls(text: string): string {
   return text.replace(/^(?:Get|Post) "[^"]*": /, '').replace(/(https?:\/\/)[^\s"'/?#]*@/g, '$1')
 }
@@ -143,8 +143,8 @@ const [openBrace, closeBrace, openBracket, closeBracket] = [0x7b, 0x7d, 0x5b, 0x
 const level = 3
 
 /**
- * Streaming reader that extracts the elements of `data.result` from an answer of the API of Prometheus. Scans JSON only for the start and end of its elements, so that they need not all be held or parsed at once. Malformed JSON in gives
- * malformed JSON out.
+ * Streaming reader that passes each element of `data.result` in an answer of the Prometheus API to a callback, without holding or parsing
+ * the whole answer. Malformed JSON in gives malformed JSON out.
  */
 export function createElementReader(take: (json: Uint8Array) => void) {
   /** Open braces and brackets of the outermost levels. */

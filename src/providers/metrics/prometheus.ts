@@ -112,7 +112,7 @@ export function prometheus(options: PrometheusOptions): Source {
       return found.filter((name) => name !== '__name__')
     },
     values: (metric, label, signal) =>
-      // Only classic label names in a path: others would need escaping, which differs between versions.
+      // Only classic label names are put into a path: others need escaping, which differs between versions.
       formatLabel(label) === label
         ? names(`label/${label}/values`, [['match[]', formatSelector({ metric, matchers: [] })]], signal)
         : Promise.resolve([]),
@@ -124,7 +124,7 @@ export function prometheus(options: PrometheusOptions): Source {
   }
 }
 
-/** Returns the time of the newest sample. A source that does not report it counts as changed at every poll. */
+/** Returns the time of the newest sample. If the source does not report it, returns a text that differs at every poll. */
 async function stampOf(
   get: (path: string, fields: Fields, signal: AbortSignal) => Promise<unknown>,
   signal: AbortSignal,
@@ -152,7 +152,7 @@ async function stampOf(
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** Parses JSON from UTF-8 bytes, whatever the header says. Undefined: it is malformed. */
+/** Parses JSON from UTF-8 bytes, whatever charset the header declares. Undefined: the JSON is malformed. */
 function parsed(bytes: Uint8Array | string): unknown {
   try {
     return JSON.parse(typeof bytes === 'string' ? bytes : utf8.decode(bytes)) as unknown
@@ -213,7 +213,7 @@ function describeMetric(name: string, facts: unknown): Metric {
   }
 }
 
-/** The parts of a histogram or a summary are counters, and so are metrics named `_total`. */
+/** Returns the type of a metric. Parts of histograms and summaries are counters, and so are unknown metrics named `_total`. */
 function typeIn(name: string, told: unknown): MetricType {
   const type = types.has(told) ? (told as MetricType) : 'unknown'
   const isPart = (type === 'histogram' || type === 'summary') && /_(?:bucket|count|sum)$/.test(name)

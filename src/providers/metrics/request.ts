@@ -39,7 +39,7 @@ export interface PrometheusRequest {
  * Creates an HTTP client of an API. It sends requests only to this address, as {@link createServiceGuard} allows: it follows no redirects, and
  * ignores proxies of the environment.
  *
- * It passes the body of an answer on in chunks, and returns the status. Throws ResourceError `unavailable` when there is no answer, and
+ * It passes the body of an answer to a callback, and returns the status. Throws ResourceError `unavailable` when there is no answer, and
  * `too-large` for one that is too long. No error holds any part of the answer.
  */
 export function createClient({ url, credentials, timeoutMs, maxBytes, ...network }: ClientOptions) {
@@ -153,7 +153,7 @@ function badQuery(said: string): ResourceError {
       'The query has no one value at each step: put a function such as rate(…) around a range such as x[5m], and leave texts out.',
       'query',
     )
-  // `invalid parameter "query": 1:5: parse error: …`
+  // Prometheus writes `invalid parameter "query": 1:5: parse error: …`.
   const words = /parse error: ([\s\S]*)$/.exec(said)?.[1]
   const position = /(\d+):(\d+): parse error/.exec(said)
   const where = position === null ? '' : ` (line ${position[1]}, column ${position[2]})`

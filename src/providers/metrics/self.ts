@@ -82,7 +82,7 @@ export async function self(options: SelfOptions): Promise<Source> {
 
 /** Converts a moment to a span that contains its sample. */
 function spanOf(when: TimeSpan | Moment, interval: number): TimeSpan {
-  // Times are whole seconds, so the sample lies a little before.
+  // Queries are for whole seconds, so the sample is a little older.
   const back = Math.max(5, interval * 3)
   return 'at' in when ? { start: when.at - back, end: when.at, step: back } : when
 }
@@ -96,7 +96,7 @@ function lastOf({ labels, values }: Series, at: number): Series {
 type PatternStep = { readonly character: string } | { readonly any: 'one' | 'many' }
 
 /**
- * Compiles matchers into a test of labels, which takes time proportional to the texts. A missing label counts as empty.
+ * Compiles matchers into a test of labels, which takes O(pattern × text) time. A missing label is treated as empty.
  *
  * Of regular expressions, only alternatives of texts with `.`, `.*` and `.+` are supported: others can take exponential time.
  *

@@ -3,22 +3,22 @@ import type { Answer, Labels, Series } from './source.ts'
 
 /** A series to show: the summary of all of its points, and a selection of them. */
 export interface ShownSeries extends Series {
-  /** Undefined: it has no finite value. */
+  /** Summary of all points. Undefined: the series has no finite value. */
   readonly summary: Summary | undefined
-  /** The gaps between all of its points. */
+  /** The gaps between all points of the series. */
   readonly gaps: readonly Gap[]
   /** Total number of points. */
   readonly points: number
 }
 
-/** The facts of an answer to show, in any form. */
+/** An answer to show as JSON, CSV or a picture. */
 export interface ShownAnswer {
   /** The query: the name of a metric with its matchers, or PromQL. */
   readonly query: string
   readonly type?: string
   readonly help?: string
   readonly unit?: string
-  /** In seconds since 1970; `step` is 0 for one moment. */
+  /** Times in seconds since 1970. The step is in seconds, and 0 for one moment. */
   readonly start: number
   readonly end: number
   readonly step: number
@@ -169,7 +169,7 @@ interface Points {
   readonly values: Float64Array
 }
 
-/** Returns undefined when no value is finite. */
+/** Summarizes a series. Undefined: no value is finite. */
 export function summarize(points: Points, isCounter: boolean): Summary | undefined {
   const { times, values } = points
   let min = -1

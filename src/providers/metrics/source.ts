@@ -12,7 +12,7 @@ export interface Matcher {
   readonly value: string
 }
 
-/** The series of a metric whose labels match. */
+/** Selects the series of a metric whose labels match all conditions. */
 export interface Selector {
   readonly metric: string
   readonly matchers: readonly Matcher[]
@@ -21,7 +21,7 @@ export interface Selector {
 const classicMetric = /^[A-Za-z_:][A-Za-z0-9_:]*$/
 const classicLabel = /^[A-Za-z_][A-Za-z0-9_]*$/
 const maxMatchers = 30
-/** Maximum length of the parameter, in characters. */
+/** Maximum length of the parameter `match`, in characters. */
 const maxMatch = 2000
 
 const example = 'match={job="node",instance=~"web.*"}'
@@ -101,7 +101,7 @@ export const escapes: Readonly<Record<string, string>> = {
   ...{ '\\': '\\', "'": "'", '"': '"' },
 }
 
-/** Unescapes Go's escapes, which PromQL uses, except for single bytes, which are not text. */
+/** Resolves the escapes of a PromQL string, which are those of Go. Throws for escapes of single bytes (`\x41`, `\101`). */
 function unescaped(text: string): string {
   return text.replace(
     /\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))/g,
@@ -150,7 +150,7 @@ export type Labels = ReadonlyMap<string, string>
 /** A time series: labels, and points sorted by time. */
 export interface Series {
   readonly labels: Labels
-  /** Seconds since 1970. */
+  /** Times of the points, in seconds since 1970. */
   readonly times: Float64Array
   readonly values: Float64Array
 }
@@ -188,7 +188,7 @@ export interface Source {
   values(metric: string, label: string, signal: AbortSignal): Promise<readonly string[]>
   /** Returns a text that changes whenever there are new samples. */
   stamp(signal: AbortSignal): Promise<string>
-  /** Returns one of its pages as JSON values that change only with the facts they show. Undefined: the source has no pages. */
+  /** Returns a page as JSON values that change only with the facts they show. Without this method, the source has no pages. */
   page?(name: PageName, signal: AbortSignal): Promise<Readonly<Record<string, unknown>>>
   close?(): Promise<void>
 }

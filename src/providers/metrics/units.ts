@@ -10,20 +10,20 @@ const known: ReadonlySet<string> = new Set([
 /** Suffixes for the kind of aggregation, which follow the unit. */
 const endings = /_(?:total|sum|bucket|created|max|min)$/
 
-/** Returns the unit in the name of a metric. Undefined: the name has none, or is a count or a date. */
+/** Returns the unit in the name of a metric. Undefined: the name has no unit, or is that of a count or a date. */
 export function unitIn(name: string): string | undefined {
   if (/_count$|(?:start_time|boot_time|timestamp|date)_seconds$/.test(name)) return undefined
   const last = name.replace(endings, '').split(/[_.]/).at(-1) ?? ''
   return known.has(last) ? last : undefined
 }
 
-/** Returns the names whose metadata may describe a metric: parts of a histogram or a summary share that of the whole. */
+/** Returns the names under which metadata may describe a metric: its own, and that without a suffix such as `_bucket` or `_total`. */
 export function familyNames(name: string): readonly string[] {
   const base = name.replace(/_(?:bucket|count|sum|total|created|info)$/, '')
   return base === name ? [name] : [name, base]
 }
 
-/** A scale of numbers, and the symbol after them. */
+/** A prefix or a larger unit, such as `k` or `KiB`: its symbol, and its size in the base unit. */
 interface Scale {
   readonly symbol: string
   readonly size: number
@@ -54,7 +54,7 @@ const symbols: Readonly<Record<string, string>> = {
   ...{ joules: 'J', watts: 'W', grams: 'g', hertz: 'Hz' },
 }
 
-/** Returns the formatter of a unit; plain numbers without a unit. */
+/** Returns the formatter for values in a unit. Without a unit, it formats plain numbers. */
 export function formatOf(unit: string | undefined) {
   const symbol = unit === undefined ? '' : (symbols[unit] ?? '')
   const all = scalesOf(unit, symbol)
@@ -68,7 +68,7 @@ export function formatOf(unit: string | undefined) {
     return /^(?:|[TGMk]|%)$/.test(ending) ? digits + ending : `${digits} ${ending}`
   }
   return {
-    /** Whether round numbers are powers of 2. */
+    /** Whether the steps between the marks of an axis are powers of 2. */
     binary: unit === 'bytes',
     /** Formats one value with four digits: `1.5 MiB`, `12 ms`, `1.234k`. */
     format: (value: number): string => {
@@ -96,7 +96,7 @@ export function formatOf(unit: string | undefined) {
 
 export type ValueFormat = ReturnType<typeof formatOf>
 
-/** Returns the number of decimals that distinguish values a step apart: those of the step itself, unless they are many more than needed. */
+/** Returns the number of decimals for values a step apart: as many as the step itself has, but no more than the values need to differ. */
 function decimalsOf(step: number): number {
   const enough = Math.min(20, Math.max(0, Math.ceil(-Math.log10(step) - 1e-9) + 1))
   for (let decimals = 0; decimals < enough; decimals++) {
@@ -138,7 +138,7 @@ const units: Readonly<Record<string, number>> = {
 
 const durationPattern = /^(?:\d{1,9}(?:ms|[smhdwy]))+$/
 const absolute = /^(\d{4}-\d{2}-\d{2})(?:[Tt ](\d{2}:\d{2})(:\d{2}(?:\.\d{1,9})?)?)?([Zz]|[+-]\d{2}:\d{2})?$/
-/** The year 10000: a later time is a mistake, such as milliseconds. */
+/** Start of the year 10000 as Unix time. A later time is a mistake, such as milliseconds instead of seconds. */
 const lastTime = 253_402_300_800
 
 /** Maximum number of points of a series: the limit of Prometheus. */
@@ -156,7 +156,7 @@ export function parseDuration(text: string): number | undefined {
  * Parses a time to seconds since 1970: relative (`-1h`, `now`, `now-7d`), RFC 3339 (`2026-11-21T10:00:00Z`; default zone UTC; the time of day
  * is optional), or Unix seconds.
  *
- * @param now In seconds since 1970.
+ * @param now The current time, in seconds since 1970.
  * @throws ResourceError `invalid` (reason `time`) for anything else.
  */
 export function parseTime(name: string, text: string, now: number): number {
@@ -205,8 +205,8 @@ const niceSteps = [
 ]
 
 /**
- * Chooses a step: no finer than the samples, and coarse enough for at most `most` points. It is a round number of seconds, minutes, hours or
- * days.
+ * Chooses the step of a span of some seconds: the interval of the samples, if that makes at most `most` points; otherwise a round number of
+ * seconds, minutes, hours or days that does.
  */
 export function chooseStep(seconds: number, interval: number, most: number): number {
   const least = seconds / most

@@ -10,7 +10,7 @@ export interface AccountFacts {
   readonly grants: readonly string[]
 }
 
-/** Privileges that only read. */
+/** Privileges that a read-only account may have. */
 const harmless = new Set([
   ...['USAGE', 'SELECT', 'SHOW VIEW', 'SHOW DATABASES', 'SHOW_ROUTINE', 'SHOW CREATE ROUTINE', 'EXECUTE', 'PROCESS'],
   ...['REPLICATION CLIENT', 'BINLOG MONITOR', 'SLAVE MONITOR', 'REPLICA MONITOR'],
@@ -25,7 +25,7 @@ export async function readFacts(query: Query): Promise<AccountFacts> {
   return { isMaria, version: [Number(major), Number(minor)], grants }
 }
 
-/** Granted roles count as rights of the account, whether they are active or not. */
+/** Returns the grants of the account and of its roles: of the active roles in MySQL, of all roles in MariaDB. */
 async function grantsOf(query: Query, isMaria: boolean, role: string): Promise<readonly string[]> {
   const linesOf = async (sql: string) => (await query(sql)).map(([line]) => String(line))
   const own = await linesOf('SHOW GRANTS')
@@ -36,7 +36,7 @@ async function grantsOf(query: Query, isMaria: boolean, role: string): Promise<r
     const name = /^GRANT `((?:[^`]|``)+)` TO /.exec(line)?.[1]?.replaceAll('``', '`')
     if (name === undefined || seen.has(name)) continue
     seen.add(name)
-    // The rights of an inactive role are not visible.
+    // MariaDB shows the grants of a role only while the role is active.
     await query(`SET ROLE ${quoteName(name)}`)
     found.push(...(await linesOf('SHOW GRANTS')))
   }

@@ -3,7 +3,7 @@ import { identityOf } from '../relational/names.ts'
 import type { Session } from './session.ts'
 import { type Cells, listed, readableColumn, servedSchema } from './sql.ts'
 
-/** A foreign key, from either of its ends. */
+/** A foreign key between two tables. */
 export interface Constraint {
   readonly name: string
   readonly from: ObjectName
@@ -11,7 +11,7 @@ export interface Constraint {
   readonly to: ObjectName & { readonly columns: readonly string[] }
   readonly onUpdate: string
   readonly onDelete: string
-  /** Whether the table at the other end is served, and the account may see a part of it. */
+  /** Whether both tables are served, and the account may read all columns of the key at both ends. */
   readonly isOtherSeen: boolean
 }
 

@@ -17,8 +17,8 @@ import type { Session } from './session.ts'
 import { ended, isKeyType, nameOf, quoteName, quoteText } from './sql.ts'
 
 /**
- * Describes tables and views of which the account may see a part. The number of queries does not depend on the number of names.
- * Parts that the account may not see are left out.
+ * Describes tables and views with a column that the account may read. Other parts that it may not see are left out.
+ * The number of queries does not depend on the number of names.
  */
 export async function describeRelations(
   session: Session,
@@ -136,12 +136,12 @@ function referencesOf(keys: readonly Constraint[], visible: ReadonlySet<string>)
 interface ForDefinition extends Omit<RawTable, 'columns' | 'foreignKeys'> {
   readonly kind: RelationKind
   readonly columns: readonly Column[]
-  /** Adds to columns the facts that only the definition contains. */
+  /** The columns as the server reports them, for facts that only the definition contains. */
   readonly raw: readonly RawColumn[]
   readonly foreignKeys: readonly ForeignKey[]
 }
 
-/** The statements that create a table or view, with keys, indexes, comments and triggers, but without rights. */
+/** Returns the statements that create a table or view, with keys, indexes, comments and triggers, but without rights. */
 function definitionOf(relation: ForDefinition, isMaria: boolean): string {
   const statements = [
     relation.kind === 'view' ? viewOf(relation) : tableOf(relation, isMaria),

@@ -36,16 +36,16 @@ const away: Readonly<Record<number, string>> = {
   1028: late,
 }
 
-/** Errors after which the connection has ended: another connection may work. */
+/** Error numbers after which the connection has ended: another connection may work. */
 const ends = new Set([1053, 1927, 4031, 1152, 1158, 1159, 1160, 1161])
 
-/** Errors for an object that was dropped, or must not be seen any more, since it was looked up. */
+/** Error numbers for an object that was dropped, or became invisible, after it was looked up. */
 const gone = new Set([1049, 1051, 1054, 1109, 1142, 1143, 1146, 1044, 1356, 1412, 1615])
 
-/** Errors for a value that is invalid for its type, or for the character set of a column. */
+/** Error numbers for a value that is invalid for its type, or for the character set of a column. */
 const unusable = new Set([1264, 1292, 1366, 1367, 1411, 1525, 3988, 1267, 1270, 1271, 1300, 1977])
 
-/** The number of an error of the server. */
+/** Returns the error number of the server. Undefined: the error is not from the server. */
 function numberOf(error: unknown): number | undefined {
   return error instanceof Error && 'errno' in error && typeof error.errno === 'number' && error.errno >= 1000
     ? error.errno

@@ -33,7 +33,7 @@ import {
 
 /**
  * Reads a page of the tables and views of which the account may see a part, and of the functions and procedures that it may
- * run, in the order of their keys. It always takes three queries. Objects of the same name are one item.
+ * run, in the order of their keys. It takes at most three queries. Objects of the same name are one item.
  */
 export async function readPage(
   { query }: Session,
@@ -82,7 +82,7 @@ export async function readPage(
     const isRoutine = routines.has(id) ? { isRoutine: true } : {}
     if (!tables.has(id)) return [{ ...item, ...isRoutine }]
     const found = facts.get(id)
-    // It may have been dropped in between: then the most likely kind is used.
+    // The table may have been dropped in between: then the most likely kind is used.
     const kind = found?.kind ?? 'table'
     return [
       {
@@ -131,7 +131,7 @@ export function tableFacts(type: string, engine: string | undefined, comment: st
   return { kind, engine, comment: kind === 'view' || comment === '' ? undefined : comment }
 }
 
-/** Engines that keep their rows on this server: others fetch them from wherever their tables say. */
+/** Storage engines that hold their rows on this server. Other engines may fetch rows from anywhere that a table names. */
 const local = new Set([
   'INNODB',
   'MYISAM',
@@ -203,7 +203,7 @@ export async function readRows(session: Session, query: RowQuery, options: PageO
 const unusableKey = new Error('the key is not one of the type of its columns')
 const unusable = () => unusableKey
 
-/** Reads keys that follow a text, in the order of the first column. */
+/** Reads the keys at or after a text, in the order of the key columns. */
 export async function readKeys(
   session: Session,
   { relation, typed, limit }: KeyQuery,
@@ -228,7 +228,7 @@ export async function readKeys(
   })
 }
 
-/** Reads the current columns that the account may read. */
+/** Reads the current types of the columns that the account may read, by name. */
 async function typesOf(
   run: Query,
   name: ObjectName,

@@ -13,7 +13,7 @@ interface RawRoutine {
   readonly isFunction: boolean
   readonly returns: string
   readonly language: string
-  /** `undefined` where the account may not see it. */
+  /** Source of the routine. Undefined: the account may not see it. */
   readonly body: string | undefined
   readonly deterministic: boolean
   readonly access: string
@@ -24,7 +24,7 @@ interface RawRoutine {
   readonly parameters: readonly { readonly mode: string; readonly name: string; readonly type: string }[]
 }
 
-/** SQL modes that change the meaning of a text. */
+/** SQL modes that change the meaning of the source of a routine. */
 const telling = new Set([
   'ANSI_QUOTES',
   'HIGH_NOT_PRECEDENCE',
@@ -120,7 +120,7 @@ function overloadOf(raw: RawRoutine): Overload {
   }
 }
 
-/** Aggregate functions of MariaDB are recognised only by this text. */
+/** Whether a function of MariaDB is an aggregate: only the statement `FETCH GROUP NEXT ROW` in its body shows that. */
 function isAggregate(body = ''): boolean {
   const plain = body.replace(/'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"|`[^`]*`|\/\*[\s\S]*?\*\/|(?:-- |#).*/g, ' ')
   return /\bFETCH\s+GROUP\s+NEXT\s+ROW\b/i.test(plain)

@@ -14,7 +14,7 @@ const graceMs = 2000
 /**
  * Opens a connection. All its statements are read-only, with time-outs.
  *
- * @throws ResourceError `unavailable`, with the reason `refused` where trying again does not help.
+ * @throws ResourceError `unavailable`, with the reason `refused` if a retry does not help.
  */
 export async function openSession(target: Target, settings: ServerSettings, signal: AbortSignal) {
   signal.throwIfAborted()
@@ -72,7 +72,7 @@ export async function openSession(target: Target, settings: ServerSettings, sign
       throw statementError(error)
     }
   }
-  /** For statements that cannot be prepared; their text is constant. */
+  /** Runs a statement that cannot be prepared. Its text must be constant. */
   const say = (sql: string) =>
     answered<unknown>(statementTimeoutMs + graceMs, (settle) =>
       connection.query(sql, (error, rows) => settle(error, rows)),
@@ -99,23 +99,23 @@ export async function openSession(target: Target, settings: ServerSettings, sign
     await prepare(run, facts, settings)
     requireHarmless(facts, settings, target.database)
     await requireSchema(run, settings.schemas === undefined ? target.database : undefined)
-    // Whether rows were read since the session was as new: only then code in views may have run.
+    // Whether rows were read since the last reset: only then may code in views have run.
     let used = false
     return {
       isMaria: facts.isMaria,
       query: run,
-      /** Resets changes of the session by code in views: locks, variables, settings, temporary tables. */
+      /** Resets the session after code in views may have changed it: locks, variables, settings, temporary tables. */
       reset: async (): Promise<void> => {
         if (!used) return
         used = false
         await answered<void>(statementTimeoutMs + graceMs, (settle) =>
           connection.reset((error) => settle(error, undefined)),
         )
-        // The character set of the connection is set with the other settings.
+        // The reset also resets the character set of the connection.
         await say('SET NAMES utf8mb4 COLLATE utf8mb4_bin')
         await prepare(run, facts, settings)
       },
-      /** The same for several statements, in one snapshot. */
+      /** Runs several statements in one read-only snapshot. */
       transaction: async <T>(work: (query: Query) => Promise<T>): Promise<T> => {
         used = true
         await say('START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY')
@@ -144,7 +144,7 @@ function openConnection(target: Target, connectTimeout: number, stream: () => un
   return createConnection({
     ...{ user, password, host, connectTimeout, stream },
     ...defined({ ssl }),
-    // No local files, no multiple statements, no generated decoder code, and numbers without loss.
+    // Forbid local files, multiple statements and generated decoder code, and read numbers without loss.
     ...{ multipleStatements: false, flags: ['-LOCAL_FILES'], disableEval: true, maxPreparedStatements: 64 },
     ...{
       supportBigNumbers: true,
@@ -175,7 +175,7 @@ async function prepare(run: Query, { isMaria }: AccountFacts, settings: ServerSe
   if (!isMaria) await run('SET SESSION information_schema_stats_expiry = 0').catch(() => {})
 }
 
-/** The connection does not select the database of the URL: otherwise a missing or denied database would look empty. */
+/** Checks that the URL names a visible database. A missing one would look empty, because the connection does not select it. */
 async function requireSchema(run: Query, database: string | undefined): Promise<void> {
   if (database === undefined) return
   const found = await run('SELECT SCHEMA_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = ?', [database])
@@ -203,7 +203,7 @@ function kill(target: Target, id: number): void {
 interface Target {
   readonly user: string
   readonly password: string
-  /** `undefined` if the URL names none: the schemas are configured, or all are served. */
+  /** Name of the database. Undefined: the URL names none, so the configured schemas, or all, are served. */
   readonly database: string | undefined
   /** The name that the certificate of the server must have. Without encryption it has no effect. */
   readonly host: string
@@ -217,7 +217,7 @@ const form =
 /**
  * Parses the URL of a database. It takes no parameters, so a URL cannot weaken a setting.
  *
- * @throws ResourceError `invalid`, in words that hold nothing of the URL.
+ * @throws ResourceError `invalid`, whose message contains no part of the URL.
  */
 export function targetOf(url: string, tls: TlsOptions | undefined): Target {
   const match = form.exec(url)

@@ -31,7 +31,7 @@ function parametersFor(count: number): number {
   return [1, 10, 200, 2000].find((length) => length >= count) ?? count
 }
 
-/** Placeholders and their values, padded with the last value. */
+/** Returns placeholders for values, and the values, padded with the last one. */
 export function listed(values: readonly string[]): { readonly sql: string; readonly values: readonly string[] } {
   const length = parametersFor(values.length)
   const last = values.at(-1) ?? ''
@@ -44,16 +44,16 @@ export function listed(values: readonly string[]): { readonly sql: string; reado
 /** Schemas of the server itself: they are served only if the configuration names them. */
 const systemSchemas = ['information_schema', 'mysql', 'performance_schema', 'sys'] as const
 
-/** A condition on a column of the information schema that selects the served schemas. */
+/** Returns a condition on a column of the information schema that selects the served schemas. */
 export function servedSchema(column: string, schemas: readonly string[] | undefined) {
   const { sql, values } = listed(schemas ?? systemSchemas)
   return { sql: `${column} ${schemas === undefined ? 'NOT IN' : 'IN'} (${sql})`, values }
 }
 
-/** Whether the account may read a column of the information schema's list. */
+/** Condition that the account may read a column, for rows of `information_schema.COLUMNS`. */
 export const readableColumn = "FIND_IN_SET('select', PRIVILEGES) > 0"
 
-/** How to read a column, by the name of its type. */
+/** Kinds of column types, each of which is read in its own form. */
 type ColumnForm = 'integer' | 'decimal' | 'real' | 'text' | 'binary' | 'time' | 'date' | 'json' | 'shape' | 'other'
 
 const forms: readonly (readonly [ColumnForm, RegExp])[] = [
@@ -71,9 +71,9 @@ const forms: readonly (readonly [ColumnForm, RegExp])[] = [
 /** The facts about a column that statements need. */
 export interface ColumnType {
   readonly name: string
-  /** `bigint`. */
+  /** Name of the type, such as `bigint`. */
   readonly dataType: string
-  /** `bigint(20) unsigned`. */
+  /** Complete type, such as `bigint(20) unsigned`. */
   readonly type: string
 }
 
@@ -81,7 +81,7 @@ function formOf({ dataType }: ColumnType): ColumnForm {
   return forms.find(([, pattern]) => pattern.test(dataType))?.[0] ?? 'other'
 }
 
-/** Whether rows can be ordered and found by a column. For an enum, the order and the comparison differ. */
+/** Whether rows can be ordered and found by a column. Not by an enum, whose order and comparison differ. */
 export function isKeyType(dataType: string): boolean {
   return /^(?:tinyint|smallint|mediumint|int|bigint|year|decimal|char|varchar|binary|varbinary|date|datetime|timestamp|uuid)$/.test(
     dataType,
@@ -152,7 +152,7 @@ function plain(text: string): string {
   return text.replace(/^(-?)0+(?=\d)/, '$1')
 }
 
-/** `2026-11-21 18:00:00` as ISO 8601 has it. Values without an ISO form (days and months of zero) stay unchanged. */
+/** Converts `2026-11-21 18:00:00` to ISO 8601. Values without an ISO form (days and months of zero) stay unchanged. */
 function isoOf(text: string, isUtc: boolean): string {
   const match = /^(\d{4}-(?!00)\d\d-(?!00)\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?)$/.exec(text)
   return match === null ? text : `${match[1]}T${match[2]}${isUtc ? 'Z' : ''}`

@@ -6,7 +6,7 @@ import { isLoopback, parseUri } from '../../core/uri.ts'
 
 /** Endpoint of a store. */
 export interface Endpoint {
-  /** `https://host:port`, without a path. */
+  /** URL without a path, such as `https://host:port`. */
   readonly url: string
   readonly host: string
   readonly secure: boolean
@@ -89,12 +89,12 @@ export function wayFault(system: string | undefined): string | undefined {
   return ways.get(system)
 }
 
-/** Message for an unknown cause. */
+/** Message for a failed request of unknown cause. */
 export const silent = 'The answer of the store is not valid. Check the store, and the network to it.'
 
 /**
- * Whether the metadata service of this machine may be asked for credentials, whose address leads nowhere on most machines: only if the
- * operator enables it, in the variable of the official client.
+ * Whether the Google client may request credentials from the metadata service of the machine, whose address does not answer on most
+ * machines: only if the operator enables it in METADATA_SERVER_DETECTION.
  */
 export function mayAskMachine(): boolean {
   const { METADATA_SERVER_DETECTION: detection = '' } = process.env

@@ -22,7 +22,7 @@ interface FetchedPage extends ObjectPage {
   readonly at: number
 }
 
-/** Returns the entry of an object. Its type is by name, otherwise the stored one. */
+/** Returns the entry of an object. Its MIME type comes from the name, or else from the store. */
 export function entryOf(path: string, { size, modified, version, mimeType: stored }: ObjectFacts): Entry {
   const mimeType = mimeTypeOf(baseName(path)) ?? storedType(stored)
   return { path, size, version, ...defined({ mimeType, modified }) }
@@ -40,7 +40,7 @@ export function entryOf(path: string, { size, modified, version, mimeType: store
 export function createLister(store: ObjectStore, prefix: string, odd: OddKeys) {
   const remainders = createRemainders()
 
-  /** Yields the entries of a page. Keeps the unused rest when the caller leaves, because it will continue there. */
+  /** Yields the entries of a page. Caches the rest if the caller stops early, because the next request continues there. */
   const taken = async function* (
     page: FetchedPage,
     { below, after }: { readonly below: string; readonly after: string | undefined },
@@ -72,7 +72,7 @@ export function createLister(store: ObjectStore, prefix: string, odd: OddKeys) {
     return { ...(await store.page(queryOf(below, after, limit), signal)), after, at }
   }
 
-  /** Prefetches a page into the remainders. It ends with the signal of the caller that began it. */
+  /** Prefetches a page into the remainders. The signal of the caller that began the prefetch aborts it. */
   const fetchAhead = (below: string, after: string, signal: AbortSignal): void => {
     const key = keyOf(below, after)
     if (coming.has(key)) return
@@ -179,10 +179,10 @@ function outOfOrder(): ResourceError {
   )
 }
 
-/** Fetched but unused part of a listing: a page of a store rarely ends with a page of a client. */
+/** Fetched but unused part of a listing, because a page of a store rarely ends where a page of a client does. */
 interface Remainder {
   readonly prefix: string
-  /** The key that it directly follows. */
+  /** The key that the first object directly follows. */
   readonly after: string
   readonly objects: readonly ObjectFacts[]
   /** Whether more keys follow. */

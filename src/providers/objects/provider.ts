@@ -42,7 +42,7 @@ export function createObjects(store: ObjectStore, options: ObjectsOptions): Prov
     return AbortSignal.any([signal, closing.signal])
   }
 
-  /** Returns the key of a requested path. An invalid path has no key. */
+  /** Returns the key of a requested path. @throws ResourceError `not-found` for an invalid path. */
   const keyOf = (path: string): string => {
     if (path === '' || path.endsWith('/') || !isPath(path)) throw notFound('no key can have this path')
     const key = prefix + path
@@ -50,7 +50,7 @@ export function createObjects(store: ObjectStore, options: ObjectsOptions): Prov
     return key
   }
 
-  /** A directory exists while any key is below it, even one that no path can hold. */
+  /** Returns the entry of a directory, which exists while any key is below it, even one that no path can hold. */
   const statDirectory = async (path: string, signal: AbortSignal): Promise<Entry> => {
     const key = prefix + path
     if (!isPath(path) || Buffer.byteLength(key) > 1024) throw notFound('no directory can have this path')
@@ -118,7 +118,7 @@ async function once<T>(ms: number, signal: AbortSignal, work: (signal: AbortSign
   try {
     return await watch.run(work)
   } catch (error) {
-    // Only an answer with content may throw these symbols.
+    // Only a read of content is repeated after an `ObjectFault`. Here it means an invalid answer.
     throw error instanceof ObjectFault ? unavailable(silent) : error
   } finally {
     watch.end()
@@ -173,11 +173,11 @@ interface BucketSettings extends ObjectsOptions {
   readonly anonymous: boolean
 }
 
-/** @throws ResourceError `invalid`, whose message says what to do. */
+/** Fills in the defaults. @throws ResourceError `invalid` for an option out of bounds; the message says what to do. */
 export function completeOptions(options: BucketOptions): BucketSettings {
   const { bucket, insecure = false, anonymous = false } = options
   const { maxBytes = 16 * 2 ** 20, linkMs, timeoutMs = 30_000, log = () => {} } = options
-  // So that the name cannot lead to another host, path or query.
+  // A name of this form cannot lead to another host, path or query.
   if (!/^[A-Za-z0-9](?:[A-Za-z0-9]|[._-](?![.-])){1,253}$/.test(bucket) || /[._-]$/.test(bucket))
     throw invalid('This is not the name of a bucket. Write it alone, without a scheme, a slash or a region.', 'bucket')
   const prefix = prefixOf(options.prefix ?? '')

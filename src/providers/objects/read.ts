@@ -14,8 +14,8 @@ const headBytes = 8192
 /** Number of bytes of an object that are returned with a link to the whole. */
 const shownBytes = 64 * 1024
 /**
- * Size up to which an object is read at once, in bytes, even where larger contents have to wait for memory or are read in parts while they are sent:
- * each time an object is put off costs another request to the store.
+ * Size up to which an object is read at once, in bytes, even when larger contents must wait for memory or are streamed in parts: each
+ * postponed read costs another request to the store.
  */
 const atOnceBytes = 8 * 1024 * 1024
 const attempts = 6
@@ -30,10 +30,10 @@ interface ObjectPart {
   readonly start: number
 }
 
-/** Facts of the start of an object, cached because it may be read in many parts. */
+/** Facts about the start of an object, cached because an object may be read in many parts. */
 interface ObjectStart {
   readonly text: boolean
-  /** Enough bytes to detect a type. */
+  /** The first bytes: enough to detect a MIME type. */
   readonly head: Buffer
 }
 
@@ -64,7 +64,7 @@ export function createReader(store: ObjectStore, maxBytes: number, linkSeconds?:
     return { details, bytes: await body.bytes(into), start }
   }
 
-  /** An empty range cannot be requested, nor a range of an empty object. */
+  /** Returns the part for an empty range, or for any range of an empty object: HTTP can request neither. */
   const emptyPart = async (key: string, range: ByteRange, signal: AbortSignal): Promise<ObjectPart> => {
     const details = await store.head(key, signal)
     const { start, end } = rangeWithin(range, details.size, maxBytes)
@@ -177,7 +177,7 @@ async function repeatRead(readOnce: () => Promise<Content>, signal: AbortSignal)
     : unavailable('An object changes faster than it can be read as one version.')
 }
 
-/** Returns further facts of the store as data for display: no code depends on them. */
+/** Returns further facts of the store as metadata for display. No code depends on them. */
 function metaOf({ mimeType, encoding, storageClass, versionId, metadata = {} }: ObjectDetails): Pick<Content, 'meta'> {
   const told = {
     ...defined({ contentType: mimeType, contentEncoding: encoding, storageClass, versionId }),

@@ -5,15 +5,15 @@ import type { ByteRange, Context } from '../../core/provider.ts'
 
 /** Metadata of an object in a listing. */
 export interface ObjectFacts {
-  /** The whole key, as the store has it. */
+  /** The key in the store, including the prefix of the mount. */
   readonly key: string
   /** Stored size, in bytes. */
   readonly size: number
-  /** Milliseconds since 1970 in whole seconds, because some answers of a store have no fractions. */
+  /** Modification time in milliseconds since 1970, cut to seconds, because some answers of a store have no fractions. */
   readonly modified?: number
-  /** Identifies this content of the object: an ETag, a generation. */
+  /** Identifies the content of the object: an ETag or a generation. */
   readonly version: string
-  /** The stored type, if a listing has it. */
+  /** The stored MIME type, if a listing contains it. */
   readonly mimeType?: string
 }
 
@@ -36,7 +36,7 @@ export interface ObjectPage {
 }
 
 export interface PageQuery {
-  /** Only keys that begin with this. */
+  /** Only keys that begin with this prefix. */
   readonly prefix: string
   /** Only keys strictly after this one. */
   readonly after?: string
@@ -60,7 +60,7 @@ export interface ObjectBody {
   /** Byte range in the object; `end` is exclusive. */
   readonly start: number
   readonly end: number
-  /** Reads all bytes, or throws {@link ObjectFault} `torn`: never fewer or more bytes, and never bytes that do not match the store's checksum. */
+  /** Reads all bytes, or throws {@link ObjectFault} `torn` if their number or checksum is not that of the store. */
   bytes(into?: Context['into']): Promise<Buffer>
   discard(): void
 }
@@ -75,7 +75,7 @@ export interface ObjectBody {
 export interface ObjectStore {
   page(query: PageQuery, signal: AbortSignal): Promise<ObjectPage>
   head(key: string, signal: AbortSignal): Promise<ObjectDetails>
-  /** Also throws {@link ObjectFault}. */
+  /** Requests the content of an object. Also throws {@link ObjectFault}. */
   get(query: GetQuery, signal: AbortSignal): Promise<ObjectBody>
   /** Returns a signed URL with which anyone can fetch this version of an object, for some seconds. */
   link(details: ObjectDetails, seconds: number, signal: AbortSignal): Promise<string>
@@ -121,7 +121,7 @@ export type OddKeys = ReturnType<typeof createOddKeys>
 const [most, named] = [10_000, 5]
 
 /**
- * Keys that no path can hold: they are left out, and reported to the operator.
+ * Records keys that no path can hold: they are left out of listings, and reported to the operator.
  *
  * @param prefix Key prefix of the mount: empty, or ending in `/`.
  */
@@ -136,7 +136,7 @@ export function createOddKeys(prefix: string, log: Log) {
   }
 
   return {
-    /** Returns the path of a key below the prefix of the mount; undefined when it has none, which is recorded. */
+    /** Returns the path of a key below the prefix of the mount. Undefined: no path can hold the key, which is recorded. */
     pathOf: (key: string): string | undefined => {
       const path = key.slice(prefix.length)
       if (key.startsWith(prefix) && path !== '' && !path.endsWith('/') && isPath(path)) return path
@@ -144,7 +144,7 @@ export function createOddKeys(prefix: string, log: Log) {
       if (path !== '') note(key)
       return undefined
     },
-    /** The same for a common prefix, which ends in `/`. */
+    /** Returns the path of a directory from its common prefix, which ends in `/`. Undefined: no path can hold it, which is recorded. */
     directoryOf: (key: string): string | undefined => {
       const path = key.slice(prefix.length)
       if (key.startsWith(prefix) && path !== '' && isPath(path)) return path

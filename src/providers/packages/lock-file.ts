@@ -11,7 +11,7 @@ export interface LockedPackage {
   readonly folders: readonly string[]
 }
 
-/** The package managers, by their lock files. The first existing file counts. */
+/** The package managers, by their lock files. The first existing file is used. */
 export const lockFiles = { 'package-lock.json': 'npm', 'pnpm-lock.yaml': 'pnpm', 'yarn.lock': 'yarn' } as const
 type PackageManager = (typeof lockFiles)[keyof typeof lockFiles]
 
@@ -19,7 +19,7 @@ const maxPackages = 50_000
 const maxFolders = 8
 const linesPerRest = 2000
 
-/** Names and versions that make a path of their own and nothing else: no `..`, no slash but that of a scope, no `__proto__`. */
+/** Pattern of package names that are safe in a path: no `..`, no slash except after a scope, no `__proto__`. */
 const namePattern = '(?:@[A-Za-z0-9~-][\\w.~-]*/)?[A-Za-z0-9~-][\\w.~-]*'
 const name = new RegExp(`^${namePattern}$`)
 const version = /^\d[\w.+-]*$/
@@ -50,7 +50,7 @@ export async function parseLockFile(
   }
   if (manager === 'npm') await addNpm(text, add, rest)
   else await (manager === 'pnpm' ? addPnpm : addYarn)(linesOf(text, rest), add)
-  // Names are ASCII: the order of UTF-16 is that of paths.
+  // Names are ASCII, so the order of UTF-16 code units is path order.
   return new Map([...found].sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
@@ -76,7 +76,7 @@ async function addNpm(text: string, add: Add, rest: () => Promise<void>): Promis
   }
 }
 
-/** Keys such as `zod@4.6.7:`, `'@types/node@20.1.0(peer@1.0.0)':`, and before version 9 `/zod@4.6.7:` and `/zod/4.6.7_peer@1.0.0:`. */
+/** Adds the packages of keys: `zod@4.6.7:`, `'@types/node@20.1.0(p@1)':`, before version 9 `/zod@4.6.7:`, `/zod/4.6.7_p@1:`. */
 async function addPnpm(lines: AsyncIterable<string>, add: Add): Promise<void> {
   const entry = new RegExp(`^ {2}'?/?(${namePattern})[@/]([^\\s():'/_]+)[^\\s]*:`)
   let inPackages = false
@@ -89,7 +89,7 @@ async function addPnpm(lines: AsyncIterable<string>, add: Add): Promise<void> {
   }
 }
 
-/** Blocks of a line such as `zod@^4.0.0, zod@~4.6.0:` and indented facts. A package is at the top, or below one that needs it. */
+/** Adds the packages of blocks such as `zod@^4.0.0, zod@~4.6.0:`. A package is at the top, or below one that needs it. */
 async function addYarn(lines: AsyncIterable<string>, add: Add): Promise<void> {
   const header = new RegExp(`^"?(${namePattern})@.*:$`)
   const needed = new RegExp(`^ {4}"?(${namePattern})"?:? `)
@@ -117,7 +117,7 @@ async function* linesOf(text: string, rest: () => Promise<void>): AsyncGenerator
   for (let at = 0, count = 1; at < text.length; count++) {
     const newline = text.indexOf('\n', at)
     const end = newline === -1 ? text.length : newline
-    // Package managers write no longer lines.
+    // Package managers write no lines of more than 4096 characters.
     if (end - at <= 4096) yield text.slice(at, end).trimEnd()
     at = end + 1
     if (count % linesPerRest === 0) await rest()

@@ -19,7 +19,7 @@ export interface Target {
 /**
  * Parses the URL of a database. `tls` decides about encryption: a URL can ask for more than that, never for less.
  *
- * @throws ResourceError `invalid`, in words that hold nothing of the URL.
+ * @throws ResourceError `invalid`, whose message contains no part of the URL.
  */
 export function targetOf(url: string, tls: TlsOptions | undefined): Target {
   if (!/^postgres(?:ql)?:\/\//.test(url))
@@ -104,10 +104,10 @@ const away: Readonly<Record<string, string>> = {
   '25P03': 'The database ended a transaction that took too long.',
 }
 
-/** Errors for an object that was dropped, or must not be seen any more, since it was looked up. */
+/** SQLSTATE codes for an object that was dropped, or became invisible, after it was looked up. */
 const gone = new Set(['42P01', '42703', '42501', '3F000', '42704', '42883', '55000'])
 
-/** Errors for a value that is invalid for its type. */
+/** SQLSTATE codes for a value that is invalid for its type. */
 const unusable = new Set(['22P02', '22003', '22007', '22008', '22021', '22P05', '22023', '22P03', '22026', '22001'])
 
 /** Whether a value of the caller caused the failure, and not the statement. */

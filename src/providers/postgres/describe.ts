@@ -13,7 +13,7 @@ import {
 import { definitionOf, type ForDefinition } from './ddl.ts'
 import { kindOf, openSchema, readableRows, type Session, type Statement, servedSchema, visibleRelation } from './sql.ts'
 
-/** A column in the result of the statement. */
+/** A column as the catalog query returns it. */
 interface RawColumn {
   readonly name: string
   readonly type: string
@@ -37,13 +37,13 @@ interface RawConstraint {
 
 interface RawIndex extends Index {
   readonly primary: boolean
-  /** Whether it identifies rows: it is unique, and none of its columns can be null. */
+  /** Whether the index identifies rows: it is unique, and none of its columns can be null. */
   readonly key: boolean
-  /** Whether it was created for a constraint. */
+  /** Whether the index was created for a constraint. */
   readonly backs: boolean
 }
 
-/** A relation as the statement returns it. Empty lists are left out. */
+/** A relation as the catalog query returns it. Empty lists are `null`. */
 interface RawRelation extends ObjectName, Pick<ForDefinition, 'comment' | 'view' | 'partitionKey' | 'partitionOf'> {
   readonly relkind: string
   readonly owner: string
@@ -107,7 +107,7 @@ function relationOf(raw: RawRelation): Relation {
       definition: index.definition,
     })),
     triggers: raw.triggers ?? [],
-    // A view has no rows of its own, and a table that was never analysed is not known to be empty.
+    // A view has no rows of its own, and the size of a table that was never analysed is unknown.
     ...(relkind === 'v' || raw.estimate < 0 ? {} : { rowEstimate: roundEstimate(raw.estimate) }),
     ...(rows ? { rows: { readable: columns.map((column) => column.name), key: key?.columns ?? [] } } : {}),
   }
@@ -152,7 +152,7 @@ const columnNames = (relation: string, numbers: string) => `(
     FROM pg_catalog.unnest(${numbers}) WITH ORDINALITY AS k(attnum, i)
     JOIN pg_catalog.pg_attribute a ON a.attrelid = ${relation} AND a.attnum = k.attnum)`
 
-/** Whether the role may see all of some columns. */
+/** Returns the condition that the role may read all of these columns. */
 const allVisible = (relation: string, numbers: string) => `(
   SELECT pg_catalog.bool_and(pg_catalog.has_column_privilege(${relation}, k.attnum, 'SELECT'))
     FROM pg_catalog.unnest(${numbers}) AS k(attnum) WHERE k.attnum > 0)`

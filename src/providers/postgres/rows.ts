@@ -54,7 +54,7 @@ export async function readRows(
   }
 }
 
-/** Reads keys that follow a text, in the order of the first column. */
+/** Reads the keys at or after a text, in the order of the key columns. */
 export async function readKeys(
   session: Session,
   { relation, typed, limit }: KeyQuery,
@@ -82,14 +82,14 @@ export async function readKeys(
   }
 }
 
-/** Tells policies of row-level security who the caller is, for this transaction only. */
+/** Sets `principalSetting` to the id of the caller, for this transaction only, for policies of row-level security. */
 async function become(run: Query, { principalSetting }: RowSettings, { principal }: SourceContext): Promise<void> {
   if (principalSetting === undefined) return
   const text = 'SELECT pg_catalog.set_config($1, $2, true)'
   await run({ text, fixed: true }, [principalSetting, principal?.id ?? ''])
 }
 
-/** The columns that the role may read, with their types; a domain has its base type. */
+/** Reads the types of the columns that the role may read, by name. A domain has its base type. */
 async function typesOf(run: Query, name: ObjectName, { schemas, views }: RowSettings): Promise<Types> {
   const rows = await run({ text: typesSql(views), fixed: true }, [schemas ?? null, name.schema, name.name])
   return new Map(rows.map(([column, type]) => [column ?? '', type ?? '']))
@@ -183,7 +183,7 @@ SELECT n.nspname, c.relname, CASE WHEN c.relkind = 'v' THEN e.writes || ' ' || e
   LEFT JOIN summed s ON s.oid = c.oid CROSS JOIN everything e
  WHERE ${servedSchema('$1')} AND ${openSchema} AND ${visibleRelation} AND ${readableRows(views)}`
 
-/** Types whose texts are JSON as they are. */
+/** Types whose text form is valid JSON. */
 const plain = new Set(['bool', 'int2', 'int4', 'oid', 'json', 'jsonb'])
 const floats = new Set(['float4', 'float8'])
 const times = new Set(['timestamp', 'timestamptz'])
@@ -230,7 +230,7 @@ function jsonOf(text: string | null, type: string, isCut: boolean): string {
   return JSON.stringify(text)
 }
 
-/** `2026-11-21 18:00:00+00` as ISO 8601 has it. Values without an ISO form (infinity, years before Christ) stay unchanged. */
+/** Converts `2026-11-21 18:00:00+00` to ISO 8601. Values without an ISO form (infinity, years before Christ) stay unchanged. */
 function isoOf(text: string): string {
   const match = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?)(\+00)?$/.exec(text)
   return match === null ? text : `${match[1]}T${match[2]}${match[3] === undefined ? '' : 'Z'}`

@@ -16,7 +16,7 @@ const asText = { getTypeParser: () => (text: unknown) => text }
 /**
  * Opens a session. All its statements are read-only and have time-outs, and they look up names only in `pg_catalog`.
  *
- * @throws ResourceError `unavailable`, with the reason `refused` if trying again does not help.
+ * @throws ResourceError `unavailable`, with the reason `refused` if a retry does not help.
  */
 export async function openSession(target: Target, settings: ServerSettings, signal: AbortSignal): Promise<Session> {
   const connection = await connect(target, settings, signal)
@@ -38,12 +38,12 @@ export async function openSession(target: Target, settings: ServerSettings, sign
       const plainly = (text: string) => run({ text }, [], false)
       /** Undoes everything that a function in a view may have done to the session. */
       const cleanUp = async () => {
-        // Rolling back takes back settings, roles, temporary tables, cursors and LISTEN.
+        // A rollback undoes settings, roles, temporary tables, cursors and LISTEN.
         await plainly(shared ? 'ROLLBACK TO SAVEPOINT own' : 'ROLLBACK')
         // Behind a pooler the next statement outside of the transaction may go to another session.
         const [row] = await run(leftoversStatement, [], !shared)
         if (shared) await plainly('ROLLBACK')
-        // A statement that a function has prepared lasts as long as the connection.
+        // A function has prepared a statement, which lasts as long as the connection.
         if (row?.[0] !== 'f') throw endedError()
       }
 
@@ -142,7 +142,7 @@ async function connect(target: Target, settings: ServerSettings, signal: AbortSi
       return result.rows as readonly Cells[]
     } catch (error) {
       if (late) throw unavailable('The database does not answer.', { sqlstate: 'late' })
-      // The last error of the server is more precise.
+      // An error code of the server is more precise than the end of the connection.
       throw ended && errorCodeOf(error)?.length !== 5 ? endedError() : statementError(error)
     } finally {
       busy--
@@ -213,7 +213,7 @@ function settingsValues(settings: ServerSettings, isLocal: boolean): readonly un
     ['bytea_output', 'hex'],
     ['extra_float_digits', '1'],
     ['quote_all_identifiers', 'off'],
-    // The planner takes statements over the catalog for expensive, and would compile them for longer than they run.
+    // The planner overestimates the cost of catalog queries: JIT compilation would take longer than the query.
     ['jit', 'off'],
   ]
   return [pairs.map(([name]) => name), pairs.map(([, value]) => value), isLocal]

@@ -1,7 +1,7 @@
 import type { CatalogItem, PageOptions, PageQuery, RelationKind } from '../relational/model.ts'
 import { nameOf } from '../relational/names.ts'
 
-/** Fragments of SQL. Nothing in them comes from a client: what does is bound to parameters. */
+/** Fragments of SQL. None contains text of a client: values of clients are bound to parameters. */
 /** Quotes an identifier. */
 export function quoteName(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
@@ -27,8 +27,8 @@ export const openSchema = `pg_catalog.has_schema_privilege(n.oid, 'USAGE')`
 export const visibleRelation = `c.relkind IN ('r', 'p', 'v', 'm') AND pg_catalog.has_any_column_privilege(c.oid, 'SELECT')`
 
 /**
- * Whether rows of the relation `c` can be read without contacting another server and, unless $VIEWS is set, without running
- * functions in views.
+ * Returns the condition that rows of the relation `c` can be read without contacting another server and, unless `views` is set,
+ * without running the functions that views call.
  */
 export function readableRows(views: boolean): string {
   return `(c.relkind IN (${views ? "'r', 'p', 'm', 'v'" : "'r', 'p', 'm'"}) AND NOT (c.relhassubclass AND EXISTS (
@@ -75,14 +75,14 @@ function bytesValue(text: string, encoding: string): string {
 /** A statement. Its values are always separate from its text. */
 export interface Statement {
   readonly text: string
-  /** Whether its text is always the same: the server then plans it once. */
+  /** Whether the text of the statement is constant, so that the server can plan it once. */
   readonly fixed?: boolean
 }
 
 /** A row: the texts of its columns, in order. */
 export type Cells = readonly (string | null)[]
 
-/** One connection. */
+/** A connection to a database. */
 export interface Session {
   /**
    * Whether a pooler such as PgBouncer shares the connections of the server among clients: then no state of a session lasts.
@@ -90,14 +90,14 @@ export interface Session {
   readonly shared: boolean
   /** The encoding of the database. */
   readonly encoding: string
-  /** Returns the rows of one statement. It is read-only, and its settings end with it. */
+  /** Runs one read-only statement, and returns its rows. */
   query(statement: Statement, values: readonly unknown[]): Promise<readonly Cells[]>
-  /** The same for several statements, in one transaction and one snapshot. */
+  /** Runs several statements in one read-only transaction, on one snapshot. */
   transaction<T>(work: (query: Query) => Promise<T>): Promise<T>
   isUsable(): boolean
   /** Closes the connection at once, and cancels its statement. */
   close(): void
-  /** Calls back for each notification; `ended` once the connection has ended. */
+  /** Calls `told` for each notification, and `ended` once the connection has ended. */
   onNotification(told: () => void, ended: () => void): void
 }
 
@@ -215,7 +215,7 @@ SELECT p.key, p.schema, p.name, p.relkind, p.rows, p.is_enum, p.is_routine,
   ) p ORDER BY ${inBytes('p.key', encoding)}`
 }
 
-/** Condition that the routine `p` belongs to the database itself. Those of extensions are many, and documented elsewhere. */
+/** Condition that the routine `p` is not part of an extension. Extensions have many routines, which are documented elsewhere. */
 export const ownRoutine = `NOT EXISTS (SELECT FROM pg_catalog.pg_depend d
   WHERE d.classid = 'pg_catalog.pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e')`
 

@@ -11,7 +11,7 @@ export interface Header {
   readonly name?: string
   readonly title?: string
   readonly description?: string
-  /** Declared arguments; absent when none are declared: then they are taken from the text. */
+  /** Declared arguments. Undefined: the placeholders in the text are the arguments. */
   readonly arguments?: readonly PromptArgument[]
   /** Argument hint (`argument-hint`), the name that other tools use for the single argument of a prompt. */
   readonly hint?: string
@@ -19,7 +19,7 @@ export interface Header {
   readonly resources: readonly string[]
 }
 
-/** Why a file is not a prompt, only for the log. */
+/** Returns the error for a file that is not a prompt. Its message is only logged. */
 export function promptFault(message: string): ResourceError {
   return invalid(message, 'prompt')
 }
@@ -35,7 +35,7 @@ const line = (most: number) =>
     .transform((text) => text.replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ').trim())
     .pipe(z.string().min(1).max(most))
 
-/** Form of an argument name, as `{{…}}` may hold it. */
+/** Form of an argument name, such as in `{{name}}`. */
 const argumentName = /^[A-Za-z_][\w-]{0,63}$/
 
 const named = z.string().regex(argumentName)
@@ -99,7 +99,7 @@ function yamlIn(source: string): unknown {
     })
     if (document.errors.length === 0) return document.toJS({ maxAliasCount: 0 })
   } catch {
-    // References.
+    // The YAML holds references.
   }
   throw promptFault(notYaml)
 }

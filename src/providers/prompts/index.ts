@@ -23,7 +23,7 @@ export interface PromptsOptions {
   readonly log?: Log
 }
 
-/** A prompt as it is written. */
+/** A parsed prompt file. */
 interface Written {
   readonly prompt: Prompt
   readonly header: Header
@@ -62,7 +62,7 @@ export function prompts(options: PromptsOptions): Provider {
     }
   }
 
-  /** The prompt at a path. `undefined`: the file is not a prompt, for any reason. */
+  /** Reads the prompt at a path. `undefined`: the file is not a prompt, for any reason. */
   const read = async (path: string, context: Context): Promise<Written | undefined> => {
     const [content] = await source.read({ path, params: new Map() }, context)
     if (content === undefined || !('text' in content)) return void tell(path, 'it is no text')
@@ -122,7 +122,7 @@ export function prompts(options: PromptsOptions): Provider {
   }
 }
 
-/** Whether a file may be a prompt. */
+/** Whether a file may be a prompt, by its name. */
 function isPromptPath(path: string): boolean {
   return /\.md$/i.test(path) && !/(?:^|\/)readme\.md$/i.test(path)
 }
@@ -133,7 +133,7 @@ async function* asListed(changes: AsyncIterable<Change>): AsyncGenerator<Change>
     yield change.path !== undefined && isPromptPath(change.path) ? { ...change, listed: true } : change
 }
 
-/** @throws ResourceError `invalid` if it is not a prompt. */
+/** Parses a prompt file. @throws ResourceError `invalid` if it is not a prompt. */
 function writtenIn(path: string, text: string): Written {
   const { head, body } = splitFrontMatter(text)
   const header = parseHeader(head)
@@ -164,7 +164,7 @@ type PromptPiece =
   | { readonly argument: string; readonly source: string; readonly required: boolean }
   | { readonly uri: readonly PromptPiece[]; readonly source: string }
 
-/** Section of the text that one role speaks. */
+/** Section of a prompt with one role, `user` or `assistant`. */
 interface Section {
   readonly role: Audience
   readonly pieces: readonly PromptPiece[]
@@ -185,7 +185,7 @@ const roles: Readonly<Record<string, Audience>> = { user: 'user', assistant: 'as
 const placeholders =
   /\\?(?:\{\{[ \t]?([A-Za-z_][\w-]{0,63})[ \t]?\}\}|\$\{input:([A-Za-z_][\w-]{0,63})(?::[^{}\n]{0,500})?\}|\$(ARGUMENTS)\b|!\[\[([^[\]\n]{1,2048})\]\])/g
 
-/** @throws ResourceError `invalid` for a role that MCP does not have, and for a prompt without text. */
+/** Splits a prompt by role. @throws ResourceError `invalid` for a role that MCP does not have, and for a prompt without text. */
 function parseSections(body: string): readonly Section[] {
   const sections: { role: Audience; lines: string[] }[] = [{ role: 'user', lines: [] }]
   for (const line of body.split(/\r?\n/)) {
@@ -213,7 +213,7 @@ function piecesOf(text: string, embeds = true): readonly PromptPiece[] {
     const argument = braced ?? input ?? (all === undefined ? undefined : 'arguments')
     if (source.startsWith('\\')) put({ text: source.slice(1) }, match.index, source.length)
     else if (argument !== undefined) put({ argument, source, required: all === undefined }, match.index, source.length)
-    // Notes embed each other in the same form, but without a scheme: those stay as they are.
+    // Notes embed each other in the same form, but without a scheme: such embeds stay unchanged.
     else if (embeds && uri !== undefined && /^(?:[a-z][a-z0-9+.-]*:|\{\{)/.test(uri))
       put({ uri: piecesOf(uri, false), source }, match.index, source.length)
   }

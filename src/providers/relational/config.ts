@@ -55,12 +55,12 @@ export const timeoutShape = {
   idleTimeout: patience.optionalKey('Time after which an unused connection is closed. By default "1m".'),
 }
 
-/** A key for the maximum number of connections. */
+/** Returns a key for the maximum number of connections. */
 export function connectionsShape(description: string) {
   return { connections: count.max(100).optionalKey(description) }
 }
 
-/** A key for the served rows: all, none, or some. */
+/** Returns a key for the served rows: all, none, or some. */
 export function rowsKey<Shape extends z.Shape>(shape: Shape) {
   return z
     .union([z.boolean(), z.strictObject(shape)], {
@@ -149,7 +149,7 @@ export function databaseOptions(options: DatabaseOptions) {
   })
 }
 
-/** Returns the provider options of a mount over a database server. @throws ResourceError `invalid` if there is no such secret. */
+/** Returns the provider options of a mount over a database server. @throws ResourceError `invalid` for a missing secret. */
 export async function serverOptions<Rows extends object>(options: ServerOptions<Rows>, folder: string) {
   const { connectTimeout, allowPrivileged, schemas } = options
   const url = await urlIn(options.url, folder)

@@ -29,7 +29,7 @@ export const mimeTypes = {
   mermaid: 'text/vnd.mermaid',
 } as const
 
-/** Returns a text as a content. Its version changes with the text. */
+/** Returns a content with a text. Its version changes with the text. */
 export function textContent(text: string, mimeType: string, meta?: Readonly<Record<string, unknown>>): Content {
   return {
     text,
@@ -76,7 +76,7 @@ export function relationDocument(relation: Relation) {
   }
 }
 
-/** One end of a foreign key. */
+/** Returns one end of a foreign key as JSON. */
 function endOf({ schema, name, columns }: ObjectName & { readonly columns: readonly string[] }) {
   return { ...schemaOf(schema), table: name, columns }
 }
@@ -93,7 +93,7 @@ export function extensionsDocument(extensions: readonly Extension[]) {
   return { extensions }
 }
 
-/** Returns the member for a schema; none for a database without schemas. */
+/** Returns the member `schema` of a document; no member for a database without schemas. */
 export function schemaOf(schema: string): { readonly schema?: string } {
   return schema === '' ? {} : { schema }
 }
@@ -141,7 +141,7 @@ async function namesOf(source: Source, prefix: string, context: SourceContext) {
   return { names, more: false, found }
 }
 
-/** Yields the pages of objects from a key on, in the order of their keys. `limit`: number of objects of a page. */
+/** Yields the pages of objects from a key on, in the order of their keys. `limit`: objects per page. */
 export async function* pagesFrom(
   source: Source,
   query: PageQuery,
@@ -152,7 +152,7 @@ export async function* pagesFrom(
     yield page
     const last = page.at(-1)
     if (last === undefined || page.length < query.limit) return
-    // The first key in order after the last one.
+    // Start the next page at the first possible key after the last one.
     from = `${last.key}\u0001`
   }
 }
@@ -186,7 +186,7 @@ function overviewDocument(relations: readonly Relation[], schema: string | undef
 }
 
 /**
- * An entity relationship diagram (Mermaid `erDiagram`). Names are quoted, and characters that Mermaid does not accept are
+ * Returns an entity relationship diagram (Mermaid `erDiagram`). Names are quoted, and characters that Mermaid does not accept are
  * replaced.
  */
 export function diagramOf(relations: readonly Relation[], only: string | undefined): string {

@@ -90,7 +90,7 @@ export function relational(options: RelationalOptions): Provider {
     return found(entries.find((entry) => entry.path === path))
   }
 
-  /** Yields the rows of a table with a key, which is in the path of each row. */
+  /** Yields the rows of a table, each with its own path. Undefined: the rows are not served, or have no key. */
   const parts: NonNullable<Provider['parts']> = async (path, context) => {
     context.signal.throwIfAborted()
     const parsed = parsePath(path, source.schema)
@@ -125,13 +125,13 @@ export function relational(options: RelationalOptions): Provider {
   }
 }
 
-/** @throws ResourceError `not-found` for `undefined`. */
+/** Returns a value. @throws ResourceError `not-found` if it is `undefined`. */
 function found<T>(value: T | undefined): T {
   if (value === undefined) throw notFound()
   return value
 }
 
-/** The templates of a source. Names are written as segments: see names.ts. */
+/** Returns the templates of a source. Names are written as segments: see names.ts. */
 function templatesOf(source: Source, hasRows: boolean): readonly Template[] {
   const head = source.schema === undefined ? '{schema}/' : ''
   const has = (kind: 'enum' | 'function') => source.kinds.includes(kind)

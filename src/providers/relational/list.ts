@@ -9,7 +9,7 @@ import type { Table } from './rows.ts'
 /** Number of objects per query: the maximum length of a list page. */
 const listedPageLength = 2000
 
-/** @param hasRows Whether the rows of an object are served, by its key. */
+/** Creates the lister of a database. @param hasRows Whether rows are served for the object with a key. */
 export function createLister(source: Source, hasRows: (key: string) => boolean) {
   const depth = depthOf(source.schema)
 
@@ -29,7 +29,7 @@ export function createLister(source: Source, hasRows: (key: string) => boolean) 
   }
 
   return {
-    /** Entries beside the objects. */
+    /** Entries that belong to no object: the extensions and the overview. */
     pages,
     list: async function* ({ prefix = '', after }: ListQuery, context: SourceContext): AsyncGenerator<Entry> {
       const from = startOf(prefix, after, depth)
@@ -46,7 +46,7 @@ export function createLister(source: Source, hasRows: (key: string) => boolean) 
       }
       yield* ahead.filter(isLeft)
     },
-    /** The entries of one object, by its key. */
+    /** Returns the entries of the object with a key. */
     entriesAt: async (key: string, context: SourceContext): Promise<readonly Entry[]> => {
       const found = await source.page({ from: key, prefix: key.endsWith('/') ? key : '', limit: 1 }, context)
       return found.flatMap((item) => (item.key === key ? entriesOf(item) : []))
@@ -65,7 +65,7 @@ function startOf(prefix: string, after: string | undefined, depth: number): stri
   if (!after.startsWith(prefix)) return undefined
   const parts = after.split('/')
   const from = parts.length > depth ? `${parts.slice(0, depth).join('/')}/` : after
-  // Greater than every name, because no database accepts this character.
+  // No database accepts NUL in a value, and no key contains it: U+0001 gives the same position in the list.
   return from.replaceAll('\0', '\u0001')
 }
 
@@ -133,7 +133,7 @@ const maxKeys = 1000
 const nothing: Completion = { values: [], total: 0, hasMore: false }
 
 /**
- * Completes names of tables, enums and functions, columns and keys. Schemas are completed from the tree.
+ * Completes names of tables, enums and functions, columns and keys. Schemas are completed from the listing.
  *
  * @param tableOf Returns a table whose rows may be read; `undefined` if there is none.
  */

@@ -5,9 +5,9 @@ import type { Context } from '../../core/provider.ts'
  * that clients read: a source leaves out everything that its role may not see.
  */
 
-/** The name of an object in the words of the database: never escaped, folded or quoted. */
+/** The name of an object as the database stores it: never escaped, folded or quoted. */
 export interface ObjectName {
-  /** `''` for a database without schemas. */
+  /** Name of the schema; `''` for a database without schemas. */
   readonly schema: string
   readonly name: string
 }
@@ -16,12 +16,12 @@ export type RelationKind = 'table' | 'partitioned table' | 'virtual table' | 'vi
 
 export interface Column {
   readonly name: string
-  /** In the notation of the database, with length, precision and time zone: `numeric(10,2)`, `varchar(80)`. */
+  /** The type in the notation of the database, with length, precision and time zone: `numeric(10,2)`, `varchar(80)`. */
   readonly type: string
   readonly nullable: boolean
-  /** The expression of its default. */
+  /** The expression of the default value. */
   readonly default?: string
-  /** The expression that it is generated from. */
+  /** The expression of a generated column. */
   readonly generated?: string
   readonly identity?: 'always' | 'by default'
   readonly comment?: string
@@ -35,7 +35,7 @@ export interface Key {
 
 export interface Check {
   readonly name: string
-  /** In the notation of DDL: `CHECK ((price > 0))`. */
+  /** The constraint in DDL: `CHECK ((price > 0))`. */
   readonly definition: string
 }
 
@@ -44,7 +44,7 @@ export interface ForeignKey {
   readonly name: string
   readonly columns: readonly string[]
   readonly references: ObjectName & { readonly columns: readonly string[] }
-  /** `cascade`, `restrict`, `set null`, `set default`; left out for `no action`. */
+  /** The action: `cascade`, `restrict`, `set null` or `set default`. Undefined: `no action`. */
   readonly onUpdate?: string
   readonly onDelete?: string
 }
@@ -53,14 +53,14 @@ export interface ForeignKey {
 export interface Reference {
   readonly name: string
   readonly from: ObjectName & { readonly columns: readonly string[] }
-  /** The columns of this table. */
+  /** The referenced columns of this table. */
   readonly columns: readonly string[]
 }
 
 export interface Index {
   readonly name: string
   readonly unique: boolean
-  /** Names of columns; an expression as the database writes it. */
+  /** Names of columns, or expressions as the database writes them. */
   readonly columns: readonly string[]
   readonly definition: string
 }
@@ -70,12 +70,12 @@ export interface Trigger {
   readonly definition: string
 }
 
-/** The description of a table or a view. Lists are in an order that only a change of the schema changes. */
+/** The description of a table or a view. The order of its lists changes only with the schema. */
 export interface Relation extends ObjectName {
   readonly kind: RelationKind
   readonly owner?: string
   readonly comment?: string
-  /** The statements that create it, with its keys, indexes and comments. */
+  /** SQL statements that create the table or view, with its keys, indexes and comments. */
   readonly definition: string
   readonly columns: readonly Column[]
   readonly primaryKey?: Key
@@ -87,7 +87,7 @@ export interface Relation extends ObjectName {
   readonly triggers: readonly Trigger[]
   /** Approximate number of rows, rounded (see {@link roundEstimate}), never counted. Undefined if it is unknown. */
   readonly rowEstimate?: number
-  /** Access to rows; left out when rows have no key (a view) or cannot be read. */
+  /** How to read rows. Undefined: rows of this relation cannot be read. */
   readonly rows?: RowAccess
 }
 
@@ -121,11 +121,11 @@ export interface Overload {
   readonly language: string
   readonly owner?: string
   readonly comment?: string
-  /** `immutable`, `stable`, `volatile`, or the word of the database. */
+  /** Volatility: `immutable`, `stable`, `volatile`, or the term of the database. */
   readonly volatility?: string
-  /** Whether it runs with the rights of its owner. */
+  /** Whether the routine runs with the rights of its owner. */
   readonly securityDefiner?: boolean
-  /** Undefined if it has none (as a function in C). */
+  /** The statement that creates the routine. Undefined: it is not available, as for a function in C. */
   readonly definition?: string
 }
 
@@ -153,7 +153,7 @@ export interface Source {
    * database has no schemas.
    */
   readonly schema: string | undefined
-  /** Whether it has enums and functions: templates are offered only for these. */
+  /** Kinds of objects of the database besides tables. Templates are offered only for these kinds. */
   readonly kinds: readonly ('enum' | 'function')[]
   /**
    * Returns a page of all objects, in the order of keys, from `from` on (inclusive; it need not be a key itself). A key is a
@@ -161,10 +161,10 @@ export interface Source {
    * a schema, if paths begin with one, `public/overview`. Keys are ordered by the bytes of their UTF-8 form. Fewer than `limit`
    * items mean that there are no more.
    *
-   * It is always one query. `from` and `until` limit the rows that it examines.
+   * The number of queries does not depend on the number of objects.
    */
   page(query: PageQuery, context: SourceContext): Promise<readonly CatalogItem[]>
-  /** Returns the descriptions of objects, in any order; missing ones are left out. It takes at most one query for each kind. */
+  /** Returns the descriptions of objects, in any order; missing ones are left out. */
   relations(names: readonly ObjectName[], context: SourceContext): Promise<readonly Relation[]>
   enums?(names: readonly ObjectName[], context: SourceContext): Promise<readonly EnumType[]>
   routines?(names: readonly ObjectName[], context: SourceContext): Promise<readonly Routine[]>
@@ -188,27 +188,27 @@ export interface Source {
 export type SourceContext = Pick<Context, 'signal'> & Partial<Pick<Context, 'principal'>>
 
 export interface PageQuery {
-  /** Only keys from here on, in the order of bytes. `''`: from the beginning. */
+  /** Only keys at or after this one, in the order of bytes. `''`: from the beginning. */
   readonly from: string
   /** Only keys that begin with this prefix, which is empty or ends in `/`. */
   readonly prefix: string
   readonly limit: number
 }
 
-/** A schema, or everything of one name in it: a table, an enum and functions may have the same one. */
+/** A schema, or all objects with one name in it: a table, an enum and functions may share a name. */
 export type CatalogItem =
   | { readonly key: string; readonly schema: string; readonly comment?: string }
   | ({
       readonly key: string
-      /** The table or view of this name. */
+      /** Kind of the table or view with this name. Undefined: there is none. */
       readonly relation?: RelationKind
-      /** Whether its rows can be read, as far as the source knows without another query. */
+      /** Whether rows of the table or view can be read, as far as the source knows without another query. */
       readonly rows?: boolean
       readonly isEnum?: boolean
       readonly isRoutine?: boolean
       readonly comment?: string
     } & ObjectName)
-/** Everything of one name in a schema. */
+/** All objects with one name in a schema. */
 export type NamedItem = Extract<CatalogItem, { name: string }>
 
 export interface RowSource {
@@ -217,21 +217,20 @@ export interface RowSource {
    * `key`, the error `invalid` for `after`.
    */
   read(query: RowQuery, context: SourceContext): Promise<RowPage>
-  /** Keys that come at or after a text in the order of the first column of the key, for completion. */
+  /** Returns the keys at or after a text in the order of the key columns, for completion. */
   keys(query: KeyQuery, context: SourceContext): Promise<readonly (readonly string[])[]>
   /**
-   * For each relation whose rows can be read, a text that changes when its rows do; by key. Without one, changes of
-   * rows are not reported.
+   * Returns a text per relation with readable rows, by key, that changes with the rows. Without it, row changes are not reported.
    */
   stamps?(context: SourceContext): Promise<ReadonlyMap<string, string>>
 }
 
 export interface RowQuery {
-  /** The relation as it was described a moment ago. If it has changed since: `not-found`. */
+  /** The relation as last described. If it has changed since, the read throws `not-found`. */
   readonly relation: Relation
   /** The requested columns, all of them readable, in this order. */
   readonly columns: readonly string[]
-  /** Texts of the key columns: only this row. */
+  /** Key of the only row to return: the texts of its columns. */
   readonly key?: readonly string[]
   readonly after?: readonly string[]
   /** Maximum number of rows. */
@@ -257,7 +256,7 @@ export interface RowPage {
 export interface TableRow {
   /** The texts of the key columns, in the notation of the database; empty without a key. */
   readonly key: readonly string[]
-  /** In the order of the requested columns. */
+  /** The values, in the order of the requested columns. */
   readonly values: readonly CellValue[]
 }
 
@@ -271,7 +270,7 @@ export interface CellValue {
   readonly cut?: number
 }
 
-/** Which objects the queries of a server select. */
+/** Options that select the objects for the queries of a provider. */
 export interface PageOptions {
   readonly schemas: readonly string[] | undefined
   /** The only schema, which is left out of keys. */

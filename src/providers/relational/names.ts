@@ -27,7 +27,7 @@ function escapeBytes(text: string): string {
   return Buffer.from(text).toString('hex').replace(/../g, '~$&')
 }
 
-/** Returns the path segment for a name. A name with a lone surrogate has none: sources leave it out. */
+/** Returns the path segment for a name. A name with a lone surrogate has no segment: sources leave it out. */
 export function segmentOf(name: string): string {
   if (name === '') return '~'
   if (name === '.' || name === '..') return escapeBytes(name)

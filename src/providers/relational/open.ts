@@ -40,7 +40,7 @@ export async function openRelational(opening: Opening): Promise<Provider> {
   return relational({ source, ...defined({ rows, watch, reconcile }) })
 }
 
-/** Options of every source over a database. The connections to a file are processes that read it. */
+/** Options of every source over a database. For a file, a connection is a process that reads it. */
 export interface DatabaseOptions {
   /** Time-out of one statement, in milliseconds. Default 10,000. */
   readonly statementTimeoutMs?: number
@@ -63,7 +63,7 @@ export interface ServerOptions extends DatabaseOptions {
   readonly schemas?: readonly string[]
   /** Encryption of the connection. Default: `verify`, but `off` on the loopback interface unless the URL requests it. */
   readonly tls?: TlsOptions
-  /** Accepts a role that could do more than read. */
+  /** Whether a role that could do more than read is accepted. Default `false`. */
   readonly allowPrivileged?: boolean
   /** Maximum number of connections, besides one that listens. Default 4. */
   readonly connections?: number
@@ -103,11 +103,11 @@ export function completeServerOptions(options: ServerOptions): ServerSettings {
 
 /** A connection to a database, or a process that reads a file. */
 interface PooledConnection {
-  /** Closes it at once, whatever it is doing. */
+  /** Closes the connection at once, even while a statement runs. */
   close(): void
-  /** Whether it can be used again. */
+  /** Whether the connection can be used again. */
   isUsable(): boolean
-  /** Resets it between two uses. Only the next use waits for it. If it fails, the connection is closed. */
+  /** Resets the connection between two uses. Only the next use waits for this. A connection that cannot be reset is closed. */
   reset?(): Promise<void>
 }
 
@@ -116,7 +116,7 @@ type Pool<C extends PooledConnection> = ReturnType<typeof createPool<C>>
 /**
  * A bounded pool of connections with a time-out for waiting callers.
  *
- * @param open Opens a connection. Callers that wait for a connection receive its error. It ends soon after the signal aborts.
+ * @param open Opens a connection, at most until the signal aborts. The caller for which it is opened receives its error.
  */
 export function createPool<C extends PooledConnection>(
   open: (signal: AbortSignal) => Promise<C>,
@@ -168,10 +168,10 @@ export function createPool<C extends PooledConnection>(
 
   return {
     /**
-     * Runs work with a connection of its own. Afterwards the connection is kept for others, if it can still be used. If the
+     * Runs work with a connection of its own. Afterwards it goes back to the pool, if it can still be used. If the
      * signal aborts, it is closed at once.
      *
-     * @throws ResourceError `unavailable` if none is free in time.
+     * @throws ResourceError `unavailable` if no connection is free in time.
      */
     use: async <T>(signal: AbortSignal, work: (connection: C) => Promise<T>): Promise<T> => {
       const either = AbortSignal.any([signal, closing.signal])
@@ -205,7 +205,7 @@ export function createPool<C extends PooledConnection>(
   }
 }
 
-/** Runs work with a connection, and once more after a temporary failure: a kept connection may have ended meanwhile. */
+/** Runs work with a connection, and once more after a temporary failure: a pooled connection may have ended meanwhile. */
 export function askingAgain<C extends PooledConnection>(pool: Pool<C>, isPassing: (error: unknown) => boolean) {
   return async <T>({ signal }: SourceContext, work: (connection: C) => Promise<T>): Promise<T> => {
     try {
@@ -222,7 +222,7 @@ export function endedError(): ResourceError {
   return unavailable('The connection to the database has ended.', { reason: 'ended' })
 }
 
-/** Returns the fault of a connection that should be encrypted, by the code of its error. @param isPlain Whether the server does not encrypt. */
+/** Returns the message for a failed TLS connection, by its error code. @param isPlain Whether the server does not encrypt. */
 export function tlsFault(code: string, isPlain: boolean): string | undefined {
   if (isPlain) return 'The database does not encrypt connections, and this one must be encrypted: turn TLS on there.'
   if (/^(?:ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|HOSTNAME_MISMATCH|HANDSHAKE_SSL)/.test(code))

@@ -93,7 +93,7 @@ export async function readRow(
   return contentOf(relation, access, columns, page, undefined)
 }
 
-/** Reads rows within the limits of their values. */
+/** Reads a page of rows, cut to the size limits of the rules. */
 function readPage(
   source: RowSource,
   { relation, access }: Table,
@@ -136,7 +136,7 @@ function afterIn(params: Params, { key }: RowAccess): readonly string[] | undefi
   return after
 }
 
-/** The document is concatenated from the text of the database, because numbers of JavaScript would lose digits. */
+/** Returns rows as JSON, concatenated from the texts of the database, because numbers of JavaScript would lose digits. */
 function contentOf(
   relation: Relation,
   access: RowAccess,
@@ -172,9 +172,9 @@ function cutsOf({ values }: TableRow, row: number, columns: readonly string[]) {
 
 /** The served rows, and their limits. */
 export interface RowOptions {
-  /** Globs over tables, as their paths have them: `customers`, `public/*`. By default all. */
+  /** Globs over the paths of tables: `customers`, `public/*`. By default all. */
   readonly tables?: readonly string[]
-  /** Globs over columns, below the path of their table: `customers/email`, `public/customers/*_hash`. A denial wins. */
+  /** Globs over columns, each below the path of its table: `customers/email`, `public/customers/*_hash`. A denial wins. */
   readonly columns?: { readonly allow?: readonly string[]; readonly deny?: readonly string[] }
   /** Maximum number of rows per answer. Default 1000. */
   readonly limit?: number
@@ -186,7 +186,7 @@ export interface RowOptions {
 
 type RowRules = ReturnType<typeof createRowRules>
 
-/** @param options `undefined`: no rows are served. */
+/** Creates the rules for access to rows. @param options Undefined: no rows are served. */
 export function createRowRules(options: RowOptions | undefined) {
   const { tables, columns = {}, limit = 1000, maxValueBytes = 16 * 1024, maxBytes = 1024 * 1024 } = options ?? {}
   const isTable = tables === undefined ? () => true : compileGlobs(tables)
@@ -199,7 +199,7 @@ export function createRowRules(options: RowOptions | undefined) {
     maxBytes,
     /** Whether rows of a table are served, by its key. */
     hasRows,
-    /** Returns the row access that a table allows; `undefined` when its rows may not be read. */
+    /** Returns the readable columns and the key of a table; undefined when its rows may not be read. */
     accessTo: ({ rows }: Relation, key: string): RowAccess | undefined => {
       if (rows === undefined || !hasRows(key)) return undefined
       const isOpen = (column: string) => {

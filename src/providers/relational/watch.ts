@@ -8,10 +8,10 @@ import { depthOf, keyOf } from './names.ts'
 /** Debounce time of hints, in milliseconds. */
 const settlingMs = 100
 
-/** Observation of one poll. */
+/** State of the database at one poll, for comparison. */
 interface Sight {
   readonly fingerprint: string
-  /** `undefined` where there is too much to compare. */
+  /** `undefined`: there are too many objects to compare. */
   readonly snapshot: DatabaseSnapshot | undefined
   readonly rows: ReadonlyMap<string, string>
 }
@@ -66,7 +66,7 @@ export function createWatch(source: Source, intervalMs: number, hasRows: (key: s
   }
 }
 
-/** Delay before a database that did not answer is asked again, in milliseconds. */
+/** Delay before a database that did not answer is polled again, in milliseconds. */
 const retryDelayMs = 2000
 
 function createHints(source: Source, signal: AbortSignal) {
@@ -101,7 +101,7 @@ function createHints(source: Source, signal: AbortSignal) {
       if (hinted) await sleep(settlingMs, signal)
       hinted = false
     },
-    /** Asks the source for hints again, if they were lost. */
+    /** Requests hints from the source again, if they were lost. */
     renew: async (): Promise<void> => {
       if (armed || source.hints === undefined) return
       const hints = await source.hints(signal)

@@ -80,7 +80,7 @@ const remoteShape = {
   redact: documentsShape.redact,
 }
 
-/** Names of variables whose values are secrets, as far as a name shows it. */
+/** Pattern of the names of variables whose values are probably secrets. */
 const secretName = /(?:^|_)(?:TOKEN|SECRET|PASSWORD|PASSWD|PWD|APIKEY|KEY|CREDENTIALS?|AUTH)(?:_|$)/i
 
 /** Checks that a mount names its server exactly once, and contains no secret. */
@@ -117,7 +117,7 @@ export const source = defineSource({
       url: service,
       bearer: secrets,
       headers: secrets,
-      // Its tools do whatever the server does.
+      // The tools can do anything that the server can.
       tools: (on) => (on ? [{ kind: 'admits', what: 'callers of the tools of the server, whatever those do' }] : []),
       ...harmless('command args insecure refresh timeout maxResources maxBytes memory prompts redact'),
     },
@@ -134,7 +134,7 @@ function isServerUrl(text: string): boolean {
   }
 }
 
-/** Opens another MCP server. It is started or connected to when it is first asked. */
+/** Opens another MCP server. It is started, or connected to, at the first request. */
 export const open: OpenSource<typeof source> = async (options, { address, folder, log, spill, redaction }) => {
   const { refresh, timeout, maxResources, maxBytes, memory, prompts, tools, redact = 'off' } = options
   const { remote } = await import('./index.ts')
@@ -149,7 +149,7 @@ export const open: OpenSource<typeof source> = async (options, { address, folder
       ? opened
       : (await import('../../wrap/redacted.ts')).redacted(opened, { ...(await redaction()), mode: redact })
   if (spill === undefined || opened.tools === undefined) return clean
-  // A result is kept as it is shown: without its secrets.
+  // Results are redacted before they are stored.
   return (await import('../../wrap/spilled.ts')).spilled(clean, spill)
 }
 

@@ -24,10 +24,10 @@ export const longest = {
   version: 1024,
 } as const
 const maxIcons = 16
-/** A value of `_meta` that is nested deeper is left out. */
+/** Maximum nesting depth of a value of `_meta`. A deeper value is left out. */
 const deepestMeta = 16
 
-/** An entry with its URI at the server. */
+/** An entry, and the URI that the server has for it. */
 export interface RemoteEntry {
   readonly uri: string
   readonly entry: Entry
@@ -58,7 +58,7 @@ export function knownOf(
   }
 }
 
-/** Converts the description of a template in the same way. */
+/** Converts the description of a template: shortens its texts, and adds the mark of this process. */
 function describeTemplate({ uriTemplate: _, name, ...facts }: ResourceTemplate, mark: string) {
   const described = describe(facts, mark)
   return described && { name: shorten(name, longest.name), ...described }
@@ -88,9 +88,9 @@ function viaOf({ [metaKeys.via]: via }: Readonly<Record<string, unknown>>): read
     : []
 }
 
-/** Keys with a meaning between a server and its own client (MCP, basic: `_meta`). */
+/** Keys that MCP reserves for a server and its own client (MCP, basic: `_meta`). */
 const protocolKey = /^(?:[\w-]+\.)?(?:modelcontextprotocol|mcp)[./]/i
-/** Keys for statements of this server: another server cannot make them. */
+/** Keys reserved for this server: those of another server are removed. */
 const ownKey = /^dev\.hikidashi(?:[./]|$)/i
 
 /** Returns the server's `_meta` without the keys of the protocol and of hikidashi, at any depth. */
@@ -107,7 +107,7 @@ function withoutOwnKeys(value: unknown): unknown {
   return Object.fromEntries(kept.map(([key, one]) => [key, withoutOwnKeys(one)]))
 }
 
-/** The nesting of objects and arrays, counted only up to the limit. */
+/** Returns the nesting depth of objects and arrays, counted only up to the limit. */
 function depthOf(value: unknown, left = deepestMeta + 1): number {
   if (left === 0 || typeof value !== 'object' || value === null) return 0
   return 1 + Object.values(value).reduce<number>((most, one) => Math.max(most, depthOf(one, left - 1)), 0)
@@ -116,7 +116,7 @@ function depthOf(value: unknown, left = deepestMeta + 1): number {
 const maxTemplates = 5000
 const maxPages = 1000
 
-/** The templates of the mount, each with the server's template behind it. Those that cannot be mapped to a path of the mount are left out, and the log says so. */
+/** Fetches the templates of a server. Templates that cannot be mapped to a path of the mount are left out and logged. */
 export async function fetchTemplates(
   view: RemoteView,
   { mark, log, signal }: { readonly mark: string; readonly log: Log; readonly signal: AbortSignal },
@@ -139,7 +139,7 @@ export async function fetchTemplates(
 }
 
 /**
- * Collects what a server lists. `keyed` returns undefined for an item that is left out; of items with the same key, the first counts.
+ * Collects the items that a server lists: of items with the same key the first one, and none for which `keyed` returns undefined.
  *
  * @throws ResourceError `too-large` for a list of more than `max` items or 1000 pages.
  */
@@ -176,7 +176,7 @@ export function withFound(content: Content, address: string | undefined): Conten
   const uriOf = (uri: string) => formatUri(here, pathOfForeign(uri))
   const hitOf = (hit: FoundHit): FoundHit => {
     const query = /\?.*$/s.exec(hit.uri)?.[0] ?? ''
-    // The found part is requested by the parameters of the server.
+    // The query selects the found part at the server, so it stays unchanged.
     const uri = hit.uri === `${hit.document}${query}` ? `${uriOf(hit.document)}${query}` : uriOf(hit.uri)
     return { ...hit, uri, document: uriOf(hit.document), mount: uriOf(hit.mount) }
   }

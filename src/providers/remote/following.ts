@@ -27,14 +27,14 @@ interface FollowingOptions {
   readonly log: Log
 }
 
-/** One watch from its beginning to its end. */
+/** A running watch: its connection, and its subscriptions at the server. */
 interface FollowingRun {
   readonly view: RemoteView
   add(uris: readonly string[]): Promise<boolean>
   remove(uri: string): void
 }
 
-/** The followed paths, and their URIs at the server. It outlives the watches. */
+/** Creates the table of followed paths and their URIs at the server. It outlives each watch. */
 function createFollowed({ listing, isSpelled }: Pick<FollowingOptions, 'listing' | 'isSpelled'>) {
   /** URIs at the server, by the path that is followed. */
   const followed = new Map<string, readonly string[]>()
@@ -53,13 +53,13 @@ function createFollowed({ listing, isSpelled }: Pick<FollowingOptions, 'listing'
       return uri === undefined ? [] : [uri]
     }
     if (!view.isOurs) return inIt.map(({ uri }) => uri)
-    // For another hikidashi, a directory stands for everything in it.
+    // Another hikidashi accepts a directory as a subscription to everything below it.
     if (path === '') return (await view.mounts()).map(({ uri }) => uri)
     const uri = foreignOf(directory)
     return uri === undefined ? [] : [uri]
   }
 
-  /** Follows a path in a watch. Resolves to whether the watch hears of it. */
+  /** Follows a path in a watch. Resolves to whether the server will notify its changes. */
   const follow = async (path: string, run: FollowingRun | undefined): Promise<boolean> => {
     if (run === undefined) return false
     const uris = await urisFor(path, run.view)
@@ -80,13 +80,13 @@ function createFollowed({ listing, isSpelled }: Pick<FollowingOptions, 'listing'
     followed.delete(path)
   }
 
-  /** Returns the changed paths of a URI that the server notified. */
+  /** Returns the paths that a notification of the server for a URI affects. */
   const pathsOf = (uri: string): readonly string[] => {
     const own = pathOfForeign(uri)
     return [...(paths.get(uri) ?? [])].map((path) => {
       const isIt = path === own || (listing.last !== undefined && entryAt(listing.last, path) !== undefined)
       if (isIt) return path
-      // It is followed because of its directory, or as a directory itself.
+      // The followed path is a directory: report the listed entry in it, or else the notified directory.
       return listing.last !== undefined && entryAt(listing.last, own) !== undefined
         ? own
         : `${own.replace(/\/=?$/, '')}/`
@@ -96,7 +96,7 @@ function createFollowed({ listing, isSpelled }: Pick<FollowingOptions, 'listing'
   return { follow, unfollow, pathsOf, paths: (): readonly string[] => [...followed.keys()] }
 }
 
-/** The changes that are notified: of the listing, and of the followed paths. */
+/** Creates the watch of a server: it yields the changes of the listing, and of the followed paths. */
 export function createFollowing(options: FollowingOptions) {
   const { open, listing, sideLists, refresh, onListed, log } = options
   const followed = createFollowed(options)
@@ -144,7 +144,7 @@ export function createFollowing(options: FollowingOptions) {
       for (const { list, renew: renewList } of sides) if (list.isChanged(change)) void renewList()
       for (const uri of uris) for (const path of followed.pathsOf(uri)) if (isTold(path)) pending.add({ path })
     })
-    /** Whether a change is reported. Changes that come back in a circle are not reported again. */
+    /** Whether to report a change. If the server relays our own resources, changes of unlisted paths may be our own. */
     const isTold = (path: string) =>
       listing.last?.circular !== true || path.endsWith('/') || entryAt(listing.last, path) !== undefined
 

@@ -33,9 +33,9 @@ export interface RemoteOptions extends Omit<ConnectOptions, 'signal' | 'stderr'>
   readonly refreshMs?: number
   /** Maximum number of resources that the server may list. Default 200,000. */
   readonly maxResources?: number
-  /** Whether its prompts are relayed. Default true. */
+  /** Whether prompts of the server are relayed. Default true. */
   readonly prompts?: boolean
-  /** Whether its tools are relayed. Default false. */
+  /** Whether tools of the server are relayed. Default false. */
   readonly tools?: boolean
   /** Address of the mount. When set, search results of the server are given with URIs of this process. */
   readonly address?: string
@@ -103,7 +103,7 @@ export function remote(options: RemoteOptions): Provider {
 
   const snapshot = ({ signal }: Context): Promise<ServerSnapshot> => currentOf(listing, signal)
 
-  /** The server's URI of a path. An unlisted URI must be in the usual spelling: it has one path, for access rules too. */
+  /** Returns the server's URI of a path. An unlisted URI must have the usual spelling: access rules know it by one path only. */
   const uriOf = async (path: string, context: Context): Promise<string> => {
     const listed = isUsual(path) ? undefined : entryAt(await snapshot(context), path)?.uri
     const uri = listed ?? ((await isSpelled(path, context.signal)) ? foreignOf(path) : undefined)
@@ -163,7 +163,7 @@ export function remote(options: RemoteOptions): Provider {
   }
 }
 
-/** Completes a variable of a template of the server, by its own names for them. */
+/** Completes a variable of a template: requests the values from the server, for its form of the template. */
 async function completeThere(
   { template, argument, arguments: given }: CompletionRequest,
   find: (template: string) => Promise<{ readonly uriTemplate: string } | undefined>,

@@ -52,7 +52,7 @@ export async function fetchPrompts(
   return found.sort((a, b) => comparePaths(a.prompt.path, b.prompt.path))
 }
 
-/** Returns undefined for a prompt that this process relayed to the server. */
+/** Converts a listed prompt. Undefined: this process relayed it to the server. */
 function promptOf(listed: ListedPrompt, mark: string, address: string | undefined): Prompt | undefined {
   const { name, arguments: declared, ...facts } = listed
   const described = describe(facts, mark)
@@ -162,7 +162,7 @@ export function pathOfName(directory: string, name: string): string {
   return isPlain ? path : `${directory}=${createHash('sha256').update(name).digest('base64url')}`
 }
 
-/** Returns the name with the name of the mount before it, for when another has the name already. */
+/** Returns a name prefixed with the name of the mount, for use when the plain name is taken. */
 export function longNameOf(address: string | undefined, name: string): string {
   const mount = address === undefined ? 'remote' : nameOfAddress(parseAddress(address))
   return `${mount.replace(/[^A-Za-z0-9-]+/g, '_')}_${name}`

@@ -14,10 +14,10 @@ import type { Log } from '../../core/log.ts'
 /** Access to a server: one connection at a time, opened when it is needed. */
 export type ServerSession = ReturnType<typeof createSession>
 
-/** The first and the longest pause after failures in a row (exponential backoff). */
+/** The first and the longest pause after failures in a row, in milliseconds (exponential backoff). */
 const firstPauseMs = 500
 const maxPauseMs = 60_000
-/** Minimum duration of a connection that does not count as a failure. */
+/** Duration after which a connection is stable, in milliseconds: its end resets the number of failures. */
 const stableMs = 10_000
 
 /**
@@ -127,7 +127,7 @@ export function createSession(connect: (signal: AbortSignal) => Promise<RemoteVi
   }
 }
 
-/** The reasons of a server that are known words: no other text of the server is passed on. */
+/** Error reasons that are relayed from a server to callers. No other text of its errors is relayed. */
 const knownReasons = ['range', 'query', 'not-a-directory', 'unknown-template'] as const satisfies readonly ErrorReason[]
 
 const knownReason = (reason: ErrorReason | undefined) => knownReasons.find((known) => known === reason)

@@ -21,7 +21,7 @@ export interface ServerSnapshot {
 
 /** Maximum number of pages of a listing. */
 const maxPages = 20_000
-/** Maximum total length of a kept listing, in characters. */
+/** Maximum total length of a cached listing, in characters. */
 const maxLength = 256 * 1024 * 1024
 
 /**
@@ -51,7 +51,7 @@ export async function takeSnapshot(
     for (const resource of items) {
       const known = knownOf(resource, mark)
       if (known === undefined) back++
-      // A resource that is listed twice counts once.
+      // Ignore a resource that is listed twice.
       else if (!found.has(known.entry.path)) {
         found.set(known.entry.path, known)
         length += lengthOf(known)
@@ -81,7 +81,7 @@ function lengthOf({ uri, entry }: RemoteEntry): number {
   )
 }
 
-/** The entries of a query. */
+/** Yields the entries that match a list query, in path order. */
 export function* entriesIn({ known }: ServerSnapshot, { prefix = '', after }: ListQuery): Generator<RemoteEntry> {
   const isBehind = after !== undefined && comparePaths(after, prefix) >= 0
   for (let at = isBehind ? firstAfter(known, after) : firstFrom(known, prefix); ; at++) {
@@ -124,7 +124,7 @@ export async function childrenThere(
 ): Promise<readonly Entry[]> {
   const uri = view.readsDirectories === false || view.isOurs ? undefined : foreignOf(prefix)
   if (uri === undefined) return []
-  // With the slash at the end and without: servers name directories in both ways.
+  // Try without and with the final slash: servers name directories in both forms.
   for (const spelled of [uri.replace(/([^/])\/$/, '$1'), uri]) {
     try {
       return await readDirectory(view, spelled, prefix, { mark, signal })
@@ -180,10 +180,10 @@ export function* merge(listed: Iterable<RemoteEntry>, more: readonly Entry[]): G
 export type SnapshotKeeper<T> = ReturnType<typeof createSnapshotKeeper<T>>
 
 /**
- * Something of a server that takes long to fetch, kept for a while.
+ * Cache of a value that takes long to fetch from a server.
  *
- * @param refresh How long it is valid, in milliseconds.
- * @param patience Maximum time that a caller waits, in milliseconds. It also ends a deadlock with a server that waits for us.
+ * @param refresh How long a fetched value is valid, in milliseconds.
+ * @param patience Time-out of a waiting caller, in milliseconds. It also ends a deadlock with a server that waits for this one.
  */
 export function createSnapshotKeeper<T>(fetch: () => Promise<T>, refresh: number, patience: number) {
   let last: { readonly value: T; readonly from: number } | undefined
@@ -246,7 +246,7 @@ export function createSnapshotKeeper<T>(fetch: () => Promise<T>, refresh: number
   return kept
 }
 
-/** Returns what is kept, or throws the error of listing. */
+/** Returns the cached or fetched value. @throws ResourceError `unavailable` if the server cannot be listed. */
 export async function currentOf<T>(kept: SnapshotKeeper<T>, signal: AbortSignal): Promise<T> {
   try {
     return await kept.current(signal)

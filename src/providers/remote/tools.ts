@@ -49,7 +49,7 @@ export async function fetchTools(
   return found.sort((a, b) => comparePaths(a.tool.path, b.tool.path))
 }
 
-/** Returns undefined for a tool that this process relayed to the server. */
+/** Converts a listed tool. Undefined: this process relayed it to the server. */
 function toolOf(listed: RemoteTool, mark: string, address: string | undefined): ProvidedTool | 'unnamed' | undefined {
   const { name, inputSchema, outputSchema, annotations, ...facts } = listed
   if (name === '' || name.length > maxNameLength) return 'unnamed'
@@ -115,7 +115,7 @@ export function createRelayedTools(
   }
 }
 
-/** The model learns that it must not simply repeat the call. */
+/** Result for the model when a call gets no answer: it must not simply repeat the call. */
 const noAnswer =
   'The server behind this tool gave no answer. The tool may have run, or not: check before you call it again.'
 
@@ -127,7 +127,7 @@ function outcomeOf({ content, structured, failed }: RemoteToolResult, mark: stri
   return { parts, ...defined({ structured }), ...(failed ? { failed } : {}) }
 }
 
-/** The members of a view and of a subscription that are about a list of a server besides its resources. */
+/** Members of a view and of a subscription for the lists of prompts and of tools. */
 const membersFor = {
   prompts: { list: 'prompts', listen: 'addPrompts' },
   tools: { list: 'remoteTools', listen: 'addTools' },
@@ -135,7 +135,7 @@ const membersFor = {
 
 export type SideList = ReturnType<typeof sideListOf>
 
-/** A list of a server besides its resources. Its changes are the items that were added, removed or changed. */
+/** Creates access to a list of prompts or tools. Its changes are the items that were added, removed or changed. */
 export function sideListOf<T>(
   what: ChangedKind,
   directory: string,

@@ -47,10 +47,10 @@ export interface Closest {
 
 /** Results of wall-bounce analyses: a provider that serves stored results, with methods that store them. */
 export interface Results extends Omit<Provider, keyof Recording>, Recording {
-  /** Keeps an analysis, given as {@link NewAnalysis}. */
+  /** Stores an analysis, given as {@link NewAnalysis}. */
   put(value: unknown): Promise<Stored>
   get(id: string): Promise<Analysis | undefined>
-  /** Results with the same prompt, newest first; if there are none, with similar prompts, the closest first. */
+  /** Finds results with the same prompt, newest first; if there are none, with similar prompts, the closest first. */
   lookup(
     question: Question,
   ): Promise<{ readonly match: 'exact' | 'similar' | 'none'; readonly found: readonly Closest[] }>
@@ -64,7 +64,7 @@ export interface Results extends Omit<Provider, keyof Recording>, Recording {
     compute: (signal: AbortSignal) => Promise<Omit<NewAnalysis, 'prompt' | 'taskType'>>,
     options?: ComputeOptions,
   ): Promise<Analysis>
-  /** Resolves to `false` if there is no such result. */
+  /** Deletes a result. Resolves to `false` if there is no such result. */
   delete(id: string): Promise<boolean>
   /**
    * Removes expired results, and results beyond the limits. It also runs automatically while results are written. Resolves to the
@@ -229,7 +229,7 @@ async function completeResults(
   }
 }
 
-/** The segments of the providers of one result, else of the latest. */
+/** Returns the path segments of the providers of a result; without an id, of the latest results. */
 async function providersOf(records: Collection, id: string | undefined): Promise<readonly string[]> {
   const one = id === undefined ? undefined : await findRecord(records, id)
   const heads =

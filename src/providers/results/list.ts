@@ -12,7 +12,7 @@ const json = 'application/json'
 
 /** Number of complete rows fetched per query. */
 const pageSize = 32
-/** A length above that of every id, and of the segment of every tag, in characters. */
+/** Upper bound of the length of an id, and of the segment of a tag, in characters. */
 const longest = 300
 
 export const recentEntry: Entry = {
@@ -146,7 +146,7 @@ async function* rowsAfter(
   for await (const row of rowsIn(records, query, signal)) yield parseRow(row)
 }
 
-/** An analysis by its id. */
+/** Finds an analysis by its id. */
 export async function findRecord(records: Collection, id: string): Promise<ParsedRow | undefined> {
   const row = idPattern.test(id) ? await records.get(id) : undefined
   return row === undefined ? undefined : parseRow(row)
@@ -154,14 +154,14 @@ export async function findRecord(records: Collection, id: string): Promise<Parse
 
 export type Tags = ReturnType<typeof createTags>
 
-/** Additional lifetime of a tag beyond that of its results, because clocks differ. */
+/** Additional lifetime of a tag beyond that of its results, because clocks differ: a minute. */
 const slack = 60_000
 const attempts = 16
 const tagsPageSize = 100
 
 /**
- * The existing tags: the store finds the rows with a tag, and this finds the tags. Each has a row, which is written before any
- * result with the tag, and expires no earlier than that. A tag may outlive its results, so `list` checks whether a result has it.
+ * Creates the list of existing tags. Each tag has a row, which is written before any result with the tag, and expires no earlier
+ * than its results. A tag may outlive its results, so `list` checks whether a result has it.
  */
 export function createTags(rows: Collection, records: Collection) {
   /** The expiry time of each tag, as far as this process knows. Nothing removes a tag earlier. */

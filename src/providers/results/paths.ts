@@ -14,7 +14,7 @@ export const votePath = (id: string, provider: string): string =>
   `${recordPath(id)}/${folders.votes}${segmentOf(provider)}`
 export const tagPath = (tag: string): string => `${folders.tags}${segmentOf(tag)}`
 
-/** `undefined`: nothing can be at such a path. */
+/** Parses a path. `undefined`: nothing can be at this path. */
 export function parsePath(path: string): ResultPath | undefined {
   if (path === 'recent' || path === 'lookup') return { kind: path }
   const [folder, first = '', second, third, ...others] = path.split('/')

@@ -26,7 +26,7 @@ export interface Question {
   readonly taskType?: TaskType
 }
 
-/** `exact`: of the same prompt, once both are normalized, newest first. `similar`: of others, the closest first. */
+/** Results with the same normalized prompt (`exact`), newest first, or with other prompts (`similar`), the closest first. */
 interface ResultMatch {
   readonly match: 'exact' | 'similar' | 'none'
   readonly found: readonly { readonly record: ParsedRow; readonly similarity: number }[]
@@ -45,14 +45,14 @@ export async function look(records: Collection, question: Question): Promise<Res
   return { match: similar.length > 0 ? 'similar' : 'none', found: similar }
 }
 
-/** The results of the same prompt, newest first. */
+/** Finds the results with the same prompt, newest first. */
 async function findExact(
   records: Collection,
   question: Question,
   limit: number = most.exact,
 ): Promise<readonly ParsedRow[]> {
   const term = hashTerm(question.prompt)
-  // There are few of them: it costs less to put them in order here.
+  // Few rows have the term, so sorting them here costs less than in the store.
   const rows = await records.list({ term, limit: most.same, values: false })
   const newest = [...rows].sort((a, b) => b.revision - a.revision).map(({ key }) => key)
   const found: ParsedRow[] = []
@@ -88,7 +88,7 @@ function summaryOf({ id, head }: ParsedRow) {
   return { id, path: recordPath(id), ...facts, thresholdsMet: met }
 }
 
-/** The answer to a lookup as it is served: an exact match with the whole analysis. */
+/** Formats the answer to a look-up. An exact match comes with the whole analysis. */
 function formatMatch({ prompt, taskType }: Question, { match, found }: ResultMatch): string {
   const [first] = match === 'exact' ? found : []
   const analysis: Analysis | undefined = first?.record.analysis()
@@ -186,11 +186,11 @@ interface Parts {
   readonly writer: Pick<Writer, 'put' | 'prepare'>
 }
 
-/** How long a computed result is handed to waiting callers, in milliseconds. After that it must be looked up. */
+/** Lifetime of the copy of a computed result for waiting callers, in milliseconds. */
 const handoverMs = 60_000
 const attempts = 4
 
-/** See `Results.getOrCompute`. */
+/** Implements `Results.getOrCompute`. */
 export async function computeOnce(
   { store, collection, records, writer }: Parts,
   question: Required<Question>,

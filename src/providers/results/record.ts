@@ -6,25 +6,25 @@ import { idPattern, nameFault } from './paths.ts'
 /** Maximum sizes of the parts of a record, in characters and items. The whole record has a limit in bytes, too. */
 const largest = { prompt: 262_144, content: 524_288, name: 128, tag: 64, tags: 32, votes: 64, rounds: 1000 }
 
-/** The cost of an answer. */
+/** Task types: how much may be spent on an answer. */
 export const taskTypes = ['basic', 'premium', 'critical'] as const
 export type TaskType = (typeof taskTypes)[number]
 
-/** Answer of one provider. When it has an `error`, the members of an answer are missing. */
+/** Answer of one provider. With an `error`, the other members of the answer may be missing. */
 export interface Vote {
   /** Name of the provider, unique within the analysis. */
   readonly provider: string
   readonly model: string
   readonly content?: string
-  /** From 0 to 1. */
+  /** Confidence of the provider in its answer, from 0 to 1. */
   readonly confidence?: number
-  /** Its agreement with the other answers, from 0 to 1. */
+  /** Agreement of the answer with the other answers, from 0 to 1. */
   readonly agreement?: number
-  /** Input and output. */
+  /** Number of tokens, input and output. */
   readonly tokens?: number
-  /** In US dollars. */
+  /** Cost of the answer, in US dollars. */
   readonly cost?: number
-  /** In milliseconds. */
+  /** Duration of the answer, in milliseconds. */
   readonly duration?: number
   readonly error?: string
 }
@@ -36,7 +36,7 @@ export interface NewAnalysis {
   /** The question. */
   readonly prompt: string
   readonly taskType: TaskType
-  /** A language tag. */
+  /** Language tag, such as `ja`. */
   readonly language?: string
   readonly rounds: number
   readonly votes: readonly Vote[]
@@ -44,22 +44,22 @@ export interface NewAnalysis {
   readonly consensus: { readonly content: string; readonly confidence: number; readonly reasoning?: string }
   /** Required confidence and agreement of the consensus, from 0 to 1, and whether it met them. */
   readonly thresholds: { readonly met: boolean; readonly confidence?: number; readonly agreement?: number }
-  /** In US dollars. By default the sum over the votes. */
+  /** Total cost, in US dollars. By default the sum over the votes. */
   readonly totalCost?: number
-  /** ISO 8601 with a zone. By default now. */
+  /** Creation time (ISO 8601 with a zone). By default now. */
   readonly created?: string
   /** Expiry time (ISO 8601 with a zone). By default as configured for the server. */
   readonly expires?: string
   readonly tags?: readonly string[]
 }
 
-/** An analysis as it is kept. */
+/** A stored analysis. */
 export interface Analysis extends NewAnalysis {
   readonly id: string
   readonly language: string
   readonly totalCost: number
   readonly created: string
-  /** Unique, and sorted. */
+  /** The tags, unique and sorted. */
   readonly tags: readonly string[]
 }
 
@@ -167,7 +167,7 @@ function withoutFault(text: string, context: z.RefinementCtx): void {
   if (fault !== undefined) context.addIssue({ code: 'custom', message: fault })
 }
 
-/** Milliseconds since 1970 of an ISO 8601 time with a zone. */
+/** Returns an ISO 8601 time with a zone in milliseconds since 1970. Undefined: the time is invalid. */
 export function timeOf(text: string): number | undefined {
   if (!/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/.test(text)) return undefined
   const time = Date.parse(text)
@@ -211,7 +211,7 @@ export function analysisJsonSchema(): Readonly<Record<string, unknown>> {
 
 /** A field of a record that is wrong. */
 interface FieldFault {
-  /** Such as `votes[0].confidence`; empty for the record as a whole. */
+  /** Path of the field, such as `votes[0].confidence`; empty for the record as a whole. */
   readonly field: string
   /** Field and reason, in one line. */
   readonly text: string

@@ -70,13 +70,13 @@ const words = {
 
 type Words = (typeof words)[ReportLanguage]
 
-/** The language of a report: Japanese for Japanese analyses, English for all others. */
+/** Returns the language of a report: Japanese for Japanese analyses, English for all others. */
 export function reportLanguageOf(language: string): ReportLanguage {
   return /^ja(?:-|$)/i.test(language) ? 'ja' : 'en'
 }
 
 /**
- * An analysis as Markdown, for people: the consensus first, then the facts and the votes. Text of models is quoted, so that
+ * Formats an analysis as Markdown, for people: the consensus first, then facts and votes. Text of models is quoted, so that
  * its headings and tables do not become part of the report; names are escaped.
  */
 export function formatReport(analysis: Analysis, language: ReportLanguage): string {
@@ -160,7 +160,7 @@ function optional(value: number | undefined, format: (value: number) => string):
 const fraction = (value: number): string => rounded(value, 3)
 const dollars = (value: number): string => `$${rounded(value, 6)}`
 
-/** A number with at most this many decimals, without trailing zeros. */
+/** Formats a number with at most `digits` decimals, without trailing zeros. */
 function rounded(value: number, digits: number): string {
   return String(Number(value.toFixed(digits)))
 }

@@ -11,7 +11,7 @@ interface Head extends Pick<Analysis, 'taskType' | 'language' | 'totalCost' | 't
   readonly confidence: number
   readonly met: boolean
   readonly providers: readonly string[]
-  /** Length of the JSON after it, in bytes. */
+  /** Length of the analysis as JSON, in bytes. */
   readonly size: number
   /** Digest of the content: the same for the same analysis, whatever its id, tags and times. */
   readonly digest: string
@@ -45,7 +45,7 @@ export function formatRow(analysis: Analysis): Uint8Array {
 export function parseRow(row: Row) {
   const bytes = Buffer.from(row.value.buffer, row.value.byteOffset, row.value.byteLength)
   const end = bytes.indexOf(newline)
-  /** The analysis as it is served. */
+  /** Returns the analysis as JSON, as it is served. */
   const json = (): string => bytes.toString('utf8', end + 1)
   try {
     const head = JSON.parse(bytes.toString('utf8', 0, end)) as Head
@@ -57,7 +57,7 @@ export function parseRow(row: Row) {
 
 export type ParsedRow = ReturnType<typeof parseRow>
 
-/** The terms by which an analysis is found. */
+/** Returns the terms by which an analysis is found in the store. */
 export function termsOf({ prompt, tags }: Pick<Analysis, 'prompt' | 'tags'>): readonly string[] {
   return [hashTerm(prompt), ...tags.map(tagTerm), ...gramTerms(gramsOf(prompt), sampled.kept)]
 }
@@ -67,7 +67,7 @@ export const tagTerm = (tag: string): string => `tag:${tag}`
 export const gramTerms = (grams: ReadonlySet<string>, count: number): readonly string[] =>
   sampleGrams(grams, count).map((gram) => `gram:${gram}`)
 
-/** The tags among terms. */
+/** Returns the tags among the terms of a row. */
 export function tagsIn(terms: readonly string[]): readonly string[] {
   return terms.flatMap((term) => (term.startsWith('tag:') ? [term.slice('tag:'.length)] : []))
 }
@@ -104,7 +104,7 @@ function titleOf(prompt: string): string {
 
 /**
  * Normalizes a prompt for comparison: compatibility forms are equal (NFKC: full and half width), letters are in lower case, and
- * each run of white space and control characters is one space, with none at the ends. Punctuation counts.
+ * each run of white space and control characters is one space, with none at the ends. Punctuation stays.
  */
 export function normalizePrompt(prompt: string): string {
   return prompt
@@ -127,7 +127,7 @@ export function sha256(text: string): string {
 /** Maximum number of characters compared of a prompt. Text after them does not affect the similarity. */
 const maxCompared = 20_000
 
-/** Returns the pairs of neighbouring characters of a prompt, including its ends. They need no spaces between words. */
+/** Returns the pairs of neighbouring characters of a prompt, including its ends. This works without spaces between words. */
 export function gramsOf(prompt: string): ReadonlySet<string> {
   const characters = [...` ${normalizePrompt(prompt.slice(0, maxCompared))} `]
   const grams = new Set<string>()
@@ -150,7 +150,7 @@ function sampleGrams(grams: ReadonlySet<string>, count: number): readonly string
     .map(([, gram]) => gram)
 }
 
-/** FNV-1a over code units: it only has to scatter, and to be the same in every process. */
+/** Hashes a pair with FNV-1a over code units: well spread, and equal in every process. */
 function rankOf(gram: string): number {
   let hash = 0x811c9dc5
   for (let at = 0; at < gram.length; at++) hash = Math.imul(hash ^ gram.charCodeAt(at), 0x01000193)
@@ -158,7 +158,7 @@ function rankOf(gram: string): number {
   return (hash ^ (hash >>> 13)) >>> 0
 }
 
-/** The similarity of two sets: from 0, nothing in common, to 1, equal (Sørensen and Dice). */
+/** Returns the similarity of two sets: from 0, nothing in common, to 1, equal (Sørensen and Dice). */
 export function similarityOf(a: ReadonlySet<string>, b: ReadonlySet<string>): number {
   const [small, large] = a.size < b.size ? [a, b] : [b, a]
   let shared = 0

@@ -3,7 +3,7 @@ import { type Collection, type Row, rowsIn, type Store } from '../../store/store
 import { folders, recordPath, tagPath } from './paths.ts'
 import { tagsIn } from './row.ts'
 
-/** Facts kept of a watched result, to report its paths when it is removed. */
+/** Facts about a watched result, kept to report its paths when it is removed. */
 interface WatchedResult {
   readonly revision: number
   readonly tags: readonly string[]
@@ -38,7 +38,7 @@ export async function watchResults(
     else known.set(id, after)
     yield { path: recordPath(id), listed: true }
     yield { path: `${recordPath(id)}/`, listed: true }
-    // The tags of a result that came and went in between are unknown.
+    // The tags of a result that was added and removed since the last report are unknown.
     if (before === undefined && after === undefined) yield { path: folders.tags, listed: true }
     for (const tag of new Set([...(before?.tags ?? []), ...(after?.tags ?? [])]))
       yield { path: tagPath(tag), listed: true }
@@ -59,7 +59,7 @@ export async function watchResults(
     if (changed.size > 0) yield* [{ path: 'recent' }, { path: 'lookup' }]
   }
 
-  /** The results that have expired and no longer exist: a result may have been renewed, and clocks differ. */
+  /** Returns the expired results that are gone from the store. A result may have been renewed, and clocks differ. */
   const expired = async (): Promise<readonly string[]> => {
     const now = Date.now()
     const over = [...known].flatMap(([id, { expires }]) => (expires <= now ? [id] : []))
@@ -88,7 +88,7 @@ export async function watchResults(
         }
       }
     } finally {
-      // It may never settle, now that no caller waits for it.
+      // No caller waits for the pending notification any more, so its failure is handled here.
       next.catch(() => {})
       void incoming.return?.()?.catch(() => {})
     }
@@ -112,7 +112,7 @@ function earliest(known: ReadonlyMap<string, WatchedResult>): number {
   return time
 }
 
-/** Resolves at a time, or a little later; at the latest after a while, and when the signal aborts. */
+/** Waits until shortly after a time, at most for `maxWaitMs`, or until the signal aborts. `stop` releases the timer. */
 function waitUntil(time: number, signal: AbortSignal) {
   let stop = () => {}
   const over = new Promise<undefined>((resolve) => {

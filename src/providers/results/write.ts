@@ -53,7 +53,7 @@ export function createWriter(records: Collection, tags: Tags, options: WriteOpti
     }),
   )
 
-  /** Schedules a check of the limits, however fast results are written (throttle). */
+  /** Schedules a check of the limits, at most once in an interval (throttle). */
   const evictSoon = (): void => {
     if (timer !== undefined) return
     const wait = Math.max(0, evicted + evictIntervalMs - performance.now())
@@ -77,7 +77,7 @@ export function createWriter(records: Collection, tags: Tags, options: WriteOpti
     return { ...value, ...(mapTexts(texts, (text) => scrubber.scrub(text)) as typeof texts) }
   }
 
-  /** The analysis to store, given the one that is stored under its id. */
+  /** Returns the analysis to store, completed from the one that is stored under its id. */
   const complete = (given: NewAnalysis, known: ParsedRow | undefined): Analysis => {
     const now = Date.now()
     const created = given.created === undefined ? now : (timeOf(given.created) ?? now)
@@ -136,7 +136,7 @@ export function createWriter(records: Collection, tags: Tags, options: WriteOpti
     prepare: (value: unknown): Analysis => complete(clean(parseAnalysis(value)), undefined),
     delete: (id: string): Promise<boolean> => records.delete(id),
     evict: evicting.run,
-    /** Runs the pending work. */
+    /** Waits for a running check of the limits, and runs a scheduled one at once. */
     close: async (): Promise<void> => {
       // A running check may not know the last write.
       while (evicting.running !== undefined || timer !== undefined) {
@@ -158,7 +158,7 @@ function timeText(time: number | undefined): string | undefined {
   return time === undefined ? undefined : new Date(Math.min(time, lastTime)).toISOString()
 }
 
-/** Sums in millionths of a millionth, so that the order of the summands has no effect. */
+/** Returns the total cost, rounded to 12 decimals so that the order of the votes has no effect. */
 function sumOf(votes: NewAnalysis['votes']): number {
   return Math.round(votes.reduce((sum, { cost = 0 }) => sum + cost, 0) * 1e12) / 1e12
 }
@@ -171,7 +171,7 @@ function storedOf({ id, created, expires }: Analysis, status: Stored['status']):
   return { id, status, created, ...defined({ expires }) }
 }
 
-/** Serialises an analysis with its members in a fixed order, so that equal ones have the same text. */
+/** Returns an analysis with its members in a fixed order, so that equal analyses have the same JSON. */
 function inOrder(analysis: Analysis): Analysis {
   const { id, prompt, taskType, language, rounds, consensus, thresholds, votes, totalCost, ...rest } = analysis
   const { created, expires, tags } = rest

@@ -3,12 +3,12 @@ import type { Log } from '../../core/log.ts'
 import { silent, wayFault } from '../objects/endpoint.ts'
 import { ObjectFault } from '../objects/store.ts'
 
-/** The facts of a client error that may be passed on: never its text, which may come from the store. */
+/** The facts of a client error that may be logged or shown: never its text, which may come from the store. */
 interface Failure {
   /** The code of the S3 API, or the name of the error. */
   readonly code: string
   readonly status: number | undefined
-  /** The system's error code. */
+  /** The error code of the system, such as `ECONNREFUSED`. */
   readonly system: string | undefined
 }
 

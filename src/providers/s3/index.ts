@@ -20,7 +20,7 @@ export interface S3Options extends BucketOptions {
   readonly region?: string
   /** Whether the bucket is in the path of a request instead of the host name. Default: true with an endpoint. */
   readonly pathStyle?: boolean
-  /** Default: those of the platform, as every program with the official client finds them. */
+  /** Keys that sign requests. Default: those of the platform, as the official client finds them. */
   readonly keys?: Keys
   /** A profile of the shared configuration files. */
   readonly profile?: string
@@ -95,7 +95,7 @@ function createClient(options: S3ClientOptions): S3Client {
     retryMode: 'standard',
     responseChecksumValidation: 'WHEN_SUPPORTED',
     useArnRegion: false,
-    // Otherwise both log to the console.
+    // Without these loggers, both the client and its request handler log to the console.
     logger: { debug: nothing, info: nothing, warn: nothing, error: nothing },
     requestHandler: {
       httpAgent: agent,

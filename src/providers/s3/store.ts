@@ -179,7 +179,7 @@ function rangeOf(range: ByteRange | undefined, { ContentRange, ContentLength }: 
   return { start, end, size }
 }
 
-/** Reads as many bytes of an answer as there is memory for, and no more may come. The client verifies the checksums that it knows. */
+/** Reads the body of an answer into `bytes`, which it must fill exactly. The client verifies the checksums that it knows. */
 async function collect({ answer, discard }: Opened, bytes: Buffer, signal: AbortSignal, log: Log): Promise<Buffer> {
   let count = 0
   try {

@@ -4,7 +4,7 @@ import { invalid, type ResourceError } from '../../core/errors.ts'
 export interface CaptureCommand {
   readonly program: string
   readonly args: readonly string[]
-  /** All of its environment. */
+  /** The complete environment of the program. */
   readonly env: Readonly<Record<string, string>>
   /** Channel of the picture: standard output, standard output in base64, or a file whose name follows the arguments. */
   readonly from: 'stdout' | 'base64' | 'file'
@@ -23,12 +23,12 @@ export function programsOf(platform: NodeJS.Platform): readonly string[] {
   return ['maim', 'scrot']
 }
 
-/** A display as its system calls it: `:0` or `:0.1` (X11), `1` (macOS and Windows). */
+/** Name of a display in its system: `:0` or `:0.1` (X11), `1` (macOS and Windows). */
 const xDisplay = /^(?:[\w.-]{0,255})?:\d{1,5}(?:\.\d{1,3})?$/
 const number = /^[1-9]\d?$/
 
 /**
- * The default displays of a machine.
+ * Returns the default displays of a machine.
  *
  * @throws ResourceError `invalid` if there is none.
  */
@@ -55,7 +55,7 @@ function displayFault(what: string, example = ':0'): ResourceError {
 export function captureCommand(program: string, display: string, machine: Machine): CaptureCommand {
   const { platform, env } = machine
   if (platform === 'darwin')
-    // Without a sound and without the pointer.
+    // `-x` mutes the sound. The pointer is not captured by default.
     return { program, args: ['-x', '-t', 'png', '-D', display], env: { PATH: '/usr/bin:/bin' }, from: 'file' }
   if (platform === 'win32') {
     const { SystemRoot = 'C:\\Windows' } = env
@@ -77,7 +77,7 @@ export function captureCommand(program: string, display: string, machine: Machin
   }
 }
 
-/** The number is validated, so no foreign text gets into the script. */
+/** Returns the script that captures a display. The number is validated, so no foreign text gets into the script. */
 function powershell(display: number): string {
   return `$ErrorActionPreference = 'Stop'
 Add-Type -AssemblyName System.Windows.Forms, System.Drawing

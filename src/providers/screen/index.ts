@@ -10,7 +10,7 @@ import { findProgram, isProgram, spawnLimited } from '../program.ts'
 import { type CaptureCommand, captureCommand, checkDisplay, displaysOf, type Machine, programsOf } from './command.ts'
 
 export interface ScreenOptions {
-  /** The displays, as the system calls them: `:0` (X11), `1` (macOS, Windows). Default that of `DISPLAY`, or the first. */
+  /** The displays, by their names in the system: `:0` (X11), `1` (macOS, Windows). Default that of `DISPLAY`, or the first. */
   readonly displays?: readonly string[]
   /** The absolute path of the program that captures. On X11 it is `maim` or `scrot`. Default the one on the PATH. */
   readonly program?: string
@@ -144,7 +144,7 @@ const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
 
 /**
  * Runs a command, and returns the PNG that it made. A file that it needs is in a folder that only this user may open, and is
- * deleted in any case. No output of the program is passed on.
+ * deleted in any case. No error contains output of the program.
  *
  * @throws ResourceError `unavailable` if it fails, takes too long, or makes no PNG; `too-large` for a larger picture.
  */
@@ -160,7 +160,7 @@ async function capture(command: CaptureCommand, limits: CaptureLimits, signal: A
     const file = join(folder, name)
     const handle = await open(file, 'wx', 0o600)
     await handle.close()
-    // By its name only, because some programs interpret characters in a path.
+    // Pass the name without its path, because some programs interpret characters in a path.
     await run(command, [...command.args, name], folder, limits, signal)
     return pngOf(await readAtMost(file, limits.maxBytes))
   } finally {
@@ -183,7 +183,7 @@ function run(
       cwd,
       stdio: ['ignore', 'pipe', 'ignore'],
       windowsHide: true,
-      // In a process group of its own, so that it can be ended together with the processes that it has started.
+      // The program gets its own process group, so that it can be killed together with the processes that it has started.
       detached: process.platform !== 'win32',
     })
     const chunks: Buffer[] = []

@@ -20,7 +20,7 @@ export interface Parts {
 }
 
 /**
- * A hit in an answer. Its score is relative to the best visible hit: an absolute score would reveal how often the words occur in
+ * Formats a hit. Its score is relative to the best visible hit: an absolute score would reveal how often the words occur in
  * hidden documents.
  */
 export function formatHit(hit: SearchHit, best: number, { lines, as }: Parts, path: string): FoundHit {
@@ -47,7 +47,7 @@ export function formatFound(found: SearchAnswer): string {
   return `${JSON.stringify(found, undefined, 2)}\n`
 }
 
-/** An answer for a model or a person to read. Found text is quoted, because it is untrusted. */
+/** Formats an answer as Markdown, for a model or a person. Found text is quoted, because it is untrusted. */
 export function formatMarkdown({ query, hits, next, total, notes, fallback }: SearchAnswer): string {
   const many = total === undefined ? `the first ${hits.length}` : String(total)
   const lines = [
@@ -80,7 +80,7 @@ function bold(text: string): string {
   return inner === '' || /[\r\n]/.test(inner) ? escapeMarkdown(text) : `${before}**${escapeMarkdown(inner)}**${behind}`
 }
 
-/** Text in which nothing is Markdown. */
+/** Escapes the characters that have a meaning in Markdown. */
 function escapeMarkdown(text: string): string {
   return text.replace(/[\\`*_[\]<>#|~]/g, (character) => `\\${character}`)
 }
@@ -99,7 +99,7 @@ interface Finding {
   readonly total?: number
   readonly more: boolean
   readonly notes: readonly string[]
-  /** As in `SearchAnswer`. */
+  /** Sentence to show above the hits when they match only single characters, as in `SearchAnswer`. */
   readonly fallback?: string
 }
 
@@ -189,10 +189,10 @@ export async function findHits(
   return { hits, best, ...(ended ? { total: seen } : {}), more: seen > wanted, notes, ...told }
 }
 
-/** Tells whether a document still exists, if the index may be out of date. Each document is checked once. */
+/** Creates the check whether a document still exists, if the index may be out of date. Each document is checked once. */
 function createPresence(mounts: Searched['mounts'], isCurrent: Searched['isCurrent'], signal: AbortSignal) {
   const known = new Map<string, Promise<boolean>>()
-  /** The mounts that did not answer: they are not waited for again. */
+  /** The mounts that did not answer in time: they are not asked again. */
   const silent = new Set<string>()
   const look = async ({ uri, mount }: SearchHit): Promise<boolean> => {
     const reader = mounts.get(mount)

@@ -28,7 +28,7 @@ export interface SearchOptions {
   readonly store: Store
   /** Name of the index, unique within the store. */
   readonly name: string
-  /** The mounts to search. Called when they are first needed, because they are opened together with this one. */
+  /** The mounts to search. Called at the first use, because all mounts are opened together with this one. */
   readonly mounts: () => readonly FedMount[]
   /** Maximum length of the indexed beginning of a text, in bytes. */
   readonly maxBytes?: number
@@ -101,7 +101,7 @@ export function search(options: SearchOptions): Search {
       return formatHit(hit, found.best, await partsOf(hit.mount, signal), path)
     }
     const next = asked.after + asked.limit
-    // No process feeds the index: it may be out of date.
+    // If no process feeds the index, it may be out of date.
     const last = status === undefined ? await readCurrent(store, name, fedMounts()) : undefined
     const known = last === undefined ? status : { told: last.at, mounts: last.mounts }
     const told = {
@@ -178,7 +178,7 @@ export function search(options: SearchOptions): Search {
   }
 }
 
-/** The kinds of parts that a mount can read. A source that did not answer is asked again. */
+/** Creates a cache of the kinds of parts that each mount can return. A mount that does not answer is asked again later. */
 function createPartsOf(mountAt: (address: string) => MountReader | undefined) {
   const parts = new Map<string, Promise<Parts>>()
   return (address: string, signal: AbortSignal): Promise<Parts> => {
@@ -198,7 +198,7 @@ function createPartsOf(mountAt: (address: string) => MountReader | undefined) {
   }
 }
 
-/** The progress of an index for a principal who does not see everything: numbers only of the wholly visible mounts. */
+/** Returns the progress of an index, as a principal may see it: numbers only of mounts that the principal sees completely. */
 function statusFor(
   principal: Principal,
   mounts: ReadonlyMap<string, MountReader>,
@@ -239,7 +239,7 @@ function mountStatus(
   }
 }
 
-/** Reasons why there may be more to find, only about visible mounts. */
+/** Returns the reasons why an answer may be incomplete, only about visible mounts. */
 function notesOf({ indexing, mounts }: SearchStatus, asked: readonly string[] | undefined): readonly string[] {
   const notes = mounts.flatMap((mount) => {
     const { address, state } = mount
@@ -253,7 +253,7 @@ function notesOf({ indexing, mounts }: SearchStatus, asked: readonly string[] | 
   return mounts.length === 0 ? [] : [...cut, idleNote]
 }
 
-/** Sentences about tables that are searched in part. */
+/** Returns sentences about the tables that are searched only in part. */
 function limitsOf({ address, partial, firstPages }: SearchStatusMount): readonly string[] {
   const tables = (count: number) => (count === 1 ? 'one table' : `${count.toLocaleString('en')} tables`)
   const notes: string[] = []

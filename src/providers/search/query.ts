@@ -7,7 +7,7 @@ import { parseAddress } from '../../core/uri.ts'
 import { isOf } from '../../search/feed-documents.ts'
 import type { Allows, SearchFilter, SearchIndex, Suggestion } from '../../search/search-index.ts'
 
-/** A search as a client asks for it. */
+/** A parsed search request. */
 export interface SearchCall {
   readonly text: string
   readonly where: SearchFilter
@@ -112,7 +112,7 @@ function parseForm(value: string): SearchCall['as'] {
 
 const units: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 7 * 86_400_000 }
 
-/** Parses a date, a time in RFC 3339, or a maximum age. */
+/** Parses a date, a time in RFC 3339, or a maximum age. Returns milliseconds since 1970. */
 function parseSince(value: string, now: number): number {
   const [, count, unit = ''] = /^(\d{1,6})([mhdw])$/.exec(value) ?? []
   if (count !== undefined) return now - Number(count) * (units[unit] ?? 0)

@@ -133,7 +133,7 @@ const parsers: Readonly<Record<Format, (text: string, budget: Budget) => Setting
 
 const maxPointers = 100
 
-/** Answers one question about a file. It throws nothing that holds a part of the file. */
+/** Answers a request about a file. Its errors contain no part of the file. */
 export async function answer(ask: SettingsRequest): Promise<SettingsAnswer> {
   try {
     return await find(ask)
@@ -156,14 +156,14 @@ async function find({ text, path, format, want, policy, limits, without }: Setti
   return node === undefined ? { absent: true } : { text: await showJson(node, source) }
 }
 
-/** A child by a visible name: a name that is itself a secret looks missing. */
+/** Returns the child with a name. A name that is itself a secret looks missing. */
 function named(node: Node, step: string): Node | undefined {
   return isSecretName(step) ? undefined : childOf(node, step)
 }
 
 const isSecretName = (name: string) => redactPhrase(name) !== name
 
-/** Completes pointers: the names in the typed part that begin with the rest. Never a value. */
+/** Completes the last step of a pointer with names in the file, never with values. */
 function names(root: Node, typed: string): SettingsAnswer {
   const slash = typed.lastIndexOf('/')
   if (typed !== '' && slash === -1) return { pointers: [], hasMore: false }

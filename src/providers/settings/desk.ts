@@ -21,7 +21,7 @@ interface DeskOptions {
 
 export type Desk = ReturnType<typeof createDesk>
 
-/** Reads files of settings, and asks a worker about them. The worker scans a whole file without secrets only once. */
+/** Creates access to files of settings, which a worker parses. A complete file without secrets is scanned only once. */
 export function createDesk(options: DeskOptions) {
   const { source, policy, limits, without, deadlineMs } = options
   const file = options.file ?? join(import.meta.dirname, `worker${extname(import.meta.filename)}`)
@@ -54,7 +54,7 @@ const noText =
   'This is no text, so there are no settings in it that could be read. If it is in another encoding than UTF-8, the operator ' +
   'can name it ("encodings").'
 
-/** The text of a file, if it is not too long. */
+/** Reads the text of a file. @throws ResourceError `too-large` beyond the limit. */
 async function readText(source: Provider, path: string, maxBytes: number, context: Context) {
   const request: ReadRequest = { path, params: new Map() }
   let contents: readonly Content[]
@@ -62,7 +62,7 @@ async function readText(source: Provider, path: string, maxBytes: number, contex
     // One byte more shows that the file is too large; a character takes up to four.
     contents = await source.read({ ...request, range: { start: 0, end: maxBytes + 4 } }, context)
   } catch (error) {
-    // An empty file has no part that begins at 0.
+    // A range that begins at 0 is invalid for an empty file.
     if (!isResourceError(error, 'invalid') || error.detail.reason !== 'range') throw error
     contents = await source.read(request, context)
   }

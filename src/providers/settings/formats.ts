@@ -8,7 +8,7 @@ export const formats = ['json', 'yaml', 'toml', 'ini', 'dotenv', 'properties'] a
 
 export type Format = (typeof formats)[number]
 
-/** Formats by file name. The first match counts. */
+/** Formats by file name. The first match applies. */
 const names: readonly (readonly [RegExp, Format])[] = [
   [/^\.env(?:\..+)?$|\.env$|^\.(?:flask|dev|prod|test)env$|^\.dev\.vars$/, 'dotenv'],
   [/\.(?:jsonc?|webmanifest|code-workspace)$|^\.(?:babel|eslint|jshint|swc|lintstaged|stylelint)rc$/, 'json'],
@@ -19,20 +19,20 @@ const names: readonly (readonly [RegExp, Format])[] = [
   [/\.properties$/, 'properties'],
 ]
 
-/** Lock files, which tools write for themselves: not settings. */
+/** Lock files are no settings: tools write them for themselves. */
 const locks = /^(?:package-lock|npm-shrinkwrap)\.json$|^composer\.lock$|^pnpm-lock\.yaml$/
 
-/** The format of a configuration file; `undefined` for any other file. */
+/** Returns the format of a configuration file; `undefined` for any other file. */
 export type FormatOf = (path: string) => Format | undefined
 
 export interface FormatRules {
   /** Globs: serves only matching paths. By default all files whose names show a known format. */
   readonly include?: readonly string[]
-  /** Formats by glob, for names that say nothing. The last that matches counts. */
+  /** Formats by glob, for names that do not show the format. The last match applies. */
   readonly formats?: Readonly<Record<string, Format>>
 }
 
-/** @throws ResourceError `invalid` for a malformed glob or an unknown format. */
+/** Compiles the rules. @throws ResourceError `invalid` for a malformed glob or an unknown format. */
 export function createFormats({ include, formats: own = {} }: FormatRules): FormatOf {
   const included = include === undefined ? () => true : compileGlobs(include)
   const rules = Object.entries(own).map(([pattern, format]) => {

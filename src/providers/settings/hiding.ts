@@ -17,7 +17,7 @@ export interface Policy {
   readonly allow: readonly string[]
 }
 
-/** The hidden values, wherever they are referred to. */
+/** The hidden values of a file. Aliases of a value are the same element. */
 export type Denied = ReadonlySet<Scalar>
 
 const wildcard = /[*?[\]{}\\]/
@@ -103,7 +103,7 @@ export function telling(denied: Denied): readonly string[] {
     )
 }
 
-/** A change of a text. */
+/** Replacement of a part of a text. */
 export interface Edit {
   readonly start: number
   readonly end: number
@@ -117,7 +117,7 @@ export function nearest<S extends { readonly end: number }>(spans: readonly S[],
 
 /** Replaces a whole value, so that the file can still be read. Returns `undefined` if there is nothing to replace. */
 export function replaceScalar({ start, end, writing, json }: Scalar, text: string): Edit | undefined {
-  // A key without a value has no place for one.
+  // A key without a value has no text to replace.
   if (writing === 'plain' && json === 'null') return undefined
   if (writing === 'inside' || writing === 'plain') return { start, end, text: redactedMark }
   const mark = JSON.stringify(redactedMark)
@@ -163,7 +163,7 @@ const clip = ({ start, end }: Span, of: Span): Span => ({
   end: Math.min(end, of.end),
 })
 
-/** The parts of spans that are outside of values. Both lists are sorted. */
+/** Returns the parts of spans that are outside of values. Both lists are sorted. */
 export function outside(spans: readonly Span[], scalars: readonly Scalar[]): readonly Span[] {
   return spans.flatMap((span) => {
     const pieces: Span[] = []

@@ -36,7 +36,7 @@ export interface SettingsOptions extends FormatRules, Partial<Policy>, Partial<L
   readonly scrubber?: Scrubber
   /** Time-out for reading one file, in milliseconds. Default `workerLimits.settings`: 5000. */
   readonly deadlineMs?: number
-  /** File that the worker runs, and layers that are left out: for tests. */
+  /** File that the worker runs, and detector layers that are left out: for tests. */
   readonly file?: string
   readonly without?: readonly Layer[]
 }
@@ -127,7 +127,7 @@ export function settings(options: SettingsOptions): Provider {
   }
 }
 
-/** The format of a file that is served. */
+/** Returns the format of a served file. Undefined: the file is not served. */
 function served(formatOf: FormatOf, path: string) {
   const format = formatOf(path)
   return format === undefined || isSecretPath(path) ? undefined : format
@@ -150,7 +150,7 @@ function limitsIn({ maxBytes, maxDepth, maxNodes }: Partial<Limits>): Partial<Li
   return defined({ maxBytes, maxDepth, maxNodes })
 }
 
-/** Changes of files of settings, and of directories. */
+/** Yields the changes of served files and of directories. */
 async function* ofSettings(changes: AsyncIterable<Change>, formatOf: FormatOf): AsyncGenerator<Change> {
   for await (const change of changes) {
     const { path } = change
@@ -158,7 +158,7 @@ async function* ofSettings(changes: AsyncIterable<Change>, formatOf: FormatOf): 
   }
 }
 
-/** Completes names in pointers, and the values of `as`. Paths are completed from the tree. */
+/** Completes names in pointers, and the values of `as`. Paths are completed from the listing. */
 async function completeSettings(
   { argument, arguments: filled }: CompletionRequest,
   { formatOf, desk }: { readonly formatOf: FormatOf; readonly desk: Desk },

@@ -16,12 +16,12 @@ function* linesOf(text: string): Generator<Line> {
   if (start < text.length) yield { text: text.slice(start), start }
 }
 
-/** A value while its lines are gathered. */
+/** A value of an INI file whose lines are still being collected. */
 interface Draft {
   readonly start: number
   end: number
   readonly indent: number
-  /** Whether there is a value: a key may have none. */
+  /** Whether the key has a value. */
   present: boolean
 }
 
@@ -108,7 +108,7 @@ function iniValue({ start, end, present }: Draft, text: string): Scalar {
 
 /**
  * Parses properties as Java does: `key=value`, `key:value` or `key value`, comments after `#` or `!`, lines joined by a final
- * `\`, escapes such as `\uXXXX`. Keys are flat, including their dots. Of a repeated key, the last one counts.
+ * `\`, escapes such as `\uXXXX`. Keys are flat, including their dots. Of a repeated key, the last value applies.
  */
 export function parseProperties(text: string, budget: Budget): SettingsTree {
   const entries: Entry[] = []

@@ -16,7 +16,7 @@ import {
 } from './hiding.ts'
 import type { Node, Scalar, SettingsTree } from './tree.ts'
 
-/** A file of settings, read and judged. */
+/** A parsed file of settings, with the values that are hidden in it. */
 interface SettingsFile {
   readonly text: string
   readonly path: string
@@ -25,7 +25,7 @@ interface SettingsFile {
   readonly without: readonly Layer[]
 }
 
-/** A node as JSON, without hidden values and without secrets that the detectors find in the rest. */
+/** Formats a node as JSON, without hidden values and without secrets that the detectors find in the rest. */
 export async function showJson(node: Node, source: SettingsFile): Promise<string> {
   const normal = writeJson(node, source.denied)
   const edits = editJson(normal.text, normal.words, await findInJson(normal, source))
@@ -33,8 +33,8 @@ export async function showJson(node: Node, source: SettingsFile): Promise<string
 }
 
 /**
- * The file with its comments, without its secrets: the values that the tree hides, those that detectors find in decoded values,
- * and those that they find in the text around.
+ * Returns the file with its comments, but without its secrets: the hidden values, and secrets that detectors find in decoded
+ * values or in the other text.
  */
 export async function showSource(source: SettingsFile): Promise<string> {
   const { text, path, tree, denied, without } = source
@@ -62,7 +62,7 @@ function scrubDenied(text: string, { denied }: SettingsFile): string {
   return createScrubber(telling(denied)).scrub(text)
 }
 
-/** Every value in the source, in source order. */
+/** Returns every value in the source, in source order. */
 function scalarsOf({ root, commented = [] }: SettingsTree): readonly Scalar[] {
   const seen = new Set<Node>()
   const visit = (node: Node): void => {
@@ -77,8 +77,8 @@ function scalarsOf({ root, commented = [] }: SettingsTree): readonly Scalar[] {
 }
 
 /**
- * Whether a span was found because of a name in the tree. The tree has judged that name already. It has no names within values
- * (`Server=db;Password=…`) or comments.
+ * Whether a detector found a span because of the name before it. The names in the tree are judged already. The tree
+ * has no names within values (`Server=db;Password=…`) or comments.
  */
 function isOfName({ start, end, key }: Span, scalars: readonly Scalar[]): boolean {
   if (key === undefined) return false
@@ -148,7 +148,7 @@ interface Normal {
   readonly words: readonly Span[]
 }
 
-/** Writes a node as JSON, indented by two, with the mark for hidden values. If a key occurs twice, the last one counts. */
+/** Writes a node as JSON, indented by two, with the mark for hidden values. Of a repeated key, only the last value is written. */
 function writeJson(root: Node, denied: Denied): Normal {
   const pieces: string[] = []
   const leaves: Leaf[] = []

@@ -31,7 +31,7 @@ export function parseToml(text: string, budget: Budget): SettingsTree {
   return { root: nodeOf(root, 1, budget) }
 }
 
-/** The parser recurses for each bracket. Brackets in texts and comments are counted too; there are few of them. */
+/** Limits the nesting, because the parser recurses for each bracket. Brackets in texts and comments are counted, too. */
 function measure(text: string, budget: Budget): void {
   let depth = 0
   for (const { 0: bracket, index } of text.matchAll(/[[{\]}]|\n/g)) {
@@ -61,7 +61,7 @@ function nodeOf(value: TomlValue, depth: number, budget: Budget): Node {
   return { kind: 'table', entries }
 }
 
-/** Compares our result with that of the library: the same names, the same texts, the same numbers of members. */
+/** Whether our result is equal to that of the library: the same names, the same texts, the same numbers of members. */
 function means(value: TomlValue, meant: unknown): boolean {
   if (value instanceof Map) {
     if (typeof meant !== 'object' || meant === null || Array.isArray(meant) || meant instanceof TomlDate) return false

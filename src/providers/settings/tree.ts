@@ -10,9 +10,9 @@ type ValueStyle = 'inside' | 'quoted' | 'plain' | 'block'
 /** A value without children, and its position in the source. */
 export interface Scalar {
   readonly kind: 'scalar'
-  /** The decoded text, which the search for secrets judges. */
+  /** The decoded text, in which secrets are searched. */
   readonly text: string
-  /** As JSON. Integers that a double cannot represent are texts. */
+  /** The value as JSON. Integers that a double cannot represent are texts. */
   readonly json: string
   readonly start: number
   readonly end: number
@@ -24,7 +24,7 @@ interface List {
   readonly items: readonly Node[]
 }
 
-/** Names and values in source order. If a name occurs twice, the last one counts. */
+/** Names and values in source order. If a name occurs twice, the last value applies. */
 export interface Table {
   readonly kind: 'table'
   readonly entries: readonly Entry[]
@@ -53,14 +53,14 @@ export function childOf(node: Node, step: string): Node | undefined {
   return undefined
 }
 
-/** A number in JSON, or a text if a double would change it. `undefined` if it is not a number. */
+/** Returns a number as JSON, or as a text if a double would change it. `undefined` if it is not a number. */
 export function jsonNumber(lexeme: string): string | undefined {
   if (!/^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(lexeme)) return undefined
   if (/^-?\d+$/.test(lexeme)) return Number.isSafeInteger(Number(lexeme)) ? lexeme : JSON.stringify(lexeme)
   return Number.isFinite(Number(lexeme)) ? lexeme : JSON.stringify(lexeme)
 }
 
-/** A text as a value. */
+/** Creates the scalar of a text. */
 export function textNode(text: string, span: Omit<Scalar, 'kind' | 'text' | 'json'>): Scalar {
   return { kind: 'scalar', text, json: JSON.stringify(text), ...span }
 }
@@ -90,11 +90,11 @@ export function escapeStep(step: string): string {
 
 /** Limits of the size and the depth of a configuration file. A larger file is refused before it fills the memory. */
 export interface Limits {
-  /** Bytes of the file. */
+  /** Maximum size of the file, in bytes. */
   readonly maxBytes: number
   /** Maximum nesting of lists and tables. */
   readonly maxDepth: number
-  /** Values, lists and tables, counted as often as aliases repeat them. */
+  /** Maximum number of values, lists and tables, counted as often as aliases repeat them. */
   readonly maxNodes: number
 }
 
@@ -103,7 +103,7 @@ export const defaultLimits: Limits = { maxBytes: 1024 * 1024, maxDepth: 64, maxN
 /** Why a file cannot be read, and where. The message contains nothing of the file. */
 export interface SettingsFault {
   readonly what: string
-  /** In UTF-16 code units. */
+  /** Position in the file, in UTF-16 code units from 0. */
   readonly offset: number
   /** The exceeded limit, if there is one. */
   readonly limit?: number
@@ -122,7 +122,7 @@ export function isParseFault(error: unknown): error is ParseFault {
   return typeof error === 'object' && error !== null && 'fault' in error
 }
 
-/** Counts nodes and depth. */
+/** Creates a counter of nodes, which enforces the limits of their number and depth. */
 export function createBudget({ maxDepth, maxNodes }: Limits) {
   let nodes = 0
   return {

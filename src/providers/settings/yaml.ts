@@ -23,7 +23,7 @@ import {
 } from './tree.ts'
 
 const maxDocuments = 100
-/** Maximum nesting of brackets before the text is checked more closely, because the parser recurses for each. */
+/** Maximum nesting of brackets. A deeper text is refused before it is parsed, because the parser recurses. */
 const maxBrackets = 1000
 
 /**
@@ -117,7 +117,7 @@ function createReader(text: string, budget: Budget): Reader {
       seen.add(key)
       entries.push({ key, value })
     }
-    // Of merged maps the first counts, and the map's own keys count before all of them.
+    // Own keys override merged keys, and an earlier merged map overrides a later one.
     for (const entry of merged) {
       if (seen.has(entry.key)) continue
       seen.add(entry.key)
@@ -150,7 +150,7 @@ function mergedEntries(value: Node, offset: number): readonly Entry[] {
   throw fault('A merge key (<<) needs a table, or a list of tables.', offset)
 }
 
-/** A key as text: the source text, if the key is a list or a map. */
+/** Returns a key as text. For a list or a map it is the source text. */
 function keyOf(key: ParsedNode | null, text: string): string {
   if (key === null) return ''
   if (isScalar(key)) return typeof key.value === 'string' ? key.value : (key.source ?? '')
@@ -175,6 +175,6 @@ function scalarOf(scalar: YamlScalar.Parsed | undefined, text: string, offset: n
       json: jsonNumber(jsonNumber(source) === undefined ? String(value) : source) ?? JSON.stringify(source),
       ...span,
     }
-  // A tag such as !!binary would change the value: the source text is kept.
+  // A tag such as !!binary would change the value, so the source text is used.
   return textNode(text.slice(start, end).includes('\n') ? source : text.slice(start, end), span)
 }

@@ -26,12 +26,12 @@ import {
 export interface KnownKey {
   readonly name: string
   readonly affinity: Affinity
-  /** Whether it holds whole numbers and nothing else. */
+  /** Whether the column is the rowid, which holds only integers. */
   readonly isRowid: boolean
   readonly collation: string
 }
 
-/** Description of a relation. */
+/** A relation with its description and its key. */
 export interface RelationDescription {
   readonly item: RelationItem
   readonly relation: Relation
@@ -43,7 +43,7 @@ export type Catalog = ReturnType<typeof createCatalog>
 /** The collations of SQLite itself. The order of any other collation is unknown here. */
 const collations = new Set(['BINARY', 'NOCASE', 'RTRIM'])
 
-/** The catalog of a database. Callers must be in a transaction. */
+/** Creates the catalog of a database. Callers must be in a transaction. */
 export function createCatalog(database: DatabaseSyncInstance) {
   const prepared = new Map<string, ReturnType<typeof database.prepare>>()
   const run = (sql: string, ...values: readonly string[]) => {
@@ -60,9 +60,9 @@ export function createCatalog(database: DatabaseSyncInstance) {
     return known
   }
   return {
-    /** All relations, in the order of keys. */
+    /** Returns all relations, in the order of keys. */
     items: (): readonly RelationItem[] => listing().items,
-    /** All statements that created the schema. */
+    /** Returns all statements that created the schema. */
     statements: (): readonly Cells[] => run('select type, name, tbl_name, sql from sqlite_schema order by type, name'),
     find: (name: string): RelationDescription | undefined => {
       const { byName, relations, references } = listing()
@@ -203,7 +203,7 @@ function keyOf(
   })
 }
 
-/** Returns the row estimate of the last `ANALYZE`. */
+/** Returns the row estimate of the last `ANALYZE`. Undefined: there was none. */
 function estimateOf(run: RunQuery, table: string): number | undefined {
   const rows = tryTo(() => run('select stat from sqlite_stat1 where tbl = ?1 and stat is not null limit 1', table))
   const rowCount = Number.parseInt(String(rows[0]?.[0] ?? ''), 10)
@@ -212,14 +212,14 @@ function estimateOf(run: RunQuery, table: string): number | undefined {
 
 /** An index, with the facts that matter for the order of rows. */
 interface KnownIndex extends Index {
-  /** `pk`, `u`: a constraint makes it; `c`: a statement does. */
+  /** Origin: `pk` or `u` for a constraint, `c` for a statement `CREATE INDEX`. */
   readonly origin: string
   readonly partial: boolean
   readonly parts: readonly IndexPart[]
 }
 
 interface IndexPart {
-  /** `undefined` for an expression. */
+  /** Name of the column. `undefined` for an expression or the rowid. */
   readonly column: string | undefined
   readonly collation: string
   readonly descends: boolean

@@ -24,7 +24,7 @@ function answer({ name, values }: Question): unknown {
     const [file, lockTimeoutMs] = values as [string, number]
     const opened = openFile(file, lockTimeoutMs)
     operations = createOperations(opened, createCatalog(opened.database))
-    // Fails if the file cannot be read.
+    // This first read throws if the file cannot be read.
     return operations.fingerprint()
   }
   if (operations === undefined) throw stale()
@@ -44,7 +44,7 @@ process.on('message', (question: Question) => {
   }
 })
 
-// The parent process ends this one: a terminal sends signals to both.
+// Ignore signals, which a terminal sends to both processes: the parent process ends this one.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
 process.on('disconnect', () => process.exit())
 

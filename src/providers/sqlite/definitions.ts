@@ -4,7 +4,7 @@ import type { ForeignKey, Reference, RelationKind } from '../relational/model.ts
 /** Token of an SQL statement. Definitions are tokenized because SQLite keeps them as they were written. */
 interface SqlToken {
   readonly text: string
-  /** Depth of parentheses around it; for a parenthesis, the depth of the pair. */
+  /** Number of parentheses around the token; for a parenthesis, around its pair. */
   readonly depth: number
   readonly start: number
   readonly end: number
@@ -13,7 +13,7 @@ interface SqlToken {
 const pattern =
   /'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^\]]*\]|--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|[\p{L}\p{N}_$]+|\s+|[\s\S]/gu
 
-/** The tokens of a statement, without white space and comments. */
+/** Returns the tokens of a statement, without white space and comments. */
 function tokensOf(sql: string): readonly SqlToken[] {
   const tokens: SqlToken[] = []
   let depth = 0
@@ -49,7 +49,7 @@ export function textOf(sql: string, tokens: readonly SqlToken[]): string {
   return first === undefined || last === undefined ? '' : sql.slice(first.start, last.end)
 }
 
-/** A name without its quotes. */
+/** Returns a name without its quotes. */
 function unquoted(text: string): string {
   const mark = text[0]
   if (mark === '[') return text.slice(1, -1)
@@ -57,7 +57,7 @@ function unquoted(text: string): string {
   return text
 }
 
-/** Returns the tokens inside the parentheses that open at an index. */
+/** Returns the tokens from an opening parenthesis at an index to its closing one. */
 function group(tokens: readonly SqlToken[], at: number): readonly SqlToken[] {
   const opening = tokens[at]
   if (opening?.text !== '(') return []
@@ -65,7 +65,7 @@ function group(tokens: readonly SqlToken[], at: number): readonly SqlToken[] {
   return end === -1 ? [] : tokens.slice(at, end + 1)
 }
 
-/** The checks of a table, in their order. */
+/** Returns the checks of a table, in their order. */
 export function checksOf(sql: string): readonly { readonly name: string; readonly definition: string }[] {
   return itemsOf(sql).flatMap((item) =>
     item.flatMap(({ text, depth }, i) => {
@@ -98,7 +98,7 @@ const actions: Readonly<Record<string, string>> = {
   'SET DEFAULT': 'set default',
 }
 
-/** SQLite does not report the names of foreign keys, so each is named after its columns. */
+/** Returns the foreign keys of a table. SQLite does not report their names, so each is named after its columns. */
 export function foreignKeysOf(run: RunQuery, table: string, spelled: (name: string) => string): readonly ForeignKey[] {
   const rows = run(
     'select id, "table", "from", "to", on_update, on_delete from pragma_foreign_key_list(?1) order by id desc, seq',

@@ -4,7 +4,7 @@ import { codeOf, systemCodeOf } from '../../store/sqlite/database.ts'
 /** Why a file does not answer, as `detail.reason`. */
 type Reason = 'refused' | 'stale' | 'away'
 
-/** Error for a fault that an operator must fix before the file can be served. */
+/** Returns the error for a fault that an operator must fix before the file can be served. */
 export function refused(message: string): ResourceError {
   return unavailable(message, { reason: 'refused' satisfies Reason })
 }
@@ -16,7 +16,7 @@ export function stale(): ResourceError {
   })
 }
 
-/** Error for a database that does not answer at the moment. */
+/** Returns the error for a database that does not answer at the moment. */
 export function away(message: string, code?: string): ResourceError {
   const text = code === undefined ? message : `${message} (${code})`
   return unavailable(text, { reason: 'away' satisfies Reason })

@@ -49,8 +49,8 @@ export function openFile(file: string, lockTimeoutMs: number) {
   database.exec('pragma temp_store = memory; pragma mmap_size = 0')
 
   /**
-   * Call it before and after a transaction, but never in one: it opens and closes the file, which releases the locks of SQLite
-   * on it.
+   * Checks that the file is still the opened one. Call this before and after a transaction, but never in one: it opens and
+   * closes the file, which releases the locks of SQLite.
    *
    * @throws ResourceError with the reason `stale` if the file was replaced or has changed.
    */
@@ -65,7 +65,7 @@ export function openFile(file: string, lockTimeoutMs: number) {
   return {
     database,
     check,
-    /** A text that changes when the file, or possibly its content, does. Read within a transaction. */
+    /** Returns a text that changes when the file, or possibly its content, does. Read within a transaction. */
     stamp: (): string => `${identity} ${process.pid} ${String(version.get())} ${seen}`,
   }
 }

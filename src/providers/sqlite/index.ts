@@ -20,7 +20,7 @@ export interface SqliteOptions extends DatabaseOptions {
   readonly file: string
   /** The served rows. Undefined: none. */
   readonly rows?: SqliteRowOptions
-  /** Maximum number of processes that read it at once. Default 2. */
+  /** Maximum number of processes that read the file at once. Default 2. */
   readonly connections?: number
 }
 
@@ -155,7 +155,7 @@ async function traceOf(file: string): Promise<string> {
   return traces.join(' ')
 }
 
-/** Additional time after SQLite's own time-out for locks before a process is killed, in milliseconds: it must also start. */
+/** Additional time after the time-out for locks before a process is killed, in milliseconds, because it must also start. */
 const startMs = 30_000
 
 /**
@@ -227,7 +227,7 @@ async function startReader(
     signal.removeEventListener('abort', onAbort)
   }
   return {
-    /** Throws only ResourceErrors. */
+    /** Sends a request to the process. Throws only ResourceErrors. */
     ask: (name: Question['name'], values: readonly unknown[]) => ask(name, values, statementTimeoutMs + lockTimeoutMs),
     isUsable: () => !ended && waiting.size === 0,
     close,

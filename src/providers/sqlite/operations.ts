@@ -18,7 +18,7 @@ import type { Catalog, KnownKey, RelationDescription } from './catalog.ts'
 import { type Affinity, quoteName } from './definitions.ts'
 import type { OpenFile } from './file.ts'
 
-/** Operations on an open file, each in one snapshot of it. */
+/** Creates the operations on an open file, each in one snapshot of it. */
 export function createOperations({ database, check, stamp }: OpenFile, catalog: Catalog) {
   const reader = createRowReader(database, catalog)
   let print: { readonly stamp: string; readonly hash: string } | undefined
@@ -62,7 +62,7 @@ export function createOperations({ database, check, stamp }: OpenFile, catalog: 
       ),
     rows: (query: PlainRowQuery): RowPage => within(() => reader.read(query)),
     keys: (query: PlainKeyQuery): readonly (readonly string[])[] => within(() => reader.keys(query)),
-    /** The tables whose rows can be read, and a text that changes whenever the database does. */
+    /** Returns the tables whose rows can be read, and a text that changes whenever the database does. */
     stamps: (views: boolean): { readonly keys: readonly string[]; readonly stamp: string } =>
       within(() => ({
         keys: catalog.items().flatMap(({ key, kind }) => (hasRows(kind, views) ? [key] : [])),
@@ -91,7 +91,7 @@ function hashOf(catalog: Catalog): string {
   return hash.digest('base64url')
 }
 
-/** Row query without the caller's description of the relation: the current description counts. */
+/** Row query without the caller's description of the relation: the current description is used. */
 type PlainRowQuery = Omit<RowQuery, 'relation'> & TableRequest
 type PlainKeyQuery = Omit<KeyQuery, 'relation'> & TableRequest
 
@@ -184,7 +184,7 @@ function shortened(value: TableRow['values'][number], most: number): TableRow['v
   return { json: JSON.stringify(text.slice(0, Math.max(1, Math.floor(most / 4)))), cut: Buffer.byteLength(text) }
 }
 
-/** Rows without a key come in the order of the table; a view is a subquery, so that each of its rows is computed once. */
+/** Returns the FROM clause. Without a key, rows come in table order. A subquery computes each row of a view only once. */
 function sourceOf({ item }: RelationDescription, columns: readonly string[], key: readonly KnownKey[]): string {
   const name = quoteName(item.name)
   if (item.kind === 'view') return `(SELECT ${columns.map(quoteName).join(', ')} FROM main.${name})`
@@ -195,7 +195,7 @@ function columnOf({ name, collation, isRowid }: KnownKey): string {
   return isRowid ? quoteName(name) : `${quoteName(name)} COLLATE ${collation}`
 }
 
-/** The rows with a given key; without one, all rows. */
+/** Returns the condition that no column of the key is null; empty without such columns. */
 function present(key: readonly KnownKey[]): string {
   const parts = key.filter(({ isRowid }) => !isRowid).map(({ name }) => `${quoteName(name)} IS NOT NULL`)
   return parts.length === 0 ? '' : `WHERE ${parts.join(' AND ')}`
@@ -210,7 +210,7 @@ function orderOf(key: readonly KnownKey[]): string {
   return key.length === 0 ? '' : `ORDER BY ${key.map(columnOf).join(', ')}`
 }
 
-/** A value as a statement answers it, and as one is bound. */
+/** A value that a statement returns, or that is bound to it. */
 type Cell = string | bigint | number | null | Uint8Array
 
 /** Size above which not even the beginning of a value is read, in bytes, because SQLite would have to load all of it. */
@@ -235,7 +235,7 @@ function pieceOf(column: string, most: number): string {
     ELSE ${name} END`
 }
 
-/** Converts the result of such a column to values. */
+/** Creates the decoder of values that {@link pieceOf} selects. */
 function createDecoder(encoding: string) {
   const decoder = new TextDecoder(encoding.toLowerCase())
   return {

@@ -36,7 +36,7 @@ export const defaultTypes: readonly string[] = [
   'application/vnd.openxmlformats-officedocument.*',
 ]
 
-/** Time for which a list of pages (`llms`) is used, in milliseconds. */
+/** Time for which a list of pages (`llms`) is cached, in milliseconds. */
 const listMs = 60_000
 /** Time until a list that could not be fetched again is tried once more, in milliseconds. */
 const retryMs = 5000
@@ -114,7 +114,7 @@ export function web(options: WebOptions): Provider {
     return load({ url: httpUrlBelow(base, encodePath(path)), accept, signal, fresh })
   }
 
-  /** Yields the listed pages with their current versions. A page that does not exist now has a version, too. */
+  /** Yields the listed pages with their current versions. The version of a missing page is the kind of its error. */
   const look = async function* (context: Context): AsyncGenerator<Entry> {
     const versionOf = async (path: string): Promise<string> => {
       try {
@@ -170,7 +170,7 @@ export function web(options: WebOptions): Provider {
 
 type PageTable = ReadonlyMap<string, LinkedPage>
 
-/** The pages by path, in path order. If a path occurs twice, the later page counts. */
+/** Returns the pages by path, in path order. Of pages with the same path, the last one is used. */
 function tableOf(pages: readonly LinkedPage[]): PageTable {
   const byPath = new Map(pages.map((page) => [page.path, page]))
   return new Map([...byPath].sort(([a], [b]) => comparePaths(a, b)))
