@@ -1,6 +1,6 @@
 import type { Resource } from '../core/view.ts'
 
-/** The levels of a resource, as in `assemble_context`, the largest first. */
+/** The levels at which a context can contain a resource (`assemble_context`), the largest first. */
 export const levels = ['full', 'windows', 'outline', 'link'] as const
 export type Level = (typeof levels)[number]
 
@@ -12,7 +12,7 @@ export interface BasketItem {
   readonly level: BasketLevel
 }
 
-/** Picked items, in the order of picking. It is immutable: each change returns new items. */
+/** The picked items, in the order of picking. They are immutable: each change returns new items. */
 export type BasketItems = readonly BasketItem[]
 
 export function isIn(items: BasketItems, uri: string): boolean {
@@ -47,7 +47,7 @@ export function withMoved(items: BasketItems, uri: string, by: number): BasketIt
 /** Tokens of a resource at each level that it has. */
 export interface Cost {
   readonly levels: Readonly<Partial<Record<Level, number>>>
-  /** The resource does not exist, or is denied. */
+  /** Whether the resource is missing or denied. */
   readonly missing: boolean
   readonly notes: readonly string[]
   /** Why the tokens could not be counted. */

@@ -158,7 +158,7 @@ Data goes to stdout, everything else to stderr. --json prints data for programs.
   return program
 }
 
-/** Makes the headings that the help of this program adds bold on a terminal. Commander styles its own headings. */
+/** Makes the headings `Examples` and `Exit codes` bold on a terminal. Commander styles the other headings. */
 function withHeadings(text: string, isTerminal: boolean): string {
   return text.replace(/^(?:Examples|Exit codes):/gm, coloursFor(isTerminal).bold)
 }

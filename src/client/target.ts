@@ -29,7 +29,7 @@ export interface About {
   readonly capabilities: readonly string[]
 }
 
-/** A server as a view. */
+/** A view of the resources of a remote server. */
 export interface RemoteView extends Omit<View, 'tools'> {
   /** The tools of the server. Undefined when the server declares none. */
   readonly remoteTools?: RemoteTools

@@ -69,9 +69,9 @@ export const defaultConfig = 'hikidashi.json'
 export interface Glance {
   /** The direct children of the folder. */
   readonly names: readonly string[]
-  /** Whether it is the root of a git repository. */
+  /** Whether the folder is the root of a git repository. */
   readonly git: boolean
-  /** Whether it directly contains configuration files. */
+  /** Whether the folder directly contains files of settings. */
   readonly settings: boolean
   /** Whether there is a file `.env`. (A folder of that name is a Python environment.) */
   readonly dotenv: boolean

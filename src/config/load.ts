@@ -26,7 +26,7 @@ import { loadMountSchemas, type MountSchemas } from './schema-parts.ts'
 import { loadStore } from './store.ts'
 import { type Withheld, withheldParts, withoutParts } from './untrusted.ts'
 
-/** A valid configuration, ready to be built. */
+/** A valid configuration, with its secrets read. */
 export interface Config extends Omit<ConfigFile, 'cursorSecret' | '$schema' | 'store'> {
   /** Absolute path of the configuration. */
   readonly file: string

@@ -95,12 +95,12 @@ function promptsIn(config: MountConfig): DeferredAbilities['prompts'] {
   return config.provider === 'remote' && config.prompts !== false ? 'separate' : false
 }
 
-/** Whether the tools of another server are offered. */
+/** Whether a mount offers the tools of another server. */
 export function hasTools(config: MountConfig): boolean {
   return config.provider === 'remote' && config.tools === true
 }
 
-/** Whether rows of a database are served. */
+/** Whether a mount serves the rows of a database. */
 function hasRows(config: MountConfig): boolean {
   const { provider } = config
   if (provider !== 'sqlite' && provider !== 'postgres' && provider !== 'mysql') return false

@@ -14,9 +14,9 @@ type Env = Readonly<Record<string, string | undefined>>
 const recordSchema = z.object({
   /** The absolute path of the configuration. */
   file: z.string(),
-  /** The SHA-256 digest of its bytes, in hexadecimal. */
+  /** The SHA-256 digest of the configuration's bytes, in hexadecimal. */
   sha256: z.string(),
-  /** When it was recorded (ISO 8601). */
+  /** When the trust was recorded (ISO 8601). */
   at: z.string(),
 })
 

@@ -185,7 +185,7 @@ export async function* mapInOrder<Item, Result>(
   beginMore()
   try {
     for (let i = 0; i < items.length; i++) {
-      // `begun[i]` exists: when the items before `i` have ended, item `i` begins at the latest.
+      // `begun[i]` exists, because item `i` begins at the latest when all items before it have ended.
       yield await (begun[i] as Promise<Result>)
     }
   } finally {

@@ -119,12 +119,12 @@ function forFile(config: MountConfig): object {
   return config.poll === undefined ? config : { ...config, poll: `${config.poll / 1000}s` }
 }
 
-/** An object of JSON on one line, with spaces between its members. */
+/** Formats an object as JSON on one line, with spaces between its members. */
 function inLine(value: object): string {
   return JSON.stringify(value, undefined, 1).replace(/\n\s*/g, ' ').replaceAll('[ ', '[').replaceAll(' ]', ']')
 }
 
-/** A configuration for a folder, made from what is in it. */
+/** Returns the text of a configuration for a folder, with the mounts that its contents suggest. */
 export function configFor(folder: string, address: string, survey: InitFindings): string {
   const text = (value: unknown) => JSON.stringify(value)
   const name = plainName(folder)
@@ -193,7 +193,7 @@ ${rulesOf(rules)}${documentOptions(survey)}      // Contents are served unchange
 `
 }
 
-/** The rules for files, as lines; without any, an example. */
+/** Formats the rules for files as lines of the configuration. Without rules, it returns an example in a comment. */
 function rulesOf(rules: readonly object[]): string {
   if (rules.length === 0) return '      // "rules": [{ "match": "docs/**", "priority": 0.7 }],\n'
   return `      "rules": [\n${rules.map((rule) => `        ${inLine(rule)}`).join(',\n')}\n      ],\n`

@@ -155,7 +155,7 @@ function createLongPrinter({ out }: Io): Printer {
   }
 }
 
-/** A program gets the exact URI; a person gets a readable one. */
+/** Formats a URI: readable for a person, unchanged for a program. */
 function shown(uri: string, toPerson: boolean): string {
   return escapeText(toPerson ? readableUri(uri) : uri)
 }

@@ -90,7 +90,7 @@ async function read(argument: string, options: ReadOptions, io: Io): Promise<voi
   })
 }
 
-/** Writes a content that is too large for an answer to a file or a pipe. Otherwise it throws, with the advice to read a part. */
+/** Writes a content that is too large for an answer to a file or a pipe. For a terminal, JSON or a part, it throws with advice. */
 async function readLarge(
   uri: string,
   error: ResourceError,

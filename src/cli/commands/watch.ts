@@ -78,7 +78,7 @@ async function begin(
     throw nothing(`Nothing can be told of ${listOf(uris, list === true)}.`, meant)
   }
   const unheard = uris.filter((uri) => !heard.has(uri))
-  // A mount that the user did not name need not be watchable: a search is not.
+  // If the user named no URIs, a mount that cannot be watched, such as a search, is no error.
   if (named.length === 0 && unheard.length > 0)
     io.say(`Not watched, since nothing tells of their changes: ${unheard.join(', ')}`)
   else for (const uri of unheard) io.say(`Not watched: ${uri}. It is not there, or cannot be watched.`)

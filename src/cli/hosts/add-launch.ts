@@ -58,7 +58,7 @@ async function refuseUntrusted(file: string): Promise<void> {
   if (note !== undefined) throw failed(`${note}. Or name it: --config ${file}`)
 }
 
-/** Returns the folders and the configuration to serve: those that are named, else those of the current folder. They exist. */
+/** Returns the folders and configuration to serve: the named ones, else those of the current folder. Throws if one is missing. */
 async function servedHere(folders: readonly string[], config: string | undefined) {
   for (const folder of folders) {
     if (folder === '') throw misused('The name of a folder is empty.')

@@ -14,9 +14,9 @@ import type { Secrets } from './secrets.ts'
 import { headersOf } from './source.ts'
 
 /**
- * Prints completions for a shell, one candidate on each line (`hikidashi __complete`). After `words`, `args` has the words after the
- * name of the program, up to the word at the cursor. After `bash`, it has the line, the position of the cursor, and the characters
- * at which bash begins a new word. On an error it prints no message, because a person who presses Tab does not want one.
+ * Prints completions for a shell, one candidate on each line (`hikidashi __complete`). `args` is `words`, followed by the words after
+ * the name of the program up to the cursor; or `bash`, followed by the line, the position of the cursor, and the characters at which
+ * bash begins a new word. On an error it prints no message, because a person who presses Tab does not want one.
  */
 export async function completeLine(args: readonly string[], io: ProcessIo): Promise<void> {
   try {

@@ -24,7 +24,7 @@ export function growthFor(liveBytes: number): number {
   return Math.min(garbage.mostPercent, Math.max(garbage.leastPercent, percent))
 }
 
-/** The kind of a garbage collection. */
+/** Returns the kind of garbage collection that a performance entry reports. */
 function kindOf({ detail }: object & { readonly detail?: unknown }): unknown {
   return typeof detail === 'object' && detail !== null && 'kind' in detail ? detail.kind : undefined
 }

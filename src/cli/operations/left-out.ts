@@ -49,7 +49,7 @@ const counted: Readonly<Record<LeftOutReason, string | readonly [one: string, se
   depth: 'too deep',
 }
 
-/** Explains why a path is left out, and names the rule. `asked`: the path that the user named, which may lie below. */
+/** Explains why a path is left out, and names the rule. `asked`: the path that the user named, if it lies below that path. */
 export function explainLeftOut(found: LeftOut, asked = found.path): string {
   const above = found.path !== asked && found.path !== `${asked}/` ? `${found.path} is not served: ` : ''
   return `${above}${ruleOf(found)}`

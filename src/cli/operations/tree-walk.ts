@@ -170,7 +170,7 @@ export async function rootsOf({ view, mounts }: Pick<CommandSource, 'view' | 'mo
   return Promise.all(roots.map((root) => (mayBeOne(root, mounts) ? asResource(view, root) : root)))
 }
 
-/** Whether a mount may be a single resource: by its local configuration; every mount of a server may. */
+/** Whether a mount may be a single resource, according to its local configuration. Every mount of a server may be one. */
 function mayBeOne({ uri, mimeType }: Resource, mounts: CommandSource['mounts']): boolean {
   if (mimeType !== directoryMimeType) return false
   const config = mounts.find(({ address }) => parseAddress(address).text === uri)?.config

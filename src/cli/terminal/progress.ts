@@ -17,8 +17,8 @@ export interface ProgressOptions extends ProgressState {
   /** Shows progress even if the data goes to the same terminal. This suits commands that print little, and seldom. */
   readonly besideOutput?: boolean
   /**
-   * Takes progress as whole lines, now and then, if standard error is not a terminal that can erase a line. By default no
-   * progress is shown there.
+   * Writes the progress as a whole line every few seconds, if standard error is not a terminal that can erase a line. By default
+   * no progress is shown there.
    */
   readonly writeLine?: (text: string) => void
   readonly line?: StatusLine

@@ -208,7 +208,7 @@ function filtered(state: State, filter: string): State {
   if (needle === undefined) return next
   const row = chosenRow(state)
   const isKept = row !== undefined && row.says === undefined && matches(row.resource, needle)
-  // The directories above the first match are shown only because of it.
+  // Skip the directories above the first match, which are shown only because of it.
   const isIt = ({ resource, says }: TreeRow) => says === undefined && matches(resource, needle)
   const first = isKept ? -1 : treeRows(next).findIndex(isIt)
   return first < 0 ? next : movedTo(next, first)

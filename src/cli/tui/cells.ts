@@ -117,7 +117,7 @@ interface Cluster {
   readonly width: number
   /** Whether the cluster is part of the escape of a character that must not reach the terminal. */
   readonly escaped?: true
-  /** Whether all terminals agree on the width. After any other cluster, the painter positions the cursor again. */
+  /** Whether all terminals agree on the width. If not, the painter sets the position of the cursor after the cluster. */
   readonly sure: boolean
 }
 

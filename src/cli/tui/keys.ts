@@ -13,7 +13,7 @@ export function keyed(state: State, { name, ctrl }: Key): StateChange {
   return named[name]?.(state) ?? stay(state)
 }
 
-/** Applies a character. Full-width characters of an input method mean the same. */
+/** Applies a character as a command. Full-width characters of an input method act like their ASCII equivalents. */
 export function typed(state: State, character: string): StateChange {
   return characters[character.normalize('NFKC')]?.(state) ?? stay(state)
 }

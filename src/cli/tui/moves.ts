@@ -78,7 +78,7 @@ export function opened(state: State): State {
   const folder = folderAt(state.tree, uri)
   /** Opens the directory, and clears its failure so that it is listed again. */
   const reopened = (): State => ({ ...state, tree: withOpen(state.tree, uri) })
-  // On a message, retry a failed listing.
+  // The selected line is a message. Retry the listing if it has failed.
   if (row.says !== undefined) return folder.failure === undefined ? state : reopened()
   if (!isFolder(row.resource)) return { ...state, focus: 'preview' }
   if (!folder.isOpen) return reopened()

@@ -104,7 +104,7 @@ export async function showSource(source: CommandSource, options: SessionOptions,
   process.on('exit', terminal.leave)
   process.on('uncaughtException', onFault)
   process.on('unhandledRejection', onFault)
-  // A URI or a path of this machine; a path is resolved to its URI.
+  // `uri` may be a path of this machine, so convert it to a URI.
   const goal = uri === undefined ? {} : { goal: uriOf(uri) }
   terminal.enter()
   try {

@@ -78,7 +78,7 @@ function diagnose(report: MountReport, { positionOf, withConfig }: Case): CheckR
   return ok(`${address} (${provider}): ${amount}, ${milliseconds} ms`)
 }
 
-/** Checks whether a mount notifies of its changes, and whether of all changes. */
+/** Checks whether a mount notifies of its changes, and whether it may miss some. */
 async function checkChanges(mount: Mount, { config, address }: PlannedMount, here: Case): Promise<CheckResult> {
   if (mount.provider.watch === undefined) {
     // Fixed sources, and sources computed for each request, have no changes to report.
@@ -105,7 +105,7 @@ async function checkChanges(mount: Mount, { config, address }: PlannedMount, her
 /** Watches a mount, and resolves to the reason if the watch is degraded. */
 async function listen(mount: Mount): Promise<Degradation | undefined> {
   const { provider, address } = mount
-  // Without access rules, which do not matter here, and without `close`: the opener of the mount closes it.
+  // The catalog needs no access rules for this, and must not close the provider, which the opener of the mount closes.
   const catalog = createCatalog({ mounts: [{ address, provider: { ...provider, close: async () => {} } }] })
   const subscription = catalog.view({ id: 'hikidashi-doctor', roles: [] }).subscribe?.(() => {})
   try {
