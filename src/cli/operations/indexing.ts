@@ -8,7 +8,7 @@ import { createProgress, type ProgressOptions } from '../terminal/progress.ts'
 
 /** Interval of the checks, in milliseconds. */
 const intervalMs = 100
-/** Maximum wait for a process that feeds the index, in milliseconds. After it, the existing index is searched. */
+/** If no process feeds the index for this time, the existing index is searched. In milliseconds. */
 const longest = 20_000
 
 /** Feeds a search, and resolves when each of its mounts is indexed, or does not answer. Shows the progress. */

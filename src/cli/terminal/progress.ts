@@ -29,7 +29,7 @@ export interface ProgressOptions extends ProgressState {
 /** Delay before the first line, and interval between lines, in milliseconds. */
 const firstDelayMs = 1000
 const intervalMs = 120
-/** Delay before the first whole line, and interval between whole lines, in milliseconds. Whole lines are not erased. */
+/** Delay before the first whole line, and interval between whole lines, which are not erased. In milliseconds. */
 const linePatience = 3000
 const lineIntervalMs = 5000
 
