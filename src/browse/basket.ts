@@ -1,6 +1,6 @@
 import type { Resource } from '../core/view.ts'
 
-/** The levels of a resource, as in `assemble_context`, the largest first. */
+/** The levels at which a context can contain a resource (`assemble_context`), the largest first. */
 export const levels = ['full', 'windows', 'outline', 'link'] as const
 export type Level = (typeof levels)[number]
 
@@ -12,14 +12,14 @@ export interface BasketItem {
   readonly level: BasketLevel
 }
 
-/** Picked items, in the order of picking. It is immutable: each change returns new items. */
+/** The picked items, in the order of picking. They are immutable: each change returns new items. */
 export type BasketItems = readonly BasketItem[]
 
 export function isIn(items: BasketItems, uri: string): boolean {
   return items.some(({ resource }) => resource.uri === uri)
 }
 
-/** Adds the items that are not there yet, up to `most` in all. */
+/** Adds the items that the basket does not contain yet, up to a total of `most` items. */
 export function withAdded(items: BasketItems, added: BasketItems, most = Number.POSITIVE_INFINITY): BasketItems {
   const there = new Set(items.map(({ resource }) => resource.uri))
   const fresh = added.filter(({ resource }) => !there.has(resource.uri))
@@ -34,7 +34,7 @@ export function withLevel(items: BasketItems, uri: string, level: BasketLevel): 
   return items.map((item) => (item.resource.uri === uri ? { ...item, level } : item))
 }
 
-/** Moves an item by a number of places. */
+/** Moves an item by `by` positions, at most to an end of the list. */
 export function withMoved(items: BasketItems, uri: string, by: number): BasketItems {
   const rest = [...items]
   const at = rest.findIndex(({ resource }) => resource.uri === uri)
@@ -47,17 +47,17 @@ export function withMoved(items: BasketItems, uri: string, by: number): BasketIt
 /** Tokens of a resource at each level that it has. */
 export interface Cost {
   readonly levels: Readonly<Partial<Record<Level, number>>>
-  /** The resource does not exist, or is denied. */
+  /** Whether the resource is missing or denied. */
   readonly missing: boolean
   readonly notes: readonly string[]
-  /** Why it could not be counted. */
+  /** Why the tokens could not be counted. */
   readonly failure?: string
 }
 
 export interface PlannedItem extends BasketItem {
   /** The level of the item: the chosen one, or the one that `auto` resolves to. */
   readonly taken: Level
-  /** `undefined`: not counted yet. */
+  /** Tokens of the item at this level. `undefined`: not counted yet. */
   readonly tokens: number | undefined
   readonly missing: boolean
   readonly notes: readonly string[]
@@ -66,7 +66,7 @@ export interface PlannedItem extends BasketItem {
 /** Levels and tokens of a basket. */
 export interface Plan {
   readonly items: readonly PlannedItem[]
-  /** Tokens of all counted items, and of the note around them. */
+  /** Tokens of all counted items, and of the head and tail of the context. */
   readonly tokens: number
   /** Whether every item is counted. */
   readonly isWhole: boolean
@@ -130,7 +130,7 @@ export function planOf(items: BasketItems, costs: ReadonlyMap<string, Cost>, fra
   }
 }
 
-/** Whether an item is taken at a lower level so that the whole fits. */
+/** Whether `auto` has lowered an item below its full level, so that the basket fits the budget. */
 export function isShortened({ level, taken }: PlannedItem, cost: Cost | undefined): boolean {
   return cost !== undefined && level === 'auto' && cost.levels.full !== undefined && taken !== 'full'
 }
@@ -139,7 +139,7 @@ function lowerThan(there: readonly Level[], level: Level): Level | undefined {
   return there.find((one) => levels.indexOf(one) > levels.indexOf(level))
 }
 
-/** The next lower level. */
+/** Returns the next lower level that takes fewer tokens. */
 function nextLower(cost: Cost | undefined, from: Level): Level | undefined {
   const now = cost?.levels[from] ?? 0
   return levelsOf(cost).find(
@@ -159,8 +159,8 @@ type Saving =
   | { readonly what: 'drop'; readonly uri: string; readonly saved: number; readonly suffices: boolean }
 
 /**
- * Suggestions to get below the budget. Single steps that suffice come first, the smallest loss first; then the steps that save
- * most. At most `most` of them.
+ * Returns up to `most` suggestions to fit the budget. Single steps that suffice come first, in the order of their loss; then the
+ * steps that save most.
  */
 export function savingsFor(plan: Plan, costs: ReadonlyMap<string, Cost>, most = 3): readonly Saving[] {
   if (plan.over === 0) return []

@@ -8,9 +8,9 @@ export interface Folder<F> {
   readonly items: readonly Resource[]
   /** Cursor of the next page: `''` before the first one, undefined after the last. */
   readonly next: string | undefined
-  /** Why it could not be listed. */
+  /** Why the directory could not be listed. */
   readonly failure: F | undefined
-  /** Number of changes since it was listed. Undefined: none is known. */
+  /** Number of changes since the directory was listed. Undefined: no change is known. */
   readonly stale: number | undefined
 }
 
@@ -20,11 +20,11 @@ export interface Tree<F> {
   readonly folders: ReadonlyMap<string, Folder<F>>
 }
 
-/** Whether a resource can be opened. The depth of mounts is 0. */
+/** Whether a resource can be opened like a directory. The depth of mounts is 0. */
 export type Enters = (resource: Resource, depth: number) => boolean
 
 const unread: Folder<never> = { isOpen: false, items: [], next: '', failure: undefined, stale: undefined }
-/** No tree is that deep: a server that lists a directory in itself is not followed for ever. */
+/** Maximum depth of a tree. It ends the walk if a server lists a directory in itself. */
 const maxDepth = 64
 
 export const emptyTree: Tree<never> = { roots: undefined, folders: new Map() }
@@ -37,12 +37,12 @@ export function withFolder<F>(tree: Tree<F>, uri: string, change: Partial<Folder
   return { ...tree, folders: new Map(tree.folders).set(uri, { ...folderAt(tree, uri), ...change }) }
 }
 
-/** A tree in which a directory is open. Why it could not be listed is forgotten. */
+/** Returns the tree with a directory opened, and its failure cleared. */
 export function withOpen<F>(tree: Tree<F>, uri: string): Tree<F> {
   return withFolder(tree, uri, { isOpen: true, failure: undefined })
 }
 
-/** A tree in which directories are known to have changed. */
+/** Returns the tree with one more change counted for each of the directories. */
 export function withStale<F>(tree: Tree<F>, uris: readonly string[]): Tree<F> {
   if (uris.length === 0) return tree
   const folders = new Map(tree.folders)
@@ -53,7 +53,7 @@ export function withStale<F>(tree: Tree<F>, uris: readonly string[]): Tree<F> {
   return { ...tree, folders }
 }
 
-/** Returns the tree with one more page of a directory. A page whose cursor leads back to itself is the last page. */
+/** Returns the tree with one more page of a directory. A page whose next cursor is its own cursor is the last page. */
 export function withPage<F>(tree: Tree<F>, uri: string, cursor: string, page: Page<Resource>): Tree<F> {
   const { items, next } = folderAt(tree, uri)
   if (next !== cursor) return tree
@@ -75,7 +75,7 @@ export function withListed<F>(tree: Tree<F>, uri: string, { items, next }: Loade
   }
 }
 
-/** Entries that are not there yet: servers repeat entries, and list a directory in itself. */
+/** Returns the entries whose URIs are new: servers repeat entries, and list a directory in itself. */
 function freshOf(items: readonly Resource[], there: readonly string[]): readonly Resource[] {
   const seen = new Set(there)
   return items.filter(({ uri }) => !seen.has(uri) && seen.add(uri))
@@ -87,15 +87,15 @@ function isOther(before: Resource | undefined, now: Resource): boolean {
   return before.version !== now.version || before.modified !== now.modified || before.size !== now.size
 }
 
-/** The directory whose entries are shown. Undefined: it is closed, or the tree leads back to it. `above`: the directories above it. */
+/** Returns a directory if its entries are shown: it is open, not too deep, and not in itself. `above`: the directories above it. */
 export function shownFolder<F>({ folders }: Tree<F>, uri: string, above: readonly string[]): Folder<F> | undefined {
   const folder = folders.get(uri)
   return folder?.isOpen && above.length < maxDepth && !above.includes(uri) ? folder : undefined
 }
 
 /**
- * The way from a mount to a resource, as far as it is loaded: the directories above the resource, from the mount on. `lacks`: the directory
- * whose next page is needed to go on.
+ * Returns the path from a mount to a resource, as far as it is loaded. `folders`: the directories above the resource, from the mount
+ * on. `lacks`: the directory whose next page is needed to continue.
  */
 export function wayTo<F>(tree: Tree<F>, uri: string, enters: Enters) {
   const wanted = bare(uri)
@@ -112,7 +112,7 @@ export function wayTo<F>(tree: Tree<F>, uri: string, enters: Enters) {
   return { folders }
 }
 
-/** The resource of a URI itself, or the deepest directory that contains it. */
+/** Returns the item with a URI, or the deepest directory among the items that contains the URI. */
 function towards(items: readonly Resource[], uri: string, enters: Enters, depth: number): Resource | undefined {
   const wanted = bare(uri)
   let best: Resource | undefined
@@ -127,7 +127,7 @@ function towards(items: readonly Resource[], uri: string, enters: Enters, depth:
   return best
 }
 
-/** The path of a URI, without query, fragment and a slash at its end. Spellings with the same meaning give the same path. */
+/** The path of a URI, without query, fragment and trailing slashes. Equivalent spellings give the same path. */
 export function bare(uri: string): string {
   const [path = ''] = uri.split(/[?#]/)
   const trimmed = path.replace(/\/+$/, '')
@@ -157,14 +157,14 @@ export interface FilesBelow {
   readonly files: readonly Resource[]
   /** Number of files below each folder that was listed completely, by the URI of the folder. */
   readonly counts: ReadonlyMap<string, number>
-  /** Whether there may be more: a limit was reached, or a folder did not answer. */
+  /** Whether files may be missing: a limit was reached, or a folder could not be listed. */
   readonly isPart: boolean
 }
 
 interface BelowOptions {
   /** Maximum number of files. */
   readonly files: number
-  /** The most pages of folders that are asked for. Default: no limit. */
+  /** Maximum number of pages of folders to request. Default: no limit. */
   readonly pages?: number
   readonly isFolder?: (resource: Resource) => boolean
   readonly signal?: AbortSignal
@@ -204,7 +204,7 @@ export async function walkBelow(view: View, folder: string, options: BelowOption
     // If the folder itself cannot be listed, that is an error; a folder in it that cannot be listed is a gap.
     if (failed[0] !== undefined && seen.size === 1) throw failed[0].reason
     if (failed.length > 0) isPart = true
-    // In the order of the folders, whichever answered first.
+    // Process the folders in their order, not in the order of their answers.
     for (const item of some.flatMap(({ items }) => items)) {
       if (!enters(item)) files.set(item.uri, item)
       else if (!seen.has(item.uri)) {
@@ -238,7 +238,7 @@ interface LoadedEntries {
   readonly next?: string
 }
 
-/** Lists a directory again, as far as it was listed before: whole pages with at least so many entries. */
+/** Lists a directory again from its beginning, in whole pages, until there are at least `least` entries. */
 export async function listAgain(
   pageAt: (cursor: string | undefined) => Promise<Page<Resource>>,
   least: number,

@@ -4,7 +4,7 @@ import nodeModule from 'node:module'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 
-/** Node has this from 22.8 on; the types are those of the oldest supported Node. */
+/** `enableCompileCache` exists from Node 22.8 on. The installed types, of the oldest supported Node, lack it. */
 const { enableCompileCache } = nodeModule as { readonly enableCompileCache?: (folder: string) => unknown }
 
 /**

@@ -4,10 +4,10 @@ import { examples } from './terminal/exit.ts'
 import { type Io, type Output, openFile, type ProcessIo } from './terminal/io.ts'
 import { coloursFor, isColourful } from './terminal/text.ts'
 
-/** The commands whose data `-o, --output FILE` writes into a file, besides the commands with such an option of their own. */
+/** The commands that get the option `-o, --output FILE`, which writes their data to a file. Other commands define it themselves. */
 const offering = 'ls tree stat search watch templates complete status check doctor access hosts'.split(' ')
 
-/** Input and output of a command whose data may go to a file. */
+/** Creates the outputs of a command whose data may go to a file. */
 function createFileOutput(io: Io) {
   let out = io.out
   const current: Output = {
@@ -103,7 +103,7 @@ export const commands: Readonly<Record<string, readonly [summary: string, load: 
 }
 
 /**
- * Creates the command line. Named commands have their options; the others only a summary.
+ * Creates the command line. The commands that are named get their options; the others have only a summary.
  *
  * @param first The first word. If it is a command, all commands that are not named are left out.
  */
@@ -158,7 +158,7 @@ Data goes to stdout, everything else to stderr. --json prints data for programs.
   return program
 }
 
-/** Makes the headings of a help bold on a terminal, also headings in our own texts. */
+/** Makes the headings `Examples` and `Exit codes` bold on a terminal. Commander styles the other headings. */
 function withHeadings(text: string, isTerminal: boolean): string {
   return text.replace(/^(?:Examples|Exit codes):/gm, coloursFor(isTerminal).bold)
 }
@@ -180,7 +180,7 @@ function groupOf(name: string): string {
   return Object.keys(groups).find((group) => groups[group]?.includes(name)) ?? otherCommands
 }
 
-/** The names that other programs have for the commands here. */
+/** The names by which other programs call the commands of hikidashi. */
 const synonyms: Readonly<Record<string, string>> = {
   read: 'cat show get open',
   ls: 'list dir',
@@ -197,7 +197,7 @@ const synonyms: Readonly<Record<string, string>> = {
   completion: 'completions',
 }
 
-/** The command that is meant by an unknown word, if another program has a command of that name. */
+/** Returns the command that an unknown word means, if it is the name of such a command in other programs. */
 export function meantBy(word: string): string | undefined {
   return Object.keys(synonyms).find((command) => synonyms[command]?.split(' ').includes(word))
 }

@@ -42,7 +42,7 @@ export async function runProcess(): Promise<never> {
   const secrets = createSecrets(() => [...secretsInArguments(words), ...secretsInEnvironment(process.env)])
 
   const io = createIo(secrets)
-  // Errors that no caller awaited, unless the command handles them: Node would print them with all details.
+  // Report errors that no caller awaited, unless the command handles them. Node would print them with all details.
   for (const event of ['uncaughtException', 'unhandledRejection'] as const)
     process.on(event, (error: unknown) => {
       if (process.listenerCount(event) > 1) return
@@ -50,6 +50,6 @@ export async function runProcess(): Promise<never> {
       process.exit(exitCodes.failed)
     })
 
-  // All output is written. Do not wait for open sockets or timers of libraries.
+  // All output is written, so do not wait for open sockets or timers of libraries.
   return process.exit(await run(words, io))
 }

@@ -10,14 +10,14 @@ export type RemoteChanges = ReturnType<typeof createRemoteChanges>
 
 /** Maximum number of URIs that all subscriptions of a view listen to together. */
 const maxUris = 10_000
-/** Changes within this time are joined into one notification, without duplicates: servers repeat themselves. */
+/** Changes within this time, in milliseconds, are joined into one notification without duplicates: servers repeat themselves. */
 const joinMs = 10
 
 /**
  * Creates the subscriptions of a view of a server. When changes may have been missed because a connection was lost, every
  * listener is notified that everything it listens to has changed.
  *
- * @param maxFailures The connection is over after this many failures in a row.
+ * @param maxFailures The link is given up after this many failures in a row.
  */
 export function createRemoteChanges(link: Link, maxFailures: number) {
   let changed = new Set<string>()
@@ -69,7 +69,7 @@ export function createRemoteChanges(link: Link, maxFailures: number) {
   }
 }
 
-/** The list that a notification is about. */
+/** Returns the list that a notification is about; undefined for a notification about no list. */
 function kindOf(method: string): Partial<Omit<Batch, 'uris'>> | undefined {
   if (method === 'notifications/resources/list_changed') return { listed: true }
   if (method === 'notifications/prompts/list_changed') return { prompts: true }
@@ -77,7 +77,7 @@ function kindOf(method: string): Partial<Omit<Batch, 'uris'>> | undefined {
 }
 
 interface SteadyOptions {
-  /** Returns the set of changes that is wanted now. */
+  /** Returns the set of changes that the listeners want now. */
   readonly wanted: () => ChangeSet
   readonly hear: Parameters<Connection['hear']>[0]
   /** Called when changes may have been missed. Nobody knows which. */
@@ -88,12 +88,12 @@ interface SteadyOptions {
 
 const firstRetryMs = 250
 const maxRetryMs = 30_000
-/** A feed that held for this time resets the count of failures, in milliseconds. */
+/** After a feed has lasted this long, in milliseconds, the count of failures starts again at 0. */
 const stableMs = 30_000
 
 /**
- * Creates a feed that outlives the streams and connections that carry it. It is restored after its stream or connection was lost, with exponential backoff: first on the same
- * connection, then on a new one. A connection that ends while nothing is wanted is not reopened.
+ * Creates a feed that outlives the streams and connections that carry it. After a loss it is restored with exponential backoff:
+ * first on the same connection, then on a new one. A connection that ends while no changes are wanted is not reopened.
  */
 function createSteadyFeed(link: Link, options: SteadyOptions) {
   const { closing, log } = link
@@ -200,7 +200,7 @@ function createSteadyFeed(link: Link, options: SteadyOptions) {
       return agreed
     },
     /**
-     * Asks the server for the set that is wanted now, and resolves to the set that it agreed to.
+     * Requests the wanted set of changes from the server, and resolves to the set that the server agreed to.
      *
      * @throws ResourceError when the server agrees to nothing, or the connection is being reopened.
      */

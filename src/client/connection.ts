@@ -70,7 +70,7 @@ export interface ConnectionState {
   onEnd: () => void
 }
 
-/** Time-out of the question for the server's revision, in milliseconds. A server that does not answer counts as an old one. */
+/** Time-out of the request that probes the server's revision, in milliseconds. After it, the server is taken for an old one. */
 const probeTimeoutMs = 10_000
 const firstModern = '2026-07-28'
 
@@ -114,7 +114,7 @@ export async function open(
 /**
  * Wraps an open client as a {@link Connection}.
  *
- * @param goodbye Tells the server that the session is over.
+ * @param goodbye Ends the session on the server.
  */
 export function bind(
   client: Client,
@@ -225,7 +225,7 @@ function versionOfPackage(): string {
 /** The link to a server: one connection at a time, and a new one after it was lost. */
 export type Link = ReturnType<typeof createLink>
 
-/** @param open Opens a connection; gives up when the signal aborts. */
+/** @param open Opens a connection; rejects when the signal aborts. */
 export function createLink(first: Connection, open: (signal: AbortSignal) => Promise<Connection>, log: Log) {
   const controller = new AbortController()
   const closing: AbortSignal = controller.signal
@@ -248,7 +248,7 @@ export function createLink(first: Connection, open: (signal: AbortSignal) => Pro
         throw unavailable('The connection was closed.')
       }
       connection = next
-      // The lost connection is closed without waiting for its server.
+      // Do not wait for the server of the lost connection.
       lost.close().catch((error: unknown) => log('debug', 'a lost connection cannot be closed', { error }))
       return next
     },

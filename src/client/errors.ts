@@ -10,7 +10,7 @@ export const codes = { methodNotFound: -32601, invalidParams: -32602, resourceNo
  */
 export const streamEnded = -32_000
 
-/** Maximum number of characters of a server's text that are passed on. */
+/** Maximum length of a server's text in an error message, in characters. */
 const maxMessage = 500
 
 /**
@@ -23,7 +23,7 @@ export function toResourceError(error: unknown, method: string): ResourceError {
   if (error instanceof SdkHttpError) return fromHttp(error, method)
   if (error instanceof SdkError) return fromSdk(error, method)
   if (!(error instanceof Error)) return new ResourceError('internal', `${method} failed.`, {}, { cause: error })
-  // fetch and the SDK have no error classes for these.
+  // fetch and the SDK have no error classes for the following failures.
   if (error.message === 'Not connected') return unavailable('The connection has ended. Connect again.', error)
   const code = systemCode(error)
   if (code !== undefined || error.message === 'fetch failed')
@@ -122,7 +122,7 @@ export function statusOf(error: unknown): number {
   return error instanceof SdkHttpError ? error.status : 0
 }
 
-/** Returns the code of the operating system's error that caused an error, such as ECONNREFUSED. Codes of the SDK do not count. */
+/** Returns the code of the operating system's error that caused an error, such as ECONNREFUSED. Codes of the SDK are ignored. */
 export function systemCode(error: unknown): string | undefined {
   for (const at of causesOf(error))
     if (!(at instanceof SdkError) && 'code' in at && typeof at.code === 'string') return at.code

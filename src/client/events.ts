@@ -2,7 +2,7 @@ import { createParser } from 'eventsource-parser'
 import { ResourceError } from '../core/errors.ts'
 import { defined } from '../core/kit/object.ts'
 
-/** A stream of bytes, as browsers and Node have it. */
+/** The part of a `ReadableStream` of bytes that browsers and Node have in common. */
 export interface ByteStream {
   getReader(): {
     read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>
@@ -11,7 +11,7 @@ export interface ByteStream {
 }
 
 interface EventOptions {
-  /** Called with every piece that arrives, comments too: the server is still there. */
+  /** Called for every chunk that arrives, even of comments, as a sign that the server is alive. */
   readonly onPiece?: () => void
   /** Maximum length of an event, in characters. Default: no limit. */
   readonly maxLength?: number | undefined
@@ -20,7 +20,7 @@ interface EventOptions {
 /**
  * Yields the data of each event of a stream (HTML, server-sent events) until the stream ends. An event that the end cuts off is dropped.
  *
- * @throws ResourceError `unavailable` for an event that is too long; otherwise as the stream does.
+ * @throws ResourceError `unavailable` for an event that is too long, or the error of the stream.
  */
 export async function* eventsOf(
   body: ByteStream,

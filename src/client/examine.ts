@@ -154,7 +154,7 @@ async function read(connection: Connection, resources: readonly Wire[]): Promise
   return ok(`${small.length} of the resources that are listed`)
 }
 
-/** Checks that a server that declares notifications of changes accepts a subscription. */
+/** Checks that a server accepts a subscription. Undefined if it declares no notifications of changes, or lists no resource. */
 async function subscribe(connection: Connection, resources: readonly Wire[]): Promise<CheckResult | undefined> {
   const uri = textOf(resources[0]?.uri)
   if (!connection.tells.updated || uri === undefined) return undefined

@@ -23,7 +23,7 @@ export function createFeed(connection: Connection, onLost: () => void) {
   void connection.ended.then(lose)
   const feed = connection.listen === undefined ? requesting(connection, lose) : listening(connection, lose)
   return {
-    // A server is asked only for what it declared.
+    // Request only the notifications that the server declared.
     /**
      * Replaces the wanted set. Notifications for members of both the old and the new set are not missed. Resolves to the set that
      * the server agreed to, which may be larger, once it notifies about it.
@@ -48,7 +48,7 @@ export function createFeed(connection: Connection, onLost: () => void) {
   }
 }
 
-/** 2026-07-28: one stream for everything. */
+/** The feed from revision 2026-07-28 on: one stream carries all notifications. */
 function listening({ listen }: Connection, lose: () => void): FeedTerms {
   const open = async ({ uris, list, prompts, tools }: ChangeSet): Promise<ChangeStream | undefined> => {
     const filter: SubscriptionFilter = {
@@ -81,7 +81,7 @@ function listening({ listen }: Connection, lose: () => void): FeedTerms {
 /** Maximum number of requests in flight. */
 const maxInFlight = 8
 
-/** Before 2026-07-28: one request for each URI, and over HTTP a stream for the notifications. */
+/** The feed before revision 2026-07-28: one request for each URI, and over HTTP a stream for the notifications. */
 function requesting(connection: Connection, lose: () => void): FeedTerms {
   const { request, openStanding } = connection
   const asked = new Set<string>()
@@ -100,7 +100,7 @@ function requesting(connection: Connection, lose: () => void): FeedTerms {
       await request('resources/subscribe', { uri }, undefined)
       return true
     } catch (error) {
-      // A failure that concerns this URI alone counts as a refusal, whatever its message. These two concern every URI.
+      // A failure that concerns this URI alone counts as a refusal. The following two concern every URI.
       const isFailure =
         isResourceError(error, 'unavailable') ||
         (isResourceError(error, 'invalid') && error.detail.reason === 'too-many-subscriptions')

@@ -2,13 +2,13 @@ import type { Readable } from 'node:stream'
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import type { Transport } from '@modelcontextprotocol/client'
 
-/** Rate limit for the messages that a server sends without a request: notifications, requests, answers to nothing. */
+/** Rate limit for the messages that a server sends unasked: notifications, requests, and answers to no request. */
 export type Flood = ReturnType<typeof createFlood>
 
 /** Token bucket: rate in messages per second, and burst in messages. */
 const perSecond = 200
 const burst = 2000
-/** Maximum number of messages beyond the spent budget. The connection is cut after them. */
+/** Maximum number of messages beyond the budget. After them the connection is cut. */
 const maxExcess = 20_000
 /**
  * Pause after each piece of work of a server over its budget, as a multiple of the time of that work: the server is then read a
@@ -72,12 +72,12 @@ export function createFlood(onCut: () => void, now = () => performance.now()) {
         },
       })
     },
-    /** Yields between pieces of what a server sends, so others get their turn. Sleeps longer while the server is over its budget. */
+    /** Yields the event loop between pieces of a server's data. Sleeps longer while the server is over its budget. */
     rest: async (workedMs: number) => {
       if (excess > 0) await sleep(Math.min(workedMs * restTimes, maxRestMs))
       else await turn()
     },
-    /** Whether the connection is cut: then nothing more is read from it. */
+    /** Whether the connection is cut. Nothing more is read from it then. */
     get isCut(): boolean {
       return isCut
     },

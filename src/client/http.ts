@@ -29,8 +29,8 @@ export function streamableHttp(
       return isStanding ? new Response(null, { status: 405 }) : bounded(input, init)
     },
   })
-  // When the stream of an answer ends without the answer, the SDK leaves the request waiting for its time-out. Fail it at once. The SDK handles the
-  // end of `subscriptions/listen` itself.
+  // When the stream of an answer ends without the answer, the SDK leaves the request waiting for its time-out. Fail it at once.
+  // The SDK handles the end of `subscriptions/listen` itself.
   const send = transport.send.bind(transport)
   transport.send = (message, options) => {
     if (!('method' in message) || !('id' in message) || message.method === 'subscriptions/listen')
@@ -140,8 +140,8 @@ export interface ServerStream {
 const maxHops = 3
 
 /**
- * Opens the standing stream of a session, and passes its messages to the transport. Resolves to `undefined` when the server has
- * none. The SDK's own stream resumes silently after a loss, so changes would be missed without notice.
+ * Opens the standing stream of a session, and hands its messages to the transport. Resolves to `undefined` when the server has
+ * none. It replaces the SDK's own stream, which resumes silently after a loss, so that changes would be missed without notice.
  *
  * @param timeoutMs Time-out of the opening, in milliseconds.
  * @throws ResourceError `unavailable` when the stream cannot be opened at the moment.
@@ -203,7 +203,7 @@ async function get(fetching: typeof fetch, first: URL, init: RequestInit): Promi
   }
 }
 
-/** Passes on the data of each event of an event stream (HTML, server-sent events) until the stream ends for any reason. */
+/** Calls `onData` for each event of an event stream (HTML, server-sent events). Resolves when the stream ends, for any reason. */
 export async function readEvents(body: ByteStream, onData: (data: string) => void): Promise<void> {
   try {
     for await (const data of eventsOf(body)) onData(data)

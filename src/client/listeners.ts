@@ -27,15 +27,15 @@ export interface Batch extends Omit<ViewChange, 'below'> {
 export type Listeners = ReturnType<typeof createListeners>
 
 interface ListenersOptions {
-  /** Asks the server for what is wanted now. Resolves to what it agreed to. */
+  /** Requests the wanted set from the server. Resolves to the set that the server agreed to. */
   ask(): Promise<ChangeSet>
-  /** Returns what the server has agreed to so far. */
+  /** Returns the set that the server has agreed to so far. */
   agreed(): ChangeSet
-  /** Asks the server to stop notifying about what nobody listens to any more. */
+  /** Asks the server to stop notifications that no listener wants any more. */
   shrink(): void
   /** Maximum number of URIs of all listeners together. */
   readonly maxUris: number
-  /** Called with the error of a listener. The other listeners are told all the same. */
+  /** Called with the error that a listener throws. The other listeners are still notified. */
   onFault(error: unknown): void
 }
 
@@ -127,7 +127,7 @@ export function createListeners({ ask, agreed, shrink, maxUris, onFault }: Liste
     }),
     /** Returns the listened URIs that a change of `uri` concerns: its own spellings, and those of the directories above it. */
     concernedBy: names.of,
-    /** Tells each listener the part of a batch that it asked for. */
+    /** Notifies each listener of the part of a batch that it asked for. */
     tell: (batch: Batch) => {
       for (const listening of [...all]) {
         const change = changeFor(listening, batch)
@@ -169,14 +169,14 @@ export function createNames() {
       return counts.size
     },
     all: (): Iterable<string> => counts.keys(),
-    /** Counts one more listener of a URI. */
+    /** Adds a listener of a URI to the count. */
     add: (uri: string) => {
       counts.set(uri, (counts.get(uri) ?? 0) + 1)
       const key = keyOf(uri)
       const known = spellings.get(key) ?? new Set<string>()
       spellings.set(key, known.add(uri))
     },
-    /** Counts one listener less. */
+    /** Subtracts a listener of a URI from the count. */
     remove: (uri: string) => {
       const left = (counts.get(uri) ?? 0) - 1
       if (left > 0) return void counts.set(uri, left)
@@ -196,7 +196,7 @@ export function createNames() {
   }
 }
 
-/** Returns a key that all spellings of a URI share: servers that parse URIs escape them in their own way. */
+/** Returns a key that all spellings of a URI share, since servers differ in the characters that they escape. */
 export function keyOf(uri: string): string {
   const bare = uri.endsWith('/') ? uri.slice(0, -1) : uri
   return bare
@@ -206,21 +206,21 @@ export function keyOf(uri: string): string {
 
 /** A stream of changes (2026-07-28), which is opened with a fixed set of changes. */
 export interface ChangeStream {
-  /** How many URIs were asked for. */
+  /** Number of requested URIs. */
   readonly asked: number
   /** The set that the server agreed to. */
   readonly told: ChangeSet
-  /** Resolves when it ends, for any reason. */
+  /** Resolves when the stream ends, for any reason. */
   readonly ended: Promise<unknown>
   close(): void
 }
 
 /**
- * The one stream that carries all changes of a server. Another set of changes takes another stream, which replaces it.
+ * Manages the one stream that carries all changes of a server. Another set of changes needs a new stream, which replaces the old.
  *
- * @param open Opens a stream. Undefined: the server reports no changes.
+ * @param open Opens a stream. Resolves to undefined when the server sends no notifications.
  * @param onLost Called when the current stream ends by itself.
- * @param spare A stream with up to this many URIs too many, beyond twice the wanted ones, is kept: that costs less than a new one.
+ * @param spare A stream of up to 2 × wanted + `spare` URIs is kept, because that costs less than a new one.
  */
 export function createSteadyStream(
   open: (wanted: ChangeSet) => Promise<ChangeStream | undefined>,
@@ -238,14 +238,14 @@ export function createSteadyStream(
       return current?.told
     },
     /**
-     * Opens a stream for a set of changes, unless the current one tells of it. Resolves to the set that the server agreed to.
+     * Opens a stream for a set of changes, unless the current one covers it. Resolves to the set that the server agreed to.
      *
      * @throws ResourceError when the server agrees to nothing; then the old stream stays.
      */
     ask: async (wanted: ChangeSet): Promise<ChangeSet> => {
       if (current !== undefined && suffices(current, wanted, spare)) return current.told
       const next = isNothing(wanted) ? undefined : await open(wanted)
-      // The old stream told of changes until here, so none is missed.
+      // The old stream has carried the changes until now, so none is missed.
       replace(next)
       void next?.ended.then(() => {
         if (current !== next) return
@@ -258,7 +258,7 @@ export function createSteadyStream(
   }
 }
 
-/** Whether a stream tells of all that is wanted, and of little else. */
+/** Whether a stream covers the wanted changes, and not many others. */
 function suffices({ asked, told }: ChangeStream, wanted: ChangeSet, spare: number): boolean {
   if (isNothing(wanted) || asked > 2 * wanted.uris.size + spare) return false
   const kinds = ['list', 'prompts', 'tools'] as const

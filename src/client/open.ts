@@ -21,9 +21,9 @@ import type { CommandTarget, Target, UrlTarget } from './target.ts'
 const goodbyeTimeoutMs = 2000
 
 /**
- * Opens a connection.
+ * Opens a connection to a server.
  *
- * @throws ResourceError `unavailable` when it cannot be opened, `invalid` for a URL that is not http or https.
+ * @throws ResourceError `unavailable` when the connection cannot be opened, `invalid` for a URL that is not http or https.
  */
 export function openConnection(target: Target, limits: Limits): Promise<Connection> {
   return 'url' in target ? openUrl(target, limits) : openCommand(target, limits)
@@ -51,7 +51,7 @@ async function openUrl(target: UrlTarget, limits: Limits): Promise<Connection> {
   }
   try {
     return await streamable('auto').catch((error: unknown) => {
-      // Some old servers crash at the first request of a new client.
+      // Some old servers crash at the first request of a newer client.
       if (statusOf(error) >= 500) return streamable('legacy')
       throw error
     })
@@ -109,7 +109,7 @@ function floodOf(state: ConnectionState, { log }: Limits): Flood {
   })
 }
 
-/** Tells a server that its session is over, and waits at most `goodbyeTimeoutMs` milliseconds. */
+/** Ends the session on the server. Waits at most `goodbyeTimeoutMs` milliseconds. */
 async function endSession(terminate: () => Promise<void>): Promise<void> {
   await untilAborted(terminate(), AbortSignal.timeout(goodbyeTimeoutMs)).catch(() => {})
 }

@@ -43,7 +43,7 @@ export function createRequests(ask: SendRequest, decode = decodeBase64) {
     ...defined({ nextCursor: cursorOf(answer) }),
   })
   return {
-    /** Lists resources. `mounts`: those of a hikidashi server, which its first page names. */
+    /** Lists resources. `mounts`: the mounts of a hikidashi server, which its first page names; undefined for other servers. */
     resources: async (cursor: Cursor, options: Options) => {
       const answer = await ask('resources/list', defined({ cursor }), options)
       const mounts = mountsOf(answer)?.map((mount) => ({ ...mount, mimeType: mount.mimeType ?? directoryMimeType }))
@@ -57,7 +57,7 @@ export function createRequests(ask: SendRequest, decode = decodeBase64) {
       const answer = await ask('resources/read', { uri }, options)
       return { contents: contentsOf(answer, uri, decode), cache: cacheOf(answer) }
     },
-    /** Completes a variable of what `ref` names: a template of resources, or a prompt. */
+    /** Completes a variable of `ref`: a resource template or a prompt. */
     complete: async (ref: Wire, { argument, arguments: given }: VariableRequest, options: Options) => {
       const context =
         given === undefined || given.size === 0 ? {} : { context: { arguments: Object.fromEntries(given) } }
@@ -71,8 +71,8 @@ export function createRequests(ask: SendRequest, decode = decodeBase64) {
 }
 
 /**
- * Derives a tree from a flat list of URIs, for servers that show none. The URIs belong to the server: they are never parsed,
- * decoded or rewritten, only compared as text and split at slashes.
+ * Derives a tree from a flat list of URIs, for servers that cannot read directories. The URIs belong to the server: they are never
+ * parsed, decoded or rewritten, only compared as text and split at slashes.
  */
 
 /** The root of a URI: `file:///`, `https://host/`, `memo://` (for `memo://today`, which has no path), `note:`. */
@@ -83,7 +83,7 @@ function directoryBase(uri: string): string {
   return /[/:]$/.test(uri) ? uri : `${uri}/`
 }
 
-/** Whether a URI is a root that this module made up (`memo://`, `note:`): no server knows it. */
+/** Whether a URI is a root that this module made up (`memo://`, `note:`), so that no server knows it. */
 export function isMadeUp(uri: string): boolean {
   return /^[a-z][a-z0-9+.-]*:(?:\/\/)?$/i.test(uri)
 }
@@ -114,7 +114,7 @@ export function childrenOf(resources: readonly Resource[], uri: string): readonl
       .replace(/[?#].*$/s, '')
       .indexOf('/')
     const child = slash === -1 ? resource.uri : resource.uri.slice(0, base.length + slash + 1)
-    // A listed entry of a directory says more than one derived from a URI.
+    // A listed entry of a directory has more metadata than one derived from a URI.
     if (child === resource.uri)
       children.set(child, child.endsWith('/') ? { ...resource, mimeType: directoryMimeType } : resource)
     else if (!children.has(child)) children.set(child, directory(child))

@@ -17,8 +17,8 @@ import type { CommandTarget } from './target.ts'
 /**
  * The SDK's transport, for Windows: it finds programs as the shell does there (`npx` is `npx.cmd`).
  *
- * The SDK starts a second process to find out which revision a server speaks, but only for exactly its own class; for any other
- * class it asks the one process that runs. Servers can be slow to start, and can fail when started twice.
+ * The SDK probes the revision of a server with a second process if the transport is exactly of the SDK's class; for a subclass, it
+ * probes the running process. A subclass avoids the second process, since servers can be slow to start or fail when started twice.
  */
 class WindowsTransport extends StdioClientTransport {
   readonly flood: Flood
@@ -40,7 +40,7 @@ class WindowsTransport extends StdioClientTransport {
 const maxWords = 500
 const maxLine = 8192
 
-/** Creates a child process that is not started yet. */
+/** Creates the transport to a command, which is not started yet. */
 export function childTransport(
   target: CommandTarget,
   { stderr, maxBytes, log }: Pick<Limits, 'stderr' | 'maxBytes' | 'log'>,
@@ -60,7 +60,7 @@ export function childTransport(
   const transport = isWindows ? new WindowsTransport(server, flood) : commandTransport(server, flood, memory)
   let words = ''
   let line = ''
-  // The SDK declares it as any kind of stream; it is a PassThrough.
+  // The SDK declares `stderr` as any kind of stream; it is a PassThrough.
   const stream = transport.stderr as Readable | null
   stream?.setEncoding('utf8').on('data', (text: string) => {
     words = (words + text).slice(-maxWords)
@@ -75,7 +75,7 @@ export function childTransport(
   }
 }
 
-/** A transport over stdio. The SDK recognises one by its members `pid` and `stderr`. */
+/** A transport over stdio. The SDK recognises such a transport by its members `pid` and `stderr`. */
 interface CommandTransport extends Transport {
   readonly pid: number | null
   /** Standard error of the command. `null` when it goes to the standard error of this process. */
@@ -88,9 +88,9 @@ type CommandTransportChild = ChildProcessByStdio<Writable, Readable, Readable | 
 const exitTimeoutMs = 2000
 
 /**
- * Speaks MCP over the standard input and output of a command. The command leads its own session, so it ends together with every
- * process that it has started. Closing ends its input. If it does not exit within two seconds, {@link ProcessGroup.end} stops it;
- * the same holds for every process that it leaves behind. Not for Windows, which has no process groups.
+ * Speaks MCP over the standard input and output of a command. The command leads its own session, so it can be ended together with
+ * all processes that it has started. Closing ends its input. If it does not exit within two seconds, {@link ProcessGroup.end} stops
+ * it; the same holds for every process that it leaves behind. Not for Windows, which has no process groups.
  */
 function commandTransport(server: StdioServerParameters, flood: Flood, limit: MemoryLimit): CommandTransport {
   const stderr = server.stderr === 'pipe' ? new PassThrough() : null
@@ -155,7 +155,7 @@ function commandTransport(server: StdioServerParameters, flood: Flood, limit: Me
       new Promise((resolve, reject) => {
         if (child === undefined || hasEnded || closing !== undefined)
           return reject(new SdkError(SdkErrorCode.NotConnected, 'Not connected'))
-        // The stream reports an error by itself; an error also ends the wait.
+        // The listener of the stream reports a write error. Here the error only ends the wait.
         const hasRoom = child.stdin.write(`${JSON.stringify(message)}\n`, () => resolve())
         if (hasRoom) resolve()
       }),

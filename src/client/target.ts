@@ -14,7 +14,7 @@ export interface UrlTarget {
 export interface CommandTarget {
   readonly command: string
   readonly args?: readonly string[]
-  /** Variables added to a few harmless ones (PATH, HOME, …). No other variable of this process's environment is passed on. */
+  /** Variables added to a few harmless ones (PATH, HOME, …). The command gets no other variable of this process's environment. */
   readonly env?: Readonly<Record<string, string>>
   readonly cwd?: string
 }
@@ -29,9 +29,9 @@ export interface About {
   readonly capabilities: readonly string[]
 }
 
-/** A server as a view. */
+/** A view of the resources of a remote server. */
 export interface RemoteView extends Omit<View, 'tools'> {
-  /** Its tools. Undefined when it declares none. */
+  /** The tools of the server. Undefined when the server declares none. */
   readonly remoteTools?: RemoteTools
   /**
    * Resolves when the connection is over for good, with the reason: the view was closed, the server refuses this client, or its
@@ -41,14 +41,14 @@ export interface RemoteView extends Omit<View, 'tools'> {
   readonly about: About
   /** Whether the server supports reading directories; undefined until that is known. */
   readonly readsDirectories: boolean | undefined
-  /** Whether it is known to be a hikidashi server: it lists everything that its directories hold. */
+  /** Whether the server is known to be a hikidashi server, whose list contains everything in its directories. */
   readonly isOurs: boolean
   close(): Promise<void>
 }
 
 /** Options of one request. */
 export interface RequestOptions extends CallOptions {
-  /** Receives the progress that the server reports. Each report begins the time-out anew. */
+  /** Receives the progress that the server reports. Each report restarts the time-out. */
   readonly onProgress?: (progress: ToolProgress) => void
 }
 
@@ -60,7 +60,7 @@ export interface RemoteTool extends Pick<Resource, 'title' | 'description' | 'ic
   readonly annotations?: ToolHints
 }
 
-/** The result of a call. Blocks of unknown kinds are left out. */
+/** The result of a tool call. Blocks of unknown kinds are left out. */
 export interface RemoteToolResult {
   readonly content: readonly PromptContent[]
   readonly structured?: Wire

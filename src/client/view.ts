@@ -11,9 +11,9 @@ import { blockOf, cursorOf, descriptionOf, listOf, metaOf, textOf, type Wire } f
 
 const noCache = { ttlMs: 0, scope: 'private' } as const
 
-/** Maximum number of resources of which a tree is derived. */
+/** Maximum number of resources from which a tree is derived. */
 const maxGathered = 500_000
-/** How long the gathered list is kept, in milliseconds: a walk through the tree then lists once, and not once per directory. */
+/** How long the gathered list is cached, in milliseconds, so that a walk through the tree lists once and not once per directory. */
 const gatheredMs = 2000
 
 /** The first revision in which a completion request carries the values of the variables that are filled in already. */
@@ -23,7 +23,7 @@ const contextSince = '2025-06-18'
 export function createRemoteView(link: Link, changes: RemoteChanges): RemoteView {
   const requests = createRequests(link.request)
   const { hasResources, hasPrompts, hasTools, tells } = link.connection
-  /** Whether the server reads directories: known after it has done so, or has answered that it does not know the method. */
+  /** Whether the server supports reading directories. Undefined until it has read one, or has answered that it cannot. */
   let readsDirectories: boolean | undefined
   let isOurs = false
 
@@ -84,7 +84,7 @@ export function createRemoteView(link: Link, changes: RemoteChanges): RemoteView
     read: async (uri, options) => {
       if (!hasResources) throw notFound('the server has no resources')
       const result = await requests.read(uri, options)
-      // Some servers answer so for a missing resource.
+      // Some servers answer with no content for a missing resource.
       if (result.contents.length === 0) throw notFound('the server answered with no content')
       return result
     },
@@ -117,7 +117,7 @@ export function createRemoteView(link: Link, changes: RemoteChanges): RemoteView
     ...(hasPrompts ? { prompts } : {}),
     ...(hasTools ? { remoteTools: createRemoteTools(link) } : {}),
 
-    // Subscribe only to what the server declares.
+    // Offer subscriptions only if the server declares notifications.
     ...(tells.updated || tells.listed || tells.prompts || tells.tools ? { live: true, subscribe: changes.open } : {}),
     over: link.over,
     get readsDirectories() {
@@ -136,7 +136,7 @@ export function createRemoteView(link: Link, changes: RemoteChanges): RemoteView
   }
 }
 
-/** A page by a cursor of this client. `get` gets it by the server's own. */
+/** Returns the page for a cursor of this client. `get` requests a page with the server's own cursor. */
 async function paged<T>(
   cursor: string | undefined,
   get: (cursor: string | undefined) => Promise<Page<T>>,
@@ -156,7 +156,7 @@ async function listPage({ resources }: Requests, cursor: string | undefined, opt
   return { page, mounts }
 }
 
-/** The tree of a server that reads no directories: made of everything that it lists. */
+/** Derives the tree of a server that cannot read directories from its whole list. */
 function createGathering(
   list: (cursor: string | undefined, options: CallOptions | undefined) => Promise<Page<Resource>>,
 ) {

@@ -36,7 +36,7 @@ export function resourcePageOf(answer: Wire): Omit<Page<Resource>, 'nextCursor'>
 }
 
 /**
- * Returns the children of a directory. The Skills extension writes directories without a final `/`, and a view with one.
+ * Returns the children of a directory. The Skills extension omits the final `/` of directories, and a view requires it.
  *
  * @throws ResourceError `internal` for an answer without resources.
  */
@@ -58,7 +58,7 @@ export function templatePageOf(answer: Wire): Omit<Page<ResourceTemplate>, 'next
   return { items, cache: cacheOf(answer) }
 }
 
-/** Returns the server's cursor for the next page. Some servers send `null` with the last one. */
+/** Returns the server's cursor for the next page. Some servers send `null` with the last page. */
 export function cursorOf({ nextCursor }: Wire): string | undefined {
   return typeof nextCursor === 'string' ? nextCursor : undefined
 }
@@ -70,7 +70,7 @@ export function mountsOf({ _meta }: Wire): readonly Resource[] | undefined {
 }
 
 /**
- * Returns the contents of an answer. `asked` is the URI of a content that names none.
+ * Returns the contents of an answer. A content that names no URI gets the URI `asked`.
  *
  * @param decode Decodes base64 (RFC 4648, section 4). A browser passes its own function.
  * @throws ResourceError `internal` for a content that is neither text nor base64.
@@ -103,7 +103,7 @@ export function completionOf({ completion }: Wire): Completion {
   }
 }
 
-/** Returns how long an answer may be cached: not at all when the server does not say. */
+/** Returns how long an answer may be cached: not at all if the server gives no hint. */
 export function cacheOf({ ttlMs, cacheScope }: Wire): CacheHint {
   return {
     ttlMs: typeof ttlMs === 'number' && ttlMs > 0 && Number.isFinite(ttlMs) ? ttlMs : 0,

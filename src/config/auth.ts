@@ -10,9 +10,9 @@ import { parseDocument } from './document.ts'
 import { type Finding, servedFinding } from './problem.ts'
 import type { Surroundings } from './store.ts'
 
-/** Authorization over HTTP: its part of the schema, and the checks of what this machine must have for it. */
+/** Authorization over HTTP: its part of the configuration schema, and the loading of its secrets and files. */
 
-/** Whether a URL is secure: it uses TLS, or names this machine. It has no user, query or fragment. */
+/** Whether a URL uses TLS or names this machine, and has no user, query or fragment. */
 function isTrusted(url: string): boolean {
   try {
     const { scheme, authority, query } = parseUri(url)
@@ -172,10 +172,10 @@ export const auth = z
   })
 
 /**
- * The file of tokens that a configuration names, even if the rest of the configuration is faulty: adding a token requires no
- * secrets of the server.
+ * Returns the absolute path of the token file that a configuration names, even if the rest of the configuration is faulty: adding a
+ * token requires no secrets of the server.
  *
- * @throws the error of the system when there is no such configuration.
+ * @throws the system error if the configuration cannot be read.
  */
 export async function findTokens(file: string): Promise<string | undefined> {
   const { document } = parseDocument(file, await readFile(file, 'utf8'))
@@ -193,7 +193,7 @@ export interface Auth extends Omit<AuthFile, 'issuers'> {
   })[]
 }
 
-/** Reads the secrets that the configuration points to. It skips values that do not match the schema: they are reported elsewhere. */
+/** Loads the settings of authentication, with their secrets. Values that do not match the schema are skipped, and reported elsewhere. */
 export async function loadAuth(
   value: unknown,
   { folder, env, servedBy }: Surroundings,

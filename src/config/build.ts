@@ -12,7 +12,7 @@ import type { Config } from './load.ts'
 import { type DeferredMount, openLazily, openMount } from './open-mount.ts'
 import { hasTools, type PlannedMount } from './plan.ts'
 
-/** The key for the versions of redacted contents. With the same key after a restart, an index stays valid. */
+/** Returns a function for the key of the versions of redacted contents. With the same key after a restart, an index stays valid. */
 function createVersionKey(
   planned: readonly PlannedMount[],
   cursorSecret: string | undefined,
@@ -34,7 +34,7 @@ interface CatalogSettings extends Omit<MountSettings, 'store' | 'versionKey' | '
   readonly cursorSecret?: string
   /** Earlier secrets of cursors: their cursors are still accepted. */
   readonly earlierCursorSecrets?: readonly string[]
-  /** Whether other processes serve the same configuration: they notify each other of changes through the store. */
+  /** Whether other processes serve the same configuration. They then notify each other of changes through the store. */
   readonly replicas?: boolean
   /** Whether a mount is opened at its first use. By default all are opened here, and a mount that cannot be opened is an error. */
   readonly lazily?: boolean
@@ -55,7 +55,7 @@ export interface OpenedCatalog extends Catalog {
 }
 
 /**
- * Puts mounts into a catalog. Opens them all, or none; or, with `lazily`, each at its first use.
+ * Creates a catalog of mounts. It opens all of them, or none if one fails. With `lazily`, each mount is opened at its first use.
  *
  * @throws ResourceError of the first mount that cannot be opened, or `invalid` for addresses that overlap.
  */
@@ -169,8 +169,8 @@ function refinedOnce(planned: PlannedMount): PlannedMount {
 }
 
 /**
- * Returns a key that is made once and kept in the store. Returns `undefined` if the store does not answer; then this run uses
- * another key.
+ * Returns the key in the store, which the first call creates. Returns `undefined` if the store does not answer; the caller then
+ * uses a temporary key.
  */
 async function keptKey(store: LazyStore): Promise<Uint8Array | undefined> {
   try {

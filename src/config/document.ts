@@ -87,12 +87,12 @@ function* duplicatesIn(node: Node, path: readonly PathStep[]): Generator<{ node:
   }
 }
 
-/** Returns the offset of a value or its key. Of duplicate keys, the last one counts. */
+/** Returns the offset of a value or its key. Of duplicate keys, the last one applies. */
 function offsetOf(tree: Node, path: readonly PathStep[], at: 'key' | 'value'): number {
   let found = { key: tree, value: tree }
   for (const step of path) {
     const next = typeof step === 'number' ? itemAt(found.value, step) : memberAt(found.value, step)
-    // A missing member has the position of the key of its parent.
+    // A missing member is reported at the key of its parent.
     if (next === undefined) return found.key.offset
     found = next
   }

@@ -9,7 +9,7 @@ export type Issue = z.core.$ZodIssue
 /** Result of zod for a value: the output or all issues. */
 export type Explained<Output> = { readonly data: Output } | { readonly issues: readonly Issue[] }
 
-/** Judges a value that a schema has refused with the same schema in zod, whose verdict is final. */
+/** Validates a refused value a second time, with the same schema in zod. The result of zod is final. */
 export function explain<Output>(schema: Schema<Output>, value: unknown): Explained<Output> {
   const { success, data, error } = toZod(schema).safeParse(value, { error: describeIssue })
   return success ? { data: data as Output } : { issues: error.issues }
@@ -30,7 +30,7 @@ function toZod(schema: Schema<unknown>): z.ZodType {
   return made
 }
 
-/** An argument with the schemas in it converted: a schema, a list of them, or the members of an object. */
+/** Converts the schemas in an argument, which is a schema, a list of schemas, or an object with schemas as members. */
 function withZod(argument: unknown): unknown {
   if (Array.isArray(argument)) return argument.map(withZod)
   if (typeof argument !== 'object' || argument === null || argument instanceof RegExp) return argument

@@ -12,7 +12,7 @@ import { postPath } from './writing.ts'
 /** A finding about a key, or about its value. */
 type KeyFinding = Finding & { readonly at?: 'key' | 'value' }
 
-/** Converts an issue of the schema library to findings, with their places in the document. */
+/** Converts an issue of the schema library to findings, with their paths in the document. */
 export function findingsOf(issue: Issue): readonly KeyFinding[] {
   const path = issue.path.map((step) => (typeof step === 'number' ? step : String(step)))
   if (issue.code === 'unrecognized_keys') {
@@ -28,7 +28,7 @@ export function findingsOf(issue: Issue): readonly KeyFinding[] {
   return [{ path, ...partsOfRefusal(issue.message) }]
 }
 
-/** Returns the faults of the addresses, each alone and compared with the others. */
+/** Finds addresses that are malformed, or that overlap with another address. */
 export function addressFindings(addresses: readonly string[]): readonly Finding[] {
   const findings: Finding[] = []
   const seen: { readonly address: string; readonly parsed: Address }[] = []
@@ -72,7 +72,7 @@ export function overviewFindings(config: unknown, addresses: readonly string[]):
     }))
 }
 
-/** Finds mounts whose paths for posting over HTTP would be the same. */
+/** Finds mounts that accept posts over HTTP at the same path. */
 export function postingFindings(mounts: ReadonlyMap<string, unknown>): readonly Finding[] {
   const seen = new Map<string, string>()
   return [...mounts].flatMap(([address, mount]) => {

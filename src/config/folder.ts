@@ -7,13 +7,13 @@ import { createFormats } from '../providers/settings/formats.ts'
 import { isThere } from '../schema/values.ts'
 import type { Finding } from './problem.ts'
 
-/** The remedies for a path that leads to something else. */
+/** The remedy for a path of another kind, by the kind that is expected. */
 const remedies = {
   file: 'Name a file.',
   folder: 'Name the folder that it is in, and what to take from it in "include".',
 }
 
-/** Checks a file or a folder to serve. Returns findings at its key, or no findings when it exists. */
+/** Checks that a file or a folder exists. Returns the findings at `key`, or none. */
 export async function checkPath(
   kind: 'file' | 'folder',
   path: string,
@@ -49,7 +49,7 @@ export function stateFolder(env: Readonly<Record<string, string | undefined>> = 
   return join(named !== undefined && isAbsolute(named) ? named : byDefault, 'hikidashi')
 }
 
-/** The file in the state folder with the store of a configuration (by its folder), or of folders without a configuration. */
+/** The path of the default store in the state folder: for the folder of a configuration, or for folders without a configuration. */
 export function defaultStoreFile(
   folders: readonly string[],
   env?: Readonly<Record<string, string | undefined>>,
@@ -65,13 +65,13 @@ export function defaultStoreFile(
 /** The file name of the configuration in the current folder. */
 export const defaultConfig = 'hikidashi.json'
 
-/** The sources in a folder, judged by the names at its top. */
+/** The sources in a folder, recognized by the names of its direct children. */
 export interface Glance {
   /** The direct children of the folder. */
   readonly names: readonly string[]
-  /** Whether it is the root of a git repository. */
+  /** Whether the folder is the root of a git repository. */
   readonly git: boolean
-  /** Whether it directly contains configuration files. */
+  /** Whether the folder directly contains files of settings. */
   readonly settings: boolean
   /** Whether there is a file `.env`. (A folder of that name is a Python environment.) */
   readonly dotenv: boolean

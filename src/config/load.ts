@@ -26,23 +26,23 @@ import { loadMountSchemas, type MountSchemas } from './schema-parts.ts'
 import { loadStore } from './store.ts'
 import { type Withheld, withheldParts, withoutParts } from './untrusted.ts'
 
-/** A valid configuration, ready to be built. */
+/** A valid configuration, with its secrets read. */
 export interface Config extends Omit<ConfigFile, 'cursorSecret' | '$schema' | 'store'> {
-  /** Its absolute path. */
+  /** Absolute path of the configuration. */
   readonly file: string
-  /** The folder that it is in: relative paths start there. */
+  /** The folder of the configuration. Relative paths start there. */
   readonly folder: string
   readonly cursorSecret?: string
   /** Earlier secrets of cursors: their cursors are still accepted. */
   readonly earlierCursorSecrets?: readonly string[]
   readonly store: StoreOptions
-  /** Every secret that it refers to: the scrubber removes them from all output. */
+  /** The values of all secrets that the configuration refers to. The scrubber removes them from all output. */
   readonly secrets: readonly string[]
   /** `http.auth`, with its secrets. */
   readonly auth?: Auth
   /** The parts that are left out, because the user has not trusted the configuration. */
   readonly withheld: readonly Withheld[]
-  /** The mounts without their folder or file, and the problem to report. Opening them is tried again at each use. */
+  /** The mounts whose folder or file is missing, each with the problem to report. Each use tries to open them again. */
   readonly absent: readonly { readonly address: string; readonly problem: ConfigProblem }[]
 }
 
@@ -65,7 +65,7 @@ export interface LoadOptions {
   readonly admitsAbsent?: boolean
 }
 
-/** Loads a configuration file. It answers with every problem that it found, in the order of the file, or with none. */
+/** Loads and validates a configuration file. Returns the configuration, or all problems in the order of the file. */
 export async function loadConfig(file: string, options: LoadOptions = {}): Promise<LoadResult> {
   const { env = process.env, isTrusted, admitsAbsent = false } = options
   let content: Buffer
@@ -154,7 +154,7 @@ function unreadable(file: string, error: unknown): ConfigProblem {
   }
 }
 
-/** Missing folders and files. Each is checked, even if its mount has other faults. */
+/** Finds missing folders and files of mounts, including mounts with other faults. */
 async function absences(
   mounts: ReadonlyMap<string, unknown>,
   folder: string,
@@ -203,7 +203,7 @@ async function sourceFindings(
   return found.flat()
 }
 
-/** Finds languages of documents in a mount with access rules: a document would name hidden ones. */
+/** Finds mounts with "languages" whose access rules hide paths: a document would name its hidden translations. */
 function twinFindings(mounts: ReadonlyMap<string, unknown>): readonly Finding[] {
   return [...mounts].flatMap(([address, mount]) => {
     const { data: rules } = accessSchema.safeParse(memberOf(mount, 'access'))
@@ -239,7 +239,7 @@ function listenFindings(config: unknown): readonly Finding[] {
   ]
 }
 
-/** Whether a mount serves the folder of a file. */
+/** Whether a file lies in a folder that a mount serves. */
 function isServed(file: string, mount: unknown, folder: string, schemas: MountSchemas): boolean {
   return pathsOf(mount, schemas).some(
     ({ kind, name }) => kind === 'served folder' && isInside(file, resolveFolder(name, folder)),

@@ -43,7 +43,7 @@ function withMountLog({ address }: PlannedMount, settings: MountSettings): Mount
 /** A mount that is opened at its first use. */
 export type DeferredMount = Mount & Pick<Deferred, 'open' | 'openingState'>
 
-/** A mount that is opened at its first use. Until it is open, requests get `unavailable` if it cannot be opened. */
+/** Returns a mount that is opened at its first use. While it cannot be opened, requests fail with `unavailable`. */
 function deferMount(planned: PlannedMount, given: MountSettings): DeferredMount {
   const { address, config, folder } = planned
   const settings = withMountLog(planned, given)
@@ -59,7 +59,7 @@ function deferMount(planned: PlannedMount, given: MountSettings): DeferredMount 
   return withOpening(planned, provider, settings)
 }
 
-/** A search that is opened at its first use, as {@link deferred} does it. Feeding it begins once it is open. */
+/** Returns a search that is opened at its first use ({@link deferred}). A call of `feed` takes effect once the search is open. */
 function deferredSearch(open: () => Promise<Search>, log: Log): Search & Deferred<Search> {
   let isFed = false
   const opening = async () => {
@@ -96,7 +96,7 @@ async function openSource(planned: PlannedMount, settings: MountSettings): Promi
   return withReplicas(provider, config, { address: planned.address, changes })
 }
 
-/** An open provider as a mount: with the limits of its configuration, and its access rules. */
+/** Makes a mount of an open provider, with the limits and access rules of its configuration. */
 function mountOf({ address, config }: PlannedMount, opened: Provider, settings: MountSettings): Mount {
   const { title, description, link, access, scopes, cache } = config
   const { timeout, pause, ...limits } = config.limits ?? {}
@@ -129,7 +129,7 @@ function scopeOf({ provider, cache }: MountConfig): 'public' | 'private' {
   return provider === 'search' ? 'private' : (cache?.scope ?? 'private')
 }
 
-/** A mount that is opened at its first use. A results mount is opened at once, if possible, because callers write into it. */
+/** Returns a mount that is opened at its first use. A results mount is opened now, if possible, because callers write into it. */
 export async function openLazily(
   planned: PlannedMount,
   settings: MountSettings,
@@ -139,7 +139,7 @@ export async function openLazily(
   return mount ?? deferMount(planned, settings)
 }
 
-/** Counts the outcomes of requests to a mount, if measurements are on. Its address is not a label, because it may be a path. */
+/** Counts the outcomes of requests to a mount, if measurements are on. Its address is not a label: it may be a file path. */
 export function observed(
   provider: SourceName,
   { measurements, mountNumber = 0 }: { readonly measurements?: Measurements; readonly mountNumber?: number },
@@ -191,10 +191,10 @@ function openContext(
   }
 }
 
-/** @throws ResourceError `invalid` for a source that reports changes by itself, or never changes. */
+/** Adds the polling of `poll`. @throws ResourceError `invalid` for a source that reports changes by itself, or never changes. */
 async function withPolling(provider: Provider, config: MountConfig): Promise<Provider> {
   const { poll } = config
-  // These providers poll by themselves: their list has no versions to compare.
+  // These providers poll by themselves, because their lists have no versions to compare.
   if (poll === undefined || config.provider === 'web' || config.provider === 'api') return provider
   const refusal =
     provider.watch === undefined
@@ -257,7 +257,7 @@ export function folderOf({ config, folder }: PlannedMount): string | undefined {
 }
 
 /**
- * Opens the checker that tells why files of a mount are left out. `undefined` if the mount does not serve a folder.
+ * Opens the checker that explains why a mount leaves files out. `undefined` if the mount does not serve a folder.
  *
  * @throws ResourceError `invalid` for a folder that cannot be opened.
  */

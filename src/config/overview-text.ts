@@ -7,12 +7,12 @@ import type { MountOpening, OpenedCatalog } from './build.ts'
 import { kindOf, type OverviewSources, seesAnyOf } from './overview.ts'
 import { type PlannedMount, searchesOf, tellsOfChanges } from './plan.ts'
 
-/** Maximum number of mounts with their own line. */
+/** Maximum number of mounts in the table of the overview. */
 const maxRows = 200
 /** How long the overview waits for the progress of the indexes, in milliseconds. */
 const statusTimeoutMs = 1000
 
-/** The visible facts of one mount for a principal. */
+/** The facts of one mount that a principal may see. */
 interface OverviewRow {
   readonly mount: PlannedMount
   readonly address: string
@@ -86,7 +86,7 @@ async function progressOf(catalog: OpenedCatalog): Promise<ReadonlyMap<string, M
   return new Map(found.flatMap((status) => status?.mounts ?? []).map((mount) => [mount.address, mount]))
 }
 
-/** Returns the status of a store, or `undefined` when it fails or does not answer before the time-out. */
+/** Returns the progress of an index, or `undefined` when it fails or does not arrive before the time-out. */
 async function withinTime(status: Promise<FeedStatus | undefined>): Promise<FeedStatus | undefined> {
   let timer: ReturnType<typeof setTimeout> | undefined
   const late = new Promise<undefined>((resolve) => {
@@ -147,7 +147,7 @@ function changesOf({ config }: PlannedMount, progress: MountProgress | undefined
   return progress?.changes === 'compared' ? 'compared periodically' : 'read on request'
 }
 
-/** How to use the mounts, with an address of this server in each example. */
+/** Returns advice on the use of the mounts. The examples have addresses of this server. */
 function adviceOn(rows: readonly OverviewRow[]): readonly string[] {
   const search = rows.find(({ mount }) => mount.config.provider === 'search')
   const files = rows.find(({ mount }) => mount.config.provider === 'files')
@@ -191,7 +191,7 @@ export async function writeLlms(sources: OverviewSources, principal: Principal, 
 
 function linkTo({ mount, address }: OverviewRow): string {
   const { title, kind } = mountName(mount)
-  // In angle brackets a parenthesis does not end the address.
+  // In Markdown, a parenthesis ends an address that is not in angle brackets.
   const target = /[()]/.test(address) ? `<${address}>` : address
   return `- [${plainText(title === '' ? kind : title)}](${target})${title === '' ? '' : `: ${kind}`}`
 }

@@ -39,16 +39,16 @@ const resource: Resource = {
   mimeType: 'text/markdown',
 }
 
-/** It changes whenever a mount is opened or indexed, and depends on the caller. */
+/** The overview depends on the caller, and changes whenever a mount is opened or indexed. */
 const cache: CacheHint = { ttlMs: 0, scope: 'private' }
 
 /** Maximum number of spellings of the overview's URI that one client may subscribe to. */
 const maxSpellings = 16
 
 /**
- * Puts an overview of the server in front of the list: a Markdown text that names the mounts, their sizes and how fresh they are.
- * It says only what is known without opening a mount. With the overview, the list is never empty, even when nothing is mounted or
- * no mount answers. The overview belongs to no mount, so it is not searched, checked or packed.
+ * Puts an overview of the server in front of the list: a Markdown text with the mounts, their sizes and how current they are. It
+ * has only facts that are known without opening a mount. With the overview, the list is never empty, even when nothing is mounted
+ * or no mount answers. The overview belongs to no mount, so it is not searched, checked or packed.
  */
 export function withOverview(views: Views, sources: OverviewSources): Views {
   const { opened, mounts, compareIntervalMs = 2000 } = sources
@@ -129,8 +129,8 @@ interface Watcher {
 }
 
 /**
- * Compares the overview of every listening principal periodically. Returns a function that adds a listener, and resolves when it is armed: every
- * later change is reported, until the function that it resolves to is called.
+ * Compares the overview of every listening principal periodically. Returns a function that adds a listener, and resolves to a
+ * function that removes the listener again.
  */
 function createWatch(textFor: (principal: Principal) => Promise<string>, compareIntervalMs: number) {
   const watchers = new Set<Watcher>()
@@ -167,7 +167,7 @@ function createWatch(textFor: (principal: Principal) => Promise<string>, compare
   }
 }
 
-/** A subscription in which the overview can be listened to as well. */
+/** Returns a subscription that also accepts the URI of the overview. */
 function withOverviewUpdates(
   inner: Subscription,
   watchOverview: (tell: () => void) => Promise<() => void>,
@@ -217,15 +217,15 @@ function withOverviewUpdates(
 const maxNamed = 5
 /** Maximum length of the name of a mount, in words and in characters. */
 const maxTitle = { words: 4, length: 40 }
-/** The same as `[\p{Cc}\u2028\u2029]+`, which Node takes three times as long to compile. A start waits for it. */
+/** The same as `[\p{Cc}\u2028\u2029]+`, but Node compiles it three times as fast, at every start. */
 const controls = /[^ -~\xa0-\u2027\u202a-\uffff]+/g
 /** Maximum length of an address, in characters. A longer one is left out. */
 const maxAddress = 100
 
 /**
- * Instructions of the server for a model at `initialize`: the mounts, and how to search, read a part and expand a template. It comes from
- * the configuration alone, names only mounts of which the principal may see something, and has at most
- * 100 words. With the note on the limits of a host, the instructions have at most 120.
+ * Returns a function for the instructions that a model gets at `initialize`: the mounts, and how to search, read a part and expand
+ * a template. The text comes from the configuration alone, names only mounts of which the principal may see something, and has at
+ * most 100 words; with the note on the limits of a host, at most 120.
  */
 export function guideFor(mounts: readonly PlannedMount[]): (principal: Principal) => string {
   const known = mounts.flatMap((mount) => {

@@ -22,7 +22,7 @@ export interface PlannedMount {
   readonly config: MountConfig
   /** Base folder of relative paths of the mount. */
   readonly folder: string
-  /** Finds the configuration with which it is opened, if that depends on its source. Default: {@link config}. */
+  /** Resolves to the configuration with which the mount is opened, if that depends on its source. Default: {@link config}. */
   readonly refine?: () => Promise<MountConfig>
 }
 
@@ -95,12 +95,12 @@ function promptsIn(config: MountConfig): DeferredAbilities['prompts'] {
   return config.provider === 'remote' && config.prompts !== false ? 'separate' : false
 }
 
-/** Whether the tools of another server are offered. */
+/** Whether a mount offers the tools of another server. */
 export function hasTools(config: MountConfig): boolean {
   return config.provider === 'remote' && config.tools === true
 }
 
-/** Whether rows of a database are served. */
+/** Whether a mount serves the rows of a database. */
 function hasRows(config: MountConfig): boolean {
   const { provider } = config
   if (provider !== 'sqlite' && provider !== 'postgres' && provider !== 'mysql') return false
@@ -144,12 +144,12 @@ export function searchesOf({ mounts }: Pick<Catalog, 'mounts'>): readonly Search
   return mounts.filter((mount): mount is SearchMount => mount.provider.feedStatus !== undefined)
 }
 
-/** The address of the skills that hikidashi brings itself. */
+/** The address of hikidashi's own skills. */
 const ownAddress = 'skill://hikidashi'
 
 /**
- * Gives views their skills: the skills of mounts with `skills`, and hikidashi's own skills, which are in no list of resources.
- * Skills are looked for and loaded at the first request for them.
+ * Adds skills to views: the skills of mounts with `skills`, and hikidashi's own skills, which are in no list of resources. Skills
+ * are searched and loaded at the first request for them.
  */
 export function withMountedSkills(views: Views, mounts: readonly PlannedMount[], log: Log): Views {
   const isTaken = mounts.some(({ address }) => overlap(parseAddress(address), parseAddress(ownAddress)))
@@ -176,7 +176,7 @@ export function withMountedSkills(views: Views, mounts: readonly PlannedMount[],
   }
 }
 
-/** The directories of a mount that skills are looked for in. */
+/** Returns the directories of a mount that are searched for skills. */
 function rootsOf(address: string, config: MountConfig): readonly string[] {
   const skills = 'skills' in config ? config.skills : undefined
   if (skills === undefined || skills === false) return []
@@ -196,7 +196,7 @@ function withOwn(view: View, own: () => Promise<View>): View {
   }
 }
 
-/** Loads and creates what is needed at the first request for skills. */
+/** Loads the code of skills, and creates the catalog of hikidashi's own skills, at the first request for skills. */
 async function openSkills(below: readonly string[], log: Log) {
   const [{ createCatalog }, { createDigests, ownSkills, ownSkillsProvider, skillsOf }] = await Promise.all([
     import('../core/catalog.ts'),
@@ -205,7 +205,7 @@ async function openSkills(below: readonly string[], log: Log) {
   const catalog = createCatalog({ mounts: [{ address: ownSkills, provider: ownSkillsProvider() }] })
   const digests = createDigests()
   return {
-    /** The view of our own skills. */
+    /** The view of hikidashi's own skills. */
     own: (principal: Principal) => catalog.view(principal),
     /** The skills in a view. */
     skillsOf: (view: View) => skillsOf(view, { below, digests, log }),

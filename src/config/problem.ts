@@ -2,7 +2,7 @@ import type { Finding, PathStep } from '../schema/refusals.ts'
 
 export type { Finding, PathStep } from '../schema/refusals.ts'
 
-/** Something wrong in a configuration file, and where. */
+/** A fault in a configuration file, with its position. */
 export interface ConfigProblem {
   readonly file: string
   /** The line, from 1 up; 0 if the problem is about the file as a whole. */
@@ -16,13 +16,13 @@ export interface ConfigProblem {
   readonly fix: string
 }
 
-/** Adds the position to a finding: that of the key itself if `at` says so, otherwise that of its value. */
+/** Converts a finding to a problem at the position of the key or of its value, as `at` says. */
 export function locate(document: Document, finding: Finding, at: 'key' | 'value' = 'value'): ConfigProblem {
   const { path, message, fix } = finding
   return { file: document.file, ...document.positionOf(path, at), key: formatKey(path), message, fix }
 }
 
-/** The finding for a file that others must not read, but that a mount serves. */
+/** Returns the finding for a private file that a mount serves. `what`: the subject of the message. */
 export function servedFinding(path: Finding['path'], what: string, address: string): Finding {
   const message = `${what} lies in the folder that ${JSON.stringify(address)} serves.`
   return { path, message, fix: 'Move it to a place that is not served.' }

@@ -6,7 +6,7 @@ import type { ClientsConfig } from './schema.ts'
 
 /**
  * Hosts in which a model lists, reads and searches resources by itself, by the names that the hosts send as clients. A host is
- * named here when a run has shown all three (docs/hosts.md). `hikidashi` is the client of this project.
+ * listed here after a test run has shown all three (docs/hosts.md). `hikidashi` is the client of this project.
  */
 const withResources: readonly string[] = ['codex-mcp-client*', 'hikidashi']
 

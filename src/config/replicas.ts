@@ -18,7 +18,7 @@ export async function withReplicas(
   return shared(provider, { changes, source: address, isPolled: sharing === 'polled' })
 }
 
-/** The log of changes in a store. Both are opened when they are first needed. */
+/** Returns the log of changes in a store. The log and the store are opened at the first use. */
 export function lazyChanges(store: LazyStore, log: Log): SharedChanges {
   let opened: SharedChanges | undefined
   const open = doneOnce(async () => {
@@ -45,7 +45,7 @@ export function lazyChanges(store: LazyStore, log: Log): SharedChanges {
   }
 }
 
-/** The long results of tools in a store. Both are opened when they are first needed. */
+/** Returns the long results of tools in a store. The results and the store are opened at the first use. */
 export function lazyResults(store: LazyStore, bounds: LongResultBounds): LongResults {
   const open = doneOnce(async () => {
     const [kept, { resultsInStore }] = await Promise.all([store.open(), import('../store/index.ts')])

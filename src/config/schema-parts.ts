@@ -25,7 +25,7 @@ export type MountConfig = {
 /** The declaration of a source that is known only at run time. */
 type AnySource = SourceConfig<z.Shape>
 
-/** Options of every mount: they have no effect beyond reading. */
+/** The options that every mount has. They have no effect beyond reading. */
 const commonRules = {
   ...harmless('title description link access scopes cache poll limits'),
 } as const satisfies Rules<z.output<z.Members<typeof mountShape>>>

@@ -7,7 +7,7 @@ import { type Finding, servedFinding } from './problem.ts'
 import { http, loadMountSchemas, type MountConfig } from './schema-parts.ts'
 import { type Surroundings, store } from './store.ts'
 
-/** The maximum number of secrets that open cursors at the same time. */
+/** Maximum number of secrets whose cursors are accepted at the same time. */
 const maxSecrets = 4
 
 /** Minimum length of a secret, in bytes: half of the key of HMAC-SHA-256. */
@@ -18,7 +18,7 @@ const cursorSecrets = z.union([z.array(secret).min(1).max(maxSecrets), secret], 
   error: ({ input }) => secretFault(input),
 })
 
-/** Returns the secrets of cursors, in their order, and the problems with them. */
+/** Returns the secrets of cursors, in the order of the configuration, and the findings about them. */
 export async function loadCursorSecrets(value: unknown, { folder, env, servedBy }: Surroundings) {
   const values: string[] = []
   const findings: Finding[] = []
@@ -176,7 +176,7 @@ export const settingsShape = {
   ),
 }
 
-/** Returns the schema of `mounts`, by the schema of a mount. */
+/** Returns the schema of `mounts`, given the schema of a mount. */
 function mountsOf(mount: z.Schema<MountConfig>) {
   return z
     .record(z.string(), mount)
@@ -192,15 +192,15 @@ function mountsOf(mount: z.Schema<MountConfig>) {
 }
 
 /**
- * Returns the schema of `hikidashi.json`, by the schema of a mount. Every key has a description, from which `config.schema.json` is
- * generated. The loader checks what depends on the machine: whether a folder exists, whether a variable is set.
+ * Returns the schema of `hikidashi.json`, given the schema of a mount. Every key has a description, from which `config.schema.json`
+ * is generated. The loader checks the facts of the machine: whether a folder exists, whether a variable is set.
  */
 export function configSchemaOf(mount: z.Schema<MountConfig>) {
   const { $schema, name, instructions, ...others } = settingsShape
   return z.strictObject({ $schema, name, instructions, mounts: mountsOf(mount), ...others })
 }
 
-/** Loads the schema of `hikidashi.json` with all sources that there are. */
+/** Loads the schema of `hikidashi.json` with all sources. */
 export async function loadConfigSchema() {
   return configSchemaOf((await loadMountSchemas()).mount)
 }

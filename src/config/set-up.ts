@@ -25,7 +25,7 @@ interface SetUpOptions {
 }
 
 /**
- * The mounts that a folder gets: its files, history, settings, environment, prompts, skills and databases, if it has them. The
+ * Returns the mounts of a folder: its files, history, settings, environment, prompts, skills and databases, if it has them. The
  * search is separate ({@link searchMount}), since one search covers several folders. `hikidashi init` writes the same mounts.
  */
 export function setUpMounts(
@@ -62,7 +62,7 @@ function when(isThere: boolean, address: string, config: MountConfig): readonly 
   return isThere ? [{ address, config }] : []
 }
 
-/** Mounts of folders or files: at the address itself, or below it by their names if there are several. */
+/** Returns the mounts of folders or files: one at the address itself, several below it by their names. */
 function each(
   address: string,
   sources: readonly string[],
@@ -88,7 +88,7 @@ export function searchMount(name: string, mounts: readonly SetUpMount[]): SetUpM
   return { address: `search://${name}`, config: { provider: 'search', title: 'Search', over } }
 }
 
-/** The files of a folder: the README and the documentation come first, and documents are read as the survey found them. */
+/** Returns the mount of a folder's files. README and documentation have priority; the survey gives the options for documents. */
 function filesConfig(title: string, names: readonly string[], documents: DocumentSurvey | undefined): MountConfig {
   const readme = names.find((name) => /^readme(\.[a-z]+)?$/i.test(name))
   const docs = names.find((name) => /^docs?$/i.test(name))
@@ -99,7 +99,7 @@ function filesConfig(title: string, names: readonly string[], documents: Documen
   return { provider: 'files', title, root: '.', ...(rules.length === 0 ? {} : { rules }), ...surveyed(documents) }
 }
 
-/** The options for the documents of a folder. */
+/** Returns the options of a mount that follow from the survey of its documents. */
 function surveyed({ language, frontMatter = false }: Partial<DocumentSurvey> = {}) {
   return { ...defined({ language }), ...(frontMatter ? { frontMatter: '**/*.md' } : {}) }
 }
@@ -124,8 +124,8 @@ function escapeGlob(name: string): string {
 
 /**
  * Plans the standard set-up of folders: the mounts of each, and one search over all. The files of each are at `file://` and its
- * absolute path, so that a host on the same machine can open what it reads; `name` calls the files of one folder `file:///NAME`.
- * The documents of a folder are looked at when its files are opened.
+ * absolute path, so that a host on the same machine can open the files that it reads. With `name`, the files of a single folder
+ * are at `file:///NAME`. The documents of a folder are surveyed when the mount of its files is opened.
  *
  * Rejects as `readdir` does for a folder that cannot be read.
  *
@@ -151,9 +151,9 @@ export async function planSetUp(folders: readonly string[], options: { readonly 
     return [...all, { ...search, folder: roots[0] ?? '' }]
   }
   return {
-    /** The mounts that the names at the top of the folders show. */
+    /** The mounts that follow from the names at the top of the folders. */
     mounts: mountsOf([]),
-    /** The same mounts and the databases in deeper folders. It takes longer: call it when the mounts are opened. */
+    /** Adds the mounts of databases in the folders. It reads subfolders, so call it only when the mounts are opened. */
     complete: async () => {
       const { sqliteIn } = await import('./survey.ts')
       return mountsOf(await Promise.all(roots.map(sqliteIn)))
@@ -161,7 +161,7 @@ export async function planSetUp(folders: readonly string[], options: { readonly 
   }
 }
 
-/** A mount as it is opened: that of files looks at its documents then. */
+/** Plans a mount of the set-up. The mount of the files surveys the documents when it is opened. */
 function plannedIn(root: string, { address, config }: SetUpMount): PlannedMount {
   if (config.provider !== 'files' || config.skills === true) return { address, config, folder: root }
   return {

@@ -38,15 +38,15 @@ export const store = z
     { error: refusal('Only PostgreSQL has a schema and connections.', 'Add "postgres", or remove the others.') },
   )
 
-/** The folder, environment and mounts in which the secrets of a configuration are read. */
+/** The folder and the environment from which the secrets of a configuration are read, and its served folders. */
 export interface Surroundings {
   readonly folder: string
   readonly env: Readonly<Record<string, string | undefined>>
-  /** The served folder that contains a file, as the address of its mount. */
+  /** Returns the address of the mount that serves the folder of a file. */
   readonly servedBy: (file: string) => string | undefined
 }
 
-/** Reads the secrets that the configuration points to. It skips values that do not match the schema: they are reported elsewhere. */
+/** Loads the settings of the store, with its secret. Values that do not match the schema are skipped, and reported elsewhere. */
 export async function loadStore(
   value: unknown,
   mounts: ReadonlyMap<string, unknown>,

@@ -13,14 +13,14 @@ type SurveyedLanguage = 'ja' | 'zh' | 'ko'
 export interface DocumentSurvey {
   /** Language of the texts that are not in UTF-8, or several languages. Undefined: all texts are in UTF-8. */
   readonly language?: SurveyedLanguage | SurveyedLanguage[]
-  /** Whether documents are there in several languages. */
+  /** Whether a document exists in several languages. */
   readonly twins: boolean
   readonly frontMatter: boolean
 }
 
 /** Contents of a folder for which `init` writes mounts. */
 export interface Survey extends Glance, DocumentSurvey {
-  /** The variable in `.env` that names a database of PostgreSQL. Its value is not kept. */
+  /** The name of the variable in `.env` that holds the URL of a PostgreSQL database. The URL is not stored. */
   readonly postgres?: string
   /** Files of SQLite, by their paths in the folder. */
   readonly sqlite: readonly string[]
@@ -43,7 +43,7 @@ const languageOfLabel: Readonly<Record<string, SurveyedLanguage>> = {
   'euc-kr': 'ko',
 }
 
-/** Looks at the first documents of a folder, beginning with those near its top. */
+/** Surveys the first documents of a folder, beginning with those near its top. */
 export async function surveyDocuments(folder: string): Promise<DocumentSurvey> {
   const paths = await filesIn(folder, documents, maxDocuments)
   const found = new Set<SurveyedLanguage>()
@@ -65,7 +65,7 @@ export async function surveyDocuments(folder: string): Promise<DocumentSurvey> {
   }
 }
 
-/** Looks at some of a folder. Rejects as `readdir` does for one that cannot be read. */
+/** Surveys a folder for `init`. Rejects as `readdir` does if the folder cannot be read. */
 export async function surveyFolder(folder: string): Promise<Survey> {
   const glance = await glanceAt(folder)
   const postgres = glance.dotenv ? postgresIn(await startOf(join(folder, '.env'))) : undefined

@@ -14,27 +14,27 @@ type Env = Readonly<Record<string, string | undefined>>
 const recordSchema = z.object({
   /** The absolute path of the configuration. */
   file: z.string(),
-  /** The SHA-256 digest of its bytes, in hexadecimal. */
+  /** The SHA-256 digest of the configuration's bytes, in hexadecimal. */
   sha256: z.string(),
-  /** When it was recorded (ISO 8601). */
+  /** When the trust was recorded (ISO 8601). */
   at: z.string(),
 })
 
 /** Record that this user trusts a configuration with one content. */
 type TrustRecord = z.output<typeof recordSchema>
 
-/** The records lie in the state folder, one file for each path and content, readable for this user only. */
+/** The folder of the trust records: one file for each path and content, which only this user can read. */
 function recordsFolder(env: Env): string {
   return join(stateFolder(env), 'trust')
 }
 
-/** The path of a configuration with the links of its folder followed: relative paths in it start in that folder. */
+/** The path of a configuration with the symbolic links of its folder resolved. Relative paths in it start in that folder. */
 async function trustedPath(file: string): Promise<string> {
   const absolute = resolve(file)
   return join(await realpath(dirname(absolute)), basename(absolute))
 }
 
-/** In hexadecimal. Loads node:crypto when it is first needed: a start with a configuration begins with this module. */
+/** Returns the SHA-256 digest in hexadecimal. It loads node:crypto at the first call, to keep starts fast. */
 function digestOf(content: string | Uint8Array): string {
   return process.getBuiltinModule('node:crypto').createHash('sha256').update(content).digest('hex')
 }
@@ -53,9 +53,9 @@ export async function isTrusted(file: string, content: Uint8Array, env: Env = pr
 }
 
 /**
- * Remembers that this user trusts a configuration with this content.
+ * Records that this user trusts a configuration with this content.
  *
- * @throws the error of the system where the state folder cannot be written.
+ * @throws the system error if the state folder cannot be written.
  */
 export async function recordTrust(file: string, content: Uint8Array, env: Env = process.env): Promise<TrustRecord> {
   const record = { file: await trustedPath(file), sha256: digestOf(content), at: new Date().toISOString() }
@@ -72,16 +72,16 @@ export async function recordTrust(file: string, content: Uint8Array, env: Env = 
   return record
 }
 
-/** Forgets every content of a configuration that was trusted. Resolves to how many there were. */
+/** Revokes the trust in every content of a configuration. Resolves to the number of revoked records. */
 export async function revokeTrust(file: string, env: Env = process.env): Promise<number> {
-  // A folder that is gone has no links to follow.
+  // The links of a folder that no longer exists cannot be resolved.
   const path = await trustedPath(file).catch(() => resolve(file))
   const found = (await listTrust(env)).filter((record) => record.file === path)
   for (const { sha256 } of found) await rm(join(recordsFolder(env), recordName(path, sha256)), { force: true })
   return found.length
 }
 
-/** Every record, by path. */
+/** Returns all trust records, sorted by path and time. */
 export async function listTrust(env: Env = process.env): Promise<readonly TrustRecord[]> {
   const folder = recordsFolder(env)
   const names = await readdir(folder).catch(() => [])
@@ -216,7 +216,7 @@ const auth: Rules<Auth> = {
 
 const http: Rules<Http> = {
   listen: ({ host }) => (isLoopback(host) ? [] : admits(`other machines, at ${host}`)),
-  // Any website could get such a name for its requests (DNS rebinding).
+  // A website that controls such a name can let it resolve to this machine (DNS rebinding).
   allowedHosts: (hosts) => hosts.flatMap((host) => admits(`requests for the host ${host}`)),
   allowedOrigins: (origins) => origins.flatMap((origin) => admits(`web pages of ${origin}`)),
   auth: (value, context) => effectsBy(auth, value, context),
@@ -233,7 +233,7 @@ const settings: Rules<Omit<ConfigFile, 'mounts'>> = {
   http: (value, context) => effectsBy(http, value, context),
   audit: ({ file }) => [{ kind: 'writes', what: file }],
   store: (value, context) => effectsBy(store, value, context),
-  // Replicas only write rows in the store, and the store is judged by its own rule.
+  // Replicas write only into the store, which has its own rule.
   ...harmless('$schema name instructions overview clients context roles pages changes spill replicas'),
   cursorSecret: secrets,
 }

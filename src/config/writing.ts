@@ -12,7 +12,7 @@ export interface WritableMount extends Mount {
   readonly writers: readonly string[]
 }
 
-/** The ways to write into a catalog: tools, and paths that accept posts. */
+/** The tools that write into a catalog, and the paths that accept posts. */
 export interface WriteAccess {
   tools(principal: Principal): readonly Tool[]
   /** Returns the endpoint at a path below {@link postsUnder}. Undefined when there is none that the principal may post to. */
@@ -24,7 +24,7 @@ export const postsUnder = '/results/'
 /** Maximum number of results in one post. */
 const mostAtOnce = 100
 
-/** Returns undefined if nobody may write anything. */
+/** Returns the write access of a catalog; undefined if nobody may write anything. */
 export function writingOf(catalog: Catalog): WriteAccess | undefined {
   const writable = catalog.mounts.filter(isWritable).filter(({ writers }) => writers.length > 0)
   if (writable.length === 0) return undefined
@@ -63,7 +63,7 @@ export function postPath(address: string): string {
   return `${postsUnder}${parseAddress(address).text.replace(/^[^:]*:\/\/\/?/, '')}`
 }
 
-/** Whether an id is the same inside of a URI, without an escape. Any other id is refused, with its own reason. */
+/** Whether an id needs no escape in a URI. The provider refuses every other id, with its own reason. */
 function isWrittenAlike(id: string): boolean {
   return /^[A-Za-z0-9][\w.~-]{0,127}$/.test(id)
 }
@@ -129,7 +129,7 @@ const sentences: Readonly<Record<Stored['status'], string>> = {
   unchanged: 'It was there already:',
 }
 
-/** Takes one analysis, or an array of them. Each is kept or refused separately. */
+/** Returns the endpoint that saves one analysis, or an array of them. If one in an array is malformed, none is saved. */
 function postingTo(mount: WritableMount, put: Put): Posting {
   return {
     post: async (value, context) => {

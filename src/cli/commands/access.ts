@@ -66,7 +66,7 @@ interface AccessReport {
   /** The rule that decided, and its index in the list, from 0. */
   readonly rule?: { readonly index: number; readonly rule: AccessRule }
   readonly missingScopes?: readonly string[]
-  /** Why the mount leaves it out for every caller. */
+  /** Why the mount leaves the path out for every caller. */
   readonly leftOut?: { readonly reason: LeftOutReason; readonly why: string }
   /** For a directory: how much of it the caller may see, whether it exists or not. */
   readonly below?: 'all' | 'some' | 'none'
@@ -94,14 +94,14 @@ async function check(uri: string, options: CheckOptions, io: Io): Promise<void> 
     throw new CommandError(exitCodes.notFound, 'To this caller it looks missing.')
 }
 
-/** Why the mount leaves out a path that its access rules allow. A missing file is no reason: it may be created. */
+/** Returns why the mount leaves out a path that its access rules allow. A missing file is no reason: it may be created. */
 async function leftOutBy(
   { mount, path = '' }: AccessReport,
   planned: readonly PlannedMount[],
 ): Promise<AccessReport['leftOut'] | undefined> {
   const found = planned.find(({ address }) => address === mount)
   if (found === undefined) return undefined
-  // A missing folder leaves nothing out.
+  // If the folder of the mount is missing, no path is left out.
   const explainer = await openMountLeftOut(found).catch(fallbackTo(undefined))
   try {
     const why = await explainer?.explain(path, new AbortController().signal)
@@ -127,7 +127,7 @@ function judge(uri: string, who: Principal, found: Resolved<Ruled> | undefined):
   return { ...within, ...decided(compileVerdict(mount.rules)(who, path), mount.rules) }
 }
 
-/** The root of a mount, and a path that ends in a slash, is a directory. It is visible if something below it is. */
+/** Returns the visibility below a directory. The root of a mount, and a path that ends in a slash, are directories. */
 function belowOf(path: string, below: 'all' | 'some' | 'none'): Pick<AccessReport, 'below'> {
   return path === '' || path.endsWith('/') ? { below } : {}
 }

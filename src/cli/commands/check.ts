@@ -18,7 +18,7 @@ import { createTextLog } from '../terminal/log.ts'
 import { createProgress } from '../terminal/progress.ts'
 import { type Colours, coloursFor, escapeText } from '../terminal/text.ts'
 
-/** Maximum number of mounts opened and checked at once: most of the time is spent waiting for sources. */
+/** Maximum number of mounts opened and checked at once, since a check mostly waits for its source. */
 const maxMountsAtOnce = 8
 
 /** Maximum number of texts in an unknown encoding that are named. */
@@ -157,7 +157,7 @@ function formatReport(report: MountReport, { green, red }: Colours): string {
 }
 
 /**
- * Works on items side by side, and yields the results in the order of the items, each as soon as all before it are ready.
+ * Processes items concurrently, and yields the results in the order of the items, each as soon as all results before it are ready.
  *
  * @param most Maximum number of items processed at once.
  * @throws the first failure, in the order of the items. Running work then continues unobserved, and no new work begins.
@@ -185,7 +185,7 @@ export async function* mapInOrder<Item, Result>(
   beginMore()
   try {
     for (let i = 0; i < items.length; i++) {
-      // Before item `i` begins, one of the items before it has ended, so its result was awaited.
+      // `begun[i]` exists, because item `i` begins at the latest when all items before it have ended.
       yield await (begun[i] as Promise<Result>)
     }
   } finally {

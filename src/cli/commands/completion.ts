@@ -18,7 +18,7 @@ server of --url. A server of --command is not started for a completion.`,
     .action((shell: Shell) => io.out.write(scripts[shell]))
 }
 
-/** The shells with a completion script. */
+/** The shells for which there is a completion script. */
 export const shells = ['bash', 'zsh', 'fish'] as const
 type Shell = (typeof shells)[number]
 

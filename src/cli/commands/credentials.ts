@@ -57,7 +57,7 @@ function addWord(word: string, words: readonly string[] = []): readonly string[]
   return [...words, word]
 }
 
-/** Parses a duration between two others, in milliseconds. `what`: how it is written. */
+/** Parses a duration of `least` to `most` milliseconds. `what`: examples of its form, for the error message. */
 function parseBetween(text: string, least: number, most: number, what: string): number {
   const duration = parseDuration(text)
   if (duration === undefined || duration < least || duration > most)
@@ -131,7 +131,7 @@ async function fileOf({ config, tokens }: FileOptions): Promise<string> {
   return found
 }
 
-/** @throws CommandError if a configuration that was found, and is not trusted, names a file outside its folder. */
+/** @throws CommandError if an untrusted configuration names a token file outside its folder. */
 async function refuseUntrusted(file: string, tokens: string): Promise<void> {
   const [{ leadsOut }, { isTrusted }] = await Promise.all([
     import('../../schema/shapes.ts'),

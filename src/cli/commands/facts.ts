@@ -113,7 +113,7 @@ async function measureFor(
   return estimate === true ? async (resource) => estimateTokens(resource) : tokenCounter(view, encoding)
 }
 
-/** A directory as a root: the tree shows its URI and, for a mount, the metadata of the mount. */
+/** Returns a directory as the root of a tree: with its URI and, for a mount, the metadata of the mount. */
 async function rootAt(view: View, uri: string): Promise<Resource> {
   const bare = (text: string) => text.replace(/\/$/, '')
   const mount = (await view.mounts()).find((one) => bare(one.uri) === bare(uri))
@@ -250,7 +250,7 @@ const spans = [
   [60_000, 'minute'],
 ] as const
 
-/** How long ago something was: `3 days ago`. */
+/** Formats an age: `3 days ago`. */
 export function formatAge(milliseconds: number): string {
   if (milliseconds < -60_000) return 'in the future, by the clock here'
   for (const [span, word] of spans) {

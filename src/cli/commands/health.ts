@@ -60,7 +60,7 @@ async function doctor(options: DoctorOptions, io: Io): Promise<void> {
       checks.push(diagnosis)
       if (options.json) return
       const line = io.out.write(format(diagnosis, colours), { isStyled: true })
-      // Awaited at the end of the checks: until then a failure has no handler.
+      // The lines are awaited after the checks. Handle a rejection before that.
       line.catch(() => {})
       lines.push(line)
     },
@@ -116,7 +116,7 @@ with this configuration, or the server at --url.`,
     .action((options: StatusOptions) => tellStatus(options, io))
 }
 
-/** `changes`: how they are noticed; left out if unknown. */
+/** The status of a mount. `changes`: how changes are noticed; left out if unknown. */
 type MountStatus = Pick<SearchStatusMount, 'address' | 'title' | 'changes' | 'degraded'>
 
 interface HealthFacts {

@@ -141,7 +141,7 @@ function notesOn(
 }
 
 async function print(host: Host, launch: Launch, context: EntryContext, { json }: AddOptions, io: Io): Promise<void> {
-  // If the file cannot be edited, the caller still prints the entry to put into it.
+  // If the file cannot be read, print the entry for an empty file.
   const settings = await openHostFile(host, context.scope, context.machine).then(
     (opened) => opened.settings,
     () => undefined,

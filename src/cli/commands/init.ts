@@ -45,7 +45,7 @@ export function define(command: Command, io: Io): void {
     )
 }
 
-/** Statements that an operator runs in a database, once. */
+/** Prints the SQL statements that an operator runs once in a database. */
 async function printSql(database: string, io: Io): Promise<void> {
   if (database !== 'postgres' && database !== 'mysql')
     throw misused('There are statements for two databases: --sql postgres, --sql mysql.')
@@ -83,19 +83,19 @@ Check it:                hikidashi check --config ${named}
 Serve it:                hikidashi serve --config ${named} --http 8787`)
 }
 
-/** An address that is the same on every machine: the file can be shared, while the folder has another path on each. */
+/** Returns an address without the path of the folder, so that it is the same on every machine and the file can be shared. */
 function addressFor(folder: string): string {
   return formatUri(parseAddress('file:///'), basename(folder) || 'root')
 }
 
-/** The standard mounts of a folder, the search last. `serve` uses the same. */
+/** The standard mounts of a folder, the search last. `serve` uses the same mounts. */
 export function mountsFor(folder: string, address: string, survey: Survey): readonly SetUpMount[] {
   const name = plainName(folder)
   const mounts = setUpMounts(survey, { address, name, sqlite: survey.sqlite, documents: survey })
   return [...mounts, searchMount(name, mounts)]
 }
 
-/** The comment above a mount. */
+/** The comments above the mounts, by provider. */
 const comments: Partial<Record<MountConfig['provider'], string>> = {
   git: `The git history: files at any branch, tag or commit, the log, commits, diffs, and the author of each line.
 A history may contain secrets that were committed by mistake: "redact" shows them as [redacted].`,
@@ -108,23 +108,23 @@ file as bytes: to hide the rows, name it in "exclude" there.`,
   search: 'A search over these mounts: hikidashi search WORDS. The index is in the store.',
 }
 
-/** A mount as a line of the configuration, below its comment. */
+/** Formats a mount as a line of the configuration, below its comment. */
 function writtenMount({ address, config }: SetUpMount): string {
   const comment = (comments[config.provider] ?? '').split('\n').map((line) => `\n    // ${line}`)
   return `,${comment.join('')}\n    ${JSON.stringify(address)}: ${inLine(forFile(config))}`
 }
 
-/** Durations in a configuration are written with their unit. */
+/** Converts the options of a mount to the form in a file, where a duration has a unit. */
 function forFile(config: MountConfig): object {
   return config.poll === undefined ? config : { ...config, poll: `${config.poll / 1000}s` }
 }
 
-/** An object of JSON on one line, with spaces between its members. */
+/** Formats an object as JSON on one line, with spaces between its members. */
 function inLine(value: object): string {
   return JSON.stringify(value, undefined, 1).replace(/\n\s*/g, ' ').replaceAll('[ ', '[').replaceAll(' ]', ']')
 }
 
-/** A configuration for a folder, made from what is in it. */
+/** Returns the text of a configuration for a folder, with the mounts that its contents suggest. */
 export function configFor(folder: string, address: string, survey: InitFindings): string {
   const text = (value: unknown) => JSON.stringify(value)
   const name = plainName(folder)
@@ -193,7 +193,7 @@ ${rulesOf(rules)}${documentOptions(survey)}      // Contents are served unchange
 `
 }
 
-/** The rules for files, as lines; without any, an example. */
+/** Formats the rules for files as lines of the configuration. Without rules, it returns an example in a comment. */
 function rulesOf(rules: readonly object[]): string {
   if (rules.length === 0) return '      // "rules": [{ "match": "docs/**", "priority": 0.7 }],\n'
   return `      "rules": [\n${rules.map((rule) => `        ${inLine(rule)}`).join(',\n')}\n      ],\n`
@@ -225,7 +225,7 @@ function documentOptions({ language, twins, frontMatter }: Survey): string {
   return lines.map((line) => `      ${line}\n`).join('')
 }
 
-/** Returns the place of the schema for a folder: installed beside it, or that of this program. */
+/** Returns the path or URL of the JSON schema: of the package that is installed in the folder, else of this program. */
 function schemaFor(folder: string): string {
   const installed = 'node_modules/hikidashi/config.schema.json'
   if (existsSync(join(folder, installed))) return `./${installed}`

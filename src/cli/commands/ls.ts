@@ -80,7 +80,7 @@ async function* listed(
   else yield* pagesOf((query) => directory(view, uri, query))
 }
 
-/** Pages of a mount. The overview of the server belongs to no mount. */
+/** Removes the overview of the server from pages, because it belongs to no mount. */
 async function* withoutOverview(pages: AsyncIterable<ListedPage>): AsyncGenerator<ListedPage> {
   for await (const page of pages) yield { ...page, items: page.items.filter((item) => item.uri !== overviewUri) }
 }
@@ -94,13 +94,13 @@ function isOnlyMount(mounts: readonly Resource[], uri: string): boolean {
   return mount !== undefined && mounts.length === 1 && bare(mount.uri) === bare(uri)
 }
 
-/** Everything below a directory, depth first: in the order of the list. */
+/** Yields every resource below a directory, depth first, which is the order of the list. */
 async function* below(view: View, uri: string, depth: number): AsyncGenerator<ListedPage> {
   refuseDepth(depth)
   const pages = pagesOf((query) => directory(view, uri, query))
   for (;;) {
     const next = await pages.next().catch((error: unknown) => {
-      // A directory that was removed while its parent was listed.
+      // The directory was removed while its parent was listed.
       if (depth > 0 && isGone(error)) return { done: true } as const
       throw error
     })
@@ -155,7 +155,7 @@ function createLongPrinter({ out }: Io): Printer {
   }
 }
 
-/** A program gets the exact URI; a person gets a readable one. */
+/** Formats a URI: readable for a person, unchanged for a program. */
 function shown(uri: string, toPerson: boolean): string {
   return escapeText(toPerson ? readableUri(uri) : uri)
 }

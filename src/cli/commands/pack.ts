@@ -136,7 +136,7 @@ async function pack(query: string, options: PackOptions, io: Io): Promise<void> 
       ...asked,
       ...defined({ earlier: reused?.manifest }),
       changes,
-      // No other caller uses these mounts.
+      // No other caller uses local mounts, so many reads at once do no harm.
       limits: source.catalog === undefined ? remoteLimits : { concurrency: 32 },
     })
       .catch((error: unknown) => {
@@ -197,11 +197,11 @@ function optionsOf(manifest: Manifest): Partial<Omit<AssembleOptions, 'now'>> & 
   const { manifest: entries, tokens = 0, sha256: _, reusedPrefixTokens: __, ...options } = manifest
   if (options.pins !== undefined || options.budget !== undefined) return options
   const pins = entries.map(({ uri, level }) => ({ uri, level }))
-  // Some of the resources may have grown.
+  // Some of the resources may have grown, so allow twice as many tokens.
   return { ...options, pins, pinsOnly: true, budget: Math.max(otherwise.budget, 2 * tokens) }
 }
 
-/** `URI`, or `URI:LEVEL`. */
+/** Parses a pin: `URI`, or `URI:LEVEL`. */
 function pinIn(text: string, uriOf: CommandSource['uriOf']): Pin {
   const colon = text.lastIndexOf(':')
   const level = levels.find((one): one is Level => one === text.slice(colon + 1))
@@ -210,7 +210,7 @@ function pinIn(text: string, uriOf: CommandSource['uriOf']): Pin {
   return { uri, ...defined({ level }) }
 }
 
-/** A view that reports how many resources were read. */
+/** Returns a view that counts each read in the progress. */
 function counted(view: View, progress: Progress): View {
   return {
     ...view,

@@ -79,13 +79,13 @@ async function read(argument: string, options: ReadOptions, io: Io): Promise<voi
           `${content.uri} is not text (${describe(content)}). To keep it: --output FILE. To see it as base64: --json.`,
         )
       await writeContent(io.out, content, io)
-      // Before another content or a prompt, end an unfinished line.
+      // End an unfinished last line, before the next content or the prompt of the shell.
       if ((contents.length > 1 || io.out.isTerminal) && needsLineEnd(content)) await io.out.write('\n')
     }
   })
 }
 
-/** Writes a content that is too large for an answer into a file or a pipe. On a terminal, the message says to read a part. */
+/** Writes a content that is too large for an answer to a file or a pipe. For a terminal, JSON or a part, it throws with advice. */
 async function readLarge(
   uri: string,
   error: ResourceError,
@@ -113,7 +113,7 @@ function withPart(uri: string, { lines, bytes, tail, as }: ReadOptions): string 
   return `${uri}?${given.map(([name, value]) => `${name}=${value}`).join('&')}`
 }
 
-/** Writes something of a length, and shows the progress to a waiting person. */
+/** Calls `write` with an output that shows the progress on a terminal. `total`: length of all data, if it is known. */
 async function writeTold(
   out: Output,
   total: number | undefined,
@@ -196,7 +196,7 @@ async function writeContentJson(out: Output, content: ResourceContent): Promise<
   }
   const { stream, length: _, ...facts } = content
   await out.write(`${JSON.stringify(facts).slice(0, -1)},"blob":"`)
-  // Three bytes make four characters of base64, so the remainder is put in front of the next chunk.
+  // Three bytes make four characters of base64, so the remaining bytes go in front of the next chunk.
   let rest: Uint8Array = new Uint8Array()
   for await (const chunk of stream) {
     const bytes = Buffer.concat([rest, chunk])
@@ -211,9 +211,9 @@ async function writeContentJson(out: Output, content: ResourceContent): Promise<
 type ContentStream = Pick<Body, 'length'> & { readonly bytes: AsyncIterable<Uint8Array> }
 
 /**
- * Opens a content that is too large for an answer: by the link in the error, when the server at `url` gave one, otherwise in parts.
+ * Opens a content that is too large for an answer: by the link in the error, if the server at `url` gave one, otherwise in parts.
  *
- * @throws the error itself for a resource without parts.
+ * @throws `error` for a resource that cannot be read in parts.
  */
 async function openWhole(
   view: View,
@@ -231,7 +231,7 @@ async function openWhole(
   return { length: body.length, bytes: body.bytes() }
 }
 
-/** Undefined if the link no longer works: the content is then read in parts. */
+/** Opens the content at a link. Undefined if the link no longer works: the content is then read in parts. */
 async function openLink(link: URL): Promise<ContentStream | undefined> {
   const response = await fetch(link, { redirect: 'error' }).catch(() => undefined)
   if (response === undefined || !response.ok || response.body === null) {

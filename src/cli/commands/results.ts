@@ -85,7 +85,7 @@ async function putAll({ provider, address }: WritableMount, values: readonly Pos
   return kept
 }
 
-/** A fault of one analysis is not a fault of the command line. */
+/** Returns the failure of one analysis, with its position in the file. It is no fault of the command line. */
 function wrong(error: unknown, position: string): unknown {
   if (!isResourceError(error)) return error
   return failed(

@@ -85,14 +85,14 @@ async function search(query: string, options: SearchOptions, io: Io): Promise<vo
   })
 }
 
-/** The searches that a view has. */
+/** Returns the searches of a view. */
 export async function searchMountsOf(view: View): Promise<readonly SearchMount[]> {
   const all: SearchMount[] = []
   for await (const { items } of pagesOf((query) => view.templates(query))) all.push(...searchMounts(items))
   return all
 }
 
-/** The text at a URI; empty if the content is not text. */
+/** Reads the text at a URI; empty if the content is not text. */
 export async function textAt(view: View, uri: string): Promise<string> {
   const [content] = (await asked(uri, view.read(uri))).contents
   return content !== undefined && 'text' in content ? content.text : ''
@@ -113,7 +113,7 @@ async function searchMountFor(view: View, at: string | undefined): Promise<Searc
   return first
 }
 
-/** An index that was compared with its sources this recently is searched as it is, because a comparison looks at every file. */
+/** Maximum age of an index that is searched without a new comparison, which would examine every file. In milliseconds. */
 const trustedAgeMs = 30_000
 
 /** Waits until the mounts are indexed, unless the index is recent: then it reports the age of the index, and resolves to true. */

@@ -94,7 +94,7 @@ function parseHttp(value: string): Listen {
   return listen
 }
 
-/** Adds a value of the Host header. A URL would never equal one. */
+/** Adds an allowed value of the Host header. It refuses URLs, which no such header contains. */
 function addHost(value: string, hosts: readonly string[] = []): readonly string[] {
   if (/^[^/\s]+$/.test(value)) return addWord(value, hosts)
   throw new InvalidArgumentError('It is NAME or NAME:PORT, such as context.example.org:8787.')
@@ -191,7 +191,7 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
   }
 }
 
-/** The audit log of a configuration. It must not lie in a served folder, where callers could read the requests of others. */
+/** Opens the audit log of a configuration, if it has one. */
 async function openAudit({ config }: Local, log: Log, scrubber: Scrubber): Promise<AuditFile | undefined> {
   if (config?.audit === undefined) return undefined
   const { openAuditFile } = await import('../../server/telemetry/audit-file.ts')

@@ -184,7 +184,7 @@ export async function createHandover(address: string, env: Readonly<Record<strin
 
 type Handover = Awaited<ReturnType<typeof createHandover>>
 
-/** A page that leads to an address at once, and has a link for a browser that does not follow. */
+/** Returns an HTML page that redirects to an address. It has a link for browsers that do not redirect. */
 function pageFor(address: string): string {
   const escaped = address.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
   return `<!doctype html>

@@ -60,7 +60,7 @@ async function watch(named: readonly string[], options: WatchOptions, io: Io): P
   })
 }
 
-/** Begins to watch, and prints the watched URIs. */
+/** Subscribes to the URIs, or to all mounts, and reports the URIs that cannot be watched. */
 async function begin(
   subscription: Subscription,
   named: readonly string[],
@@ -78,7 +78,7 @@ async function begin(
     throw nothing(`No changes can be reported for ${listOf(uris, list === true)}.`, meant)
   }
   const unheard = uris.filter((uri) => !heard.has(uri))
-  // If nobody named a mount, such as a search, it is no fault that it cannot be watched.
+  // If the user named no URIs, a mount that cannot be watched, such as a search, is no error.
   if (named.length === 0 && unheard.length > 0)
     io.say(`Not watched, because nothing reports their changes: ${unheard.join(', ')}`)
   else for (const uri of unheard) io.say(`Not watched: ${uri}. It is not there, or cannot be watched.`)
@@ -111,13 +111,13 @@ function changedIn(uri: string, below: readonly string[]): readonly string[] {
   return found.length === 0 ? [uri] : found
 }
 
-/** Prints changes as fast as they are read. Repeated changes before the print are printed once. */
+/** Prints changes as fast as the output accepts them. A URI that changes again before it is printed is printed once. */
 function createPrinter({ out }: Io, json: boolean) {
   /** Time of each change, by URI; the empty key stands for the list. */
   const waiting = new Map<string, string>()
   let isPrinting = false
   const { promise: failure, reject: fail } = withResolvers<never>()
-  // Awaited only after the command has begun to watch.
+  // `failure` is awaited later. Handle a rejection before that.
   failure.catch(() => {})
 
   const lineOf = (uri: string, time: string): string => {

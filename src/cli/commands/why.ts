@@ -47,14 +47,14 @@ read, an unknown encoding. Clients never get these reasons: to them the file loo
     .action((path: string, options: WhyOptions) => why(path, options, io))
 }
 
-/** A path relative to its mount. */
+/** A mount that contains the path, with the path relative to the mount. */
 interface PathCandidate {
   readonly planned: PlannedMount
   readonly path: string
   readonly uri: string
 }
 
-/** Result for a path in one mount. */
+/** The answer for a path in one mount. */
 interface WhyReport {
   readonly mount: string
   readonly uri: string

@@ -22,7 +22,7 @@ export interface LaunchWords {
   readonly npx?: true
 }
 
-/** @throws CommandError for missing files, contradicting options, and secrets. */
+/** Returns the launch that the options of `add` describe. @throws CommandError for missing files, contradictions and secrets. */
 export async function launchFor(folders: readonly string[], options: LaunchWords): Promise<Launch> {
   const { url, header: headers = [], tokenEnv, tokenPrompt, config, npx, env = [] } = options
   if (url !== undefined) {
@@ -48,7 +48,7 @@ export async function launchFor(folders: readonly string[], options: LaunchWords
   return localLaunch({ ...served, env, ...defined({ npx }) })
 }
 
-/** The host would start it with --config, as a configuration that the user named: it must be one that the user trusts. */
+/** @throws CommandError for an untrusted configuration: the host would name it with --config, which needs no trust. */
 async function refuseUntrusted(file: string): Promise<void> {
   const { isTrusted } = await import('../../config/untrusted.ts')
   if (await isTrusted(file, await readFile(file))) return
@@ -58,7 +58,7 @@ async function refuseUntrusted(file: string): Promise<void> {
   if (note !== undefined) throw failed(`${note}. Or name it: --config ${file}`)
 }
 
-/** Returns the arguments of `serve` for the current folder, with absolute paths, because hosts start servers in other folders. */
+/** Returns the folders and configuration to serve: the named ones, else those of the current folder. Throws if one is missing. */
 async function servedHere(folders: readonly string[], config: string | undefined) {
   for (const folder of folders) {
     if (folder === '') throw misused('The name of a folder is empty.')
@@ -81,7 +81,7 @@ async function servedHere(folders: readonly string[], config: string | undefined
 }
 
 interface LaunchOptions {
-  /** Folders and a configuration of this machine, as absolute paths. */
+  /** Folders to serve. Relative paths start at the current folder; the launch has absolute paths. */
   readonly folders: readonly string[]
   readonly config?: string
   readonly npx?: boolean
@@ -96,7 +96,7 @@ interface RemoteOptions {
   readonly asksToken?: boolean
 }
 
-/** A server that the host starts. */
+/** Returns the launch of a server that the host starts. Its paths are absolute, because hosts start servers in other folders. */
 export function localLaunch({ folders, config, npx, env }: LaunchOptions): Launch {
   const paths = [...folders, ...(config === undefined ? [] : [config])].map((path) => resolve(path))
   const args = [
@@ -123,7 +123,7 @@ function refuseForCmd(path: string): void {
     )
 }
 
-/** A running server. */
+/** Returns the launch of a running server, to which the host connects. */
 export function remoteLaunch({ url, headers, tokenVariable, asksToken }: RemoteOptions): Launch {
   refuseUrl(url)
   const token: readonly ValuePiece[] = [
@@ -164,7 +164,7 @@ function headerOf(header: string): [string, Value] {
   return [name, value]
 }
 
-/** Text with `${NAME}` for environment variables. */
+/** Parses a text in which `${NAME}` stands for an environment variable. */
 function pieces(text: string): Value {
   return text
     .split(/(\$\{[A-Za-z_][A-Za-z0-9_]*\})/)

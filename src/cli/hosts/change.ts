@@ -22,17 +22,17 @@ import {
   valueAt,
 } from './types.ts'
 
-/** A host's file in a scope, read. */
+/** The settings file of a host for one scope, after it was read. */
 export interface Opened {
   readonly host: Host
   readonly scope: Scope
   readonly before: HostFile
   readonly format: SettingsEditor
-  /** Its parsed settings. */
+  /** The parsed settings of the file. */
   readonly settings: unknown
 }
 
-/** Opens the file that a host reads in a scope: the first existing one, else the one that the host would create. */
+/** Returns the path of the file that a host reads in a scope: the first existing one, else the one that the host would create. */
 export function fileOf(host: Host, scope: Scope, machine: Machine): string {
   const names = host.files[scope]?.(machine) ?? []
   const file = names.find((name) => existsSync(name)) ?? names[0]
@@ -42,14 +42,14 @@ export function fileOf(host: Host, scope: Scope, machine: Machine): string {
   )
 }
 
-/** @throws CommandError for a file that cannot be read or parsed. */
+/** Reads the settings file of a host. @throws CommandError for a file that cannot be read or parsed. */
 export async function openHostFile(host: Host, scope: Scope, machine: Machine): Promise<Opened> {
   const before = await readHostFile(fileOf(host, scope, machine))
   const format = formatOf(host, before.file)
   return { host, scope, before, format, settings: format.parse(before.text ?? '') }
 }
 
-/** The names and entries of all servers in a file. */
+/** Returns the entries of all servers in a file, by their names. */
 export function serversOf({ host, settings }: Opened): Readonly<Record<string, JsonObject>> {
   const servers = valueAt(settings, host.serversAt(settings))
   if (!isObject(servers)) return {}
@@ -68,7 +68,7 @@ export function isOurs(name: string, { command }: EntryLaunch): boolean {
   })
 }
 
-/** Returns the text with an entry; unchanged if it has the same entry. */
+/** Returns the text of the file with an entry; unchanged if the file has the same entry. */
 export function withEntry({ host, before, format, settings }: Opened, name: string, entry: Entry): string {
   const path = [...host.serversAt(settings), name]
   const text = before.text ?? ''
@@ -86,8 +86,8 @@ export function withEntry({ host, before, format, settings }: Opened, name: stri
 }
 
 /**
- * Returns the text without an entry, and without the inputs that only this entry uses. If the file did not change otherwise since the
- * entry was added, the result is the former text, to the byte; undefined if there was no file.
+ * Returns the text without an entry, and without the inputs that only this entry uses. If the file has not changed otherwise since
+ * the entry was added, the result is exactly the former text; undefined if there was no file.
  */
 export async function withoutEntry(opened: Opened, name: string): Promise<string | undefined> {
   const { host, before, format, settings } = opened
@@ -113,7 +113,7 @@ function inputsFor(settings: unknown, name: string, value: JsonObject): readonly
   })
 }
 
-/** Returns the former text of the file, if adding the entry to it again gives the current text. */
+/** Returns the text from before the entry was added, if adding the entry to it again gives the current text. */
 async function undo(opened: Opened, name: string, entry: Entry): Promise<{ readonly text?: string } | undefined> {
   const { format, before } = opened
   const backup = await readHostFile(backupOf(before)).catch(() => undefined)
@@ -164,14 +164,14 @@ export function unifiedDiff(file: string, before: string | undefined, after: str
   return header + lines.join('')
 }
 
-/** The lines of a text, each with its end. */
+/** Splits a text into lines, each with its line end. */
 const linesOf = (text: string) => (text === '' ? [] : text.split(/(?<=\n)/))
 
 const rangeOf = (from: number, count: number) => `${count === 0 ? from : from + 1},${count}`
 
 /**
- * Prints a diff. Possible secrets in the surrounding lines are hidden, since diffs are passed on. Control characters are escaped for
- * terminals.
+ * Prints a diff. Possible secrets in context lines and removed lines are redacted, because people share diffs. Control characters
+ * are escaped for terminals.
  */
 export async function showDiff(diff: string, { out }: Pick<Io, 'out'>): Promise<void> {
   const clean = diff.replace(/^[ -](?!-- ).*$/gm, redactPhrase)
@@ -184,7 +184,7 @@ export interface OwnServer {
   readonly transport: 'stdio' | 'http'
   /** The command line, or the URL without possible secrets. */
   readonly target: string
-  /** A missing requirement of the entry. */
+  /** The program or script of the entry, if it does not exist. */
   readonly missing?: string
 }
 
@@ -197,7 +197,7 @@ export interface FileReport {
   readonly problem?: string
 }
 
-/** A host on this machine. */
+/** Report about a host on this machine. */
 export interface HostReport {
   readonly host: string
   readonly title: string
@@ -215,7 +215,7 @@ export async function reportHost(host: Host, machine: Machine): Promise<HostRepo
   return { host: id, title, found: isFound(host, machine), resources, docs, files }
 }
 
-/** Whether a host seems to be installed: by a program of its name, or a folder that it makes. */
+/** Whether a host seems to be installed: one of its programs is on the PATH, or one of its folders or files exists. */
 export function isFound({ traces }: Host, machine: Machine): boolean {
   return (
     traces.paths(machine).some((path) => existsSync(path)) || traces.programs.some((name) => isProgram(name, machine))
@@ -251,7 +251,7 @@ function ownServer(name: string, { command = [], url = '' }: EntryLaunch, machin
   return { name, transport: 'stdio', target: command.join(' '), ...defined({ missing }) }
 }
 
-/** The program, or the script that the program runs. */
+/** Returns the program, or the script that the program runs, if it does not exist. */
 function missingIn([program = '', script = '']: readonly string[], machine: Machine): string | undefined {
   if (isAbsolute(program) ? !existsSync(program) : !isProgram(program, machine)) return program
   return isAbsolute(script) && /\.[cm]?js$/.test(script) && !existsSync(script) ? script : undefined

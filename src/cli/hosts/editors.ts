@@ -58,7 +58,7 @@ export const claudeCode: Host = {
 
 function addCommand(launch: Launch, { value }: Entry, { name, scope }: EntryContext): string {
   const settings = Object.keys(launch.transport === 'http' ? launch.headers : launch.env)
-  // An option with a list of values would take the name as another value.
+  // `claude mcp add` would read the name as another value of an option that takes a list.
   if (settings.length > 0) return `claude mcp add-json --scope ${scope} ${name} ${joinCommand([JSON.stringify(value)])}`
   if (launch.transport === 'http') return `claude mcp add --scope ${scope} --transport http ${name} ${launch.url}`
   return `claude mcp add --scope ${scope} ${name} -- ${joinCommand([String(value.command), ...textsIn(value.args)])}`
@@ -226,7 +226,7 @@ const filesIn = (machine: Machine, ...folder: readonly string[]) =>
 
 const opencodeFolder = (machine: Machine) => joined(machine, configFolder(machine), 'opencode')
 
-/** Version 2 keeps servers one level deeper, and still reads the place of version 1. */
+/** Whether settings have the form of version 2, with servers one level deeper. Version 2 still reads the form of version 1. */
 const isSecond = (settings: unknown) => {
   const servers = valueAt(settings, ['mcp', 'servers'])
   return isObject(servers) && typeof servers.type !== 'string'

@@ -6,7 +6,7 @@ import { errorCodeOf } from '../../core/errors.ts'
 import { syncFolder } from '../../core/kit/local-disk.ts'
 import { failed } from '../terminal/exit.ts'
 
-/** A file of a host as it was read: its text without a byte order mark; undefined if it does not exist. */
+/** A settings file of a host as it was read. `bytes` and `text` are undefined if the file does not exist. */
 export interface HostFile {
   /** The path that the host uses. */
   readonly file: string
@@ -20,7 +20,7 @@ const mark = '\ufeff'
 /** Maximum size of a settings file, in bytes. No host has larger ones. */
 const maxBytes = 64 * 1024 * 1024
 
-/** @throws CommandError for a file that cannot be read, or is not text. */
+/** Reads a settings file of a host. @throws CommandError for a file that cannot be read, or is not text in UTF-8. */
 export async function readHostFile(file: string): Promise<HostFile> {
   const target = await targetOf(file)
   const bytes = await bytesOf(target)
@@ -55,7 +55,7 @@ async function bytesOf(file: string): Promise<Buffer | undefined> {
   }
 }
 
-/** The backup that is made before a file is changed, beside it. */
+/** Returns the path of the backup of a file, which is made beside the file before a change. */
 export function backupOf({ target }: Pick<HostFile, 'target'>): string {
   return `${target}.hikidashi.bak`
 }
@@ -113,7 +113,7 @@ async function replace(file: string, bytes: Buffer, owner: Owner | undefined): P
   })
 }
 
-/** Writes a new file in the folder of another one, and returns its name. */
+/** Writes a temporary file in the folder of `file`, and returns its path. */
 async function writeBeside(file: string, bytes: Buffer, owner: Owner | undefined): Promise<string> {
   const fresh = join(dirname(file), `.${basename(file)}.${randomBytes(6).toString('hex')}.tmp`)
   const handle = await open(fresh, 'wx', privateMode)

@@ -16,8 +16,8 @@ import {
 import { yaml } from './yaml.ts'
 
 /**
- * Edits TOML by tables: a table is appended to the file, or removed with its subtables. Comments before the next table belong to
- * that one.
+ * Edits TOML by tables: a table is appended to the file, or removed with its subtables. Comments between two tables belong to the
+ * second one.
  */
 const toml: SettingsEditor = {
   parse: (text) => (text.trim() === '' ? undefined : parsed(text)),
@@ -26,7 +26,7 @@ const toml: SettingsEditor = {
     const block = rendered(path, value).replaceAll('\n', eol)
     const old = tablesOf(text).find((table) => isWithin(table.path, path))
     if (old !== undefined) {
-      // Its subtables follow it.
+      // Also remove the subtables, which follow the table.
       const rest = cut(text.slice(old.end), path)
       return text.slice(0, old.start) + (text[old.end - 1] === '\n' ? block : block.trimEnd()) + rest
     }
@@ -59,7 +59,7 @@ function rendered(path: Path, value: Json): string {
 
 const isWithin = (path: readonly string[], outer: Path) => outer.every((key, i) => path[i] === key)
 
-/** Removes the tables at a path and inside it, each with the blank line before it. */
+/** Removes the table at a path and its subtables, each with the blank line before it. */
 function cut(text: string, path: Path): string {
   return tablesOf(text)
     .filter((table) => isWithin(table.path, path))
@@ -69,7 +69,7 @@ function cut(text: string, path: Path): string {
     }, text)
 }
 
-/** The tables with a header, in order: each from the line of its header to the end of its last non-empty line. */
+/** Returns the tables with a header, in order: each from the line of its header to the end of its last line with content. */
 function tablesOf(text: string) {
   const headers = headersOf(text)
   return headers.map(({ path, start }, i) => ({
@@ -85,7 +85,7 @@ function endOfTable(text: string, start: number, limit: number): number {
   return start + lines.join('').length
 }
 
-/** Tokens of a value. Lines that begin inside a value are not headers. */
+/** Matches the tokens of TOML, because a line that begins inside a value is not a header. */
 const token =
   /#[^\n]*|"""(?:\\[\s\S]|(?!""")[^\\])*"{3,5}|'''(?:(?!''')[\s\S])*'{3,5}|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|[[\]{}]|\n|[^#"'[\]{}\n]+/gy
 
@@ -107,7 +107,7 @@ function headersOf(text: string) {
   return headers
 }
 
-/** The keys in a header, parsed by the TOML parser itself. */
+/** Returns the keys in the header of a table, parsed by the TOML parser itself. */
 function pathOf(header: string): readonly string[] {
   const path: string[] = []
   let inner: unknown = parse(header.trim())
@@ -154,7 +154,7 @@ function removed(format: SettingsEditor, text: string, path: Path, file: string)
   const after = format.remove(text, path)
   const is = plain(format.parse(after) ?? {})
   const expected = plain(withValueAt(format.parse(text), path, undefined))
-  // An emptied container may be removed (TOML keeps no empty tables), or remain empty.
+  // A container that became empty may be removed, as in TOML, or may remain.
   const container = path.slice(0, -1)
   const without = plain(withValueAt(expected, container, undefined))
   if (isDeepStrictEqual(is, expected) || (isEmpty(valueAt(expected, container)) && isDeepStrictEqual(is, without)))
@@ -164,7 +164,7 @@ function removed(format: SettingsEditor, text: string, path: Path, file: string)
 
 const isEmpty = (value: unknown) => typeof value === 'object' && value !== null && Object.keys(value).length === 0
 
-/** Removes prototypes and classes of the parsers, which would make equal values differ. */
+/** Copies a value without the prototypes and classes of the parsers, which would make equal values differ. */
 function plain(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plain)
   if (typeof value !== 'object' || value === null || value instanceof Date) return value

@@ -1,7 +1,7 @@
 import { createScanner, getNodeValue, type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser'
 import { eolOf, formatError, headOf, indentAt, indented, type Json, type Path, type SettingsEditor } from './types.ts'
 
-/** Edits JSON with the comments and trailing commas that hosts allow. An edit changes only commas and its own lines. */
+/** Edits JSON with comments and trailing commas. An edit changes only commas and the lines of its value. */
 export const json: SettingsEditor = {
   parse: (text) => {
     const root = rootOf(text)
@@ -104,7 +104,7 @@ function styleOf(text: string, root: Node): JsonStyle {
 /** Token kinds of the scanner. The library has them only as compile-time constants. */
 const [commaToken, endOfText] = [5, 17]
 
-/** The first comma between two offsets that is not in a comment. */
+/** Returns the offset of the first comma between two offsets that is not in a comment. */
 function commaIn(text: string, from: number, to: number): number | undefined {
   const scanner = createScanner(text, false)
   scanner.setPosition(from)
@@ -132,7 +132,7 @@ function inserted(text: string, parent: Node, style: JsonStyle, write: (indent: 
   const comma = commaIn(text, endOf(last), close)
   const end = endOf(last) + text.slice(endOf(last), close).trimEnd().length
   const isBlock = text.slice(parent.offset, last.offset).includes('\n')
-  // Nothing can follow a line comment on the same line.
+  // The child cannot follow a line comment on the same line.
   const isCommented = text.slice(endOf(last), end).includes('//')
   const own = isBlock ? indentAt(text, last.offset) : indentAt(text, parent.offset) + style.unit
   const indent = isBlock || isCommented ? own : undefined
@@ -159,7 +159,7 @@ function without(text: string, parent: Node, index: number): string {
   return kept.slice(0, dangling) + kept.slice(dangling + 1) + after
 }
 
-/** An empty object or array is written `{}` or `[]`. */
+/** Joins the text around a removed child. An object or array that became empty is written `{}` or `[]`. */
 function emptied(head: string, rest: string, parent: Node): string {
   const inner = /^\s*(?=[}\]])/.exec(rest)?.[0]
   const isEmpty = inner !== undefined && head.length === parent.offset + 1

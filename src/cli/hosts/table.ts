@@ -57,7 +57,7 @@ const codex: Host = {
 
 function codexLocal(launch: Extract<Launch, { transport: 'stdio' }>): JsonObject {
   const [command, ...args] = spellCommand(launch, codex, {})
-  // Codex passes variables on by name only.
+  // Codex can only forward a variable under its own name.
   const passed = Object.keys(launch.env).filter((name) => isVariable(launch.env[name], name))
   const literal = Object.fromEntries(Object.entries(launch.env).filter(([name]) => !passed.includes(name)))
   return {
@@ -115,7 +115,7 @@ const geminiCli: Host = {
   },
   traces: { programs: ['gemini'], paths: (machine) => [geminiFolder(machine)] },
   serversAt: () => ['mcpServers'],
-  // Its policies treat the text before the first _ as the whole server name.
+  // The policies of Gemini CLI take the text before the first _ for the whole server name.
   nameOf: (name) => name.replaceAll('_', '-'),
   entryOf: (launch) => {
     const value = usualValue(launch, geminiCli, dollarSpelling)
@@ -175,7 +175,7 @@ const goose: Host = {
   next: 'Start a new session of Goose.',
 }
 
-/** The variables that Goose looks up in its environment or its secret store. */
+/** Returns the variables that Goose looks up in its environment or its secret store. */
 function variablesIn(values: readonly Value[]): readonly string[] {
   return values.flat().flatMap((piece) => (typeof piece === 'object' && 'variable' in piece ? [piece.variable] : []))
 }
@@ -204,7 +204,7 @@ function gooseRemote({ url, headers }: Extract<Launch, { transport: 'http' }>): 
   return { uri: url, ...unlessEmpty('headers', spellAll(headers, goose, dollarSpelling)) }
 }
 
-/** The hosts whose files are known. */
+/** All hosts that hikidashi can be added to. */
 export const hosts: readonly Host[] = [
   claudeCode,
   claudeDesktop,
@@ -217,7 +217,7 @@ export const hosts: readonly Host[] = [
   zed,
 ]
 
-/** The argument that names a host. */
+/** Creates the argument that names a host. */
 export const hostArgument = () => new Argument('<host>', 'the host').choices(ids).argParser(parseHost)
 
 const ids = hosts.map(({ id }) => id)

@@ -22,7 +22,7 @@ export const scopes = ['user', 'project'] as const
 /** Scope of an entry: for the user everywhere, or for everybody in a project. */
 export type Scope = (typeof scopes)[number]
 
-/** The machine and the folder on which files are searched. */
+/** The machine and the project folder in which the files of hosts are searched. */
 export interface Machine {
   readonly platform: NodeJS.Platform
   readonly env: Readonly<Record<string, string | undefined>>
@@ -38,7 +38,7 @@ export interface Entry {
   readonly inputs?: readonly JsonObject[]
 }
 
-/** Launch of an entry in a file, whether it was written by this program or not. */
+/** The command or URL of an entry in a file, whether this program wrote the entry or not. */
 export interface EntryLaunch {
   readonly command?: readonly string[]
   readonly url?: string
@@ -63,22 +63,22 @@ export interface Host {
   readonly format: 'json' | 'toml' | 'yaml'
   /** Extensions of JSON that the host refuses, if it is strict. */
   readonly refuses?: { readonly comments: boolean; readonly trailingCommas: boolean }
-  /** Its use of resources, in a few words. */
+  /** How the host uses resources, in a few words. */
   readonly resources: string
-  /** URL of the documentation of its file. */
+  /** URL of the documentation of the host's settings file. */
   readonly docs: string
-  /** Its possible files in each scope: the first existing one counts, else the first. */
+  /** Possible settings files in each scope. The first existing one is used, else the first. */
   readonly files: Readonly<Partial<Record<Scope, (machine: Machine) => readonly string[]>>>
-  /** Programs, and folders or files, by which it is found on a machine. */
+  /** Programs, and folders or files, that show that the host is installed. */
   readonly traces: { readonly programs: readonly string[]; readonly paths: (machine: Machine) => readonly string[] }
-  /** The keys that lead to the servers. @param settings What the file says. */
+  /** Returns the path of keys to the servers. @param settings The parsed file. */
   serversAt(settings: unknown): readonly string[]
   /** Returns the name in the form that the host accepts. */
   nameOf?(name: string): string
-  /** @throws CommandError for a value that the host has no form for. */
+  /** Returns the entry for a launch. @throws CommandError for a value that the host has no notation for. */
   entryOf(launch: Launch, context: EntryContext, settings: unknown): Entry
   foundIn(value: JsonObject): EntryLaunch
-  /** Commands and links that do the same. They contain no secret, because a shell keeps a history. */
+  /** Returns commands and links that add the same entry. They contain no secret, because a shell stores its history. */
   waysOf?(launch: Launch, entry: Entry, context: EntryContext): readonly AddInstructions[]
   /** Next step for the user. */
   readonly next: string
@@ -88,17 +88,17 @@ export type Path = readonly (string | number)[]
 
 /** A format of settings that is edited in place: all other bytes stay as they are. */
 export interface SettingsEditor {
-  /** Parses a text. @throws Unreadable */
+  /** Parses a text. @throws Error for a malformed text. */
   parse(text: string): unknown
-  /** The text with a value at a path. @throws Unwritable */
+  /** Returns the text with a value at a path. @throws Error for a text that cannot be edited. */
   set(text: string, path: Path, value: Json): string
-  /** Returns the text without the existing value at a path. @throws Unwritable */
+  /** Returns the text without the existing value at a path. @throws Error for a text that cannot be edited. */
   remove(text: string, path: Path): string
-  /** A value at a path, as a separate text. */
+  /** Formats a value at a path as a separate text. */
   show(path: Path, value: Json): string
 }
 
-/** This machine, and the current folder of the command. */
+/** Returns this machine, with the current folder as the project folder. */
 export function thisMachine(folder = process.cwd()): Machine {
   return { platform: process.platform, env: process.env, home: homedir(), folder }
 }
@@ -125,7 +125,7 @@ export function applicationFolder(machine: Machine): string {
   return saying(machine, 'APPDATA') ?? joined(machine, machine.home, 'AppData', 'Roaming')
 }
 
-/** A file in the folder of the project. */
+/** Returns a function for the path of a file in the project folder. */
 export function inProject(...parts: readonly string[]): (machine: Machine) => readonly string[] {
   return (machine) => [joined(machine, machine.folder, ...parts)]
 }
@@ -164,7 +164,7 @@ export function withValueAt(value: unknown, path: readonly (string | number)[], 
   return Object.fromEntries(Object.entries(others).filter(([name]) => name !== key))
 }
 
-/** A text cannot be read or edited. The message follows the name of the file. */
+/** Returns the error for a text that cannot be parsed or edited. Its message is appended to the name of the file. */
 export function formatError(text: string, offset: number | undefined, message: string): Error {
   const error = new Error(offset === undefined ? `: ${message}` : `:${lineAndColumn(text, offset)}: ${message}`)
   error.name = 'FormatError'
@@ -177,18 +177,18 @@ function lineAndColumn(text: string, offset: number): string {
   return `${line}:${offset - before.lastIndexOf('\n')}`
 }
 
-/** The end of line that a text uses. */
+/** Returns the line end that a text uses. */
 export function eolOf(text: string): string {
   return /\r?\n/.exec(text)?.[0] ?? '\n'
 }
 
-/** Returns the text before the first value: comments stay, blanks do not. */
+/** Returns the text to keep in front of the first value: comments, but not only white space. */
 export function headOf(text: string): string {
   if (text.trim() === '') return ''
   return text.endsWith('\n') ? text : text + eolOf(text)
 }
 
-/** The indentation of the line that contains an offset. */
+/** Returns the indentation of the line that contains an offset, up to the offset. */
 export function indentAt(text: string, offset: number): string {
   return /^[ \t]*/.exec(text.slice(text.lastIndexOf('\n', offset - 1) + 1, offset))?.[0] ?? ''
 }
@@ -198,7 +198,7 @@ export function indented(block: string, indent: string, eol: string): string {
   return block.split('\n').join(eol + indent)
 }
 
-/** Notation of a host for values that it fills in. */
+/** The notation of a host for the values that it fills in. */
 export interface Spelling {
   readonly variable?: (name: string) => string
   readonly input?: (id: string) => string
@@ -247,8 +247,8 @@ export function spellAll(
 }
 
 /**
- * The words of a command line in the notation of a host. Paths in the project are relative to its folder, if the host has a
- * variable for it.
+ * Returns the words of a command line in the notation of a host. Paths in the project are relative to the project folder, if the
+ * host has a variable for that.
  */
 export function spellCommand(
   { command }: Pick<Extract<Launch, { transport: 'stdio' }>, 'command'>,
@@ -268,9 +268,9 @@ export function spellCommand(
 }
 
 /**
- * The value of an entry in its usual form.
+ * Returns the value of an entry in the form that most hosts use.
  *
- * @param types The names of the transports, if the host wants them.
+ * @param types The names of the transports, if entries of the host have them.
  */
 export function usualValue(
   launch: Launch,
@@ -286,7 +286,7 @@ export function usualValue(
   return { ...named, command, args, ...unlessEmpty('env', spellAll(launch.env, host, spelling)) }
 }
 
-/** The path relative to the folder of the project; undefined for a path elsewhere. */
+/** Returns a path relative to the project folder; undefined for a path elsewhere. */
 function belowFolder(path: string, { platform, folder }: Machine): string | undefined {
   const { relative, isAbsolute, sep } = platform === 'win32' ? win32 : posix
   const below = relative(folder, path)
@@ -294,7 +294,7 @@ function belowFolder(path: string, { platform, folder }: Machine): string | unde
   return below.split(sep).join('/')
 }
 
-/** Undefined for an empty object. */
+/** Returns an object with the member `key`, or without it if `values` is empty. */
 export function unlessEmpty<K extends string, T extends object>(key: K, values: T): { readonly [P in K]?: T } {
   return Object.keys(values).length === 0 ? {} : ({ [key]: values } as { readonly [P in K]: T })
 }

@@ -1,7 +1,7 @@
 import { isMap, isScalar, type Pair, parseAllDocuments, Scalar, stringify, type YAMLMap } from 'yaml'
 import { eolOf, formatError, headOf, indented, type Json, type Path, type SettingsEditor } from './types.ts'
 
-/** Edits YAML by lines: an item is appended to its map, or removed with its lines. */
+/** Edits YAML by lines: an item is appended to its map, or its lines are removed. */
 export const yaml: SettingsEditor = {
   parse: (text) => documentOf(text)?.toJS() as unknown,
   set: (text, path, value) => {
@@ -57,8 +57,8 @@ const isNothing = ({ value }: { readonly value: unknown }) =>
   value === null || (isScalar(value) && value.value === null)
 
 /**
- * Returns the map at the end of a path, the item in it, the item that holds the map, and the missing rest of the path, which
- * begins with the item's own key if the item is no map.
+ * Follows a path as far as it exists. Returns the last map on it, the item of the next key in that map, the item that holds the map,
+ * and the missing rest of the path. The rest begins with the key of the item if the item has no value.
  */
 function walk(text: string, root: YAMLMap, path: Path) {
   let [map, holder]: [YAMLMap, YamlPair | undefined] = [root, undefined]
@@ -79,12 +79,11 @@ function rendered(path: Path, value: Json, indent: number): string {
 }
 
 /**
- * Line ends of YAML 1.1 that YAML 1.2 does not have, and other characters that a reader may change or refuse unless they are
- * escaped.
+ * Line ends of YAML 1.1 that YAML 1.2 does not have, and other characters that a parser may change or refuse without an escape.
  */
 const unusual = /[\u007f-\u009f\u2028\u2029\ufeff]/g
 
-/** Writes texts with control characters in double quotes, the only form that every reader of YAML 1.1 and 1.2 reads unchanged. */
+/** Puts texts with control characters in double quotes, the only form that all parsers of YAML 1.1 and 1.2 read unchanged. */
 function withQuotes(value: Json): unknown {
   if (typeof value === 'string') {
     if (!/[\p{Cc}\u2028\u2029\ufeff]/u.test(value)) return value
@@ -97,13 +96,13 @@ function withQuotes(value: Json): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, withQuotes(inner)]))
 }
 
-/** The column of the keys of a map. */
+/** Returns the column of the keys of a map, from 0. */
 function columnOf(text: string, map: YAMLMap): number {
   const start = rangeOf(map.items[0]?.key)[0]
   return start - (text.lastIndexOf('\n', start - 1) + 1)
 }
 
-/** The indentation of nested maps in this file. */
+/** Returns the indentation of nested maps in a map, in columns; 2 if it has none. */
 function stepOf(text: string, map: YAMLMap): number {
   const inner = map.items
     .map(({ value }) => value)
@@ -112,7 +111,7 @@ function stepOf(text: string, map: YAMLMap): number {
   return step > 0 ? step : 2
 }
 
-/** The lines of an item, from the beginning of the first to the end of the last. */
+/** Returns the offsets of the lines of an item, from the beginning of the first to the end of the last. */
 function spanOf(text: string, map: YAMLMap, pair: YamlPair): readonly [number, number] {
   const start = rangeOf(pair.key)[0] - columnOf(text, map)
   const end = pair.value === null ? rangeOf(pair.key)[1] : Math.max(rangeOf(pair.value)[1], rangeOf(pair.key)[1])
@@ -138,7 +137,7 @@ function inBlock(text: string, map: YAMLMap, path: Path, value: Json): string {
   return head + gap + lines(text, map, path, value, columnOf(text, map)) + text.slice(at)
 }
 
-/** Position after a key without a value. */
+/** Returns the text with a value in the lines below a key that has no value. */
 function filled(text: string, map: YAMLMap, pair: YamlPair, path: Path, value: Json): string {
   if (map.flow) throw formatError(text, rangeOf(pair.key)[0], 'this has no value, and is left alone.')
   const explicit = rangeOf(pair.value)
@@ -151,7 +150,7 @@ function filled(text: string, map: YAMLMap, pair: YamlPair, path: Path, value: J
   return head + gap + lines(text, map, path, value, column) + text.slice(at)
 }
 
-/** In a map in braces the item is written as JSON, which is also YAML. */
+/** Appends an item to a map in braces. The item is written as JSON, which is also YAML. */
 function inFlow(text: string, map: YAMLMap, path: Path, value: Json): string {
   const [key, ...inner] = path
   const close = rangeOf(map)[1] - 1
@@ -176,7 +175,7 @@ function replaced(text: string, map: YAMLMap, pair: YamlPair, path: Path, value:
   return text.slice(0, start) + lines(text, map, key, value, columnOf(text, map)) + text.slice(end)
 }
 
-/** Finds the map in braces again after an item was removed. */
+/** Returns a map in braces as it is after the removal of an item, with its new range. */
 function flowIn(text: string, map: YAMLMap, pair: YamlPair): YAMLMap {
   const shorter = text.length - withoutInFlow(text, map, pair).length
   const copy = map.clone() as YAMLMap

@@ -13,7 +13,7 @@ import { isTextOfUnknownEncoding } from '../../text/encoding/detect.ts'
 /** Maximum number of names below a folder that are examined to count omitted files. */
 const maxNamesCounted = 100_000
 
-/** Report of one mount. */
+/** The result of the check of one mount. */
 export interface MountReport {
   readonly address: string
   readonly provider: string
@@ -65,10 +65,10 @@ export async function checkMount(
   }
 }
 
-/** Number of bytes of a file that are examined for its encoding. */
+/** Number of bytes at the beginning of a file that are examined for its encoding. */
 const encodingSampleBytes = 64 * 1024
 
-/** The paths of texts with an unknown encoding. `undefined`: the mount has no files. */
+/** Returns the paths of texts with an unknown encoding. `undefined`: the mount has no files. */
 async function textsOfUnknownEncoding(
   { config }: PlannedMount,
   { provider }: Mount,
@@ -98,7 +98,7 @@ async function countLeftOut(planned: PlannedMount): Promise<LeftOutCounts | unde
   }
 }
 
-/** @throws ResourceError `unavailable` if the source does not answer: its provider then breaks no contract. */
+/** @throws ResourceError `unavailable` if the source does not answer, since its provider then breaks no contract. */
 async function throwUnavailable({ provider }: Mount): Promise<void> {
   const context = { principal: { id: 'check', roles: [] }, signal: new AbortController().signal }
   try {
@@ -108,13 +108,13 @@ async function throwUnavailable({ provider }: Mount): Promise<void> {
   }
 }
 
-/** A live source may change during the check, and then seem to contradict itself. A second check of the same entries decides. */
+/** Checks a provider, and again if there are problems: a source that changes during the check may seem to contradict itself. */
 async function checkTwice({ provider }: Mount, limit: number): Promise<Report> {
   const report = await checkProvider(provider, {}, { limit })
   return report.problems.length === 0 ? report : checkProvider(provider, {}, { limit })
 }
 
-/** The open mounts of which the principal sees nothing. */
+/** Returns the addresses of the open mounts of which the principal sees nothing. */
 export async function hiddenFrom(principal: Principal, mounts: readonly Mount[], log: Log): Promise<readonly string[]> {
   const catalog = createCatalog({ mounts, log })
   try {

@@ -5,8 +5,8 @@ import { misused } from '../terminal/exit.ts'
 import { escapeText } from '../terminal/text.ts'
 
 /**
- * Splits a command line into words like a shell: at white space, with '…' and "…" and with `\`, except on Windows, where `\`
- * separates the names in a path. Variables and wildcards have no meaning, because there is no shell.
+ * Splits a command line into words at white space, as a shell does. Quotes ('…' and "…") and `\` work as in a shell; on Windows, `\`
+ * only separates the names in a path. Variables and wildcards are not expanded, because there is no shell.
  */
 export function splitCommand(line: string, platform: NodeJS.Platform = process.platform): readonly string[] {
   const words: string[] = []
@@ -34,8 +34,8 @@ export function splitCommand(line: string, platform: NodeJS.Platform = process.p
 }
 
 /**
- * Joins words to a command line for a POSIX shell. The result is safe to print: a word with control characters, or others that a
- * terminal must not get, is written as `$'a\x0ab'` (POSIX.1-2024, section 2.2.4; bash, zsh and ksh support it).
+ * Joins words to a command line for a POSIX shell. The result is safe to print: a word with characters that are unsafe in a terminal
+ * is written as `$'a\x0ab'` (POSIX.1-2024, section 2.2.4; bash, zsh and ksh support it).
  */
 export function joinCommand(words: readonly string[]): string {
   return words.map(quoted).join(' ')
@@ -71,18 +71,18 @@ export interface Server {
   /** Name of the server in the host. */
   readonly name: string
   readonly url?: string
-  /** The command line that starts it on stdio. */
+  /** The command line that starts the server on stdio. */
   readonly command: readonly string[]
   /** The file of tokens, if the server requires tokens over HTTP. */
   readonly tokens?: string
 }
 
-/** The environment variable of a host from which the printed commands take the token. */
+/** The environment variable of the host that holds the token, in the printed commands. */
 const tokenVariable = 'HIKIDASHI_TOKEN'
 
 /**
- * Returns commands that add a server over HTTP, and the form for hosts that start it themselves. If it requires tokens, the
- * commands take one from an environment variable of the host: no secret is written into a file.
+ * Returns commands that add a server over HTTP, and the settings for hosts that start the server themselves. If it requires tokens,
+ * the commands take one from an environment variable of the host: no secret is written into a file.
  */
 export function addOverHttp({ name, url = '', command, tokens }: Server): string {
   const entry = {
@@ -110,7 +110,7 @@ export function addOverHttp({ name, url = '', command, tokens }: Server): string
   ].join('\n')
 }
 
-/** How to add a server that the host starts over stdio. */
+/** Returns instructions to add a server that the host starts over stdio. */
 export function addOverStdio(server: Server): string {
   return `Add it to a host, which then starts it:\n${startedByHost(server)}`
 }
@@ -123,7 +123,7 @@ function startedByHost({ name, command: [program = '', ...args] }: Server): stri
 hikidashi writes these entries for you: hikidashi add HOST (hikidashi hosts lists the names)`
 }
 
-/** A name that every host takes: letters, digits, `-` and `_`. */
+/** Converts a name to one that every host accepts: letters, digits, `-` and `_`. */
 export function hostName(name: string): string {
   return name.replace(/[^A-Za-z0-9_-]+/g, '-').replace(/^-+|-+$/g, '') || 'hikidashi'
 }
@@ -133,7 +133,7 @@ export function npxCommand(args: readonly string[], platform: NodeJS.Platform = 
   return [...(platform === 'win32' ? ['cmd', '/c'] : []), 'npx', '-y', 'hikidashi', ...args]
 }
 
-/** The command line that starts this installation from any folder. */
+/** Returns the command line that starts this installation from any folder. */
 export function ownCommand(
   args: readonly string[],
   main = fileURLToPath(new URL('../main.js', import.meta.url)),

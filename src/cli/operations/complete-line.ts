@@ -14,10 +14,9 @@ import type { Secrets } from './secrets.ts'
 import { headersOf } from './source.ts'
 
 /**
- * Answers a shell that completes a word (`hikidashi __complete`). With `words` it gets the words after the name of the program,
- * up to the one at the cursor. With `bash` it gets the line, the position of the cursor, and the characters at which bash begins
- * a new word. It prints one candidate on each line. On an error it prints nothing, because a person who presses Tab does not want
- * a message.
+ * Prints completions for a shell, one candidate on each line (`hikidashi __complete`). `args` is `words`, followed by the words after
+ * the name of the program up to the cursor; or `bash`, followed by the line, the position of the cursor, and the characters at which
+ * bash begins a new word. On an error it prints no message, because a person who presses Tab does not want one.
  */
 export async function completeLine(args: readonly string[], io: ProcessIo): Promise<void> {
   try {
@@ -28,7 +27,7 @@ export async function completeLine(args: readonly string[], io: ProcessIo): Prom
     const lines = candidates.map(({ value, about }) => lineOf(value.slice(skipped), about))
     await io.out.write([...lines, ...(files === undefined ? [] : [`:${files}\n`])].join(''))
   } catch {
-    // What was printed until then is good.
+    // Print no message. Candidates that were printed before the error are valid.
   }
 }
 
@@ -41,7 +40,7 @@ async function candidatesFor(words: readonly string[], io: ProcessIo) {
   if (kind === undefined) return { candidates: whole(fitting(wanted.candidates, typed)) }
   if (kind === 'files' || kind === 'folders') return { candidates: [], files: kind }
   const candidates = whole(await completeUris(wanted, io.secrets).catch(() => []))
-  // A path of this machine can replace a URI.
+  // The user can write a path of this machine in place of a URI.
   const isPath = kind === 'uri' && !/^[A-Za-z][\w+.-]*:/.test(typed) && !wanted.given.has('url')
   return isPath ? { candidates, files: 'files' } : { candidates }
 }
@@ -54,12 +53,12 @@ function bashWords([line = '', point, breaks = '']: readonly string[]) {
       const words = splitCommand(typed + end, 'linux').slice(1)
       return { words: /\s$/.test(typed) && end === '' ? [...words, ''] : words, breaks }
     } catch {
-      // There is a quote, then.
+      // A quote is still open: try the next kind of quote.
     }
   return { words: [''], breaks }
 }
 
-/** Length of the part of a word that bash does not replace: up to the last character at which it begins a new word. */
+/** Returns the length of the part of a word that bash does not replace: up to the last character at which it begins a new word. */
 function brokenOff(word: string, breaks: string): number {
   return Math.max(...[':', '='].map((mark) => (breaks.includes(mark) ? word.lastIndexOf(mark) + 1 : 0)))
 }
@@ -76,8 +75,8 @@ const completionTimeoutMs = 2000
 const silent = () => {}
 
 /**
- * Completes URIs: the mounts, and the children of the typed directory. Of a configuration only that mount is opened; a server is
- * contacted only if `--url` names it.
+ * Completes URIs: the mounts, and the children of the typed directory. It opens only the mount of the typed URI, and contacts a
+ * server only if `--url` names it.
  */
 async function completeUris(wanted: Completions, secrets: Secrets): Promise<readonly LineCandidate[]> {
   const { typed, given, kind } = wanted
@@ -145,14 +144,14 @@ function bare(uri: string): string {
   return uri.replace(/(?<!\/)\/$/, '')
 }
 
-/** One candidate. */
+/** One candidate for the completion of a word. */
 interface LineCandidate {
   readonly value: string
   /** Description for people. */
   readonly about?: string
 }
 
-/** Possible completions at the cursor. */
+/** The possible completions of the word at the cursor. */
 interface Completions {
   readonly candidates: readonly LineCandidate[]
   /** Kind of further candidates that the shell or the server knows. */
@@ -199,7 +198,7 @@ export function wantedAt(program: Command, words: readonly string[]): Completion
   return { ...argumentValues(argumentAt(command, position)), ...rest }
 }
 
-/** The candidates that begin with the typed word, in their order. */
+/** Returns the candidates that begin with the typed word, in their order. */
 function fitting(candidates: readonly LineCandidate[], typed: string): readonly LineCandidate[] {
   return candidates.filter(({ value }) => value.startsWith(typed))
 }

@@ -5,7 +5,7 @@ const garbage = { bytes: 20 * 2 ** 20, leastPercent: 30, mostPercent: 100 }
  * Bounds the garbage that the heap of a server holds before the next full collection. By default V8 lets a small heap grow by about a
  * third, which means a collection every three seconds at 200 reads a second, and requests at that moment take several times as long;
  * it lets a large heap grow to four times its live data, which took 700 MB for 100 MB of data. Here a small heap grows to twice
- * its live data, a larger one by {@link garbage.bytes}, and a large one by a third. The limit of `--max-old-space-size` still holds.
+ * its live data, a larger one by 20 MiB, and a large one by 30 percent. The limit of `--max-old-space-size` still applies.
  */
 export function boundHeap(): void {
   const { getHeapStatistics, setFlagsFromString } = process.getBuiltinModule('node:v8')
@@ -18,13 +18,13 @@ export function boundHeap(): void {
   }).observe({ entryTypes: ['gc'] })
 }
 
-/** The growth of a heap, in percent of its live data. */
+/** Returns the allowed growth of a heap, in percent of its live data. */
 export function growthFor(liveBytes: number): number {
   const percent = Math.round((100 * garbage.bytes) / liveBytes)
   return Math.min(garbage.mostPercent, Math.max(garbage.leastPercent, percent))
 }
 
-/** The kind of a garbage collection. */
+/** Returns the kind of garbage collection that a performance entry reports. */
 function kindOf({ detail }: object & { readonly detail?: unknown }): unknown {
   return typeof detail === 'object' && detail !== null && 'kind' in detail ? detail.kind : undefined
 }

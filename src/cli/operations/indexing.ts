@@ -8,10 +8,10 @@ import { createProgress, type ProgressOptions } from '../terminal/progress.ts'
 
 /** Interval of the checks, in milliseconds. */
 const intervalMs = 100
-/** If no process feeds the index for this long, the existing index is searched. In milliseconds. */
+/** If no process feeds the index for this time, the existing index is searched. In milliseconds. */
 const longest = 20_000
 
-/** Feeds a search, and resolves when each of its mounts is indexed, or does not answer. Shows the progress to a waiting person. */
+/** Feeds a search, and resolves when each of its mounts is indexed, or does not answer. Shows the progress. */
 export async function waitForIndex(search: Search, io: Pick<Io, 'saysToTerminal' | 'say' | 'out'>): Promise<void> {
   search.feed()
   const start = performance.now()
@@ -33,7 +33,7 @@ function isDone({ state }: MountProgress): boolean {
   return state === 'current' || state === 'unavailable'
 }
 
-/** The progress of the indexing of mounts, as text. */
+/** Returns the number of indexed documents of all mounts, and their total if it is known. */
 function progressOf(mounts: readonly MountProgress[]) {
   const done = mounts.reduce((sum, mount) => sum + mount.looked, 0)
   const isCounted = mounts.every((mount) => mount.of !== undefined || isDone(mount))
@@ -49,14 +49,14 @@ const minToldMs = 1000
 export interface ServeIndexingOptions extends Pick<ProgressOptions, 'line' | 'now' | 'env'> {
   readonly io: Pick<Io, 'saysToTerminal' | 'out'>
   readonly log: Log
-  /** Whether the log is for programs: then each line is an event of the log, on a terminal too. */
+  /** Whether the log is for programs. Progress is then written as log events, on a terminal too. */
   readonly isStructured: boolean
   readonly signal: AbortSignal
 }
 
 /**
  * Reports the progress of the first indexing until it is done: on a terminal in its last line, elsewhere as a log event every few
- * seconds. Durations below a second are not reported. Resolves when it is done, or when the signal aborts.
+ * seconds. Indexing of less than a second is not reported. Resolves when the indexing is done, or when the signal aborts.
  */
 export async function tellIndexing(catalog: Pick<Catalog, 'mounts'>, options: ServeIndexingOptions): Promise<void> {
   const { io, log, isStructured, signal, now = Date.now, ...rest } = options
@@ -91,7 +91,7 @@ export async function tellIndexing(catalog: Pick<Catalog, 'mounts'>, options: Se
   }
 }
 
-/** The progress of all mounts, each once. `undefined`: a search cannot be opened. */
+/** Returns the progress of each mount once, even if several searches cover it. `undefined`: a search cannot be opened. */
 async function mountsOf(searches: readonly Search[]): Promise<readonly MountProgress[] | undefined> {
   try {
     const found = await Promise.all(searches.map((search) => search.feedStatus()))

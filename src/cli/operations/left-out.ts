@@ -1,6 +1,6 @@
 import type { LeftOut, LeftOutCounts, LeftOutReason } from '../../providers/files/index.ts'
 
-/** Why a file is left out, in a few words that apply to every file with this reason. */
+/** Explanations of the reasons, in words that apply to every file that is left out for that reason. */
 const reasons: Readonly<Record<LeftOutReason, string>> = {
   missing: 'nothing is there',
   name: 'its name cannot be part of a URI: it has a control character, or is too long',
@@ -25,7 +25,7 @@ const reasons: Readonly<Record<LeftOutReason, string>> = {
   depth: 'it lies too deep',
 }
 
-/** The same as a part of a count: "3 by .gitignore". Of two forms, the first is the singular. */
+/** The reasons after a count: "3 by .gitignore". Of two forms, the first is the singular. */
 const counted: Readonly<Record<LeftOutReason, string | readonly [one: string, several: string]>> = {
   missing: 'gone meanwhile',
   name: 'with names that no URI can hold',
@@ -49,7 +49,7 @@ const counted: Readonly<Record<LeftOutReason, string | readonly [one: string, se
   depth: 'too deep',
 }
 
-/** Why a path is left out, as a sentence that names the rule. `asked`: the path of the question. */
+/** Explains why a path is left out, and names the rule. `asked`: the path that the user named, if it lies below that path. */
 export function explainLeftOut(found: LeftOut, asked = found.path): string {
   const above = found.path !== asked && found.path !== `${asked}/` ? `${found.path} is not served: ` : ''
   return `${above}${ruleOf(found)}`
@@ -64,7 +64,7 @@ function ruleOf({ reason, line, glob, target, because }: LeftOut): string {
   return `${reasons[reason]}: ${target}${why}`
 }
 
-/** The number of left out files by reason: `3 by .gitignore, 2 hard links`. Empty if there are none. */
+/** Formats the number of left out files by reason: `3 by .gitignore, 2 hard links`. Empty if there are none. */
 export function countLeftOut({ counts, complete }: LeftOutCounts): string {
   const parts = Object.entries(counts)
     .sort(([, a], [, b]) => b - a)

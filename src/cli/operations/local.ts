@@ -32,12 +32,12 @@ export interface Local {
   readonly config: Config | undefined
   /** The mounts that are known before they are opened. */
   readonly mounts: readonly PlannedMount[]
-  /** All mounts. May look into the folders, which takes longer. By default {@link mounts}. */
+  /** Resolves to all mounts. It may survey the folders, which takes longer. By default {@link mounts}. */
   readonly complete?: () => Promise<readonly PlannedMount[]>
   /** The store of folders that are served without a configuration. */
   readonly store?: Config['store']
   readonly principal: Principal
-  /** Whether the current folder was taken because nothing was named. */
+  /** Whether the current folder is served because nothing was named. */
   readonly assumed: boolean
 }
 
@@ -45,12 +45,12 @@ export interface Local {
 export type Planned = { readonly local: Local } | { readonly problems: readonly ConfigProblem[] }
 
 /**
- * Finds out what is to be served: the folders and the configuration that are named; else `hikidashi.json` in the current
- * folder; else the current folder itself. Of a configuration that is found and not named, the parts that need the user's trust are
- * left out: `config.withheld`.
+ * Plans the mounts to serve: of the folders and the configuration that are named; else of `hikidashi.json` in the current folder;
+ * else of the current folder itself. If the configuration was found and not named, the parts that need the user's trust are left
+ * out: `config.withheld`.
  *
- * @param secrets Gets what the configuration refers to.
- * @throws CommandError for a folder that is not there, or a current folder that nobody can mean.
+ * @param secrets Receives the secrets that the configuration refers to.
+ * @throws CommandError for a missing folder, or if the root or the home folder is served because nothing was named.
  */
 export async function planLocal(
   { folders = [], config: named, name, only }: LocalOptions,
@@ -81,7 +81,7 @@ export async function planLocal(
   return { local: { config, mounts, principal: principalOf(config.roles ?? []), assumed } }
 }
 
-/** The standard set-up of folders. Without its search if the index would lie in a served folder. */
+/** Plans the standard set-up of folders, without its search if the index would lie in a served folder. */
 async function planFoldersWhole(
   folders: readonly string[],
   naming: { readonly name?: string },
@@ -91,7 +91,7 @@ async function planFoldersWhole(
     throw failed(`The folder ${String(error.path)} cannot be read (${String(error.code)}). Let this user read it.`)
   })
   if (!folders.some((folder) => holdsStoreOf(folders, resolve(folder)))) {
-    // The name of the file is determined when the store is opened, so that a start does not wait for it.
+    // Computing the name of the file is slow, so it happens when the store is opened and not at the start.
     const store = {
       sqlite: {
         get file() {
@@ -105,7 +105,7 @@ async function planFoldersWhole(
   return { mounts: withoutSearch(mounts), complete: async () => withoutSearch(await complete()) }
 }
 
-/** Whether a folder contains the store of the set-up. */
+/** Whether a folder contains the default store of the folders. */
 function holdsStoreOf(folders: readonly string[], folder: string): boolean {
   const state = stateFolder()
   if (isInside(state, folder)) return true
@@ -113,8 +113,8 @@ function holdsStoreOf(folders: readonly string[], folder: string): boolean {
 }
 
 /**
- * Like {@link planLocal}, for commands that cannot continue with a faulty configuration. It reports the parts that are left out
- * of an untrusted configuration, and mounts without their folder or file; with `strict` such a mount is a fault.
+ * Does the same as {@link planLocal}, and throws for a faulty configuration. It reports the parts that are left out of an untrusted
+ * configuration, and mounts without their folder or file; with `strict` such a mount is a fault.
  */
 export async function requireLocal(
   options: LocalOptions & { readonly strict?: boolean },
@@ -138,7 +138,7 @@ function refused(problems: readonly ConfigProblem[]): Error {
   return failed([`The configuration has ${count(lines.length, 'problem')}:`, ...lines].join('\n'))
 }
 
-/** Returns the settings of the store; undefined if no mount needs one. */
+/** Returns the settings of the store; undefined for folders that are served without a search. */
 export function storeOf({ config, store }: Pick<Local, 'config' | 'store'>): Config['store'] | undefined {
   return config?.store ?? store
 }
@@ -151,7 +151,7 @@ interface OpenOptions {
 }
 
 /**
- * Makes the catalog of everything that is to be served.
+ * Opens the catalog of all mounts.
  *
  * @throws CommandError for folders that lie in one another; with `strict`, for a mount that cannot be opened.
  */
@@ -175,7 +175,7 @@ export async function openLocal(
   return openCatalog((await complete?.()) ?? mounts, settings).catch(failedBy)
 }
 
-/** Some hosts start servers in the root or the home folder; the user does not want to serve all of that. */
+/** Refuses the root and the home folder, in which some hosts start servers: the user does not want to serve all of that. */
 function refuseAssumed(folder: string): void {
   if (folder !== parse(folder).root && relative(folder, homedir()) !== '') return
   throw misused(`The current folder is ${folder}, which is too much to serve. Name a folder, or give --config FILE.`)
@@ -186,7 +186,7 @@ function principalOf(roles: readonly string[]): Principal {
 }
 
 /**
- * The OAuth scopes that a token needs for what is at a URI.
+ * Returns a function for the OAuth scopes that a token needs for a URI.
  *
  * @throws CommandError for folders that lie in one another.
  */

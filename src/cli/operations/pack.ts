@@ -98,8 +98,8 @@ function shown(uri: string): string {
 }
 
 /**
- * Counts the changes of files in the history: of folders that are repositories, and of repositories that are mounted. `known`: the
- * addresses of the mounts with known changes.
+ * Counts the changes of each file in the git history, for mounted repositories and for mounted folders that are repositories.
+ * `known`: the addresses of the mounts with counted changes.
  */
 export async function activityOf(mounts: readonly PlannedMount[], log: Log) {
   const repositories = mounts.flatMap(repositoryOf)
@@ -129,12 +129,12 @@ function pathBelow(address: string, uri: string): string | undefined {
   try {
     return parseUri(uri).segments.slice(parseAddress(address).segments.length).join('/')
   } catch {
-    // A pin that cannot exist.
+    // The URI of a pin is malformed.
     return undefined
   }
 }
 
-/** A mount whose paths are those of a repository, below a prefix. */
+/** Returns the git repository that a mount serves, and the prefix of its paths in the mount; empty for every other mount. */
 function repositoryOf({ address, config, folder }: PlannedMount) {
   const { text } = parseAddress(address)
   if (config.provider === 'git')
@@ -167,7 +167,7 @@ export async function writeText(file: string, text: string): Promise<void> {
   })
 }
 
-/** Waits until the mounts are indexed: without an index, looking for words takes longer and finds less. */
+/** Waits until the mounts are indexed, because a search without an index takes longer and finds less. */
 export async function waitForIndexes(catalog: Catalog, io: Io): Promise<void> {
   for (const { provider } of searchesOf(catalog)) await waitForIndex(provider, io)
 }

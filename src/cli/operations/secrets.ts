@@ -4,7 +4,7 @@ import { decodeComponent } from '../../core/uri.ts'
 import { findOwn } from '../../secrets/find.ts'
 import { kindOfKey } from '../../secrets/keys.ts'
 
-/** Secrets known to this process. The set grows while a configuration is read; each use removes the secrets known by then. */
+/** The secrets that this process knows. The set grows while a configuration is read; each use removes the secrets known by then. */
 export interface Secrets extends Scrubber {
   add(values: Iterable<string>): void
 }
@@ -34,8 +34,8 @@ export function createSecrets(collect: () => Iterable<string>): Secrets {
 }
 
 /**
- * The secrets in an environment: values of variables whose names sound secret, and secrets that the detectors find in the others,
- * such as the password in a URL. Values that occur everywhere are left out: {@link isDistinct}.
+ * Returns the secrets in an environment: values of variables whose names sound secret, and secrets that the detectors find in other
+ * values, such as the password in a URL. Ordinary words are left out: {@link isDistinct}.
  */
 export function secretsInEnvironment(environment: Readonly<Record<string, string | undefined>>): readonly string[] {
   // Several variables often have the same value, such as the file of certificates.
@@ -49,7 +49,7 @@ export function secretsInEnvironment(environment: Readonly<Record<string, string
     .filter(isDistinct)
 }
 
-/** The secrets in the words of a command line: those in headers, and those that the detectors find. */
+/** Returns the secrets in the words of a command line: those in headers, and those that the detectors find. */
 export function secretsInArguments(words: readonly string[]): readonly string[] {
   return words
     .flatMap((word, at) => {
@@ -63,7 +63,7 @@ const scheme = /^(?:bearer|basic|digest|token|apikey)\s+/i
 
 function secretsInHeader(header: string): readonly string[] {
   const colon = header.indexOf(':')
-  // A header without a colon may be the token alone.
+  // Without a colon, the header may be only the token.
   if (colon === -1) return [header, header.replace(/^[\w-]+\s+/, ''), header.split(/\s+/).at(-1) ?? '']
   const value = header.slice(colon + 1).trim()
   const token = value.replace(scheme, '')
@@ -76,16 +76,16 @@ function secretsInHeader(header: string): readonly string[] {
 /** Returns the text after the first colon or equals sign: a password after a name. */
 const passwordIn = (text: string) => text.replace(/^[^:=]*[:=]/, '')
 
-/** Whether the value of a variable is secret as a whole, by the name. Parts of an address may be secret; the name of a file is not. */
+/** Whether the whole value of a variable is a secret, judged by the variable's name. A URL or the path of a file is none. */
 const isSecretWhole = (name: string, value: string) =>
   kindOfKey(name) !== undefined && !/^[a-z][a-z0-9+.-]*:\/\//i.test(value) && !isFile(value)
 
 const isFile = (value: string) => /^(?:[~./]|[A-Za-z]:\\)/.test(value) && existsSync(value)
 
-/** Maximum length of a value that is searched. */
+/** Maximum length of a value that is searched for secrets, in characters. */
 const maxLength = 65_536
 
-/** Returns the secrets that the detectors find in a text; of the user information of a URL, the password. */
+/** Returns the secrets that the detectors find in a text. For the user information of a URL, it returns only the password. */
 function secretsWithin(text: string): readonly string[] {
   if (text.length < minSecretLength || text.length > maxLength) return []
   return findOwn(text, { path: 'value.txt' }).flatMap(({ start, end }) => {

@@ -29,7 +29,7 @@ import { reasonsOf, trustCommand } from './withheld.ts'
 
 interface AnnouncerOptions {
   readonly say: (text: string) => void
-  /** Log for events, if stderr is read by programs. */
+  /** The log, if programs read stderr; undefined if people read it. */
   readonly log: Log | undefined
   readonly server: Server
   /** Addresses of the mounts. */
@@ -40,7 +40,7 @@ interface AnnouncerOptions {
 
 const noConfig = 'there is no hikidashi.json here: the current folder is served'
 
-/** Announces that a server runs: to a person, how to use it; to a log collector, one event. */
+/** Creates the announcer of a running server. It tells a person how to use the server, or writes one event to the log. */
 export function createAnnouncer({ say, log, server, addresses, assumed }: AnnouncerOptions) {
   const sentences = (where: string, ...more: readonly string[]) => {
     const headline = `hikidashi ${packageVersion()} serves ${count(addresses.length, 'mount')} ${where}`
@@ -53,15 +53,15 @@ export function createAnnouncer({ say, log, server, addresses, assumed }: Announ
   }
   const started = (to: Log) => event(to, 'serving on stdio', {})
   return {
-    /** On stdio, started by a host. */
+    /** Announces a server on stdio that a host has started. */
     started,
-    /** On stdio, started by a person. */
+    /** Announces a server on stdio that a person has started. */
     waiting: () => {
       if (log !== undefined) return started(log)
       const ends = 'Or serve it over HTTP: --http 8787. Ctrl-C stops it.'
       sentences('on stdin and stdout, and waits for a client', '', addOverStdio(server), '', ends)
     },
-    /** Over HTTP, with the URL by which clients reach it, and the URL of the explorer, if there is one. */
+    /** Announces a server over HTTP. `clientUrl`: its URL for clients. `page`: the URL of the explorer, if there is one. */
     listening: (url: string, clientUrl: string, page: string | undefined) => {
       if (log !== undefined) return event(log, 'serving over HTTP', { url, ...defined({ page }) })
       const explore = page === undefined ? [] : ['', `Explore it in a browser: ${page}`]
@@ -70,7 +70,7 @@ export function createAnnouncer({ say, log, server, addresses, assumed }: Announ
   }
 }
 
-/** Service of mounts that are opened later. */
+/** The service of mounts that are opened later. */
 interface ServedLater
   extends Pick<StdioOptions, 'view' | 'profileOf' | 'guide' | 'readingTools' | 'explorerApp' | 'tools'>,
     Pick<HttpOptions, 'postings' | 'llms'> {
@@ -117,7 +117,7 @@ export function openLater(local: Local, open: () => Promise<OpenedCatalog>, log:
   }
 }
 
-/** The served parts of contexts: the tool, and views with the prompt. All callers share the same turns. */
+/** Returns the views with the prompt `assemble_context`, and the tool of that name. All callers share one semaphore. */
 function contextFor({ config }: Local, catalog: Views): Views & { tools(view: View): readonly Tool[] } {
   const turns = createAssembleTurns()
   const memoryOf = createMemory()
@@ -161,7 +161,7 @@ export function httpOptions({ config }: Local, { allowHost = [], tokens, insecur
   }
 }
 
-/** Links are signed with the secrets of cursors, if there are any. */
+/** Returns the options of content links. The secrets of cursors sign the links, if there are any. */
 function linkOptions({ lifetime }: { readonly lifetime?: number }, config: Local['config']): ContentLinkOptions {
   const { cursorSecret, earlierCursorSecrets = [] } = config ?? {}
   return {
@@ -171,12 +171,12 @@ function linkOptions({ lifetime }: { readonly lifetime?: number }, config: Local
   }
 }
 
-/** The file of tokens that clients over HTTP need, if they do. */
+/** Returns the token file, if clients over HTTP need tokens. */
 export function tokensOf(auth: { readonly tokens?: string } | undefined): { readonly tokens?: string } {
   return auth?.tokens === undefined ? {} : { tokens: auth.tokens }
 }
 
-/** Settings that protect the service must not be left out silently: without them, nothing that they protect is served. */
+/** @throws CommandError if a setting that protects the service is left out: `audit`, or over HTTP `http`. */
 export function refuseWithheld({ config }: Local, { stdio }: ServeOptions): void {
   const needed = ['audit', ...(stdio ? [] : ['http'])]
   const missing = config?.withheld.find(({ part, name }) => part === 'setting' && needed.includes(name))
@@ -186,6 +186,7 @@ export function refuseWithheld({ config }: Local, { stdio }: ServeOptions): void
   )
 }
 
+<<<<<<< HEAD
 /**
  * Refuses options of HTTP over stdio. Tokens have no effect there, because the starting program is trusted: with tokens, the user
  * must choose stdio explicitly.
@@ -198,12 +199,17 @@ export function refuseUnasked({ config }: Local, options: ServeOptions, listen: 
   if (option !== undefined)
     throw misused(`${option} is for HTTP, and this would serve over stdio. Give --http, or leave out ${option}.`)
   if (stdio || (config?.auth === undefined && tokens === undefined)) return
+=======
+/** @throws CommandError if tokens are given, but no HTTP address: they have no effect on stdio, which the user must then choose. */
+export function refuseUnasked({ config }: Local, { stdio, tokens }: ServeOptions, listen: Listen | undefined): void {
+  if (listen !== undefined || stdio || (config?.auth === undefined && tokens === undefined)) return
+>>>>>>> words-cli
   throw misused(
     'Tokens are for HTTP, but no address is given. Set http.listen or give --http; or give --stdio to serve the program that starts this.',
   )
 }
 
-/** The file of tokens must not be served, as the configuration refuses it too. */
+/** @throws CommandError if a mount serves the token file of `--tokens`, as the loader of the configuration refuses it. */
 export async function refuseServedTokens({ mounts }: Local, { tokens }: ServeOptions): Promise<void> {
   if (tokens === undefined) return
   const [{ folderOf }, { servedFinding }] = await Promise.all([
@@ -226,7 +232,7 @@ export function adviceOn(reason: string | number | undefined): string {
   return reason === 'allowed-hosts' ? ' Or name them here: --allow-host NAME.' : ''
 }
 
-/** The command line by which a host starts the same service. */
+/** Returns the arguments with which a host starts the same service over stdio. */
 export function argumentsFor(
   folders: readonly string[],
   { name, only, strict }: ServeOptions,
@@ -252,14 +258,14 @@ export function warnOfLargeFolders({ mounts }: Local, log: Log): void {
   }
 }
 
-/** The page of a service over HTTP. `undefined`: it has none. */
+/** Opens the page of the explorer for a server over HTTP. `undefined`: the server has no explorer. */
 export async function openPage(
   { explorer, path = '/mcp' }: { readonly explorer?: boolean; readonly path?: string } = {},
   { host }: { readonly host: string },
   log: Log,
 ): Promise<AnswerPage | undefined> {
   if (!(explorer ?? isLoopback(host))) return undefined
-  // The MCP endpoint already has the path of the page.
+  // The path of the page would be the path of the MCP endpoint.
   if (path.endsWith('/')) {
     if (explorer) throw failed(`The explorer cannot be served if http.path is "${path}": let the path end with a name.`)
     return undefined
@@ -276,8 +282,8 @@ export async function openPage(
 }
 
 /**
- * The URL by which clients reach a server that listens at `url`. Beyond the loopback interface this is the first allowed host. If
- * that has no port, a proxy with TLS stands before the server, unless the server itself listens at port 80.
+ * Returns the URL by which clients reach a server that listens at `url`. Beyond the loopback interface it names the first allowed
+ * host. If that has no port, a proxy with TLS is assumed in front of the server, unless the server itself listens at port 80.
  */
 export function clientUrlOf(url: string, { host, allowedHosts: [named] = [] }: HttpOptions): string {
   if (isLoopback(host) || named === undefined) return url
@@ -285,7 +291,7 @@ export function clientUrlOf(url: string, { host, allowedHosts: [named] = [] }: H
   return `${/:\d+$/.test(named) || port === '' ? 'http' : 'https'}://${named}${pathname}`
 }
 
-/** The address of the page beside an MCP endpoint. */
+/** Returns the URL of the explorer, which is beside the MCP endpoint `url`. */
 export function pageOf(url: string): string {
   return url.slice(0, url.lastIndexOf('/') + 1)
 }

@@ -20,7 +20,7 @@ import { createProgress } from '../terminal/progress.ts'
 import { splitCommand } from './command-line.ts'
 import { type LocalOptions, openLocal, requireLocal } from './local.ts'
 
-/** Source of `ls`, `read`, `search` and similar commands: the local configuration, or a server. */
+/** The options that choose the source of `ls`, `read`, `search` and similar commands: the local configuration, or a server. */
 export interface SourceOptions extends Omit<LocalOptions, 'name'> {
   readonly url?: string
   readonly command?: string
@@ -40,7 +40,7 @@ export interface CommandSource {
   readonly name?: string
   /** Resolves when the connection to a server is over for good, with the reason. Never resolves without a server. */
   readonly over: Promise<ResourceError>
-  /** The URI that a user means. A path of this machine is replaced by the URI of the resource for that file. */
+  /** Returns the URI for an argument of the user. A path of this machine becomes the URI of the resource for that file. */
   uriOf(argument: string): string
   close(): Promise<void>
 }
@@ -110,7 +110,7 @@ export async function openSource(
   }
 }
 
-/** The server that options name. */
+/** Returns the server that the options name. */
 export function serverTarget({ url, command = '', header = [] }: SourceOptions): Target {
   return url === undefined ? commandTarget(command) : { url, headers: headersOf(header) }
 }
@@ -125,7 +125,7 @@ function commandTarget(line: string) {
   return { command, args, env }
 }
 
-/** Headers as they are written: `Name: value`. */
+/** Parses headers, each written as `Name: value`. */
 export function headersOf(headers: readonly string[]): Readonly<Record<string, string>> {
   return Object.fromEntries(
     headers.map((header) => {
@@ -135,7 +135,7 @@ export function headersOf(headers: readonly string[]): Readonly<Record<string, s
   )
 }
 
-/** Returns an argument with a scheme unchanged, and the URI of a path, which may lie in the folder of a mount. */
+/** Returns an argument with a scheme unchanged. A path becomes its URI in the mount that serves it, else its file URI. */
 export function uriOf(argument: string, mounts: readonly PlannedMount[], cwd = process.cwd()): string {
   // An empty argument, as from an unset variable of a shell, does not mean the current folder.
   if (argument === '') throw misused('The URI is empty.')
@@ -204,8 +204,8 @@ const maxChildren = 2000
 const maxTime = 1500
 
 /**
- * Returns the URI that was probably meant by one without a resource: each segment is the written one, or the nearest in the view.
- * It uses only listings of the view, so it never names a denied resource. `undefined` if nothing is near.
+ * Corrects a URI without a resource: each segment that does not exist is replaced by the nearest one in the view. It uses only
+ * listings of the view, so it never names a denied resource. `undefined` if nothing is near.
  */
 export async function nearestUri(view: View, uri: string): Promise<string | undefined> {
   const signal = AbortSignal.timeout(maxTime)
@@ -219,7 +219,7 @@ export async function nearestUri(view: View, uri: string): Promise<string | unde
     for (const segment of wanted.slice(depth)) {
       const children = await childrenOf(view, found, signal)
       const child = childFor(segment, children)
-      // The part corrected so far is near, even if the rest does not exist.
+      // Return the part that exists, even if the rest does not.
       if (child === undefined) break
       isOther ||= nameOf(child.uri) !== decoded(segment)
       found = child.uri
@@ -231,7 +231,7 @@ export async function nearestUri(view: View, uri: string): Promise<string | unde
   }
 }
 
-/** The mount of a URI, or the mount that it would have with the right spelling. */
+/** Returns the mount of a URI, or the mount with the most similar address. */
 function nearestMount(mounts: readonly Resource[], wanted: readonly string[]): Resource | undefined {
   const within = mounts.filter(({ uri }) => {
     const segments = segmentsOf(uri)
@@ -257,7 +257,7 @@ function childFor(segment: string, children: readonly Resource[]): Resource | un
   const names = children.map(({ uri }) => nameOf(uri))
   const begun = names.filter((name) => name.toLowerCase().startsWith(wanted.toLowerCase()))
   const alike = names.filter((name) => stemOf(name) === stemOf(wanted))
-  // A name without its suffix, or with another one, if only one name fits.
+  // The word may lack the suffix of the name, or have another one. Only a single such name is taken.
   const only = [begun, alike].find(({ length }) => length === 1)?.[0]
   const name = names.includes(wanted) ? wanted : (nearest(wanted, names) ?? only)
   return name === undefined ? undefined : children[names.indexOf(name)]

@@ -6,17 +6,17 @@ import { compileTemplate } from '../../core/template.ts'
 import { decodeComponent } from '../../core/uri.ts'
 import { directoryMimeType, type Resource, type ResourceTemplate, type View } from '../../core/view.ts'
 
-/** Facts of a resource or a directory. */
+/** The metadata of a resource or a directory, as `stat` prints it. */
 export interface StatFacts {
   readonly resource: Resource
   readonly mount?: Resource
   /** For a directory: its direct children. */
   readonly children?: { readonly directories: number; readonly resources: number; readonly complete: boolean }
-  /** Whether a listing contains it. Other resources are found only by their URIs. */
+  /** Whether a listing contains the resource. Other resources can only be read by their URIs. */
   readonly listed: boolean
-  /** Whether the server notifies of its changes. */
+  /** Whether the server notifies of changes of the resource. */
   readonly watchable: boolean
-  /** The templates that match its URI, with the values of their variables. */
+  /** The templates that match the URI, with the values of their variables. */
   readonly templates: readonly (Pick<ResourceTemplate, 'uriTemplate' | 'name'> & {
     readonly values: Readonly<Record<string, string>>
   })[]
@@ -31,7 +31,7 @@ export async function findFacts(view: View, uri: string): Promise<StatFacts | un
   const mount = mounts.find((one) => isAtOrBelow(uri, one.uri))
   const found = await listedAs(view, uri, mounts)
   const listed = found !== undefined && mounts.includes(found) ? await asResource(view, found) : found
-  // A listed resource is not a directory, so it is not listed itself.
+  // A listed resource that is not a directory has no children.
   const children = listed === undefined || isDirectory(listed) ? await childrenOf(view, uri) : undefined
   const templates = await templatesFor(view, uri)
   const resource =
@@ -39,7 +39,7 @@ export async function findFacts(view: View, uri: string): Promise<StatFacts | un
     (children === undefined ? await readAs(view, uri) : { uri, name: mount?.name ?? uri, mimeType: directoryMimeType })
   if (resource === undefined) return undefined
   return {
-    // A URI has several spellings; show the one of the listing.
+    // If the listing spells the URI differently, show the spelling of the listing.
     resource,
     ...defined({ mount, children }),
     listed: listed !== undefined,
@@ -74,13 +74,13 @@ export async function isThere(view: View, uri: string): Promise<boolean> {
   return (await readAs(view, uri)) !== undefined
 }
 
-/** Returns the resource as the listing of its directory has it. */
+/** Returns the entry of a URI in the listing of its directory. */
 async function listedAs(view: View, uri: string, mounts: readonly Resource[]): Promise<Resource | undefined> {
   const mount = mounts.find((one) => isSame(one.uri, uri))
   if (mount !== undefined) return mount
   if (/[?#]/.test(uri)) return undefined
   const parent = uri.replace(/\/+$/, '').replace(/[^/]+$/, '')
-  // A listing may leave out a name that the path contains; then the directory above does not know it either.
+  // Undefined if the listing of the directory above omits the entry, or that directory does not exist.
   return inDirectory(view, parent, uri)
 }
 
@@ -131,7 +131,7 @@ async function readAs(view: View, uri: string): Promise<Resource | undefined> {
     }
   } catch (error) {
     if (isResourceError(error, 'not-found')) return undefined
-    // It exists, but is too large for one read.
+    // The resource exists, but is too large for one read.
     if (isResourceError(error, 'too-large')) return { uri, name: uri }
     throw error
   }
@@ -147,7 +147,7 @@ async function templatesFor(view: View, uri: string): Promise<StatFacts['templat
   return fitting
 }
 
-/** Returns the variables of a URI in a template. Templates of other servers may be malformed. */
+/** Returns the values of a template's variables in a URI; undefined if the template does not match, or is malformed. */
 function matchOf(uriTemplate: string, uri: string): Readonly<Record<string, string>> | undefined {
   const match = attempt(() => compileTemplate(uriTemplate).match(uri), fallbackTo(undefined))
   return match && Object.fromEntries([...match].map(([name, value]) => [name, shown(value)]))

@@ -5,7 +5,7 @@ import { type Survey, surveyFolder } from '../../config/survey.ts'
 import { defined, memberOf, objectOf, textsIn } from '../../core/kit/object.ts'
 import { redactPhrase } from '../../secrets/find.ts'
 
-/** Findings of `init` in a folder. */
+/** The contents of a folder that `init` turns into mounts. */
 export interface InitFindings extends Survey {
   /** The API that an OpenAPI file in the folder describes. */
   readonly api?: DescribedApi
@@ -21,21 +21,21 @@ export async function surveyAll(folder: string): Promise<InitFindings> {
   return { ...survey, ...defined({ api }), ...(servers.length === 0 ? {} : { servers }) }
 }
 
-/** An API that a folder describes: its URL, and its GET requests. */
+/** The API in an OpenAPI description: its URL, and its GET requests. */
 interface DescribedApi {
-  /** The description, relative to the folder. */
+  /** Path of the description, relative to the folder. */
   readonly file: string
   readonly url: string
   /** URI templates of the GET requests. */
   readonly templates: readonly string[]
 }
 
-/** Usual places of descriptions (OpenAPI 3, as JSON). */
+/** Usual paths of OpenAPI 3 descriptions in JSON. */
 const openApiFiles = ['openapi.json', 'docs/openapi.json', 'api/openapi.json']
 const maxOpenApiBytes = 4 * 2 ** 20
 const maxTemplates = 8
 
-/** The API that a folder describes, if its URL is given and at least one request needs no query. */
+/** Finds the OpenAPI description of a folder that gives a URL and has a GET request without required query. */
 async function apiIn(folder: string): Promise<DescribedApi | undefined> {
   for (const file of openApiFiles) {
     const found = describedBy(await jsonIn(join(folder, file), maxOpenApiBytes))
@@ -44,7 +44,7 @@ async function apiIn(folder: string): Promise<DescribedApi | undefined> {
   return undefined
 }
 
-/** Reads a file of JSON, which may have comments. `undefined`: there is none, or it is too large or malformed. */
+/** Reads a JSON file, which may have comments. `undefined`: the file is missing, too large or malformed. */
 async function jsonIn(path: string, maxBytes: number): Promise<unknown> {
   try {
     if ((await stat(path)).size > maxBytes) return undefined
@@ -68,7 +68,7 @@ function describedBy(description: unknown): Omit<DescribedApi, 'file'> | undefin
     : { url: url.replace(/\/$/, ''), templates: templates.slice(0, maxTemplates) }
 }
 
-/** Whether the request needs only its path. */
+/** Whether a GET operation requires no parameters except those in its path. */
 function isPlainGet(operation: unknown): boolean {
   if (typeof operation !== 'object' || operation === null) return false
   return arrayAt(operation, 'parameters').every(
@@ -81,14 +81,14 @@ function arrayAt(value: unknown, key: string): readonly unknown[] {
   return Array.isArray(found) ? found : []
 }
 
-/** An MCP server from a host's file, as a mount that its user must enable. */
+/** An MCP server from a settings file of a host, as a mount that the user must enable. */
 interface DescribedServer {
   readonly name: string
   readonly file: string
   readonly mount: Readonly<Record<string, unknown>>
 }
 
-/** Files of hosts, and the key of the servers in each. */
+/** Settings files of hosts, and the key of the servers in each. */
 const hostFiles = [
   ['.mcp.json', 'mcpServers'],
   ['.vscode/mcp.json', 'servers'],
@@ -97,8 +97,8 @@ const maxServers = 20
 const maxHostFileBytes = 256 * 1024
 
 /**
- * The servers in host files of a folder. Values of their environment and headers, and possible secrets in their arguments, are
- * left out: they belong into a secret store. Entries of hikidashi itself are left out.
+ * Finds the servers in the host files of a folder. The values of their environment and headers, and possible secrets in their
+ * arguments, are left out, because they belong in a secret store. Entries of hikidashi itself are left out too.
  */
 export async function serversIn(folder: string): Promise<readonly DescribedServer[]> {
   const found = new Map<string, DescribedServer>()
@@ -106,7 +106,7 @@ export async function serversIn(folder: string): Promise<readonly DescribedServe
     const servers = objectOf(objectOf(await jsonIn(join(folder, file), maxHostFileBytes))[key])
     for (const [name, value] of Object.entries(servers)) {
       const mount = mountOf(objectOf(value))
-      // A line end would end the comment around the text.
+      // A line end in the text would end the comment that contains it.
       if (mount === undefined || /[\p{Cc}\u2028\u2029]/u.test(name + JSON.stringify(mount))) continue
       if (!found.has(name) && found.size < maxServers) found.set(name, { name, file, mount })
     }

@@ -15,11 +15,11 @@ export interface PrintOptions {
   /** Whether each node is written as its whole URI. */
   readonly full: boolean
   readonly ascii: boolean
-  /** Whether directories have totals, and everything is printed once these are known. */
+  /** Whether directories have totals. The whole tree is then printed at the end, when they are known. */
   readonly isWhole: boolean
 }
 
-/** One line: its cells, followed by the tree. */
+/** One line: the cells of its columns, and its text in the tree. */
 interface PrintedRow {
   cells: readonly string[]
   readonly text: string
@@ -30,10 +30,10 @@ const lines = {
   ascii: { through: '|   ', none: '    ', branch: '|-- ', last: '`-- ' },
 } as const
 
-/** Number of lines written at once while nothing is awaited. */
+/** Maximum number of lines that are collected before they are written. */
 const batch = 200
 
-/** Prints a tree for people, with the facts of each node in columns to its left. */
+/** Creates a printer of trees for people, with the facts of each node in columns to its left. */
 export function createTreePrinter(out: Output, options: PrintOptions): TreePrinter {
   const colours = coloursFor(out.isTerminal)
   const columns = columnsOf(options)
@@ -136,7 +136,7 @@ function headingOf(columns: readonly PrintedColumn[], widths: readonly number[],
   )
 }
 
-/** A number of tokens; an estimate begins with `~`. */
+/** Formats a number of tokens. An estimate begins with `~`. */
 export function formatTokens(known: { readonly tokens?: number; readonly isEstimate: boolean } | undefined): string {
   if (known?.tokens === undefined) return '-'
   return `${known.isEstimate ? '~' : ''}${known.tokens.toLocaleString('en')}`
@@ -146,9 +146,9 @@ function formatKnown(value: number | undefined, format: (value: number) => strin
   return value === undefined ? '-' : format(value)
 }
 
-/** Writes a tree as JSON while it is walked: an array of roots, each with its `children`. */
+/** Creates a printer that writes a tree as JSON during the walk: an array of roots, each with its `children`. */
 export function createTreeJson({ write }: Output, options: Pick<PrintOptions, 'isWhole' | 'tokens'>): TreePrinter {
-  /** For each open directory, whether nothing was written into it yet. */
+  /** For each open directory, whether it is empty so far. */
   const empty: boolean[] = []
   let more = new Map<number, Readonly<Record<string, unknown>>>()
   let hasRoots = false

@@ -14,7 +14,7 @@ const maxBytes = maxCounted
 /** Mean number of bytes in a token, of text and code in UTF-8 in any language. */
 const bytesPerToken = 4
 
-/** Counts the tokens of resources by reading them; a resource that is too large is estimated. */
+/** Creates a function that reads a resource and counts its tokens. The tokens of a resource that is too large are estimated. */
 export async function tokenCounter(
   view: View,
   encoding: Encoding,
@@ -41,7 +41,7 @@ export async function tokenCounter(
   return (resource) => takeTurn(() => measure(resource))
 }
 
-/** Estimates tokens from the listed size. Undefined for binary contents and unknown sizes. */
+/** Estimates tokens from the listed size. `tokens` is undefined for binary contents and unknown sizes. */
 export function estimateTokens({ size, mimeType = '', uri }: Resource): TokenCount {
   const isTextual =
     /^text\/|[/+.-](?:json|xml|yaml|toml|javascript|typescript|ecmascript|sql|x-sh|ndjson|x-ndjson|rtf)\b/.test(
@@ -73,7 +73,7 @@ async function gather({
   return Buffer.concat(chunks)
 }
 
-/** A queue: runs tasks in order, a limited number at a time. */
+/** Creates a semaphore: it starts tasks in order, at most `most` at a time. */
 function turns(most: number): <T>(work: () => Promise<T>) => Promise<T> {
   const waiting: (() => void)[] = []
   let running = 0

@@ -6,7 +6,7 @@ import { CommandError, exitCodes, misused } from '../terminal/exit.ts'
 import { asked, type CommandSource } from './source.ts'
 import { asResource } from './stat-find.ts'
 
-/** How many tokens a resource has. `tokens` is left out if the resource is not text. */
+/** The number of tokens of a resource. `tokens` is left out if the resource is not text. */
 export interface TokenCount {
   readonly tokens?: number
   readonly isEstimate: boolean
@@ -16,25 +16,25 @@ export interface TokenCount {
 export interface Totals {
   directories: number
   resources: number
-  /** The sizes that are known. */
+  /** Sum of the known sizes. */
   bytes: number
   tokens: number
-  /** Whether some of the tokens are an estimate. */
+  /** Whether the number of tokens contains estimates. */
   isEstimate: boolean
 }
 
-/** Position of a node: for each level above it, and for itself, whether it is the last one. Empty for a root. */
+/** Position of a node: whether the node, and each node above it, is the last in its directory. Empty for a root. */
 export type TreePosition = readonly boolean[]
 
-/** Receives the nodes of a tree from top to bottom. Each `enter` has its `leave`. */
+/** Receives the nodes of a tree from top to bottom. Each `enter` is followed by a `leave` of the same directory. */
 export interface TreeVisitor {
   enter(directory: Resource, position: TreePosition): Promise<void>
   add(resource: Resource, position: TreePosition, measured: TokenCount | undefined): Promise<void>
-  /** The number of further nodes, which are not shown. */
+  /** Reports the number of further nodes, which are not shown. */
   more(count: number, position: TreePosition): Promise<void>
-  /** The rest of a directory could not be listed. */
+  /** Reports that the rest of a directory could not be listed. */
   fault(message: string, position: TreePosition): Promise<void>
-  /** @param isOpened Whether its children were listed. */
+  /** @param isOpened Whether the children of the directory were listed. */
   leave(directory: Resource, position: TreePosition, totals: Totals, isOpened: boolean): Promise<void>
 }
 
@@ -43,12 +43,12 @@ export interface WalkOptions {
   readonly depth: number
   /** Maximum number of shown nodes of each directory. */
   readonly most: number
-  /** Visits everything, shown or not, so that the totals include all of it. */
+  /** Visits all nodes, shown or not, so that the totals include them. */
   readonly isWhole: boolean
-  /** Whether a user named the root: then it must exist and answer. */
+  /** Whether the user named the root. It must then exist and answer. */
   readonly isNamed: boolean
   readonly measure?: (resource: Resource) => Promise<TokenCount>
-  /** Receives each resource. */
+  /** Called for each resource. */
   readonly onSeen?: () => void
 }
 
@@ -99,7 +99,7 @@ export async function walk(view: View, root: Resource, visitor: TreeVisitor, opt
   }
 
   if (root.mimeType === directoryMimeType) return into(root, [], true)
-  // A mount that is a single resource.
+  // The root is a mount of a single resource.
   onSeen()
   const found = await measure?.(root)
   await visitor.add(root, [], found)
@@ -139,7 +139,7 @@ function add(totals: Totals, more: Totals | undefined): void {
   totals.isEstimate ||= more.isEstimate
 }
 
-/** A page of a directory that a user named, or that lies below one. */
+/** Returns a page of a directory. @throws CommandError with advice for a URI that is missing, or is not a directory. */
 export async function directory(view: View, uri: string, query: { readonly cursor?: string }): Promise<Page<Resource>> {
   return asked(uri, view.directory({ uri, ...query }), view).catch((error: unknown) => {
     if (!isResourceError(error, 'invalid') || error.detail.reason !== 'not-a-directory') throw error
@@ -147,7 +147,7 @@ export async function directory(view: View, uri: string, query: { readonly curso
   })
 }
 
-/** Whether a listed directory no longer exists. */
+/** Whether the error of {@link directory} says that the directory no longer exists. */
 export function isGone(error: unknown): boolean {
   return error instanceof CommandError && error.exitCode === exitCodes.notFound
 }
@@ -164,13 +164,13 @@ export function refuseDepth(depth: number): void {
   if (depth > maxDepth) throw new ResourceError('internal', `The directories are nested over ${maxDepth} deep.`)
 }
 
-/** The mounts. A mount of a single resource is shown as that resource, with the metadata from a read. */
+/** Returns the mounts. A mount of a single resource is shown as that resource, with the metadata from a read. */
 export async function rootsOf({ view, mounts }: Pick<CommandSource, 'view' | 'mounts'>): Promise<readonly Resource[]> {
   const roots = await view.mounts()
   return Promise.all(roots.map((root) => (mayBeOne(root, mounts) ? asResource(view, root) : root)))
 }
 
-/** Whether a mount may be a single resource: by the local configuration, else by whether it has children. */
+/** Whether a mount may be a single resource, according to its local configuration. Every mount of a server may be one. */
 function mayBeOne({ uri, mimeType }: Resource, mounts: CommandSource['mounts']): boolean {
   if (mimeType !== directoryMimeType) return false
   const config = mounts.find(({ address }) => parseAddress(address).text === uri)?.config

@@ -6,11 +6,11 @@ import { joinCommand } from './command-line.ts'
 
 /**
  * Loads a configuration. A file that the user named is trusted. In a file that was found in the current folder, the parts that do
- * more than read that folder are left out until the user trusts it (`hikidashi trust`). A missing folder or file of a mount is
- * not a fault here.
+ * more than read that folder are left out until the user trusts it (`hikidashi trust`). A missing folder or file of a mount does
+ * not make the configuration invalid.
  */
 export async function loadFound(file: string, isNamed: boolean): Promise<LoadResult> {
-  // Serving a folder does not load the code that reads configurations.
+  // Loaded here, so that serving a folder does not load the code that reads configurations.
   const [{ loadConfig }, { isTrusted }] = await Promise.all([
     import('../../config/load.ts'),
     import('../../config/untrusted.ts'),
@@ -19,7 +19,7 @@ export async function loadFound(file: string, isNamed: boolean): Promise<LoadRes
   return loadConfig(file, { ...trust, admitsAbsent: true })
 }
 
-/** The command that trusts a configuration. */
+/** Returns the command that trusts a configuration. */
 export function trustCommand(file: string): string {
   return `hikidashi trust ${joinCommand([file])}`
 }
@@ -35,7 +35,7 @@ export function withheldNote({ withheld, file }: Pick<Config, 'withheld' | 'file
   return `Left out, because this configuration was found in the current folder and you have not trusted it: ${parts.join('; ')}${more}. If you trust what it does: ${trustCommand(file)}`
 }
 
-/** Returns the effects of a part of a configuration, such as `starts ./server; reads ../notes`. Safe to show. */
+/** Returns the effects of a part of a configuration, escaped for terminals: `starts the program ./server, reads ../notes`. */
 export function reasonsOf({ effects }: Withheld, maxChars = maxLength): string {
   const all = effects.map(({ kind, what }) => `${verbs[kind]} ${escapeText(what)}`)
   const text = [...new Set(all)].join(', ')
@@ -52,7 +52,7 @@ const verbs = {
   needs: 'needs',
 } as const
 
-/** A part that is left out, in the JSON for programs. */
+/** Converts a part that is left out to JSON for programs. */
 export function withheldJson({ name, part, effects }: Withheld) {
   return { name, part, effects }
 }
@@ -62,7 +62,7 @@ export const untrustedNote =
   'that you trust this configuration could not be kept in the state folder. Name it with --config, or run: hikidashi trust'
 
 /**
- * Records that the user trusts a configuration that the user named, or had written. Resolves to whether the record was stored.
+ * Records that the user trusts a configuration that the user named, or that `init` wrote. Resolves to whether it was recorded.
  *
  * @param content The bytes that are trusted; by default those in the file.
  */

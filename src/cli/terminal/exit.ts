@@ -9,12 +9,12 @@ Exit codes: 0 success; 1 failure, or a fault was found; 2 the command line is wr
 3 a required resource does not fit into the budget (pack); 4 nothing is at that URI;
 5 a server requires authentication, or refuses you.`
 
-/** The end of the help of a command, for `addHelpText`: its examples, each on a line, and the exit codes. */
+/** Returns the arguments of `addHelpText` for the end of a command's help: its examples, one on a line, and the exit codes. */
 export function examples(lines: string): ['after', string] {
   return ['after', `\nExamples:${lines}\n${exitCodeHelp}`]
 }
 
-/** An error with a message for the user, and the code to end with. */
+/** An error with a message for the user, and the exit code of the process. */
 export class CommandError extends Error {
   readonly exitCode: number
 
@@ -25,12 +25,12 @@ export class CommandError extends Error {
   }
 }
 
-/** A failure that does not depend on the command line. */
+/** Returns the error of a failure that is no fault of the command line. */
 export function failed(message: string): CommandError {
   return new CommandError(exitCodes.failed, message)
 }
 
-/** The command line is wrong. */
+/** Returns the error for a wrong command line. */
 export function misused(message: string): CommandError {
   return new CommandError(exitCodes.usage, message)
 }
@@ -99,7 +99,7 @@ export function createStop(log: Log) {
   process.on('unhandledRejection', onRejection)
   return {
     signal: controller.signal,
-    /** Resolves with the abort. */
+    /** Resolves when the signal aborts. */
     stopped: new Promise<undefined>((resolve) => controller.signal.addEventListener('abort', () => resolve(undefined))),
     /** Restores the default handling of the signals. */
     done: () => {

@@ -5,18 +5,18 @@ import type { Secrets } from '../operations/secrets.ts'
 import { failed } from './exit.ts'
 import { coloursFor, displayWidth, escapeLines } from './text.ts'
 
-/** Input and output of a command: data goes to `out`, everything else to `say`. */
+/** The outputs of a command: data goes to `out`, everything else to `say`. */
 export interface Io {
   readonly out: Output
   /** Prints a message on standard error, without secrets. Control characters are escaped. */
   say(text: string): void
-  /** Whether a person reads the messages. */
+  /** Whether standard error is a terminal, so that a person reads the messages. */
   readonly saysToTerminal: boolean
   /** Secrets that no output may contain. */
   readonly secrets: Secrets
 }
 
-/** Input and output of the process itself. */
+/** The outputs of the process itself. */
 export interface ProcessIo extends Io {
   /** Prints an error, as `say` does. */
   complain(text: string): void
@@ -26,7 +26,7 @@ export function createIo(secrets: Secrets): ProcessIo {
   const out = createOutput(process.stdout)
   const saysToTerminal = () => standardError().isTTY === true
   const clean = (text: string) => escapeLines(secrets.scrub(text))
-  /** Both outputs share a terminal, so the status line would be mixed with the data. */
+  /** Clears the status line before data is written, because both outputs may share the terminal. */
   const clearly: Output['write'] = (data, options) => {
     statusLine.clear()
     return out.write(data, options)
@@ -42,7 +42,7 @@ export function createIo(secrets: Secrets): ProcessIo {
   }
 }
 
-/** The last line of a terminal, which is written over again and again, and is gone before anything else is written. */
+/** The last line of a terminal, which shows a changing status. It is erased before anything else is written. */
 export type StatusLine = ReturnType<typeof createStatusLine>
 
 /** @param columns Returns the number of columns of the terminal. */
@@ -50,7 +50,7 @@ export function createStatusLine(write: (text: string) => void, columns: () => n
   let shown = ''
   return {
     show: (text: string) => {
-      // A line that is broken by the terminal cannot be written over.
+      // A line that the terminal wraps cannot be overwritten.
       const line = fitting(text, columns() - 1)
       if (line === shown) return
       shown = line
@@ -77,22 +77,22 @@ function fitting(text: string, columns: number): string {
 
 let hasListener = false
 
-/** Returns standard error. Node makes the stream at its first use, which would take a start a millisecond. */
+/** Returns standard error. Node creates the stream at its first use, which takes about a millisecond. */
 export function standardError(): typeof process.stderr {
-  // Without a reader there is no one to report to.
+  // A failure to write to standard error cannot be reported anywhere.
   if (!hasListener) process.stderr.on('error', () => {})
   hasListener = true
   return process.stderr
 }
 
-/** The status line of standard error. A process has only this one, and all writers share it. */
+/** The status line of standard error, which all writers of the process share. */
 export const statusLine = createStatusLine(
   (text) => void standardError().write(text),
   // Some terminals report no size.
   () => process.stderr.columns || 80,
 )
 
-/** Writes whole lines to standard error. A terminal gets control characters in a visible form, and colours of ours. */
+/** Writes whole lines to standard error. On a terminal, control characters are escaped, except those of our own colours. */
 export function writeError(text: string): void {
   statusLine.clear()
   const stream = standardError()
@@ -101,7 +101,7 @@ export function writeError(text: string): void {
 
 /** Output for the data of a command. */
 export interface Output {
-  /** Whether a person is looking at it, rather than a program. */
+  /** Whether the output is a terminal, so that a person reads it rather than a program. */
   readonly isTerminal: boolean
   /**
    * Writes data. On a terminal, control characters are shown as escapes (`\u001b`), whatever the source of the data; a pipe or a
@@ -111,14 +111,14 @@ export interface Output {
 }
 
 interface WriteOptions {
-  /** The text contains colours of `coloursFor`, which are written. All other text in it must have gone through `escapeText`. */
+  /** The text contains colours of `coloursFor`, which stay. All other text in it must have gone through `escapeText`. */
   readonly isStyled?: boolean
 }
 
 /** The sequences of `coloursFor`: colours and weights (SGR, ECMA-48). They neither move the cursor nor write characters. */
 const style = new RegExp(`(${String.fromCharCode(27)}\\[\\d{1,2}(?:;\\d{1,2})?m)`)
 
-/** A text that is safe for a terminal: control characters as escapes, line ends and tabs unchanged. */
+/** Makes a text safe for a terminal: control characters are escaped, line ends and tabs stay. */
 function forTerminal(text: string, { isStyled = false }: WriteOptions = {}): string {
   if (!isStyled) return escapeLines(text)
   return text
@@ -196,7 +196,7 @@ export function formatTime(milliseconds: number): string {
   return new Date(milliseconds).toISOString().replace(/\.\d+Z$/, 'Z')
 }
 
-/** A resource for `--json`: as in a view, with the time in ISO 8601. */
+/** Converts a resource for `--json`: the time becomes ISO 8601, everything else stays as in the view. */
 export function resourceToJson({ modified, ...facts }: Resource): Readonly<Record<string, unknown>> {
   return modified === undefined ? facts : { ...facts, modified: new Date(modified).toISOString() }
 }
@@ -211,7 +211,7 @@ export function counted(number: number, one: string, many: string = `${one}s`): 
   return `${number.toLocaleString('en')} ${number === 1 ? one : many}`
 }
 
-/** Opens a file for data and empties it. @throws CommandError when that fails. */
+/** Opens a file as an output, and truncates it. @throws CommandError when the file cannot be opened. */
 export function openFile(file: string): Output {
   let descriptor: number
   try {
@@ -222,7 +222,7 @@ export function openFile(file: string): Output {
   return createOutput(createWriteStream(file, { fd: descriptor }), `The file ${file}`)
 }
 
-/** The error for a file or an output that cannot be read or written. The reason of Node repeats the path, which is left out. */
+/** Returns the error for a file or an output that cannot be read or written. It omits the path that Node adds to its messages. */
 export function cannot(what: 'read' | 'written', name: string, error: unknown): Error {
   const reason = error instanceof Error ? error.message.replace(/, \w+(?: '.*')?$/s, '') : String(error)
   return failed(`${name} cannot be ${what}: ${reason}`)

@@ -14,7 +14,7 @@ export interface LogOptions {
   readonly level: (typeof logLevels)[number]
   readonly format: (typeof logFormats)[number]
   readonly write: (line: string) => void
-  /** Removes secrets from messages and fields, before anything is cut. */
+  /** Removes secrets from messages and fields, before they are shortened. */
   readonly scrubber?: Scrubber
   readonly now?: () => Date
 }
@@ -65,7 +65,7 @@ function cleanerOf(scrubber: Scrubber | undefined): <T extends LogValue>(value: 
   return clean as <T extends LogValue>(value: T) => T
 }
 
-/** An error is logged as its message and the messages of its causes; at level `debug`, also with its stack. */
+/** Converts a field for the log. An error becomes its message with those of its causes; at level `debug`, also its stack. */
 function fieldsOf(name: string, value: unknown, detailed: boolean): readonly (readonly [string, LogValue])[] {
   if (value === undefined) return []
   if (value instanceof Error) {
@@ -95,7 +95,7 @@ function textOf(value: LogValue): string {
   return escapeText(JSON.stringify(value))
 }
 
-/** One line of JSON. If it is too long, only the beginning is kept. */
+/** Formats an event as one line of JSON. If the line is too long, its texts are shortened and its arrays emptied. */
 function jsonLine(fields: Readonly<Record<string, LogValue>>): string {
   const line = JSON.stringify(fields)
   if (line.length <= maxLine) return line

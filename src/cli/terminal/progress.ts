@@ -12,13 +12,13 @@ interface ProgressState {
 }
 
 export interface ProgressOptions extends ProgressState {
-  /** How a number is written; by default with separators, such as `1,290`. */
+  /** Formats a number. By default with separators, such as `1,290`. */
   readonly format?: (value: number) => string
   /** Shows progress even if the data goes to the same terminal. This suits commands that print little, and seldom. */
   readonly besideOutput?: boolean
   /**
-   * Takes progress as whole lines, now and then, if standard error is not a terminal that can erase a line. By default no
-   * progress is shown there.
+   * Writes the progress as a whole line every few seconds, if standard error is not a terminal that can erase a line. By default
+   * no progress is shown there.
    */
   readonly writeLine?: (text: string) => void
   readonly line?: StatusLine
@@ -29,7 +29,7 @@ export interface ProgressOptions extends ProgressState {
 /** Delay before the first line, and interval between lines, in milliseconds. */
 const firstDelayMs = 1000
 const intervalMs = 120
-/** The same for whole lines, which are not erased. */
+/** Delay before the first whole line, and interval between whole lines, which are not erased. In milliseconds. */
 const linePatience = 3000
 const lineIntervalMs = 5000
 
@@ -110,7 +110,7 @@ function lineOf({ done, total, what, format, elapsedMs, turn }: ProgressLine): s
   return `${bar} ${String(Math.floor(part * 100)).padStart(3)}%  ${format(done)} of ${format(total)}${what === '' ? '' : ` ${what}`}${left}`
 }
 
-/** The same as a line of a log: `300 of 1,290 documents indexed …`. */
+/** Formats the progress as a line of a log: `300 of 1,290 documents indexed …`. */
 function plainLineOf({ done, total, what, format }: Pick<ProgressLine, 'done' | 'total' | 'what' | 'format'>): string {
   const extent = done === undefined ? [] : [total === undefined ? format(done) : `${format(done)} of ${format(total)}`]
   return `${[...extent, what].filter((part) => part !== '').join(' ')} …`

@@ -13,7 +13,7 @@ export function escapeText(text: string): string {
   return text.replace(unsafe, escapeCharacter)
 }
 
-/** Text from anywhere, safe to print as it is laid out: line ends and tabs stay. */
+/** Makes text from any source safe to print on several lines: line ends and tabs stay, other unsafe characters are escaped. */
 export function escapeLines(text: string): string {
   return text.replace(unsafe, (character, at: number) => {
     if (character === '\n' || character === '\t') return character
@@ -33,8 +33,8 @@ function escapeCharacter(character: string): string {
 const readable = patternOf(String.raw`^[\p{L}\p{M}\p{N}\p{S}\p{P}]+$`, 'u')
 
 /**
- * A URI for people: escapes of letters, digits and signs beyond ASCII are decoded (`%E6%96%87` becomes `文`), everything
- * else stays. hikidashi takes both spellings for the same resource.
+ * Makes a URI readable for people: escapes of letters, digits and signs beyond ASCII are decoded (`%E6%96%87` becomes `文`),
+ * everything else stays. Both spellings name the same resource.
  */
 export function readableUri(uri: string): string {
   return uri.replace(/(?:%[89A-Fa-f][0-9A-Fa-f])+/g, (escaped) => {
@@ -48,14 +48,14 @@ const wide = patternOf(
   String.raw`[\u1100-\u115f\u2e80-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{16fe0}-\u{18dff}\u{1aff0}-\u{1b2ff}\u{1f200}-\u{1f2ff}\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}`,
   'u',
 )
-/** Code points that take none: combining marks, joiners, the second and third part of a Hangul syllable. */
+/** Code points that take no column: combining marks, joiners, the second and third part of a Hangul syllable. */
 const none = patternOf(String.raw`[\p{Mn}\p{Me}\p{Cf}\u1160-\u11ff]`, 'u')
-/** Colours of the skin, drawn in the emoji before them. */
+/** Skin tones, which colour the emoji before them and take no column. */
 const modifier = patternOf(String.raw`\p{Emoji_Modifier}`, 'u')
 const joiner = 0x200d
 const emojiStyle = 0xfe0f
 
-/** How many columns a text takes in a terminal. It holds no control characters. */
+/** Returns the number of columns that a text without control characters takes in a terminal. */
 export function displayWidth(text: string): number {
   if (/^[\x20-\x7e]*$/.test(text)) return text.length
   let width = 0
@@ -81,20 +81,20 @@ export function displayWidth(text: string): number {
   return width
 }
 
-/** Fills a text up with spaces to a width. A wider text stays unchanged. */
+/** Pads a text with spaces to a width in columns. `side`: the side of the text. A wider text stays unchanged. */
 export function padDisplay(text: string, width: number, side: 'left' | 'right' = 'left'): string {
   const space = ' '.repeat(Math.max(0, width - displayWidth(text)))
   return side === 'left' ? text + space : space + text
 }
 
-/** A wider cell does not move the rest of its column. */
+/** Maximum width of a column, in columns of the terminal. A wider cell does not widen its column. */
 const maxColumnWidth = 60
 
 /**
- * Lays out rows in columns, some rows at a time. Printed rows cannot change, so widths only grow. The last cell of a row is not
- * filled up, and empty cells at the end of a row are left out.
+ * Creates a function that lays out rows in columns, some rows at a time. Printed rows cannot change, so widths only grow. The last
+ * cell of a row is not padded, and empty cells at the end of a row are left out.
  *
- * @param right The indexes of the columns whose texts are on the right side.
+ * @param right The indexes of the right-aligned columns.
  */
 export function createColumns(right: readonly number[] = []): (rows: readonly (readonly string[])[]) => string {
   const widths: number[] = []
@@ -120,7 +120,7 @@ const codes = {
   red: ['31', '39'],
   green: ['32', '39'],
   yellow: ['33', '39'],
-  /** Marks a match of a search. */
+  /** Style of the words that match a search. */
   mark: ['1;33', '22;39'],
 } as const
 

@@ -22,7 +22,7 @@ import {
 /** A directory with more entries than this is not listed again automatically; `r` lists it. */
 const maxRelisted = 5000
 
-/** Applies a result to the state. Results that are no longer wanted change nothing. */
+/** Applies the result of a fetch to the state. Results that are no longer wanted change nothing. */
 export function arrived(state: State, event: Event): State {
   switch (event.kind) {
     case 'mounts':
@@ -60,7 +60,7 @@ export function arrived(state: State, event: Event): State {
   }
 }
 
-/** One mount alone is open from the beginning. */
+/** Sets the mounts. A single mount is opened at once. */
 function mounted(state: State, roots: readonly Resource[]): State {
   const tree = { ...state.tree, roots }
   const [only] = roots
@@ -142,7 +142,7 @@ function gathered(state: State, files: readonly Resource[], isAll: boolean): Sta
   return { ...state, basket, ...defined({ notice }) }
 }
 
-/** Marks changed resources, and has the shown ones read again. */
+/** Marks changed resources, and makes the shown ones stale, so that they are read again. */
 function changed(state: State, uris: readonly string[]): State {
   const all = new Set(uris.map(bare))
   const isIn = (uri: string) => all.has(bare(uri))
@@ -165,7 +165,7 @@ function changed(state: State, uris: readonly string[]): State {
   }
 }
 
-/** The preview of the current selection. */
+/** Shows a resource in the preview, with the words to mark in it. Undefined closes the preview. */
 export function previewing(state: State, uri: string | undefined, words: readonly string[]): State {
   if (uri === undefined) return without(state, 'preview')
   const { preview } = state
@@ -173,7 +173,7 @@ export function previewing(state: State, uri: string | undefined, words: readonl
   return preview.words.join(' ') === words.join(' ') ? state : { ...state, preview: { ...preview, words } }
 }
 
-/** Begins to ask for a line. */
+/** Opens a prompt for a line of text. */
 export function asking(state: State, kind: Prompt['kind'], text = ''): State {
   return { ...state, prompt: { kind, editor: editorOf(text) } }
 }
@@ -208,7 +208,7 @@ function filtered(state: State, filter: string): State {
   if (needle === undefined) return next
   const row = chosenRow(state)
   const isKept = row !== undefined && row.says === undefined && matches(row.resource, needle)
-  // The directories above the first match are shown only because of it.
+  // Skip the directories above the first match, which are shown only because of it.
   const isIt = ({ resource, says }: TreeRow) => says === undefined && matches(resource, needle)
   const first = isKept ? -1 : treeRows(next).findIndex(isIt)
   return first < 0 ? next : movedTo(next, first)

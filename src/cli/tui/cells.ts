@@ -25,10 +25,10 @@ export interface StyledSpan {
   readonly style: Style
 }
 
-/** A cluster with its look. The cells of a row have as many columns as the screen, exactly. */
+/** A grapheme cluster with its style. */
 export interface Cell extends Cluster {
   readonly style: Style
-  /** On the chosen line: `faint` where keys go elsewhere. */
+  /** Set on the selected line: `firm` if its pane has the focus, otherwise `faint`. */
   readonly selected?: 'firm' | 'faint'
 }
 
@@ -48,8 +48,8 @@ export function columnsOf(cells: Row): number {
 }
 
 /**
- * Cells of exactly so many columns: filled up with blanks, or cut with `…` where they are more. A wide character that fits by half only is
- * left out. `keep`: which end stays.
+ * Pads or cuts a row to exactly `columns` columns. A cut is marked with `…`, and leaves out a wide character of which only half
+ * would fit. `keep`: the end of the row that remains.
  */
 export function fitted(cells: Row, columns: number, keep: 'start' | 'end' = 'start'): Row {
   if (columns <= 0) return []
@@ -74,7 +74,7 @@ export function line(columns: number, ...spans: readonly StyledSpan[]): Row {
   return fitted(cellsOf(spans), columns)
 }
 
-/** Two parts at the ends of one line. The right one stays whole as long as there is room for it. */
+/** Puts two parts at the ends of one line. The left part is cut first. */
 export function sides(columns: number, left: readonly StyledSpan[], right: readonly StyledSpan[]): Row {
   const end = cellsOf(right)
   const room = columns - columnsOf(end)
@@ -113,15 +113,15 @@ export function wrap(cells: Row, columns: number): readonly Row[] {
 /** A grapheme cluster, drawn by a terminal as one character: a base with its marks, or an emoji of several parts. */
 interface Cluster {
   readonly text: string
-  /** Columns: 1 or 2. */
+  /** Number of columns: 1 or 2. */
   readonly width: number
-  /** Part of the escape of a character that must not reach the terminal. */
+  /** Whether the cluster is part of the escape of a character that must not reach the terminal. */
   readonly escaped?: true
-  /** Whether every terminal agrees about the width. Behind any other, the cursor is placed anew. */
+  /** Whether all terminals agree on the width. If not, the painter sets the position of the cursor after the cluster. */
   readonly sure: boolean
 }
 
-/** More marks than this on one base are not drawn on it (UAX #15, stream-safe text). */
+/** Maximum number of marks on one base (UAX #15, stream-safe text). Further marks begin a new cluster. */
 const maxMarks = 30
 const tabStop = 4
 
@@ -141,7 +141,7 @@ const ascii: readonly Cluster[] = Array.from({ length: 128 }, (_, code) => ({
   sure: true,
 }))
 
-/** A cluster that grows. */
+/** A cluster that following characters may join. */
 interface Open {
   text: string
   width: number
@@ -187,7 +187,7 @@ export function clustersOf(text: string): readonly Cluster[] {
   return clusters
 }
 
-/** A mark without a base is drawn on a dotted circle, as the Unicode Standard does. */
+/** Begins a cluster. A mark without a base is drawn on a dotted circle, as the Unicode Standard does. */
 function begun(character: string): Open {
   if (mark.test(character)) return { text: dotted + character, width: 1, marks: 1, last: character, base: dotted }
   const width = skinTone.test(character) ? 2 : Math.max(1, displayWidth(character))
@@ -196,13 +196,13 @@ function begun(character: string): Open {
 
 const escapeMark: Cluster = { text: '?', width: 1, sure: true }
 
-/** A joiner or a selector without a character to act on is invisible, so it is shown by its number. */
+/** Shows the number of a joiner or selector that has no character to act on, since it is invisible. */
 function showNumber(show: (character: string) => void, character: string): void {
   const code = (character.codePointAt(0) ?? 0).toString(16)
   for (const piece of code.length > 4 ? `\\u{${code}}` : `\\u${code}`) show(piece)
 }
 
-/** Whether a character is drawn together with the character before it. */
+/** Adds a character to a cluster, if terminals draw it with the characters before it. Returns whether it was added. */
 function grows(open: Open, character: string): boolean {
   const take = (width = open.width): true => {
     open.text += character
@@ -213,7 +213,7 @@ function grows(open: Open, character: string): boolean {
   }
   if (open.marks >= maxMarks) return false
   if (selector.test(character)) {
-    // Selectors in a row are no text: data can be hidden in them.
+    // A selector after a selector is shown as an escape, because data can be hidden in such sequences.
     if (selector.test(open.last)) return false
     return take(character === '\ufe0f' && /\p{Emoji}/u.test(open.base) ? 2 : open.width)
   }
@@ -228,7 +228,7 @@ function closed({ text, width }: Open): Cluster {
   return { text, width, sure: agreed.test(text) }
 }
 
-/** A query for names: all its words must occur, regardless of case and width. */
+/** A filter for names: all its words must occur, regardless of case and width. */
 export interface Needle {
   readonly key: string
   readonly words: readonly string[]
@@ -251,7 +251,7 @@ export function matches(resource: Resource, { words }: Needle): boolean {
 /** Marks the cells in which the words occur. */
 export function marked(cells: Row, words: readonly string[]): Row {
   if (words.length === 0 || cells.length === 0) return cells
-  // Folding changes lengths: each unit of the folded text is of one cell.
+  // Folding changes lengths, so `cellAt` has the cell of each UTF-16 unit of the folded text.
   let text = ''
   const cellAt: number[] = []
   for (const [index, cell] of cells.entries()) {
@@ -266,7 +266,7 @@ export function marked(cells: Row, words: readonly string[]): Row {
   return hit.size === 0 ? cells : cells.map((cell, index): Cell => (hit.has(index) ? { ...cell, style: 'mark' } : cell))
 }
 
-/** A text with the words of a filter marked in it. */
+/** Returns the cells of a text, with the words of a filter marked. */
 export function markedText(text: string, needle: Needle | undefined): Row {
   return marked(cellsOf([span(text)]), needle?.words ?? [])
 }

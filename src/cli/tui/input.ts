@@ -2,23 +2,23 @@ import { StringDecoder } from 'node:string_decoder'
 import { escapeText } from '../terminal/text.ts'
 import { clustersOf } from './cells.ts'
 
-/** A key that is not text. `ctrl` with the name of a letter: Ctrl and that letter. */
+/** A key that is not text. With `ctrl`, `name` is the letter that was pressed together with Ctrl. */
 export interface Key {
   readonly kind: 'key'
   readonly name: string
   readonly ctrl?: true
 }
 
-/** Input of a person at the terminal. */
+/** Input of the user at the terminal. */
 export type Input =
   | Key
   /** Text that was typed, or came from an input method: one character or more. */
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'paste'; readonly text: string }
 
-/** A paste is no document. */
+/** Maximum length of a paste, in UTF-16 units. The rest of a longer paste is dropped. */
 const maxPaste = 65_536
-/** Maximum length of an escape sequence. A longer one is text. */
+/** Maximum length of an escape sequence, in UTF-16 units. A longer sequence is skipped. */
 const maxSequence = 4096
 
 // biome-ignore-start lint/suspicious/noControlCharactersInRegex: this is what a terminal sends
@@ -27,7 +27,7 @@ const csiBegun = /^\x1b\[[0-?]*[ -/]*$/
 const told = /^\x1b[\]P^_X](?:[^\x1b\x07]|\x1b(?!\\))*?(?:\x07|\x1b\\)/s
 const toldBegun = /^\x1b[\]P^_X]/
 const texts = /^[^\x00-\x1f\x7f]+/
-/** The control character that keys begin with. */
+/** A single escape character: the Escape key, or the beginning of the sequence of a key. */
 const lone = /^\x1b$/
 
 // biome-ignore-end lint/suspicious/noControlCharactersInRegex: up to here
@@ -61,7 +61,7 @@ const controls: Readonly<Record<string, string>> = {
   '\u007f': 'backspace',
 }
 
-/** Decodes keys, text and pastes from the bytes of a terminal, split anywhere. Other sequences are skipped. */
+/** Creates a decoder of keys, text and pastes from the bytes of a terminal, in chunks of any length. It skips other sequences. */
 export function createInputDecoder() {
   const decoder = new StringDecoder('utf8')
   let rest = ''
@@ -72,7 +72,7 @@ export function createInputDecoder() {
     while (rest !== '') {
       if (pasted !== undefined) {
         const at = rest.indexOf(end)
-        // The end of the paste may be cut in two.
+        // The sequence that ends the paste may be split over two chunks.
         const upTo = at < 0 ? Math.max(0, rest.length - (end.length - 1)) : at
         pasted += rest.slice(0, Math.min(upTo, Math.max(0, maxPaste - pasted.length)))
         rest = rest.slice(at < 0 ? upTo : at + end.length)
@@ -95,7 +95,7 @@ export function createInputDecoder() {
   }
 
   return {
-    /** Whether something is begun that may be a key by itself: after a moment without more, it is. */
+    /** Whether an escape sequence is incomplete. If no input follows soon, call `settle`. */
     get isOpen(): boolean {
       return rest !== '' && pasted === undefined
     },
@@ -103,7 +103,7 @@ export function createInputDecoder() {
       rest += decoder.write(Buffer.from(bytes))
       return takeAll(false)
     },
-    /** Tells that no further input has arrived for a moment, which completes a pending escape. */
+    /** Completes an incomplete escape sequence, after a moment without input: a single escape is the Escape key. */
     settle: (): readonly Input[] => (pasted === undefined ? takeAll(true) : []),
   }
 }
@@ -125,7 +125,7 @@ function next(text: string, isOver: boolean): ParsedInput | undefined {
   if (text[1] === 'O' && text.length > 2) return keyStep(3, finals[text[2] ?? ''])
   const isBegun = lone.test(text) || text === '\u001bO' || csiBegun.test(text) || toldBegun.test(text)
   if (isBegun && !isOver && text.length < maxSequence) return undefined
-  // An unfinished escape sequence is no key.
+  // Skip an escape sequence that never ends.
   if (text.length > 2 && isBegun) return { length: text.length }
   return { length: 1, input: { kind: 'key', name: 'escape' } }
 }
@@ -151,20 +151,20 @@ function pastedText(text: string): string {
   return escapedless(text.replace(/\s*[\r\n\t]+\s*/g, ' ').trim())
 }
 
-/** Text without the characters that {@link escapeText} would escape. */
+/** Returns the text without the characters that {@link escapeText} would escape. */
 export function escapedless(text: string): string {
   return Array.from(text)
     .filter((character) => escapeText(character) === character)
     .join('')
 }
 
-/** One line that is being written. `at`: where the cursor is, in UTF-16 units. */
+/** A line that the user edits. `at`: position of the cursor, in UTF-16 units. */
 export interface Editor {
   readonly text: string
   readonly at: number
 }
 
-/** Maximum length of the line, because every key press processes the whole line. Nobody writes more by hand. */
+/** Maximum length of the edited line, in UTF-16 units. It bounds the work of a key press, which processes the whole line. */
 const maxLength = 4096
 
 export function editorOf(text: string): Editor {
@@ -197,6 +197,6 @@ function cutTo(before: string, after: string): Editor {
   return { text: before + after, at: before.length }
 }
 
-// The line is sanitised, so its clusters are its text.
+// The line has no characters that need an escape, so the texts of its clusters are its own text.
 const lastOf = (text: string) => clustersOf(text).at(-1)?.text ?? ''
 const firstOf = (text: string) => clustersOf(text).at(0)?.text ?? ''

@@ -13,7 +13,7 @@ export function keyed(state: State, { name, ctrl }: Key): StateChange {
   return named[name]?.(state) ?? stay(state)
 }
 
-/** Applies a character. Full-width characters of an input method mean the same. */
+/** Applies a character as a command. Full-width characters of an input method act like their ASCII equivalents. */
 export function typed(state: State, character: string): StateChange {
   return characters[character.normalize('NFKC')]?.(state) ?? stay(state)
 }
@@ -34,7 +34,7 @@ const down = by(1)
 const first: Command = (state) => stay(movedToEnd(state, 'first'))
 const last: Command = (state) => stay(movedToEnd(state, 'last'))
 
-/** To the right: more of the chosen resource, a directory that opens, the preview. */
+/** Takes more of the selected item of the basket, opens the selected directory, or moves the focus to the preview. */
 const right: Command = (state) => {
   if (state.focus === 'preview') return stay(state)
   return stay(state.list === 'basket' ? { ...state, basket: levelled(state.basket, 1) } : opened(state))
@@ -48,7 +48,7 @@ const left: Command = (state) => {
 
 const swap: Command = (state) => stay({ ...state, focus: state.focus === 'list' ? 'preview' : 'list' })
 
-/** Goes one step back: from the preview to the list, from another list to the tree, or out of a filter. */
+/** Goes one step back: from the preview to the list, from a visited URI or another list to the tree, or out of a filter. */
 const back: Command = (state) => {
   if (state.focus === 'preview') return stay({ ...state, focus: 'list' })
   if (state.visiting !== undefined || state.goal !== undefined) return stay(without(state, 'visiting', 'goal'))
@@ -56,7 +56,7 @@ const back: Command = (state) => {
   return stay({ ...without(state, 'toEnd'), filter: '' })
 }
 
-/** Picks the chosen resource, or removes it from the basket. In a directory it picks all resources below it. */
+/** Adds the selected resource to the basket, or removes it. For a directory, it gathers all resources below. */
 const pick: Command = (state) => {
   const resource = chosen(state)
   if (resource === undefined) return stay(state)
@@ -64,8 +64,8 @@ const pick: Command = (state) => {
   if (isLine) return stay(state)
   if (isFolder(resource)) return { state, effect: { kind: 'gather', uri: resource.uri } }
   const basket = toggled(state.basket, [resource])
-  // After a pick the next line is chosen, so that the same key picks the next resource. In the basket the next resource moves up
-  // by itself.
+  // Select the next line, so that the same key picks the next resource. In the basket, the next resource moves up to the selected
+  // line.
   const isNext = state.focus === 'list' && state.visiting === undefined && state.list !== 'basket'
   return stay(isNext ? moved({ ...state, basket }, 1) : { ...state, basket })
 }
@@ -91,7 +91,7 @@ const ask =
     return stay(asking(base, kind, kind === 'filter' ? state.filter : ''))
   }
 
-/** Asks for a file to write the basket to. */
+/** Opens the prompt for the file to which the basket is written. */
 export const askFile: Command = (state) => {
   if (state.basket.items.length === 0)
     return stay({ ...state, notice: { text: 'The basket is empty: Space puts something into it.' } })
@@ -103,7 +103,7 @@ const copy: Command = (state) => {
   return resource === undefined ? stay(state) : { state, effect: { kind: 'copy', text: resource.uri } }
 }
 
-/** Reads the shown resource again, and lists the directory again. */
+/** Reads the shown resource again, and lists the selected directory, or the directory of the selected line, again. */
 const refresh: Command = (state) => {
   const row = chosenRow(state)
   const uri = row === undefined ? undefined : isFolder(row.resource) ? row.resource.uri : row.parent
@@ -115,7 +115,7 @@ const refresh: Command = (state) => {
   })
 }
 
-/** Selects the chosen hit or item of the basket in the tree. */
+/** Selects the resource of the selected hit or item of the basket in the tree. */
 const reveal: Command = (state) => {
   const resource = chosen(state)
   if (resource === undefined || (state.list === 'tree' && state.visiting === undefined)) return stay(state)
@@ -123,7 +123,7 @@ const reveal: Command = (state) => {
   return stay({ ...state, list: 'tree', focus: 'list', goal: document ?? resource.uri })
 }
 
-/** Ends the program. If the basket would be lost, a question comes first. */
+/** Ends the program. If the basket would be lost, it asks first. */
 const leave: Command = (state) => {
   if (state.basket.items.length === 0) return { state, effect: { kind: 'quit' } }
   if (state.isPiped) return { state, effect: { kind: 'quit', print: true } }
@@ -186,7 +186,7 @@ const characters: Readonly<Record<string, Command>> = {
   q: leave,
 }
 
-/** The keys, as the help screen and `--help` have them. */
+/** The keys and their meanings, as the help screen and `--help` show them. */
 export const keyHelp: readonly (readonly [keys: string, meaning: string] | readonly [heading: string])[] = [
   ['Tree'],
   ['↑ ↓  k j', 'one line; PgUp PgDn a screen, Ctrl-U Ctrl-D half of one, Home End to the ends'],
@@ -218,7 +218,7 @@ export const keyHelp: readonly (readonly [keys: string, meaning: string] | reado
 
 export const helpHeight = keyHelp.length
 
-/** The keys as lines of text. */
+/** Returns the keys and their meanings as lines of text. */
 export function helpLines(): readonly string[] {
   return keyHelp.map(([keys, meaning]) => (meaning === undefined ? `${keys}:` : `  ${keys.padEnd(10)}${meaning}`))
 }

@@ -25,18 +25,18 @@ import {
 import { gutterOf } from './preview.ts'
 import { isFolder, planIn, type State } from './state.ts'
 
-/** How the screen is divided. No columns: that part is not on it. */
+/** The sizes of the panes. A pane with 0 columns is not on the screen. */
 interface Layout {
-  /** Without the first and the last line. */
+  /** Number of rows between the first and the last line of the screen. */
   readonly height: number
   readonly listColumns: number
   readonly previewColumns: number
 }
 
-/** Both parts are on the screen from this width on. */
+/** Minimum width of a screen with both panes, in columns. */
 const both = 64
 export const least = { columns: 20, rows: 5 }
-/** Rows that a hit takes. */
+/** Number of rows that a search hit takes. */
 export const hitRows = 2
 
 export function layoutOf({ size: { columns, rows }, focus }: State): Layout {
@@ -61,7 +61,7 @@ export function chosenRow(state: State): TreeRow | undefined {
   return treeRows(state)[state.at.index]
 }
 
-/** Returns the selected resource in any pane: the one that is shown, copied or picked. */
+/** Returns the visited resource, or the selected one of the list: it is shown in the preview, copied or picked. */
 export function chosen(state: State): Resource | undefined {
   const { visiting, list, found, basket } = state
   if (visiting !== undefined) return { uri: visiting, name: lastSegment(visiting) }
@@ -107,14 +107,14 @@ function minuteOf(milliseconds: number): string {
   return `${new Date(milliseconds).toISOString().slice(0, 16).replace('T', ' ')}Z`
 }
 
-/** Columns of the text in the preview, and its rows. */
+/** Returns the size of the text in the preview, without line numbers and details. */
 export function previewSize(state: State): { readonly columns: number; readonly height: number } {
   const { previewColumns, height } = layoutOf(state)
   const gutter = state.preview === undefined ? 0 : gutterOf(state.preview.shown)
   return { columns: Math.max(2, previewColumns - gutter), height: Math.max(1, height - detailsOf(state).length) }
 }
 
-/** The first of `count` lines that are on the screen, so that the chosen one is. */
+/** Scrolls a list so that line `at` of `count` lines is visible. Returns the first visible line. */
 export function topFor(top: number, at: number, count: number, height: number): number {
   const highest = Math.max(0, count - height)
   return Math.max(0, Math.min(highest, at < top ? at : at >= top + height ? at - height + 1 : top))
@@ -126,13 +126,13 @@ export interface TreeRow {
   readonly depth: number
   /** The directory that contains the line; a mount has none. */
   readonly parent: string | undefined
-  /** Instead of the resource: it is being listed, is empty, or cannot be listed. */
+  /** A message in place of the resource: its directory is being listed, is empty, or cannot be listed. */
   readonly says?: string
 }
 
 const known = new WeakMap<Tree<string>, Map<string, readonly TreeRow[]>>()
 
-/** The lines of open directories; with a filter, the matching entries and their directories. Computed once for each tree. */
+/** Returns the lines of open directories; with a filter, the matching entries and their directories. Cached for each tree. */
 function rowsOf(tree: Tree<string>, needle: Needle | undefined): readonly TreeRow[] {
   const made = known.get(tree) ?? new Map<string, readonly TreeRow[]>()
   known.set(tree, made)
@@ -151,7 +151,7 @@ function rowsOf(tree: Tree<string>, needle: Needle | undefined): readonly TreeRo
         if (says !== undefined && (needle === undefined || folder.next !== undefined))
           rows.push({ resource, depth: above.length + 1, parent: resource.uri, says })
       }
-      // No entry in the directory matched, so it is shown only if its own name matches.
+      // Without a matching entry below it, a resource is shown only if its own name matches.
       if (needle !== undefined && rows.length === at + 1 && !matches(resource, needle)) rows.pop()
     }
   }
@@ -188,7 +188,7 @@ function chosenAs(row: Row, isChosen: boolean, { focus }: State): Row {
 }
 
 function treeRow(state: State, { resource, depth, says }: TreeRow, columns: number): Row {
-  // Deep lines are moved to the right only so far that their names stay on the screen.
+  // Limit the indentation, so that the names of deep lines stay on the screen.
   const indent = '  '.repeat(Math.min(depth, Math.floor(columns / 6)))
   if (says !== undefined) return line(columns, span(`  ${indent}  ${says}`, 'dim'))
   const isOpen = state.tree.folders.get(resource.uri)?.isOpen === true
@@ -201,7 +201,7 @@ function treeRow(state: State, { resource, depth, says }: TreeRow, columns: numb
   const end = size === undefined ? [] : [span(` ${formatSize(size)} `, 'dim')]
   const start = [...cellsOf([mark, span(indent), span(arrow, 'dim'), pick]), ...styled]
   const room = columns - columnsOf(cellsOf(end))
-  // The size is shown only if it leaves room for the whole name.
+  // Show the size only if it leaves room for the whole name.
   return columnsOf(start) <= room ? [...fitted(start, room), ...cellsOf(end)] : fitted(start, columns)
 }
 
@@ -211,7 +211,7 @@ function inFolder(cell: Cell): Cell {
 
 function nameOf(resource: Resource, depth: number): string {
   const { name, uri } = resource
-  // Mounts are told apart by their addresses.
+  // The address distinguishes mounts better than the name.
   if (depth === 0) return readableUri(uri)
   return isFolder(resource) && !name.endsWith('/') ? `${name}/` : name
 }
@@ -250,7 +250,7 @@ function foundPane(state: State, columns: number, height: number): readonly Row[
   )
 }
 
-/** Formats a hit as one row: the beginning is cut if the first mark would not fit. */
+/** Formats the snippet of a hit as one row. The beginning is cut if the first mark would not fit. */
 function snippetRow(snippet: Parameters<typeof piecesOf>[0], columns: number): Row {
   const pieces = piecesOf(snippet).map(({ text, marked }) => span(text.replace(/\s+/g, ' '), marked ? 'mark' : 'dim'))
   const cells = cellsOf(pieces)

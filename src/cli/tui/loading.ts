@@ -13,7 +13,7 @@ import { readPart, readShown } from './reading.ts'
 import { type Basket, type Counted, type Event, isFolder, levelOf, type State } from './state.ts'
 import type { Want } from './wants.ts'
 
-/** Fetches the contents, pages and counts that the state wants. */
+/** Fetches the wants of a state: contents, pages, search results and counts. */
 export type Loader = ReturnType<typeof createLoader>
 
 /** Maximum number of resources of a directory that go into the basket at once. */
@@ -22,7 +22,7 @@ const maxGathered = 500
 /**
  * @param reasonOf Returns the message of an error.
  * @param catalog Catalog of a local source.
- * @param at The search to use, if several are mounted.
+ * @param at The address of the search to use, if several are mounted.
  */
 export function createLoader(view: View, reasonOf: (error: unknown) => string, catalog?: Catalog, at?: string) {
   const searchMounts = doneOnce(() => searchMountsOf(view))
@@ -76,9 +76,9 @@ export function createLoader(view: View, reasonOf: (error: unknown) => string, c
   }
 
   return {
-    /** Resolves when the searched mounts are indexed. It never resolves if another process indexes them, or if there is no search. */
+    /** Resolves when the mounts of a local search are indexed. Before a search, or without a local one, it does not resolve. */
     indexed,
-    /** Fetches one want. Returns no events if the result does not matter. */
+    /** Fetches one want. Returns no events if the signal aborts. */
     fetch: async (want: Want, state: State, signal: AbortSignal): Promise<readonly Event[]> => {
       try {
         return await fetched(want, state, signal)
@@ -87,14 +87,14 @@ export function createLoader(view: View, reasonOf: (error: unknown) => string, c
         return [failureOf(want, reasonOf(error))]
       }
     },
-    /** The resources below a directory. */
+    /** Lists the resources below a directory, for the basket. */
     gather: async (uri: string): Promise<Event> => {
-      // One more than there is room for tells that there is more.
+      // Request one more file than allowed, to learn whether there are more.
       const { files, isPart } = await walkBelow(view, uri, { files: maxGathered + 1, isFolder })
       const taken = files.slice(0, maxGathered)
       return { kind: 'gathered', files: taken, isAll: !isPart && files.length === taken.length }
     },
-    /** The context that a basket makes. */
+    /** Assembles the context of a basket. */
     context: async ({ items, budget, format }: Basket): Promise<{ readonly text: string; readonly tokens: number }> => {
       const pins = items.map((item) => ({ uri: item.resource.uri, level: levelOf(item) }))
       const options = { pins, pinsOnly: true, budget, reserve: 0, format, now: Date.now() } as const

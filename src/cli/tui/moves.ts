@@ -4,7 +4,7 @@ import { chosenRow, hitRows, layoutOf, previewSize, type TreeRow, treeRows } fro
 import { endOf, scrolled } from './preview.ts'
 import { isFolder, type State, without } from './state.ts'
 
-/** How many lines a page has in the focused part of the screen. */
+/** Returns the number of lines of a page in the focused pane. */
 export function pageOf(state: State): number {
   if (state.focus === 'preview') return Math.max(1, previewSize(state).height - 1)
   const { height } = layoutOf(state)
@@ -20,7 +20,7 @@ export function moved(state: State, by: number): State {
     return left({ ...state, basket: { ...basket, at: within(basket.at + by, basket.items.length) } })
   if (found === undefined) return state
   const next = within(found.at + by, found.hits.length)
-  // The last one is near: more is fetched before it is reached.
+  // Request more hits shortly before the last one is reached.
   const isNear = by > 0 && next >= found.hits.length - 5 && found.next !== undefined
   return left({ ...state, found: { ...found, at: next, ...(isNear ? { wantsMore: true } : {}) } })
 }
@@ -53,7 +53,7 @@ function left(state: State): State {
   return without(state, 'visiting', 'goal')
 }
 
-/** Goes to a line of the tree. */
+/** Selects a line of the tree. The mark of a change is removed from the line that was selected before. */
 export function movedTo(state: State, index: number): State {
   const rows = treeRows(state)
   const next = within(index, rows.length)
@@ -65,20 +65,20 @@ export function movedTo(state: State, index: number): State {
   return { ...left(without(state, 'toEnd')), at: spotOf(next, row), changed }
 }
 
-/** A chosen line of the tree; one that is missing has no URI. */
+/** Returns the position of a selected line of the tree. The URI of a missing line is empty. */
 export function spotOf(index: number, row: TreeRow | undefined): State['at'] {
   return { index, uri: row?.resource.uri ?? '', ...(row?.says === undefined ? {} : { says: true as const }) }
 }
 
-/** Opens the chosen directory, or goes to the first line in it. Shows a chosen resource. */
+/** Opens the selected directory, or selects the first line in it. For a resource, moves the focus to the preview. */
 export function opened(state: State): State {
   const row = chosenRow(state)
   if (state.list !== 'tree' || row === undefined) return { ...state, focus: 'preview' }
   const { uri } = row.resource
   const folder = folderAt(state.tree, uri)
-  /** Why it could not be listed is forgotten, so that it is tried again. */
+  /** Opens the directory, and clears its failure so that it is listed again. */
   const reopened = (): State => ({ ...state, tree: withOpen(state.tree, uri) })
-  // A failed listing is retried.
+  // The selected line is a message. Retry the listing if it has failed.
   if (row.says !== undefined) return folder.failure === undefined ? state : reopened()
   if (!isFolder(row.resource)) return { ...state, focus: 'preview' }
   if (!folder.isOpen) return reopened()
@@ -86,7 +86,7 @@ export function opened(state: State): State {
   return below !== undefined && below.depth > row.depth ? movedTo(state, state.at.index + 1) : state
 }
 
-/** Closes the chosen directory, or goes to the directory that contains the line. */
+/** Closes the selected directory, or selects the directory that contains the line. */
 export function closed(state: State): State {
   const row = chosenRow(state)
   if (row === undefined) return state
@@ -100,7 +100,7 @@ export function closed(state: State): State {
   return state
 }
 
-/** Opens or closes the chosen directory. */
+/** Opens or closes the selected directory. For a resource, moves the focus to the preview. */
 export function toggledFolder(state: State): State {
   const row = chosenRow(state)
   const isOpen = row !== undefined && row.says === undefined && folderAt(state.tree, row.resource.uri).isOpen
@@ -108,8 +108,8 @@ export function toggledFolder(state: State): State {
 }
 
 /**
- * Takes one step towards the wanted URI: opens the directories that contain it, as far as they are known. If the last one needs
- * its next page, the goal stays, and the wants include the page ({@link soughtIn}).
+ * Takes one step towards the URI `goal`: opens the directories that contain it, as far as they are known. If the next page of the
+ * last directory is needed, the goal stays, and the wants include that page ({@link soughtIn}).
  */
 export function towards(state: State): State {
   const { goal, tree } = state
@@ -122,7 +122,7 @@ export function towards(state: State): State {
   return { ...without(next, 'goal'), visiting: goal, notice: { text } }
 }
 
-/** The directory whose next page is needed to find the wanted URI. */
+/** Returns the directory whose next page is needed to find the URI `goal`. */
 export function soughtIn({ goal, tree }: State): string | undefined {
   return goal === undefined ? undefined : wayTo(tree, goal, isFolder).lacks
 }
@@ -132,7 +132,7 @@ function arrived(state: State, { uri }: Resource): State {
   const index = treeRows(shown).findIndex((row) => row.resource.uri === uri && row.says === undefined)
   if (index < 0) return shown
   const { goal = uri } = state
-  // If a part of a resource was asked for, the line of the whole resource is chosen in the tree.
+  // If the goal is a part of a resource, select the line of the whole resource, and show the part.
   const part = /[?#]/.test(goal) ? { visiting: goal } : {}
   return { ...shown, at: { index, uri }, ...part }
 }

@@ -1,7 +1,7 @@
 import { defined } from '../../core/kit/object.ts'
 import { cellsOf, marked, type Row, type Style, type StyledSpan, span, wrap } from './cells.ts'
 
-/** A line of the preview. A line without a number continues the line before, or is no part of a text. */
+/** A line of the preview. A line without a number continues the line before it, or is not part of a text. */
 export interface PreviewLine {
   readonly text: string
   readonly number?: number
@@ -13,9 +13,9 @@ export interface PreviewText {
   readonly lines: readonly PreviewLine[]
   /** URI of the next part, if any. */
   readonly next?: string
-  /** Facts that only a read tells: a type and a size that are not listed. */
+  /** Type and size according to the read, which the listing may lack. */
   readonly facts: readonly string[]
-  /** The text ends within a line, which goes on in the next part. */
+  /** Whether the text ends within a line, which continues in the next part. */
   readonly isCut?: true
 }
 
@@ -23,12 +23,12 @@ export interface Preview {
   readonly uri: string
   readonly state: 'loading' | 'ready' | 'failed'
   readonly shown: PreviewText
-  /** The first row that is on the screen: a line, and which of its rows. */
+  /** The first visible row: the index of a line, and the index of the row in that line. */
   readonly at: PreviewPosition
-  /** Words to mark in it. */
+  /** Words to mark in the text. */
   readonly words: readonly string[]
   readonly failure?: string
-  /** It has changed since it was read, and is read again: the number of that change. */
+  /** Number of changes of the resource since it was read. It is then read again. */
   readonly stale?: number
   readonly toEnd?: true
 }
@@ -39,14 +39,14 @@ interface PreviewPosition {
 }
 
 const nothing: PreviewText = { lines: [], facts: [] }
-/** Maximum number of lines that are kept of one resource. */
+/** Maximum number of lines of one resource that are loaded, up to the end of a part. */
 const maxLines = 200_000
 
 export function previewOf(uri: string, words: readonly string[] = []): Preview {
   return { uri, state: 'loading', shown: nothing, at: { line: 0, row: 0 }, words }
 }
 
-/** Appends a part. */
+/** Appends the next part of a text. */
 export function appended(shown: PreviewText, more: PreviewText): PreviewText {
   const [first, ...rest] = more.lines
   const last = shown.lines.at(-1)
@@ -64,7 +64,7 @@ export function appended(shown: PreviewText, more: PreviewText): PreviewText {
   }
 }
 
-/** A part in bytes does not know which lines it has. */
+/** Numbers the lines of a part after the line before them. Lines without a number stay without one. */
 function renumbered(lines: readonly PreviewLine[], { number }: PreviewLine): readonly PreviewLine[] {
   if (number === undefined) return lines
   return lines.map((line, index) => (line.number === undefined ? line : { ...line, number: number + index + 1 }))
@@ -72,7 +72,7 @@ function renumbered(lines: readonly PreviewLine[], { number }: PreviewLine): rea
 
 const wrapped = new WeakMap<PreviewLine, { readonly columns: number; readonly rows: readonly Row[] }>()
 
-/** The rows of a line at a width, worked out when they are first looked at. */
+/** Returns the rows of a line at a width in columns. They are cached. */
 function rowsOfLine(line: PreviewLine, columns: number): readonly Row[] {
   const known = wrapped.get(line)
   if (known?.columns === columns) return known.rows
@@ -81,13 +81,13 @@ function rowsOfLine(line: PreviewLine, columns: number): readonly Row[] {
   return rows
 }
 
-/** The same rows with words marked in them, also where one goes over the end of a row. */
+/** Returns the rows of a line with words marked, also words that continue in the next row. */
 export function markedRowsOfLine(line: PreviewLine, columns: number, words: readonly string[]): readonly Row[] {
   if (words.length === 0) return rowsOfLine(line, columns)
   return wrap(marked(cellsOf(highlight(line.text, line.language)), words), columns)
 }
 
-/** Moves by a number of rows, at most until the last rows fill the screen. */
+/** Scrolls by a number of rows, at most until the last rows fill the screen. */
 export function scrolled({ shown, at }: Preview, by: number, columns: number, height: number): PreviewPosition {
   let { line, row } = at
   for (let left = by; left > 0; left--) {
@@ -105,7 +105,7 @@ export function scrolled({ shown, at }: Preview, by: number, columns: number, he
   return line > end.line || (line === end.line && row > end.row) ? end : { line, row }
 }
 
-/** The place from which on the last rows fill the screen. */
+/** Returns the position at which the last rows fill the screen. */
 export function endOf(shown: PreviewText, columns: number, height: number): PreviewPosition {
   let left = height
   for (let line = shown.lines.length - 1; line >= 0; line--) {
@@ -121,16 +121,16 @@ function rowsAt({ lines }: PreviewText, index: number, columns: number): number 
   return line === undefined ? 1 : rowsOfLine(line, columns).length
 }
 
-/** The columns that the numbers of lines take, with the blank behind them. */
+/** Returns the number of columns of the line numbers, with the blank after them. */
 export function gutterOf({ lines }: PreviewText): number {
   const last = lines.findLast(({ number }) => number !== undefined)?.number
   return last === undefined ? 0 : Math.max(3, String(last).length) + 1
 }
 
-/** How a line is coloured. `fenced`: a line of code in Markdown. */
+/** Determines the colours of a line. `fenced`: a line of code in Markdown. */
 export type Language = 'plain' | 'markdown' | 'fenced' | 'json' | 'hex' | 'note' | 'names'
 
-/** A line with its colours: light, line by line, in linear time. It changes no character. */
+/** Colours a line, without regard to the lines around it, in linear time. It changes no character. */
 function highlight(text: string, language: Language): readonly StyledSpan[] {
   switch (language) {
     case 'plain':
@@ -182,7 +182,7 @@ function split(text: string, parts: RegExp, styleOf: (part: string) => Style): r
   return spans
 }
 
-/** The language of a resource, by its type or the end of its name. */
+/** Returns the language of a resource, by its MIME type or the suffix of its name. */
 export function languageOf(uri: string, mimeType = ''): Language {
   const [path = ''] = uri.split(/[?#]/)
   if (/^text\/markdown/.test(mimeType) || /\.(?:md|mdx|markdown)$/i.test(path)) return 'markdown'
@@ -190,7 +190,7 @@ export function languageOf(uri: string, mimeType = ''): Language {
   return 'plain'
 }
 
-/** Which lines of Markdown are code between fences. */
+/** Creates a function that gets the lines of Markdown in order, and returns whether a line is fenced code, or a fence. */
 export function createFences(): (line: string) => boolean {
   let fence: string | undefined
   return (line) => {

@@ -6,11 +6,11 @@ import { directoryMimeType, type Resource, type ResourceContent, type View } fro
 import { formatSize } from '../terminal/io.ts'
 import { createFences, type Language, languageOf, type PreviewLine, type PreviewText } from './preview.ts'
 
-/** Size above which a text is read in parts, in bytes; lines of a part; and maximum number of bytes kept of a whole content. */
+/** Size above which a text is read in parts, in bytes; lines of a part; maximum size of a content that is shown, in bytes. */
 const large = { size: 262_144, lines: 1000, whole: 1_048_576 }
 /** Number of bytes shown of binary content. */
 const hexBytes = 512
-/** A longer line is shown as several lines, which bounds the work to lay it out. */
+/** Maximum length of a line, in UTF-16 units. A longer line is shown as several lines, which bounds the work of the layout. */
 const maxLine = 4096
 
 /** Reads a resource for the preview: the first part of a large text, the beginning of binary content. */
@@ -31,12 +31,12 @@ export async function readShown(
   }
 }
 
-/** The part that follows. */
+/** Reads a further part of a resource. */
 export async function readPart(view: View, uri: string, part: string, signal: AbortSignal): Promise<PreviewText> {
   return shownOf((await view.read(part, { signal })).contents, uri)
 }
 
-/** Lines of a text, bytes of a binary content, or the whole content if the server has no parts. */
+/** Reads the first lines of a text, the first bytes of a binary content, or the whole content if the server has no parts. */
 async function readLarge(view: View, uri: string, size: number | undefined, signal: AbortSignal): Promise<PreviewText> {
   for (const part of [`lines=1-${large.lines}`, `bytes=0-${hexBytes - 1}`]) {
     try {
@@ -98,7 +98,7 @@ async function contentShown(content: ResourceContent, uri: string, size?: number
   }
 }
 
-/** A character that is cut at the end is left out. */
+/** Returns the length of the bytes without a UTF-8 character that is cut off at their end. */
 function wholeEnd(bytes: Uint8Array): number {
   let end = bytes.length
   while (end > 0 && end > bytes.length - 4 && ((bytes[end - 1] ?? 0) & 0xc0) === 0x80) end--
@@ -110,7 +110,7 @@ async function bytesOf(content: ResourceContent): Promise<{ readonly bytes: Buff
   if ('bytes' in content) return bounded(Buffer.from(content.bytes))
   const chunks: Uint8Array[] = []
   let length = 0
-  // Leaving the loop closes the source of the stream.
+  // The end of the loop closes the stream.
   for await (const chunk of content.stream) {
     chunks.push(chunk)
     length += chunk.length
@@ -141,7 +141,7 @@ function nextOf(uri: string, next: string | undefined): string | undefined {
   return next !== undefined && /^(?:(?:lines|bytes)=[\d-]+)?$/.test(query ?? '') ? `${path}?${next}` : undefined
 }
 
-/** @param first The number of the first line. `undefined`: they cannot be numbered. */
+/** @param first The number of the first line. `undefined`: the lines have no numbers. */
 function linesOf(text: string, language: Language, first: number | undefined): readonly PreviewLine[] {
   const isFenced = language === 'markdown' ? createFences() : () => false
   const texts = text.split('\n')
@@ -160,7 +160,7 @@ function pieces(line: string): readonly string[] {
   const found: string[] = []
   for (let at = 0; at < line.length; ) {
     const cut = at + maxLine
-    // A character that is two units stays whole.
+    // Do not split a surrogate pair.
     const end = /[\ud800-\udbff]/.test(line[cut - 1] ?? '') ? cut - 1 : cut
     found.push(line.slice(at, end))
     at = end

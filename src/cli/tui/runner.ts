@@ -11,7 +11,7 @@ import { type Screen, screenOf } from './screen.ts'
 import { type Effect, type Event, type State, type StateChange, without } from './state.ts'
 import { type Live, type Want, wantsOf, watchedBy } from './wants.ts'
 
-/** Runs the effects of states: fetches their wants, and draws their screens. */
+/** Applies events to the state, fetches its wants, and draws its screen. */
 export type Runner = ReturnType<typeof createRunner>
 
 interface RunnerParts {
@@ -19,13 +19,13 @@ interface RunnerParts {
   readonly live: Live
   /** Draws the screen. Resolves when the terminal has taken it. */
   draw(screen: Screen): Promise<void>
-  /** Carries out an action outside of the state. */
+  /** Performs an action outside of the state. */
   act(effect: Effect, state: State): void
 }
 
-/** Delay before a fetch, in milliseconds, so that passed entries are not fetched. */
+/** Delay before a preview is fetched, in milliseconds, so that scrolling does not fetch every entry. */
 const fetchDelayMs = 60
-/** The time between two screens, in milliseconds. */
+/** Minimum time between two drawn screens, in milliseconds. */
 const frameIntervalMs = 15
 
 export function createRunner(initial: State, { loader, live, draw, act }: RunnerParts) {
@@ -91,7 +91,7 @@ export function createRunner(initial: State, { loader, live, draw, act }: Runner
       return state
     },
     dispatch,
-    /** Gives up all that is being fetched. */
+    /** Aborts all fetches, and ends the subscriptions. */
     close: () => {
       isOver = true
       for (const controller of running.values()) controller.abort()
@@ -100,7 +100,7 @@ export function createRunner(initial: State, { loader, live, draw, act }: Runner
   }
 }
 
-/** Applies an event to a state. */
+/** Applies an event to a state, and restores the invariants of the state. */
 function update(state: State, event: Event): StateChange {
   const step = stepOf(state, event)
   return { ...step, state: settle(step.state) }
@@ -120,7 +120,7 @@ function inputStep(state: State, input: Input): StateChange {
     if (state.help !== undefined) return helped(state, state.help, input.name)
     return state.isEnding && !input.ctrl ? { state: without(state, 'isEnding') } : keyed(state, input)
   }
-  // Pasted text is not meant as commands.
+  // Outside of a prompt, ignore pasted text: its characters are not meant as commands.
   if (input.kind === 'paste') return { state }
   const [first, ...rest] = clustersOf(input.text)
   if (first === undefined) return { state }
@@ -135,7 +135,7 @@ function characterStep(state: State, character: string): StateChange {
   return state.isEnding ? ended(without(state, 'isEnding'), character.normalize('NFKC')) : typed(state, character)
 }
 
-/** The help is scrolled, or goes. */
+/** Applies a key while the help is open: it scrolls or closes the help. */
 function helped(state: State, help: number, name: string): StateChange {
   const height = layoutOf(state).height
   const most = Math.max(0, helpHeight - height)
@@ -152,14 +152,14 @@ function ended(state: State, answer: string): StateChange {
 }
 
 /**
- * Restores what depends on the rest of the state: the chosen line exists and is on the screen, and the preview shows its
+ * Restores the invariants of the state: the selected line exists and is on the screen, and the preview shows the selected
  * resource.
  */
 function settle(state: State): State {
   return withPreview(onScreen(placed(towards(state))))
 }
 
-/** The chosen line is the one that it was, wherever that is now. */
+/** Finds the selected line again in a tree that may have changed, and selects it. */
 function placed(state: State): State {
   const rows = treeRows(state)
   const { at } = state
@@ -186,7 +186,7 @@ function onScreen(state: State): State {
 }
 
 function withPreview(state: State): State {
-  // A small screen shows one part at a time. A hidden preview is not read.
+  // A small screen shows one pane at a time. A hidden preview is not read.
   if (layoutOf(state).previewColumns === 0) return state
   const isSaying = state.list === 'tree' && state.visiting === undefined && chosenRow(state)?.says !== undefined
   const hit = state.list === 'found' ? state.found?.hits[state.found.at] : undefined

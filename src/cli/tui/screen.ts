@@ -18,13 +18,13 @@ import { gutterOf, markedRowsOfLine, type Preview } from './preview.ts'
 import { type Prompt, planIn, type State } from './state.ts'
 
 export interface Screen {
-  /** As many as the screen has, each exactly as wide. */
+  /** All rows of the screen, each exactly as wide as the screen. */
   readonly rows: readonly Row[]
   /** Position of the text cursor, at which an input method opens. */
   readonly cursor?: CellPosition
 }
 
-/** The screen of a state. */
+/** Lays out the screen of a state. */
 export function screenOf(state: State): Screen {
   const { columns, rows } = state.size
   if (isTooSmall(state)) return { rows: tooSmall(columns, rows) }
@@ -70,7 +70,7 @@ function helpRows(columns: number, from: number): readonly Row[] {
     )
 }
 
-/** The first line: the source, and how full the basket is. */
+/** Returns the first line: the source, and how full the basket is. */
 function firstRow(state: State): Row {
   const { basket, size, title } = state
   const left = [span(' hikidashi ', 'title'), span(` ${title}`, 'bar')]
@@ -92,12 +92,12 @@ function gauge(share: number): string {
   return `[${'#'.repeat(full)}${'.'.repeat(10 - full)}]${share > 1 ? ' over' : ''}`
 }
 
-/** A line on the ground of a bar, up to its ends. */
+/** Gives the plain and dim cells of a row the style of a bar. */
 function inBar(row: Row): Row {
   return row.map((cell): Cell => (cell.style === 'plain' || cell.style === 'dim' ? { ...cell, style: 'bar' } : cell))
 }
 
-/** The last line: a message if there is one, else the keys that can be pressed. */
+/** Returns the last line: a message if there is one, else hints about the keys. */
 function lastRow(state: State): Row {
   const { size, notice, basket, isEnding, goal, filter, help } = state
   const tell = (text: string, style: Style = 'plain') => line(size.columns, span(` ${text}`, style))
@@ -122,7 +122,7 @@ function hints({ focus, list }: State): string {
   return '↑↓ → ← open   / filter   s search   Space pick   b basket   g go to   ? help   q end'
 }
 
-/** Which line of how many is chosen. */
+/** Formats the number of the selected line, and the number of lines. */
 function countOf(state: State): StyledSpan {
   const { list, at, found, basket, focus, preview } = state
   const number = (value: number) => value.toLocaleString('en')
@@ -146,7 +146,7 @@ function countOf(state: State): StyledSpan {
 
 const labels = { filter: 'Filter: ', search: 'Search: ', goto: 'Go to URI: ', export: 'Write to file: ' } as const
 
-/** The line that is being written. Of a long line, the part around the cursor is shown. */
+/** Returns the line of a prompt, and the column of the cursor. Of a long line, the part around the cursor is shown. */
 function promptRow(state: State, { kind, editor }: Prompt): { readonly row: Row; readonly column: number } {
   const { columns } = state.size
   const label = cellsOf([span(` ${labels[kind]}`, 'bold')])
@@ -160,7 +160,7 @@ function promptRow(state: State, { kind, editor }: Prompt): { readonly row: Row;
   return { row, column: Math.min(columns - 1, columnsOf(label) + width) }
 }
 
-/** The right part of the screen: the facts of the selected resource, and its content. */
+/** Returns the right part of the screen: the facts of the selected resource, and its content. */
 function previewPane(state: State, columns: number, height: number): readonly Row[] {
   const details = detailsOf(state)
   const { preview } = state
@@ -197,7 +197,7 @@ function textRows(state: State, { shown, at, words }: Preview, columns: number, 
   return shown.lines.length === 0 && shown.next === undefined ? [fitted(blanks(0), columns)] : rows
 }
 
-/** A cell of the screen, counted from 0. */
+/** Position of a cell on the screen, from 0. */
 interface CellPosition {
   readonly row: number
   readonly column: number
@@ -221,13 +221,13 @@ const attributes: Readonly<Record<Style, { readonly plain: string; readonly colo
   bar: { plain: '7', colour: '7' },
   title: { plain: '1;7', colour: '1;7' },
 }
-/** Escapes stand out from text that merely looks like one. */
+/** Attributes of escaped characters, which distinguish them from text that only looks like an escape. */
 const escaped = { plain: '4', colour: '4;35' }
 
 /**
- * Draws screens, and writes only the parts that have changed.
+ * Creates a painter that draws screens, and writes only the rows that have changed.
  *
- * @param colour Without it, there are bold, underlined and reversed characters only (https://no-color.org).
+ * @param colour If false, characters are only dim, bold, underlined or reversed (https://no-color.org).
  */
 export function createPainter(write: (text: string) => void, colour: boolean) {
   let shown: readonly string[] | undefined
@@ -253,7 +253,7 @@ export function createPainter(write: (text: string) => void, colour: boolean) {
   }
 }
 
-/** A row as a terminal takes it, from its first column. */
+/** Returns the text and escape sequences that draw a row, from the first column on. */
 function paintRow(row: Row, colour: boolean): string {
   let text = ''
   let now = ''
@@ -272,7 +272,7 @@ function paintRow(row: Row, colour: boolean): string {
 }
 
 function attributeOf({ style, selected, escaped: isEscaped }: Cell, colour: boolean): string {
-  // The chosen line is of one colour.
+  // The selected line has no colours of its own.
   const kind = colour && selected === undefined ? 'colour' : 'plain'
   const chosen = selected === undefined ? [] : [selected === 'firm' ? '7' : '2;7']
   const parts = [attributes[style][kind], ...(isEscaped ? [escaped[kind]] : []), ...chosen]

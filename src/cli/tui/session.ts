@@ -17,7 +17,7 @@ interface SessionOptions {
   readonly title: string
   readonly budget: number
   readonly format: Basket['format']
-  /** The URI to begin with, and the search to ask. */
+  /** The first resource to show: a URI, or a path of this machine. `at`: the address of the search to use. */
   readonly uri?: string
   readonly at?: string
   readonly input: ReadStream
@@ -26,10 +26,10 @@ interface SessionOptions {
 }
 
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-/** Maximum length that terminals accept by OSC 52, in base64. */
+/** Maximum length of the base64 that terminals accept in OSC 52 (copy), in characters. */
 const maxCopied = 74_994
 
-/** Shows a source until the user leaves it. Then prints the text that the user exported. */
+/** Shows a source until the user leaves it. Then prints the context of the basket, if the user chose that. */
 export async function showSource(source: CommandSource, options: SessionOptions, io: Io): Promise<void> {
   const { view, catalog, uriOf } = source
   const { input, output, colour, uri, at, ...rest } = options
@@ -71,7 +71,7 @@ export async function showSource(source: CommandSource, options: SessionOptions,
     const fail = (error: unknown): void => tell(reasonOf(error), true)
     const basket = runner?.state.basket
     if (effect.kind === 'suspend') {
-      // Windows has no jobs.
+      // Windows has no job control.
       if (process.platform !== 'win32') suspend()
     } else if (effect.kind === 'redraw') redraw()
     else if (effect.kind === 'gather') loader.gather(effect.uri).then((event) => runner?.dispatch(event), fail)
@@ -104,7 +104,7 @@ export async function showSource(source: CommandSource, options: SessionOptions,
   process.on('exit', terminal.leave)
   process.on('uncaughtException', onFault)
   process.on('unhandledRejection', onFault)
-  // A URI or a path of this machine; a path is resolved to its URI.
+  // `uri` may be a path of this machine, so convert it to a URI.
   const goal = uri === undefined ? {} : { goal: uriOf(uri) }
   terminal.enter()
   try {
@@ -135,7 +135,7 @@ export async function showSource(source: CommandSource, options: SessionOptions,
 }
 
 interface SessionResult {
-  /** Text to print. */
+  /** Text to print at the end. */
   readonly text?: string
   readonly error?: CommandError
 }
@@ -159,20 +159,20 @@ async function exportTo(
 interface TerminalEvents {
   input(inputs: readonly Input[]): void
   resize(size: Size): void
-  /** Nobody is there any more. */
+  /** Called when the terminal is gone. */
   gone(): void
 }
 
-// Another screen, no line breaks by itself, pastes told apart from keys, no cursor.
+// Alternate screen, no automatic line breaks, bracketed paste, no cursor.
 const taken = '\u001b[?1049h\u001b[?7l\u001b[?2004h\u001b[?25l'
 const given = '\u001b[?2026l\u001b[0m\u001b[?25h\u001b[?2004l\u001b[?7h\u001b[?1049l'
 /** Time after an escape until it counts as the key Escape rather than the beginning of a sequence, in milliseconds. */
 const escapeTimeoutMs = 50
-/** Maximum number of characters that are kept of other output meanwhile. */
+/** Maximum number of characters of other output that are buffered while the screen is shown. */
 const maxKept = 100_000
 
 /**
- * The terminal, while the screen is ours.
+ * Controls a terminal that shows screens. The result takes over the terminal with `enter`, and gives it back with `leave`.
  *
  * @param output Stream of the screen: stdout, or stderr if stdout is a pipe.
  */
@@ -192,7 +192,7 @@ function openTerminal(input: ReadStream, output: WriteStream, events: TerminalEv
   }
   const resized = (): void => events.resize(sizeOf(output))
 
-  /** Output of libraries would disturb the screen, so it is printed afterwards. */
+  /** Buffers the output of libraries, which would disturb the screen. Returns a function that prints it and ends the buffering. */
   const keep = (): (() => void) => {
     const streams = [process.stdout, process.stderr]
     const before = streams.map((stream) => stream.write)
@@ -222,7 +222,7 @@ function openTerminal(input: ReadStream, output: WriteStream, events: TerminalEv
       if (isTaken) return
       isTaken = true
       output.on('error', events.gone)
-      // A process that was stopped may have been given another mode by the shell: it is set anew.
+      // The shell may have changed the mode while the process was stopped, so set it again.
       input.setRawMode(false).setRawMode(true).resume()
       input.on('data', take).on('end', events.gone).on('error', events.gone)
       output.on('resize', resized)
@@ -242,7 +242,7 @@ function openTerminal(input: ReadStream, output: WriteStream, events: TerminalEv
         input.setRawMode(false).pause()
         write(given)
       } catch {
-        // The terminal is gone: there is nothing to give back.
+        // The terminal is gone: there is nothing to restore.
       }
       giveBack()
     },

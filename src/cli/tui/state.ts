@@ -17,36 +17,36 @@ import { directoryMimeType, type Page, type Resource } from '../../core/view.ts'
 import type { Editor, Input } from './input.ts'
 import type { Preview, PreviewText } from './preview.ts'
 
-/** The whole state of the screen. It is immutable: each event returns a new state. */
+/** The whole state of the terminal UI. It is immutable: each event returns a new state. */
 export interface State {
   readonly size: Size
   /** Name of the source, for the first line. */
   readonly title: string
   readonly tree: Tree<string>
   readonly filter: string
-  /** The line of the tree that is chosen, and the first that is on the screen. */
+  /** The selected line of the tree. `top`: the first visible line. */
   readonly at: { readonly index: number; readonly uri: string; readonly says?: true }
   readonly top: number
   readonly list: 'tree' | 'found' | 'basket'
   readonly focus: 'list' | 'preview'
   readonly prompt?: Prompt
-  /** The help is on the screen, from this line on. */
+  /** The first visible line of the help. Undefined while the help is closed. */
   readonly help?: number
-  /** It was asked to end, and there is something in the basket. */
+  /** Whether the user is asked what to do with the basket before the end. */
   readonly isEnding?: true
   readonly preview?: Preview
-  /** A URI that is shown though it is not the chosen one. */
+  /** A URI that the preview shows in place of the selected resource. */
   readonly visiting?: string
   readonly found?: FoundList
   readonly basket: Basket
   /** URIs that have changed since they were last viewed. */
   readonly changed: ReadonlySet<string>
   readonly notice?: { readonly text: string; readonly isError?: true }
-  /** A URI that is looked for in the tree. */
+  /** A URI to find and select in the tree. */
   readonly goal?: string
-  /** The last line is wanted: the pages before it are listed first. */
+  /** Whether to go to the last line of the tree, for which all pages before it are listed. */
   readonly toEnd?: true
-  /** Whether anything is mounted that searches. */
+  /** Whether a search is mounted. */
   readonly searches: 'unknown' | 'none' | 'some'
   /** Whether an exported context can be printed into a pipe at the end. */
   readonly isPiped: boolean
@@ -74,11 +74,11 @@ export interface Basket {
   readonly items: BasketItems
   /** Tokens of the items in this format, by URI, as far as they are counted. */
   readonly costs: ReadonlyMap<string, Cost>
-  /** Tokens of the note around them. */
+  /** Tokens of the head and tail of the context. */
   readonly frame: number
   readonly budget: number
   readonly format: Exclude<Format, 'mcp'>
-  /** How often something in it has changed. */
+  /** Number of changes of resources in the basket. After a change, they are counted again. */
   readonly round: number
   readonly at: number
   readonly top: number
@@ -89,11 +89,11 @@ export interface Counted {
   readonly uri: string
   readonly format: Basket['format']
   readonly cost: Cost
-  /** Tokens of the note around all resources. */
+  /** Tokens of the head and tail of the context. */
   readonly frame?: number
 }
 
-/** An event: an input of a person, or a result. */
+/** An event: an input of the user, or the result of a fetch. */
 export type Event =
   | Input
   | { readonly kind: 'resize'; readonly size: Size }
@@ -117,7 +117,7 @@ export type Event =
 export interface Hits {
   readonly hits: readonly FoundHit[]
   readonly notes: readonly string[]
-  /** The hits have only single characters of the words. */
+  /** Whether the hits match only single characters of the words. */
   readonly isLoose?: true
   /** Cursor of the next hits. */
   readonly next?: string
@@ -131,7 +131,7 @@ export type Effect =
   | { readonly kind: 'copy'; readonly text: string }
   | { readonly kind: 'gather'; readonly uri: string }
   | { readonly kind: 'export'; readonly file: string }
-  /** Find out which URI is meant. */
+  /** Resolve the text to a URI, and show its resource. */
   | { readonly kind: 'goto'; readonly text: string }
 
 /** Result of an event. */
@@ -140,7 +140,7 @@ export interface StateChange {
   readonly effect?: Effect
 }
 
-/** The first state of a session. */
+/** The parts of the first state of a session that its options determine. */
 export type InitialState = Pick<State, 'title' | 'size' | 'isPiped' | 'goal'> & Pick<Basket, 'budget' | 'format'>
 
 export function begin({ budget, format, ...beginning }: InitialState): State {
@@ -158,19 +158,19 @@ export function begin({ budget, format, ...beginning }: InitialState): State {
   }
 }
 
-/** A copy without some optional members. */
+/** Returns a copy without some optional members. */
 export function without<T extends object, K extends keyof T>(value: T, ...keys: readonly K[]): Omit<T, K> {
   const copy = { ...value }
   for (const key of keys) delete copy[key]
   return copy
 }
 
-/** The items of a basket with their tokens. Nothing is shortened to fit the budget: the person decides. */
+/** Returns the items of a basket with their tokens. Nothing is shortened to fit the budget: the user decides. */
 export function planIn({ items, costs, frame }: Basket): Plan {
   return planOf(items, costs, frame, Number.POSITIVE_INFINITY)
 }
 
-/** Picks resources in full; if all of them are picked, removes them. */
+/** Adds resources to the basket in full. If the basket contains all of them already, removes them. */
 export function toggled(basket: Basket, resources: readonly Resource[]): Basket {
   const isNew = resources.some(({ uri }) => !isIn(basket.items, uri))
   const items = isNew
@@ -182,7 +182,7 @@ export function toggled(basket: Basket, resources: readonly Resource[]): Basket 
   return { ...basket, items, at: Math.max(0, Math.min(basket.at, items.length - 1)) }
 }
 
-/** The level of an item in a request. */
+/** Returns the level of an item in a request. */
 export function levelOf({ level }: BasketItem): Level {
   return level === 'auto' ? 'full' : level
 }
@@ -190,7 +190,7 @@ export function levelOf({ level }: BasketItem): Level {
 /** The levels that a key steps through. */
 const steps: readonly Level[] = ['link', 'outline', 'full']
 
-/** Takes a step more, or less, of the selected item. */
+/** Raises or lowers the level of the selected item by one step. */
 export function levelled(basket: Basket, by: 1 | -1): Basket {
   const item = basket.items[basket.at]
   if (item === undefined) return basket
@@ -201,7 +201,7 @@ export function levelled(basket: Basket, by: 1 | -1): Basket {
 
 const formats = ['markdown', 'xml', 'json'] as const
 
-/** Changes the format. Each has other tokens, so they are counted again. */
+/** Switches to the next format. Tokens depend on the format, so they are counted again. */
 export function reformatted(basket: Basket): Basket {
   const format = formats[(formats.indexOf(basket.format) + 1) % formats.length] ?? 'markdown'
   return { ...basket, format, costs: new Map(), frame: 0 }
@@ -209,6 +209,18 @@ export function reformatted(basket: Basket): Basket {
 
 export const endings = { markdown: 'md', xml: 'xml', json: 'json' } as const
 
+<<<<<<< HEAD
+=======
+/** Parses a number of tokens such as `32k` or `200000`. Returns `undefined` for any other text. */
+export function parseTokens(text: string): number | undefined {
+  const match = /^(\d{1,9}(?:\.\d{1,3})?)([km]?)$/i.exec(text.trim().replaceAll(',', ''))
+  if (match === null) return undefined
+  const unit = (match[2] ?? '').toLowerCase()
+  const tokens = Math.round(Number(match[1]) * (unit === 'k' ? 1000 : unit === 'm' ? 1_000_000 : 1))
+  return tokens >= 1 && tokens <= 100_000_000 ? tokens : undefined
+}
+
+>>>>>>> words-cli
 export function isFolder({ mimeType }: Resource): boolean {
   return mimeType === directoryMimeType
 }

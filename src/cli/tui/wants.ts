@@ -16,7 +16,7 @@ export type Want = { readonly key: string } & (
   | { readonly kind: 'count'; readonly item: BasketItem; readonly format: Basket['format'] }
 )
 
-/** All that a state wants: the same state wants the same. */
+/** Returns all wants of a state. Equal states have equal wants. */
 export function wantsOf(state: State): readonly Want[] {
   return [...treeWants(state), ...previewWants(state), ...searchWants(state), ...countWants(state)]
 }
@@ -29,7 +29,7 @@ function treeWants(state: State): readonly Want[] {
   const uris = new Set<string>()
   // The rows on the screen, and one more screen on either side.
   for (const row of rows.slice(Math.max(0, top - height), top + 2 * height)) if (row.says) uris.add(row.resource.uri)
-  // A filter is of all that is open.
+  // A filter needs all entries of the open directories.
   if (filter.trim() !== '') for (const [uri, { isOpen }] of tree.folders) if (isOpen) uris.add(uri)
   const last = rows.at(-1)
   if (toEnd && last?.says !== undefined) uris.add(last.resource.uri)

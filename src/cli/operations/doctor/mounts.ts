@@ -20,7 +20,7 @@ import { checkMount, hiddenFrom, isWrong, type MountReport } from '../check-moun
 import { type Local, openLocal, storeOf } from '../local.ts'
 import type { Secrets } from '../secrets.ts'
 
-/** Opens each complete mount, checks its answers, and watches it for a moment. */
+/** Opens each mount that lacks nothing, checks its answers, and watches it for a moment. */
 export async function checkMounts(
   here: Case,
   lacking: ReadonlySet<string>,
@@ -43,8 +43,7 @@ export async function checkMounts(
       if (!isWrong(report)) findings.tell('changes', await checkChanges(mount, planned, here))
     }
   }
-  // With authentication, roles come from the tokens of the clients. The catalog of this check is closed at the end, with its
-  // mounts.
+  // With authentication, roles come from the tokens of the clients. `hiddenFrom` also closes the mounts.
   const hidden = await hiddenFrom(local.principal, opened, log)
   if (local.config?.auth === undefined)
     for (const address of hidden) {
@@ -79,7 +78,7 @@ function diagnose(report: MountReport, { positionOf, withConfig }: Case): CheckR
   return ok(`${address} (${provider}): ${amount}, ${milliseconds} ms`)
 }
 
-/** Checks whether a mount notifies of its changes, and of all of them. */
+/** Checks whether a mount notifies of its changes, and whether it may miss some. */
 async function checkChanges(mount: Mount, { config, address }: PlannedMount, here: Case): Promise<CheckResult> {
   if (mount.provider.watch === undefined) {
     // Fixed sources, and sources computed for each request, have no changes to report.
@@ -106,7 +105,7 @@ async function checkChanges(mount: Mount, { config, address }: PlannedMount, her
 /** Watches a mount, and resolves to the reason if the watch is degraded. */
 async function listen(mount: Mount): Promise<Degradation | undefined> {
   const { provider, address } = mount
-  // Access rules do not matter here, and the opener of the mount closes it.
+  // The catalog needs no access rules for this, and must not close the provider, which the opener of the mount closes.
   const catalog = createCatalog({ mounts: [{ address, provider: { ...provider, close: async () => {} } }] })
   const subscription = catalog.view({ id: 'hikidashi-doctor', roles: [] }).subscribe?.(() => {})
   try {
@@ -119,7 +118,7 @@ async function listen(mount: Mount): Promise<Degradation | undefined> {
   }
 }
 
-/** Maximum number of folders that a user may watch on Linux. */
+/** Returns the maximum number of folders that a user may watch on Linux. */
 async function inotifyWatches(): Promise<number | undefined> {
   const text = await readFile('/proc/sys/fs/inotify/max_user_watches', 'utf8').catch(() => '')
   const number = Number.parseInt(text, 10)
@@ -131,7 +130,7 @@ export function storingIn({ mounts }: Case): readonly string[] {
   return mounts.filter(({ config }) => sourceNamed(config.provider)?.keeps === true).map(({ address }) => address)
 }
 
-/** Checks whether the store answers, if a mount needs it. Resolves to whether mounts can be opened with it. */
+/** Checks whether the store answers, if a mount needs it. Resolves to whether the mounts that need it can be opened. */
 export async function checkStore(
   here: Case,
   store: LazyStore | undefined,
@@ -223,7 +222,7 @@ function formatBehind({ address, state, looked, of }: SearchStatusMount): string
   return `; ${address} ${state === 'comparing' ? `is being compared${far}` : state}`
 }
 
-/** Shared facts of the checks of a configuration. */
+/** The facts that all checks of a configuration share. */
 export interface Case {
   readonly local: Local
   readonly mounts: readonly PlannedMount[]

@@ -24,14 +24,14 @@ export async function checkMachine(
   const isNewEnough = version.localeCompare(wanted, 'en', { numeric: true }) >= 0
   tell('node', isNewEnough ? ok(found) : failed(`${found}: Node ${wanted} or later is needed.`, fix))
   const installed = statSync(new URL('../../../../package.json', import.meta.url)).mtimeMs
-  // One hour: tolerates file systems of other machines and a wrong summer time.
+  // Tolerate one hour, for file systems of other machines and for a wrong daylight saving time.
   if (now > installed - 3_600_000) return tell('clock', ok(formatTime(now)))
   const late = `It is ${formatTime(now)} here, before hikidashi was installed: tokens and certificates will be refused.`
   const set = process.platform === 'linux' ? 'sudo timedatectl set-ntp true' : 'Set the clock of this machine.'
   tell('clock', failed(late, set))
 }
 
-/** Checks every secret that mounts name: whether it exists, and who may read it. Resolves to the mounts that lack one. */
+/** Checks whether the secrets of mounts exist, and who may read their files. Resolves to the addresses of mounts that lack one. */
 export async function checkSecrets(
   { local: { config }, positionOf }: Case,
   { tell, doing }: Findings,
@@ -83,7 +83,7 @@ async function isReadByOthers(file: string): Promise<boolean> {
   return (mode & 0o077) !== 0
 }
 
-/** Checks the programs that mounts start. Resolves to the mounts that lack one. */
+/** Checks the programs that mounts start. Resolves to the addresses of the mounts that lack one. */
 export async function checkPrograms({ mounts, positionOf }: Case, { tell }: Findings): Promise<readonly string[]> {
   const lacking: string[] = []
   const found = new Set<string>()

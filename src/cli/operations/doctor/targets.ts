@@ -21,13 +21,13 @@ import { reasonsOf, trustCommand } from '../withheld.ts'
 import { type Case, checkMounts, checkStore, storingIn } from './mounts.ts'
 import { checkPrograms, checkSecrets } from './needs.ts'
 
-/** Time-out of an answer of a server, in milliseconds, and maximum length of an answer. */
+/** Time-out of an answer of a server, in milliseconds, and maximum length of an answer, in bytes. */
 const timeoutMs = 15_000
 const maxBytes = 10 * 1024 * 1024
 /** Tolerated difference of the clocks, in milliseconds. */
 const maxSkewMs = 60_000
 
-/** Checks a server like a strict client. */
+/** Checks a server as a strict client would. */
 export async function checkServer(options: SourceOptions, { tell, doing }: Findings, log: Log): Promise<void> {
   const target = serverTarget(options)
   const where = 'url' in target ? shownUrl(target.url) : target.command
@@ -44,8 +44,8 @@ export async function checkServer(options: SourceOptions, { tell, doing }: Findi
 }
 
 /**
- * Whether a server on this machine accepts requests that a web page can send with a name that resolves to this machine (DNS
- * rebinding). If it does, any open web page can read everything.
+ * Checks whether a server on this machine accepts requests that a web page sends to a name that resolves to this machine (DNS
+ * rebinding). If it does, any open web page can read all its resources.
  */
 async function checkGuard(url: string, tell: Tell): Promise<void> {
   if (!URL.canParse(url)) return
@@ -86,11 +86,11 @@ async function checkClock(url: string, tell: Tell): Promise<void> {
     const found = `The clock here is ${words} that of the server: tokens may be refused.`
     tell('clock', warning(found, 'Synchronize both clocks, for example by NTP.'))
   } catch {
-    // Another check reports whether it can be reached.
+    // Another check reports whether the server can be reached.
   }
 }
 
-/** A URL without possible secrets. */
+/** Returns the origin and path of a URL, which contain no secrets. */
 function shownUrl(url: string): string {
   return URL.canParse(url) ? `${new URL(url).origin}${new URL(url).pathname}` : 'the server'
 }
@@ -136,7 +136,7 @@ export async function checkLocal(
     positionOf,
     withConfig,
   }
-  // A mount that lacks something is not opened: that would report the same fault twice.
+  // A mount that lacks something is not opened, because that would report the same fault twice.
   const lacking = new Set([
     ...absent.map(({ address }) => address),
     ...(await checkSecrets(here, findings)),
@@ -161,7 +161,7 @@ function tellProblems(problems: readonly ConfigProblem[], { tell }: Findings): v
   }
 }
 
-/** Returns the planned configuration. Without one, reports that and returns undefined. */
+/** Plans the local mounts. Reports a CommandError as a failed check, and returns undefined. */
 async function plan(config: string | undefined, secrets: Secrets, { tell }: Findings): Promise<Planned | undefined> {
   try {
     return await planLocal(config === undefined ? {} : { config }, secrets)
@@ -173,7 +173,7 @@ async function plan(config: string | undefined, secrets: Secrets, { tell }: Find
   }
 }
 
-/** Describes a position in a file. */
+/** Returns a function that describes the position of a key in the configuration. */
 async function positionsIn(file: string | undefined): Promise<Case['positionOf']> {
   if (file === undefined) return formatKey
   const { document } = parseDocument(file, await readFile(file, 'utf8'))
@@ -223,7 +223,7 @@ async function checkPort(
   tell('port', failed(`Nothing can listen at ${where} (${code}).`, fix))
 }
 
-/** Why no program can listen at a port; `undefined` if it is free. */
+/** Resolves to the error code of an attempt to listen at a port; `undefined` if the port is free. */
 function tryPort(host: string, port: number): Promise<string | undefined> {
   return new Promise((resolve) => {
     const server = createServer()

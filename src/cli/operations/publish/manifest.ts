@@ -10,13 +10,13 @@ const manifestVersion = '0.3'
 /** Path of the texts of another language in a bundle. */
 export const localePath = (locale: string) => `mcpb-resources/${locale}.json`
 
-/** The operating systems that the manifest can name, as Node names them. */
+/** The operating systems that a manifest can contain, by their names in Node. */
 export const allPlatformNames: readonly NodeJS.Platform[] = ['darwin', 'win32', 'linux']
 
 /**
  * Returns the manifest.json of a bundle. The host asks its user for the folders.
  *
- * @param platforms The operating systems that the bundle runs on. The manifest cannot name a processor.
+ * @param platforms The operating systems that the bundle supports. A manifest cannot restrict the processor.
  */
 export function bundleManifest(own: OwnPackage, author: string, platforms: readonly NodeJS.Platform[]): JsonObject {
   const main = `node_modules/${own.name}/dist/cli/main.js`
@@ -62,7 +62,7 @@ const longDescription = `Serves the folders that you choose, to be attached to a
 
 It only reads. Files that a \`.gitignore\` names, keys, \`.env\` files and folders of dependencies are left out. Text in Shift_JIS and other encodings is decoded.`
 
-/** The same for people who read Japanese. */
+/** The texts of the manifest in other languages, by language. */
 export const localized: Readonly<Record<string, JsonObject>> = {
   ja: {
     display_name: 'hikidashi（引き出し）',
@@ -84,7 +84,7 @@ export interface OwnPackage {
   readonly author?: string
   readonly homepage?: string
   readonly repository?: string | { readonly url: string; readonly directory?: string }
-  /** The name in the registry of MCP servers that this package belongs to. */
+  /** The name of this package in the registry of MCP servers. */
   readonly mcpName?: string
 }
 
@@ -103,7 +103,7 @@ const shortDescription = 'Serves folders, databases and other data as MCP resour
 /** The schema that a server.json follows: github.com/modelcontextprotocol/static. */
 const schema = 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json'
 
-/** Facts that package.json does not contain. */
+/** Facts that package.json lacks, or that replace its facts. */
 export interface ServerJsonOptions {
   readonly name?: string
   readonly repository?: string
@@ -114,7 +114,7 @@ export interface ServerJsonOptions {
   readonly remotes?: readonly string[]
 }
 
-/** The description of this package for the registry of MCP servers. @throws CommandError for what it would refuse. */
+/** Returns the server.json of this package for the registry of MCP servers. @throws CommandError for values that it refuses. */
 export function serverJson(own: OwnPackage, options: ServerJsonOptions): JsonObject {
   const name = nameFor(own, options.name)
   const { description = shortDescription, title = 'hikidashi', website = own.homepage, remotes = [] } = options
@@ -171,7 +171,7 @@ function nameFor({ mcpName }: OwnPackage, given: string | undefined): string {
   return name
 }
 
-/** Hosts of repositories that the registry knows by a word. */
+/** The names that the registry has for hosts of repositories. */
 const sources: Readonly<Record<string, string>> = { 'github.com': 'github', 'gitlab.com': 'gitlab' }
 
 function repositoryFor({ repository }: OwnPackage, given: string | undefined): JsonObject | undefined {

@@ -8,7 +8,7 @@ import type { JsonObject } from '../../hosts/types.ts'
 import { failed } from '../../terminal/exit.ts'
 import { localePath, localized } from './manifest.ts'
 
-/** All files have the same time, so that the same installation makes the same bundle. */
+/** The modification time of all files in a bundle, so that the same installation makes the same bundle. */
 const mtime = new Date('2000-01-01T00:00:00Z')
 const mode = 0o100644
 
@@ -19,14 +19,14 @@ const ownParts = ['package.json', 'LICENSE', 'dist']
 const nativeBuild = /^dist\/vendor\/sqlite-([a-z\d]+)-.*\.node$/
 
 /**
- * Writes a bundle for hosts that install MCP servers from a file (.mcpb): a package with all that it needs, and a manifest. The
- * file is there whole or not at all.
+ * Writes a bundle for hosts that install MCP servers from a file (.mcpb): a package with its dependencies, and a manifest. The file
+ * is replaced atomically.
  *
  * @param root The folder of the package.
- * @param platforms Builds of SQLite for other operating systems stay out, those for other processors do not: the manifest names no
- *   processor, so the bundle runs on each.
- * @param told Is called for each file that is put into it.
- * @returns What was written. Registries want the SHA-256.
+ * @param platforms The operating systems of the bundle. It contains their builds of SQLite for all processors, because the manifest
+ *   cannot restrict the processor.
+ * @param told Called for each file that is added.
+ * @returns The path, size and SHA-256 of the bundle, and the number of its files and packages.
  */
 export async function writeBundle(
   root: string,
@@ -37,7 +37,7 @@ export async function writeBundle(
 ) {
   const packages = await placePackages(root)
   const zip = new ZipFile()
-  // A file that cannot be read is reported only here; otherwise the stream would never end.
+  // Only the event `error` reports a file that cannot be read. Without the abort, the stream would never end.
   const unreadable = new AbortController()
   zip.on('error', (error: unknown) => unreadable.abort(error))
   const addText = (path: string, value: JsonObject) =>
@@ -64,7 +64,7 @@ export async function writeBundle(
   }
 }
 
-/** Each file of the packages, and its path in the bundle. */
+/** Returns the files of the packages, each with its path in the bundle. */
 async function filesIn(
   packages: readonly PlacedPackage[],
   platforms: readonly string[],
@@ -85,12 +85,12 @@ async function digestOf(file: string): Promise<string> {
   return hash.digest('hex')
 }
 
-/** A package, and the place where its dependents find it. */
+/** A package, and its path in the bundle. */
 interface PlacedPackage {
   readonly name: string
-  /** Its folder on this machine. */
+  /** The folder of the package on this machine. */
   readonly folder: string
-  /** Its path in the bundle: `node_modules/a`, or `node_modules/b/node_modules/a` beside another version. */
+  /** The path in the bundle: `node_modules/a`, or `node_modules/b/node_modules/a` beside another version. */
   readonly at: string
 }
 
@@ -102,16 +102,16 @@ interface Manifest {
 }
 
 /**
- * A package and all that it needs at run time, placed as npm would: flat, and a second version where it is needed. It looks for
- * packages as Node does, so any layout of an installation will do.
+ * Returns a package and its dependencies at run time, placed as npm places them: flat, and a second version below its dependent. It
+ * resolves packages as Node does, so it works with any layout of an installation.
  *
- * @throws CommandError for an installation from which something is missing.
+ * @throws CommandError for a dependency that is not installed.
  */
 export async function placePackages(root: string): Promise<readonly PlacedPackage[]> {
   const { name } = await manifestOf(root)
   const first = { name, folder: realpathSync(root), at: `node_modules/${name}` }
   const placed = new Map([[first.at, first]])
-  // Breadth first: the dependencies of a package are placed before theirs, so nothing placed later hides them.
+  // Breadth first: the dependencies of a package are placed before their own dependencies, so no later package hides them.
   for (const holder of placed.values()) {
     const { dependencies = {}, optionalDependencies = {}, peerDependencies = {} } = await manifestOf(holder.folder)
     for (const needed of Object.keys({ ...peerDependencies, ...optionalDependencies, ...dependencies }).sort()) {
@@ -152,11 +152,11 @@ function visibleFrom(at: string, name: string, placed: ReadonlyMap<string, Place
   }
 }
 
-/** Files that are not needed at run time: types, maps, sources of compiled code, documentation. Licences stay. */
+/** Files that are not needed at run time: types, source maps, sources of compiled code, documentation. Licences stay. */
 const idle = /\.(?:map|[cm]?ts|tsx|md|markdown|c|cc|cpp|h|hpp|gyp|gypi|tsbuildinfo)$/i
 const licence = /^(?:licen[cs]e|notice|copying|third[-_]?party)/i
 
-/** The files of a package that are needed at run time, sorted. Packages inside it are not its own. */
+/** Returns the files of a package that are needed at run time, sorted, without the packages in its `node_modules`. */
 export async function filesOf({ folder }: PlacedPackage, only: readonly string[] = ['']): Promise<readonly string[]> {
   const files: string[] = []
   const look = async (path: string) => {
