@@ -186,10 +186,9 @@ export function refuseWithheld({ config }: Local, { stdio }: ServeOptions): void
   )
 }
 
-<<<<<<< HEAD
 /**
- * Refuses options of HTTP over stdio. Tokens have no effect there, because the starting program is trusted: with tokens, the user
- * must choose stdio explicitly.
+ * @throws CommandError for options of HTTP without an HTTP address: they have no effect over stdio. If tokens are given, the user must
+ *   choose stdio explicitly.
  */
 export function refuseUnasked({ config }: Local, options: ServeOptions, listen: Listen | undefined): void {
   if (listen !== undefined) return
@@ -199,11 +198,6 @@ export function refuseUnasked({ config }: Local, options: ServeOptions, listen: 
   if (option !== undefined)
     throw misused(`${option} is for HTTP, and this would serve over stdio. Give --http, or leave out ${option}.`)
   if (stdio || (config?.auth === undefined && tokens === undefined)) return
-=======
-/** @throws CommandError if tokens are given, but no HTTP address: they have no effect on stdio, which the user must then choose. */
-export function refuseUnasked({ config }: Local, { stdio, tokens }: ServeOptions, listen: Listen | undefined): void {
-  if (listen !== undefined || stdio || (config?.auth === undefined && tokens === undefined)) return
->>>>>>> words-cli
   throw misused(
     'Tokens are for HTTP, but no address is given. Set http.listen or give --http; or give --stdio to serve the program that starts this.',
   )

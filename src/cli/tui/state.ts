@@ -209,18 +209,6 @@ export function reformatted(basket: Basket): Basket {
 
 export const endings = { markdown: 'md', xml: 'xml', json: 'json' } as const
 
-<<<<<<< HEAD
-=======
-/** Parses a number of tokens such as `32k` or `200000`. Returns `undefined` for any other text. */
-export function parseTokens(text: string): number | undefined {
-  const match = /^(\d{1,9}(?:\.\d{1,3})?)([km]?)$/i.exec(text.trim().replaceAll(',', ''))
-  if (match === null) return undefined
-  const unit = (match[2] ?? '').toLowerCase()
-  const tokens = Math.round(Number(match[1]) * (unit === 'k' ? 1000 : unit === 'm' ? 1_000_000 : 1))
-  return tokens >= 1 && tokens <= 100_000_000 ? tokens : undefined
-}
-
->>>>>>> words-cli
 export function isFolder({ mimeType }: Resource): boolean {
   return mimeType === directoryMimeType
 }
