@@ -27,7 +27,7 @@ interface Props {
   readonly reading: Extract<PreviewState, { state: 'ready' }>
 }
 
-/** The contents of a read: the only one, or the one that the reader chooses. */
+/** One content of a read. If there are several contents, the reader chooses one. */
 export function Contents({ reader, reading }: Props) {
   const [chosen, setChosen] = useState(0)
   const { contents } = reading
@@ -188,7 +188,7 @@ interface RenderedProps {
   readonly part: PreviewPart | undefined
 }
 
-/** A content in the view that fits its type. */
+/** Renders a content in the view for its type. */
 function Rendered({ uri, shape, content, text = '', bytes, part }: RenderedProps) {
   const { kind, mediaType } = shape
   if (kind === 'empty') return <p class="preview-note">{t('empty')}</p>
@@ -199,7 +199,7 @@ function Rendered({ uri, shape, content, text = '', bytes, part }: RenderedProps
   if (kind === 'table') return <Csv text={text} mimeType={content.mimeType} />
   if (kind === 'log') return <Log text={text} uri={uri} />
   if (kind === 'page') return <Page text={text} uri={uri} />
-  // A drawing is laid out as a whole, which blocks the page.
+  // The browser lays out an SVG drawing as a whole, which blocks the page.
   if (kind === 'drawing' && tagsIn(text) > maxNodes) return <p class="preview-banner">{t('tooComplex')}</p>
   if (kind === 'drawing') return <Picture content={text || (bytes ?? '')} mediaType="image/svg+xml" uri={uri} />
   if (bytes === undefined) return <p class="preview-note">{t('empty')}</p>

@@ -117,7 +117,7 @@ export function createReader(uri: string, isOriginal = false) {
   const stop = onChange(bare(uri), (missed) => {
     if (reading.value.state === 'directory') return
     clearTimeout(timer)
-    // Files are often written several times at once.
+    // Debounce, because programs often write a file several times in a row.
     timer = setTimeout(() => void load(), missed ? 500 : 120)
   })
   void start()
@@ -176,7 +176,7 @@ function createReads(uri: string, isOriginal: boolean, { resource, noText, left 
     return (await view.read(asked, { signal: left })).contents
   }
 
-  /** The content, and its query. */
+  /** Reads the content with the query that suits the resource. */
   const readFirst = async (): Promise<FirstRead> => {
     const wanted = linesIn(uri)
     const text = isOriginal ? undefined : await readText()
@@ -194,7 +194,7 @@ function createReads(uri: string, isOriginal: boolean, { resource, noText, left 
     }
   }
 
-  /** The text of a document. `undefined`: it is not a document, or has no text. */
+  /** Reads the text of a document. `undefined`: the resource is not a document, or has no text. */
   const readText = async (): Promise<FirstRead | undefined> => {
     const form = documentFormOf(uri, resource.value?.mimeType)
     if (form === undefined || /[?#]/.test(uri)) return undefined
@@ -227,7 +227,7 @@ export function bodyOf(content: ResourceContent): string | Uint8Array | undefine
   return 'bytes' in content ? content.bytes : undefined
 }
 
-/** Lists contain a resource without the queries for its parts. */
+/** Returns the URI without the query for a part, as lists contain it. */
 export function bare(uri: string): string {
   return withPart(uri, undefined)
 }

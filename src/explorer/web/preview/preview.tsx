@@ -115,7 +115,7 @@ function Head({ reader }: { readonly reader: PreviewReader }) {
   )
 }
 
-/** Adds it to the basket; for a folder, everything in it. */
+/** Adds the shown resource to the basket, or removes it; for a folder, everything in the folder. */
 function PickButton({ picked, isFolder }: { readonly picked: Resource; readonly isFolder: boolean }) {
   const { uri } = picked
   if (isSearchMount(uri)) return null

@@ -2,8 +2,8 @@ import { signal } from '@preact/signals'
 import { followSteps, pushStep, replaceStep } from './browser.ts'
 
 /**
- * Location of the reader. It is kept in the fragment of the URL, so that every route has a permalink, back and forward work, and the
- * server does not learn it.
+ * The state of the page's navigation. It is in the fragment of the URL, so that every view has a permalink, back and forward work, and
+ * the server does not see it.
  */
 export interface Route {
   /** Content of the left pane. Default: the tree. */
@@ -90,7 +90,7 @@ export function linkTo(change: Change): string {
   return fragmentOf(changed(change))
 }
 
-/** Navigates. `replace`: without a step in the history, for changes with every key. */
+/** Navigates. `replace`: replaces the current step of the history, for changes with every key. */
 export function go(change: Change, { replace = false } = {}): void {
   const next = changed(change)
   const fragment = fragmentOf(next)
@@ -100,7 +100,7 @@ export function go(change: Change, { replace = false } = {}): void {
   route.value = next
 }
 
-/** Follows the address bar. */
+/** Updates the route whenever the fragment in the address bar changes. */
 export function followAddress(): void {
   followSteps((fragment) => {
     route.value = routeOf(fragment)

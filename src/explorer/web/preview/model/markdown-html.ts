@@ -109,7 +109,7 @@ function createFootnotes() {
   const mark: TokenizerAndRendererExtension = {
     name: 'footnoteMark',
     level: 'inline',
-    // It needs no `start`: plain text ends before each bracket anyway.
+    // No `start` is needed, because the parser ends plain text before each bracket anyway.
     tokenizer: (text) => {
       const [raw, label] = /^\[\^([^\]\s]{1,80})\]/.exec(text) ?? []
       const number = label === undefined ? undefined : numbers.get(label.toLowerCase())
@@ -174,7 +174,7 @@ const marked = new Marked({ gfm: true, async: false }, footnotes.extension, form
 /** Maximum depth of nested quotes. Deeper quotes are not distinguished. */
 const deepQuote = new RegExp(`^((?:[ \\t]{0,3}>){${maxDepth}})(?:[ \\t]{0,3}>)+`, 'gm')
 
-/** Lays out a document. A text that is nested too deeply to parse is shown as written. */
+/** Converts Markdown to HTML. A text that is nested too deeply to parse is shown as written. */
 export function htmlOf(text: string): MarkdownHtml {
   const flat = text.replace(deepQuote, '$1')
   try {
