@@ -55,7 +55,7 @@ export function createGuardedPage({ onOpen, onReuse }: GuardOptions = {}) {
     session !== undefined && cookiesOf(request).some((value) => same(value, session))
 
   return {
-    /** The path of MCP. It contains an unguessable folder, so the browser sends the cookie to no other server of this machine. */
+    /** The path of the MCP endpoint. Its folder is unguessable, so the browser sends the cookie to no other server of this machine. */
     path: `${base}mcp`,
     /** Token at the end of the address of the page, after `#token=`. It is valid once. */
     token,

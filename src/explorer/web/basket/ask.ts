@@ -24,7 +24,7 @@ export interface Settings {
 
 interface BasketCosts {
   readonly costs: ReadonlyMap<string, Cost>
-  /** Tokens of the note around the resources. */
+  /** Number of tokens of the text around the resources. */
   readonly frame: number
 }
 

@@ -89,7 +89,7 @@ const maxPages = 400
 export interface PendingAdd {
   /** Common name of the resources: a folder, or a search. */
   readonly name: string
-  /** Folder above them, if there is one. */
+  /** URI of the folder that contains the resources, if there is one. */
   readonly folder?: string
   readonly state: 'counting' | 'ready' | 'failed'
   readonly below?: FilesBelow
@@ -142,7 +142,7 @@ export function confirmAdding({ below: found }: PendingAdd): void {
   cancelAdding()
 }
 
-/** The resources that fit into the basket. */
+/** Determines which of the resources would be added to the basket. */
 export function offerOf(files: readonly Resource[]) {
   const open = files.filter(({ uri }) => !isPicked(uri))
   const fresh = open.slice(0, Math.max(0, mostPicked - basket.value.length))

@@ -19,10 +19,10 @@ export const costs = signal<ReadonlyMap<string, Cost>>(new Map())
 const frame = signal(0)
 export const isCounting = signal(false)
 export const countingError = signal<unknown>(undefined)
-/** URIs that have changed since they were picked. */
+/** URIs of items that have changed since they were first counted. */
 export const stale = signal<ReadonlySet<string>>(new Set())
 
-/** Whether the server counts and assembles. */
+/** Whether the server can count tokens and assemble contexts. */
 export const canAssemble = computed(() => connection.value?.tools.has(tool) === true)
 
 /** Current levels and tokens of the basket. */
@@ -140,7 +140,7 @@ function readSettings(): Settings {
   }
 }
 
-/** Maximum length of a URL: some programs cut longer ones. A larger basket must be downloaded. */
+/** Maximum length of a basket in a URL, in characters, because some programs cut long URLs. A larger basket must be downloaded. */
 const mostCharacters = 6000
 
 const isLevel = (text: string): text is BasketLevel => text === 'auto' || levels.some((level) => level === text)

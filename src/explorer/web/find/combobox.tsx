@@ -126,7 +126,7 @@ export function Combobox({ label, hint, value, isRequired, complete, onValue, on
             role="option"
             tabIndex={-1}
             aria-selected={index === active.value}
-            // The field keeps the focus.
+            // Keep the focus in the field.
             onPointerDown={(event) => event.preventDefault()}
             onClick={() => take(one)}
             onKeyDown={onKeyDown}
@@ -195,7 +195,7 @@ function useQuestion(complete: ComboboxProps['complete'], onAnswer: (answer: Com
 /** One variable of a template, as a field of a form. */
 export interface Field {
   readonly name: string
-  /** Only a variable behind `?`, `&` or `;` may be left out without changing the meaning of the URI. */
+  /** Whether the value may be empty. Only a variable behind `?`, `&` or `;` can be left out without changing the meaning of the URI. */
   readonly isOptional: boolean
   /** Whether the variable takes several values (`{name*}`). */
   readonly isList: boolean

@@ -187,7 +187,7 @@ export function nameHits(resources: Iterable<Resource>, query: string): readonly
     .map(({ resource }) => resource)
 }
 
-/** A name, split around the query. */
+/** Splits a name into pieces, and marks those that match the query. */
 export function nameMarks(name: string, query: string) {
   const marks = matchesIn([name], query.trim()).map(({ start, end }) => [start, end] as const)
   return piecesOf({ text: name, marks })
@@ -200,7 +200,7 @@ function decodedPath(uri: string): string {
 /** The hits of one document. */
 interface HitGroup {
   readonly document: string
-  /** Best first. */
+  /** The hits, best first. */
   readonly hits: readonly FoundHit[]
 }
 

@@ -1,4 +1,4 @@
-/** Placeholder for a token: the page never shows one. */
+/** Placeholder for a token: the page never shows a real one. */
 const tokenHere = 'YOUR_TOKEN'
 
 /** Returns a name that every host accepts: letters, digits, `-` and `_`. */

@@ -137,7 +137,7 @@ function createHostChanges(): Changes {
 /** Facts about the host around the page (MCP Apps, `HostContext`) that the page uses. */
 export const hostContext = signal<Wire>({})
 
-/** Abilities of the host. */
+/** Capabilities of the host, from its answer to `ui/initialize`. */
 export const hostCapabilities = signal<Wire>({})
 
 /** Arguments of the call of `browse` that opened the page. */
@@ -288,5 +288,5 @@ export const download: typeof import('../state/browser.ts').download = (name, co
   ask('ui/download-file', { contents }).catch((error: unknown) => announce(reasonOf(error)))
 }
 
-/** The page in a host does not follow links to files. */
+/** In a host, this does nothing, because the page has no network access. */
 export const downloadFrom: typeof import('../state/browser.ts').downloadFrom = () => {}

@@ -86,7 +86,7 @@ function serverOf(discovered: Wire): PageConnection['server'] {
   }
 }
 
-/** @throws ResourceError `invalid` when the tool failed. Its text gives the reason in words for the reader. */
+/** Returns the structured content of a tool's answer. @throws ResourceError `invalid`, with the text of the tool, if the tool failed. */
 export function answerOf(answer: Wire): Wire {
   const blocks = Array.isArray(answer.content) ? answer.content : []
   const text = blocks.flatMap((block) => (typeof block?.text === 'string' ? [block.text] : [])).join('\n')

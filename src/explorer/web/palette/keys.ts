@@ -92,7 +92,7 @@ function isTyping(target: EventTarget | null): boolean {
 }
 
 /**
- * The index that a key for moving leads to in a list. `undefined`: another key.
+ * Returns the index to which a navigation key moves in a list. `undefined`: the key is not a navigation key.
  *
  * @param page Number of items by which Page Up and Page Down move.
  */

@@ -109,7 +109,7 @@ function firstOf(part: PreviewPart | undefined): number {
   return part?.unit === 'lines' ? part.first : 1
 }
 
-/** The number of the first line of a whole text or its end. Of several consecutive parts, the first one begins the text. */
+/** Returns the number of the first line: that of the part for the end of a text (`tail`), else 1, because joined parts begin the text. */
 function firstOfTail({ part, contents: [first] }: Props['reading']): number {
   return first !== undefined && parameterOf(first.uri, 'tail') !== undefined ? firstOf(part) : 1
 }
@@ -126,7 +126,7 @@ function hasEnd({ uri }: PreviewReader, { part }: Props['reading']): boolean {
   return part?.next !== undefined || /\.(?:log|out|err)$/i.test(uri)
 }
 
-/** A choice between a form of a content and its source; without a first form, only the source. */
+/** A choice between the rendered form of a content and its source. Without a rendered form, it offers only the source. */
 function SourceChoice({
   forms: [form, source],
   isSource,

@@ -75,7 +75,7 @@ const spare = 12
 
 interface Props extends Omit<HTMLAttributes<HTMLDivElement>, 'children' | 'ref'> {
   readonly count: number
-  /** The row to scroll to when it changes. */
+  /** Index of a row, which is scrolled into view when the index changes. */
   readonly active?: number
   /** Fixed content above the rows. */
   readonly head?: ComponentChildren

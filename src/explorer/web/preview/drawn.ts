@@ -26,7 +26,7 @@ export async function draw(elements: readonly HTMLElement[], signal: AbortSignal
   ])
 }
 
-/** @param one Draws an element. Resolves to whether the drawing timed out. */
+/** Draws elements one after the other. `one` draws an element, and resolves to whether it timed out. */
 async function inTurns(
   elements: readonly HTMLElement[],
   signal: AbortSignal,

@@ -28,7 +28,7 @@ interface PreviewNote {
 /** Size above which a text is read in parts, and maximum size of a content that only makes sense as a whole. Both in bytes. */
 const [largeText, largeWhole] = [1_000_000, 24_000_000]
 const retries = [1000, 2000, 4000] as const
-/** How long to wait for the size of a resource before it is read without it, in milliseconds. */
+/** Maximum time to wait for the size of a resource before it is read, in milliseconds. */
 const sizeTimeoutMs = 800
 
 export type PreviewReader = ReturnType<typeof createReader>
@@ -164,7 +164,7 @@ interface FirstRead {
 interface ReadsParts {
   readonly resource: { readonly value: Resource | undefined }
   readonly noText: { value: string | undefined }
-  /** Aborts when the resource is left. */
+  /** Aborted when the reader leaves the resource. */
   readonly left: AbortSignal
 }
 

@@ -33,7 +33,7 @@ export function LargeMedia({ kind, uri, bytes, size, mediaType }: LargeProps) {
   useEffect(() => {
     const controller = new AbortController()
     setUrl(undefined)
-    // A read of the whole returns the link: it fails at once with the error that contains it.
+    // A read of the whole resource fails at once, with an error that contains the link.
     largeContentUrl(bare(uri), controller.signal).then(setUrl, () => {})
     return () => controller.abort()
   }, [uri])
@@ -116,7 +116,7 @@ export function Picture({ content, mediaType, uri }: PictureProps) {
   )
 }
 
-/** Returns an object URL of a content, which is revoked when the component goes. */
+/** Returns an object URL of a content, which is revoked when the component unmounts. */
 function useBlobUrl(content: Uint8Array | string, type: string): string | undefined {
   const [url, setUrl] = useState<string>()
   useEffect(() => {

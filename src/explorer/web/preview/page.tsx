@@ -5,7 +5,7 @@ import { shown } from '../words/texts.ts'
 import { prune, shallowHtml } from './model/bounds.ts'
 import { t } from './words.ts'
 
-/** Policy of the document on any server: only its own styles and embedded images. */
+/** Content security policy of the previewed document: only inline styles, and embedded images and fonts. */
 const policy =
   '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; style-src \'unsafe-inline\'; img-src data:; font-src data:">'
 
@@ -17,8 +17,8 @@ const paper =
   '<style>:root{color-scheme:light;background:#fff;color:#000}[data-href]{color:LinkText;text-decoration:underline}</style>'
 
 /**
- * An HTML document in a sandbox in which nothing runs and nothing is fetched. It is written into our empty frame and inherits its
- * policy; the policy of the page would forbid the styles of the document.
+ * An HTML document in a sandbox in which nothing runs and nothing is fetched. It is written into the empty document `frame.html`, whose
+ * policy it inherits, because the policy of the page would forbid the styles of the document.
  */
 export function Page({ text, uri }: { readonly text: string; readonly uri: string }) {
   const outer = useRef<HTMLIFrameElement>(null)

@@ -43,7 +43,7 @@ export function Preview({ uri }: { readonly uri: string }) {
 }
 
 function useReader(uri: string): PreviewReader {
-  // Only a document has a source that differs from its content.
+  // For a document (Word, Excel, PowerPoint, PDF), `source` shows the original, which needs a read of its own.
   const isOriginal = route.value.source === '1' && documentFormOf(uri, knownOf(bare(uri))?.mimeType) !== undefined
   const reader = useMemo(() => createReader(uri, isOriginal), [uri, isOriginal])
   useEffect(() => () => reader.close(), [reader])

@@ -50,7 +50,7 @@ export function BackBar({ change }: { readonly change: Change }) {
 export function Middle({ nothing, preview: Preview }: MiddleProps) {
   const { front, isAway } = frontPane()
   const uri = peek.value ?? route.value.uri
-  // The metadata of a mount is in the list of mounts, which is being loaded.
+  // Draw no preview while the list of mounts is being loaded, because it contains the metadata of a mount.
   const isReady = treeState.value.state !== 'loading'
   return (
     <main class="middle" id="middle" tabIndex={-1} aria-label={t('resource')} hidden={isAway('middle')}>

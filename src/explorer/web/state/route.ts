@@ -16,13 +16,13 @@ export interface Route {
   readonly q?: string
   /** Words of the filter of the rows, as typed: each must be in the name, the title or the URI. */
   readonly filter?: string
-  /** `name`, `modified`, `size`, `type`, `priority`; with `-` in front in descending order. */
+  /** Sort order: `name`, `modified`, `size`, `type` or `priority`; descending with `-` in front. */
   readonly sort?: string
   /** Facets: addresses of mounts, types (`text/markdown`, `text/*`, `none`) and roles, one or several, separated by a space. */
   readonly mount?: string
   readonly mime?: string
   readonly audience?: string
-  /** From 0 to 1. */
+  /** Minimum priority, from 0 to 1. */
   readonly minPriority?: string
   /** Maximum age, such as `7d`, or a date. */
   readonly since?: string
@@ -77,7 +77,7 @@ export const route = signal<Route>({})
 export type Change = { readonly [Name in keyof Route]?: Route[Name] | undefined }
 
 function changed(change: Change): Route {
-  // Marked lines belong to the shown resource.
+  // The marked lines are those of the shown resource, so a change of the resource removes them.
   const isElsewhere = 'uri' in change && change.uri !== route.value.uri && !('line' in change)
   const next = Object.entries({ ...route.value, ...change, ...(isElsewhere ? { line: undefined } : {}) }).filter(
     ([, value]) => value !== undefined && value !== '',

@@ -180,7 +180,7 @@ interface Loads {
   reloadAll(): Promise<readonly string[]>
 }
 
-/** @param tell Called when a directory has changed. */
+/** Creates the loads of an empty tree. `tell` is called when a directory has changed. */
 function createLoads(view: View, onPage: (resources: readonly Resource[]) => void, tell: () => void): Loads {
   const loading = new Map<string, Promise<unknown>>()
   const pageOf = async (uri: string, cursor: string | undefined): Promise<Page<Resource>> => {

@@ -10,10 +10,7 @@ type Act = 'open' | 'close' | 'openSiblings' | 'preview' | 'pick'
 
 const acts: Readonly<Record<string, Act>> = { '*': 'openSiblings', Enter: 'preview', ' ': 'pick' }
 
-/**
- * @param active The index of the active row.
- * @param page Number of visible rows.
- */
+/** Returns the effect of a key. `active` is the index of the active row, and `page` the number of visible rows. */
 export function stepOf(key: string, rows: readonly TreeRow[], active: number, page: number): KeyEffect | undefined {
   const row = rows[active]
   if (row === undefined) return undefined
@@ -105,7 +102,7 @@ export function createRange() {
   }
 
   return {
-    /** @param resourceAt Returns the pickable resource of a row, if any. */
+    /** Extends the range to the row `to`. `resourceAt` returns the pickable resource of a row, if any. */
     extend: (resourceAt: (index: number) => Resource | undefined, from: number, to: number) => {
       anchor ??= from
       const wanted = new Map<string, Resource>()
@@ -149,9 +146,9 @@ export interface TreeRow {
   readonly resource: Resource
   /** Depth from 1, which are the mounts. */
   readonly level: number
-  /** Position among its siblings, from 1. */
+  /** Position of the row among its siblings, from 1. */
   readonly position: number
-  /** Number of siblings, including itself; -1 while it is unknown. */
+  /** Number of siblings, including the row itself; -1 while it is unknown. */
   readonly siblings: { readonly count: number }
   readonly isDirectory: boolean
   readonly isOpen: boolean

@@ -43,7 +43,7 @@ export function timeOf(since: string | undefined, now: number): number | undefin
   return Number.isNaN(time) ? undefined : time
 }
 
-/** @param order Indexes of all rows, in the wanted order. */
+/** Selects the matching rows, and counts the rows of each facet. `order` has the indexes of all rows, in the wanted order. */
 export function select(columns: Columns, order: Uint32Array, selection: Selection, now: number): Selected {
   const words = wordsOf(selection.filter)
   const { resources, texts, mountAt, typeAt } = columns
@@ -127,7 +127,7 @@ function fitsType(wanted: string | undefined, type: string): boolean {
 interface Open {
   readonly key: string
   readonly children: { count: number }
-  /** Whether the reader has closed it, or a directory above it. */
+  /** Whether the reader has closed the directory, or one above it. */
   readonly isClosed: boolean
 }
 
@@ -181,7 +181,7 @@ const baseOf = (uri: string) => (/[/:]$/.test(uri) ? uri : `${uri}/`)
 /** Returns the directories of a path that also contain the next row. */
 function kept(path: Open[], uri: string, mount: string | undefined): Open[] {
   if (path[0]?.key !== mount) return []
-  // In most cases all of them are common.
+  // In most cases the path stays the same.
   if (path.length > 1 && uri.startsWith(path.at(-1)?.key ?? '\0')) return path
   let length = 1
   while (length < path.length && uri.startsWith(path[length]?.key ?? '\0')) length++

@@ -214,7 +214,7 @@ function isHeldBy(rows: readonly TreeRow[], active: number, first: string | unde
   return true
 }
 
-/** Returns the URI of a readable row. */
+/** Returns the URI of a row that is neither a directory nor a note. */
 function uriOf(row: TreeRow | undefined): string | undefined {
   return row?.kind === 'node' && !row.isDirectory ? row.key : undefined
 }

@@ -11,7 +11,7 @@ const mostNeighbours = 5000
  * Sets `neighbours` to the resources before and after the shown one.
  *
  * @param near The most likely index of the resource.
- * @param uriAt Returns the readable URI of a row. `undefined`: a directory or a note.
+ * @param uriAt Returns the URI of a row. `undefined`: the row is a directory or a note.
  */
 export function useNeighbours(
   identity: unknown,
@@ -256,7 +256,7 @@ interface Rows {
 /** Visible rows, by which the scroll position is restored among other rows: each key with its distance from the upper edge, in pixels. */
 export type Anchor = readonly { readonly key: string; readonly from: number }[]
 
-/** @param active The active row. If it is visible, its position takes precedence over those of the others. */
+/** Returns the visible rows as an anchor. If the active row is visible, its position takes precedence. */
 export function anchorOf(rows: Rows, { visible, above, end }: Window, view: number, active: number): Anchor {
   const at = (index: number) => ({ key: rows.keyOf(index), from: (index - visible) * rowHeight - above })
   const last = Math.min(end, visible + Math.ceil(view / rowHeight))

@@ -162,7 +162,7 @@ export interface Overview {
   readonly links: readonly SchemaLink[]
 }
 
-/** Returns `undefined` if the document is not such an overview. */
+/** Parses the overview of a database. Returns `undefined` for other documents. */
 export function overviewOf(value: unknown): Overview | undefined {
   if (!isObject(value) || !Array.isArray(value.tables) || !Array.isArray(value.relations)) return undefined
   const links = value.relations.flatMap((one: unknown): readonly SchemaLink[] => {

@@ -74,7 +74,7 @@ function copied(node: LibraryNode, budget: { left: number }): readonly FormulaNo
   if (--budget.left < 0) return []
   if (typeof node.text === 'string') return [node.text]
   const children = (node.children ?? []).flatMap((child) => copied(child, budget))
-  // Other nodes are replaced by their children.
+  // An element that is not in the list is replaced by its children.
   if (typeof node.type !== 'string' || !names.has(node.type)) return children
   return [
     {

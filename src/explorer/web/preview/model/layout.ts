@@ -7,7 +7,7 @@ export interface Box {
   readonly y: number
   readonly width: number
   readonly height: number
-  /** The columns shown in it: keys first. */
+  /** The columns that are shown in the table: those of the primary key first. */
   readonly lines: readonly { readonly name: string; readonly isKey: boolean }[]
 }
 

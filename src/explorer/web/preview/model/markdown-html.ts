@@ -29,7 +29,7 @@ const blockFormulas: TokenizerAndRendererExtension = {
   level: 'block',
   start: (text) => {
     const at = text.slice(0, maxFormulaSearch).search(/^ {0,3}\$\$/m)
-    // Signs that do not begin a formula do not split a paragraph.
+    // Dollar signs that do not begin a formula must not split a paragraph.
     return at === -1 || blockFormula(text.slice(at)) === undefined ? undefined : at
   },
   tokenizer: (text) => blockFormula(text),
@@ -150,7 +150,7 @@ function createFootnotes() {
 
   return {
     extension: { extensions: [mark, note] },
-    /** Removes the footnotes of the previous document. */
+    /** Replaces the footnotes of the previous document by those of this text. */
     reset: (text: string) => {
       numbers.clear()
       marked = new Set()
@@ -163,7 +163,7 @@ function createFootnotes() {
   }
 }
 
-/** The link back is at the end of the last paragraph. */
+/** Inserts the link back to the mark at the end of the last paragraph of a footnote. */
 function withBack(body: string, back: string): string {
   return /<\/p>\s*$/.test(body) ? body.replace(/<\/p>\s*$/, ` ${back}</p>`) : `${body}${back}`
 }

@@ -52,7 +52,7 @@ function bareSource(text: string): string {
     .trim()
 }
 
-/** @returns `undefined` if the library would draw only a part of the diagram. */
+/** Rewrites a diagram for the library. `undefined`: the library would draw only a part of it. */
 function plainSource(kind: string, source: string): string | undefined {
   if (kind === 'flowchart' || kind === 'graph') return plainFlowchart(source)
   const [header = '', ...lines] = source
