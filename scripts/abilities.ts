@@ -167,7 +167,7 @@ export function withAbilities(page: string, { tables }: Pick<Abilities, 'tables'
   return page.replace(place, (_, start: string, end: string) => `${start}\n${tables}\n${end}`)
 }
 
-/** A repository with a document and a file of settings in it. */
+/** Makes the folder a git repository with the files that the samples serve: a document, settings, a package, a prompt, databases. */
 function writeSample(folder: string): void {
   mkdirSync(join(folder, 'docs'))
   writeFileSync(join(folder, 'docs', 'README.md'), '# Sample\n')

@@ -70,7 +70,7 @@ const isOfStart = (chunk: string) =>
 
 const moduleOf = (name: string) => join(source, `${name}.ts`)
 
-/** The loader of TypeScript, which the built code never uses. */
+/** Imports that are not bundled: the loader of TypeScript, which the built code never uses, and an API that users may install. */
 const external = [/^tsx\//, '@opentelemetry/api']
 
 /**

@@ -16,7 +16,7 @@ interface Bundled {
 interface Contained {
   readonly name: string
   readonly version?: string
-  /** An SPDX identifier. */
+  /** SPDX identifier of the licence. */
   readonly license: string
   /** A sentence that says where its licence can be read. */
   readonly notice: string

@@ -5,7 +5,7 @@ import { type Ended, type Result, type Step, steps, type Transport } from './ste
 /** A check of the value of each step. It returns a fault. `undefined`: the value is right. */
 export type Expected = Readonly<Record<Step, (value: unknown) => string | undefined>>
 
-/** A step that a client has no way to do. */
+/** A step that a client cannot do. */
 export interface Unable {
   /** Why the client cannot do the step, for the table in the documentation. */
   readonly reason: string
@@ -13,7 +13,7 @@ export interface Unable {
   readonly offers: RegExp
 }
 
-/** How the session of one client over one transport ended. */
+/** The result of the session of one client over one transport. */
 export interface Outcome {
   readonly client: Client
   readonly transport: Transport

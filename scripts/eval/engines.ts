@@ -8,7 +8,7 @@ import { openStore } from '../../src/store/index.ts'
 import { porter } from './porter.ts'
 
 export interface Document {
-  /** A path, or any other name. */
+  /** The id of the document: a path, or any other name. */
   readonly id: string
   readonly text: string
 }

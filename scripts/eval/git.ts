@@ -20,7 +20,7 @@ export interface Repository {
   readonly name: string
   /** The newest commits that modify between one and `maxFiles` existing files. */
   changes(maxFiles: number): Promise<readonly Change[]>
-  /** The text files of a commit: the id of the blob by path. */
+  /** The files of a commit: the ids of their blobs, by path. */
   tree(commit: string): Promise<ReadonlyMap<string, string>>
   /** The texts of blobs by their ids, without binary and large blobs. The texts are cached. */
   texts(ids: Iterable<string>): Promise<ReadonlyMap<string, string>>

@@ -7,7 +7,7 @@ export function riddleIn(text: string): string | undefined {
   return riddle.exec(text)?.[0].replace(/^[.!?:;] /, '')
 }
 
-/** Number of files that may declare a type of one name. */
+/** Maximum number of files that may declare a type with the same name. */
 export const maxSameNames = 3
 /** A type name that every component of a React application usually has. */
 const usualName = 'Props'
