@@ -8,16 +8,16 @@ import { parseArgs } from 'node:util'
 import { addToken } from '../src/server/auth/token-file.ts'
 import { fixed, progress, table } from './support.ts'
 
-// Many clients over HTTP, each with a token and a connection of its own, that read now and then: first in peace, then beside one
-// that floods the server, reads slowly and sends huge bodies. What do the others notice, and is everything as before afterwards?
-// With `--quiet`, there is nobody who misbehaves: how far two calm measurements are apart.
+// Measures many clients over HTTP, each with its own connection, that read from time to time: first alone, then beside a client that
+// floods the server, reads slowly and sends huge bodies, and then alone again. `--quiet` runs without the misbehaving client, to
+// show how much two calm measurements differ.
 
 const { values: given } = parseArgs({
   options: {
     seconds: { type: 'string', default: '60' },
     clients: { type: 'string', default: '1000' },
     quiet: { type: 'boolean', default: false },
-    // What a process of its own is told: it must not hold up those that are measured.
+    // Options of the misbehaving client, which is a separate process so that it does not delay the measured clients.
     misbehave: { type: 'string' },
     token: { type: 'string', default: '' },
     kinds: { type: 'string', default: 'flood,slow,bodies,headers' },
@@ -26,7 +26,7 @@ const { values: given } = parseArgs({
 })
 const seconds = Number(given.seconds)
 const clients = Number(given.clients)
-/** How many requests a second all of them send together: far from what the server can do. */
+/** Number of requests per second of all clients together, far below the capacity of the server. */
 const perSecond = Number(given.rate)
 
 const modern = '2026-07-28'
@@ -59,9 +59,9 @@ interface Server {
 }
 
 let folder = ''
-/** Linux has a class of processes that run only where no other wants to. */
+/** Whether `chrt` can start idle processes: Linux runs them only while no other process needs the processor. */
 const hasChrt = spawnSync('chrt', ['--idle', '0', 'true']).status === 0
-/** As it is installed: what compiles sources as it goes has a heap of its own. */
+/** The built command, because a compiler of sources at run time would add to the heap. */
 const main = join(import.meta.dirname, '../dist/cli/main.js')
 
 async function startServer(): Promise<Server> {
@@ -130,7 +130,7 @@ interface Measured {
   readonly failed: number
 }
 
-/** Each client reads once in a while, whether the others are answered or not. */
+/** Lets the clients read in turn at a fixed rate, regardless of answers to the others. */
 async function measure(all: readonly Client[], forMs: number): Promise<Measured> {
   const times: number[] = []
   const pending = new Set<Promise<void>>()
@@ -143,7 +143,7 @@ async function measure(all: readonly Client[], forMs: number): Promise<Measured>
     const due = ((performance.now() - begun) / 1000) * perSecond
     for (; sent < due; sent++) {
       const client = all[next++ % all.length]
-      // One that still waits is not asked again: its wait is counted as it is.
+      // A client that still waits for its answer is skipped. Its wait is measured in full.
       if (client === undefined || busy.has(client)) continue
       busy.add(client)
       const task = client.read().then(({ ms, status }) => {
@@ -160,7 +160,7 @@ async function measure(all: readonly Client[], forMs: number): Promise<Measured>
   return { times, failed }
 }
 
-/** Starts one that misbehaves. Answers how to stop it, which says how many requests it has begun. */
+/** Starts the misbehaving client. Resolves to a function that stops it, and resolves to the number of requests that it has begun. */
 async function startMisbehaving(url: URL, token: string): Promise<() => Promise<string>> {
   const words = [
     '--import',
@@ -173,8 +173,8 @@ async function startMisbehaving(url: URL, token: string): Promise<() => Promise<
     '--kinds',
     given.kinds,
   ]
-  // It has a machine of its own elsewhere: here it takes what the server and the others leave of this one. Not even the least
-  // priority is that, since who has it is let go on to the end of its time.
+  // In practice this client has its own machine, so here it gets only idle time. The lowest priority would not suffice, because a process
+  // with it keeps the processor until its time slice ends.
   const [command, ...before] = hasChrt ? ['chrt', '--idle', '0', process.execPath] : [process.execPath]
   const child = spawn(command ?? process.execPath, [...before, ...words], { stdio: ['ignore', 'pipe', 'inherit'] })
   if (child.pid !== undefined) setPriority(child.pid, 19)
@@ -194,7 +194,7 @@ async function startMisbehaving(url: URL, token: string): Promise<() => Promise<
   }
 }
 
-/** Misbehaves in every way that it can, until the process is stopped. */
+/** Misbehaves in the chosen ways until the process is stopped. */
 function misbehave(url: URL, token: string): void {
   let sent = 0
   const sockets = new Set<Socket>()
@@ -211,13 +211,13 @@ function misbehave(url: URL, token: string): void {
     sockets.add(socket)
     socket.on('error', () => {})
     socket.on('connect', () => use(socket))
-    // Whoever is thrown out comes again.
+    // Connect again after the server has closed the connection.
     socket.on('close', () => {
       sockets.delete(socket)
       setTimeout(() => open(use), 20)
     })
   }
-  /** As many requests on one connection as it takes, of which the answers are thrown away. */
+  /** Sends as many requests on one connection as it accepts, and discards the answers. */
   const flood = (socket: Socket) => {
     const requests = [post('resources/read', { uri: small }), post('resources/list', {})]
     const write = () => {
@@ -230,13 +230,13 @@ function misbehave(url: URL, token: string): void {
     socket.resume().on('drain', write)
     write()
   }
-  /** Large answers, of which it takes nothing. */
+  /** Requests large answers, and does not read them. */
   const readSlowly = (socket: Socket) => {
     socket.pause()
     sent++
     socket.write(post('resources/read', { uri: big }))
   }
-  /** A body without an end: with its length announced, or in pieces. */
+  /** Sends a body without an end, with an announced length or in chunks. */
   const sendHugeBody = (announced: boolean) => (socket: Socket) => {
     const length = announced ? { 'content-length': 1e12 } : { 'transfer-encoding': 'chunked' }
     const lines = Object.entries({ host: url.host, ...headersOf('resources/read', token, small), ...length })
@@ -253,7 +253,7 @@ function misbehave(url: URL, token: string): void {
     socket.resume().on('drain', write)
     write()
   }
-  /** Headers that never end, a byte now and then. */
+  /** Sends headers that never end, one byte every half second. */
   const dribble = (socket: Socket) => {
     sent++
     socket.write(`POST ${url.pathname} HTTP/1.1\r\nhost: ${url.host}\r\nx-slow: `)
@@ -268,7 +268,7 @@ function misbehave(url: URL, token: string): void {
     ['headers', 20, () => dribble],
   ]
   for (const [kind, count, way] of ways) if (kinds.includes(kind)) for (let i = 0; i < count; i++) open(way(i))
-  // Connections of which nothing is read keep no process alive.
+  // Keep the process alive, because paused connections do not.
   setInterval(() => {}, 60_000)
   process.stdout.write('begun\n')
   process.once('SIGTERM', () => process.stdout.write(`${sent}\n`, () => process.exit()))
@@ -277,7 +277,7 @@ function misbehave(url: URL, token: string): void {
 const percentile = (values: readonly number[], share: number) =>
   [...values].sort((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))] ?? Number.NaN
 const megabytes = (bytes: number) => fixed(bytes / 1024 / 1024, 0)
-/** Seconds of processor that a process has taken (Linux). */
+/** CPU time of a process so far, in seconds (Linux). */
 const processorOf = (pid: number) => {
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ')[1]?.split(' ') ?? []
@@ -286,7 +286,7 @@ const processorOf = (pid: number) => {
     return Number.NaN
   }
 }
-/** What a virtual machine wanted of its processors so far, and what of that went to others, in hundredths of a second (Linux). */
+/** CPU time that this virtual machine needed so far, and the part that the host gave to others, in hundredths of a second (Linux). */
 const machineOf = () => {
   try {
     const fields = readFileSync('/proc/stat', 'latin1').split('\n')[0]?.split(/\s+/).slice(1, 9).map(Number) ?? []
@@ -338,7 +338,7 @@ async function run(): Promise<boolean> {
   }
   try {
     progress('warming up …')
-    // Every client has its connection before anything is measured.
+    // Open the connection of every client before the measurement.
     for (let i = 0; i < all.length; i += 50) await Promise.all(all.slice(i, i + 50).map((client) => client.read()))
     await measure(all, Math.min(5, seconds) * 1000)
     await begin()
@@ -368,7 +368,7 @@ async function run(): Promise<boolean> {
       'descriptors',
     ]
     process.stdout.write(`${table([...head, ...more], rows)}\n`)
-    // Calm on both sides, since a machine that is shared has better and worse minutes: the better one counts.
+    // Compare with the better of the two calm phases, because the speed of a shared machine varies.
     const calmP99 = Math.min(percentile(calm.times, 0.99), percentile(after.times, 0.99))
     const ratio = percentile(beside.times, 0.99) / calmP99
     const holds =

@@ -6,8 +6,8 @@ import { parseArgs } from 'node:util'
 import { now, type Order, type Report, uriOf } from './servers/writing.ts'
 import { fixed, progress, table } from './support.ts'
 
-// Many URIs that are listened to over many streams of 2026-07-28, and written one after the other: how long it takes from
-// the writing to the notification, and what it costs. By hikidashi, and by the SDK's own router.
+// Subscribes to many URIs over many streams of 2026-07-28, and changes them one after the other. Measures the delay from a change to
+// its notification, and the cost, for hikidashi and for the router of the SDK.
 
 const { values } = parseArgs({
   options: {
@@ -30,7 +30,7 @@ const meta = {
   'io.modelcontextprotocol/clientInfo': { name: 'bench', version: '0' },
 }
 
-/** Opens one stream. Resolves once it is acknowledged; from then on tells which URI was told when. */
+/** Opens one stream. Resolves once it is acknowledged. `heard` is called for each notification. */
 function listen(url: string, id: number, names: readonly string[], heard: (index: number, at: number) => void) {
   const params = { notifications: { resourceSubscriptions: names }, _meta: meta }
   const headers = {
@@ -69,7 +69,7 @@ async function run(name: string, script: string): Promise<readonly string[]> {
     const [{ url }] = (await once(child, 'message')) as [{ url: string }]
     const times = Array.from({ length: uris }, (): number[] => [])
     const each = uris / streams
-    // Some at once: each is a connection.
+    // Open 50 streams at a time, because each is a connection.
     for (let first = 0; first < streams; first += 50)
       await Promise.all(
         Array.from({ length: Math.min(50, streams - first) }, (_, i) => {
@@ -87,7 +87,7 @@ async function run(name: string, script: string): Promise<readonly string[]> {
   }
 }
 
-/** A change is told by the first notification of its URI after it: the next ones are of later changes. */
+/** Matches each change with the first notification of its URI after it. Later notifications are those of later changes. */
 function rowOf(name: string, { written, cpu, before, after, pause }: Report, times: readonly (readonly number[])[]) {
   const waits = written.map((at, i) => (times[i % uris]?.find((told) => told >= at) ?? Number.NaN) - at)
   const told = waits.filter((wait) => !Number.isNaN(wait)).sort((a, b) => a - b)

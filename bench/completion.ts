@@ -12,15 +12,15 @@ import { prompts } from '../src/providers/prompts/index.ts'
 import { memory } from '../test/support/memory.ts'
 import { count, fixed, makeFlat, makeTree, progress, table } from './support.ts'
 
-// Completing a path among 100,000: files in one folder and in a tree, as many files at a commit, and a source that keeps a sorted
-// snapshot. Each with everything visible, and with a rule that hides every tenth name. An argument is the number of rounds.
+// Measures the completion of a path among 100,000: files in one folder, files in a tree, files of a commit, and a source with a sorted
+// snapshot. Each with everything visible, and with a rule that hides every tenth name. The argument is the number of rounds.
 
 const rounds = Number(process.argv[2] ?? 50)
 
 interface Case {
   readonly source: string
   readonly provider: Provider
-  /** What is completed: a template, a variable, and how it begins. */
+  /** The template whose variable is completed. */
   readonly template: string
   readonly name: string
   readonly filled?: Readonly<Record<string, string>>

@@ -7,10 +7,10 @@ import { join } from 'node:path'
 import { createInterface, type Interface } from 'node:readline'
 import { fixed, median, progress, table } from './support.ts'
 
-// A file of 256 MiB by its signed link, and as base64 in the answer to a read whose limits are raised, beside a bare server that pipes the same file,
-// each in a process of its own, in turns. Before it, the server lists what it has, so that the mount is open. While the file
-// is sent, a small request is asked again and again, and the server measures the longest pause of its event loop. The first argument is the number
-// of rounds.
+// Measures the transfer of a file of 256 MiB by its signed link, and as base64 in an answer with raised limits, beside a bare server that
+// pipes the same file. Each server is a process of its own, and they run in turns. The server lists its resources first, so that the
+// mount is open. During the transfer, small requests are sent repeatedly, and the server measures the longest pause of its event loop.
+// The first argument is the number of rounds.
 
 const rounds = Number(process.argv[2] ?? 5)
 const size = 256 * 2 ** 20
@@ -18,7 +18,7 @@ const folder = mkdtempSync(join(tmpdir(), 'hikidashi-bench-content-'))
 const file = join(folder, 'large.bin')
 for (let at = 0; at < size; at += 2 ** 24) appendFileSync(file, randomBytes(2 ** 24))
 
-/** Measures the delays of the event loop, and tells the longest one since the last signal. Loaded into every server. */
+/** Code for every server: it prints the longest pause of the event loop since the last signal. */
 const monitor = `
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { writeSync } from 'node:fs'
@@ -52,7 +52,7 @@ async function startServer(args: readonly string[], env: NodeJS.ProcessEnv = {})
   return { child, lines, url: await said(lines, /http:\/\/127\.0\.0\.1:\d+\/mcp/) }
 }
 
-/** Resolves with the part of a line that matches. */
+/** Resolves to the part of a line that matches. */
 function said(lines: Interface, pattern: RegExp): Promise<string> {
   return new Promise((resolve, reject) => {
     const onLine = (line: string) => {
@@ -65,14 +65,14 @@ function said(lines: Interface, pattern: RegExp): Promise<string> {
   })
 }
 
-/** Returns the longest pause of the event loop of a server since it was asked last, in milliseconds. */
+/** Returns the longest pause of a server's event loop since the last call, in milliseconds. */
 async function longestPauseOf({ child, lines }: Server): Promise<number> {
   const pause = said(lines, /(?<=^longest pause )[\d.]+$/)
   child.kill('SIGUSR2')
   return Number(await pause)
 }
 
-/** A configuration that lets the whole file into an answer. */
+/** A configuration whose limits allow the whole file in an answer. */
 const settings = join(mkdtempSync(join(tmpdir(), 'hikidashi-bench-settings-')), 'hikidashi.json')
 writeFileSync(
   settings,
@@ -110,7 +110,7 @@ writeFileSync(
     http: { listen: '127.0.0.1:0', limits: { answer: '512MiB' } },
   }),
 )
-/** For the server of the bucket alone: a known secret is searched in all that a server sends. */
+/** The keys, only for the server of the bucket, because a server searches everything that it sends for its known secrets. */
 const keys = { BENCH_KEY: place.keys.accessKeyId, BENCH_SECRET: place.keys.secretAccessKey }
 
 const inAnswer = 'hikidashi, in the answer'

@@ -11,7 +11,7 @@ const main = join(repository, 'dist/cli/main.js')
 const budget = 8000
 
 const firstQuestion = 'how are cursors sealed'
-/** What the later calls ask for, each something else. */
+/** The queries of the later calls, all different. */
 const laterQuestions: readonly string[] = [
   'access rules of mounts',
   'redaction of secrets',
@@ -39,7 +39,7 @@ const laterQuestions: readonly string[] = [
   'install size of the package',
 ]
 
-/** What one call took: CPU of the server with all of its threads, without git's; and how far the memory of the server had grown. */
+/** Cost of one call: CPU time of the server with all threads but without git processes, duration, and peak memory of the server so far. */
 interface Call {
   readonly cpuSeconds: number
   readonly seconds: number
@@ -47,9 +47,9 @@ interface Call {
 }
 
 /**
- * Calls `assemble_context` of the built server over stdio, on what `hikidashi init` writes in a clone of this repository: files, history,
- * settings and a search. The index is made by a server before it. The first call is cold; of the others, which ask for something else
- * each time, the median and the longest are told.
+ * Calls `assemble_context` of the built server over stdio, with the configuration that `hikidashi init` writes in a clone of this
+ * repository: files, history, settings and a search. An earlier server makes the index. Returns the first call, which is cold, and the
+ * median and maximum of the later calls, each with another query.
  */
 export async function callsOnInit(): Promise<readonly Row[]> {
   return withClone(async (clone, env) => {
@@ -65,7 +65,7 @@ export async function callsOnInit(): Promise<readonly Row[]> {
   })
 }
 
-/** The same calls on the files of the clone alone, without an index. */
+/** Makes the same calls with only the files of the clone, without an index. */
 export async function callsWithoutIndex(): Promise<readonly Row[]> {
   return withClone(async (clone, env) => measureCalls(await startSession([clone, '--only', 'files'], env, clone)))
 }
@@ -83,7 +83,7 @@ async function withClone<T>(run: (clone: string, env: NodeJS.ProcessEnv) => Prom
   }
 }
 
-/** Calls with the first question, with the others, and with these once more. Ends the session. */
+/** Calls with the first query, with the later queries, and with the later queries again. Ends the session. */
 async function measureCalls(session: Session): Promise<readonly Row[]> {
   try {
     const begun: Call = { cpuSeconds: session.cpuSeconds(), seconds: 0, peakMegabytes: peakOf(session) }
@@ -128,7 +128,7 @@ async function untilIndexed(session: Session): Promise<void> {
   }
 }
 
-/** Waits until the server has opened everything: a mount may open after the index of another one is there. */
+/** Waits until the server is idle, because a mount may still open after the index of another one is complete. */
 async function untilIdle(session: Session): Promise<void> {
   for (let before = Number.NEGATIVE_INFINITY; session.cpuSeconds() - before > 0.02; ) {
     before = session.cpuSeconds()
@@ -136,7 +136,7 @@ async function untilIdle(session: Session): Promise<void> {
   }
 }
 
-/** The median and the most of calls, as two rows. */
+/** The median and the maximum of calls, as two rows. */
 function rowsOf(name: string, calls: readonly Call[]): readonly Row[] {
   const of = (key: keyof Call) => calls.map((call) => call[key])
   const peakMegabytes = Math.max(...of('peakMegabytes'))

@@ -6,14 +6,14 @@ import { memory } from '../test/support/memory.ts'
 import { callsOnInit, callsWithoutIndex } from './context-calls.ts'
 import { fixed, measure, median, progress, table } from './support.ts'
 
-// What it takes to pack 10,000 candidates: the packing alone, against the best that could be had, and all of assembling from
-// a listing of 10,000 resources. How fast tokens are counted. And what a call of assemble_context takes on what `hikidashi init` writes.
+// Measures the packing of 10,000 candidates against an upper bound, the assembly of a context from a list of 10,000 resources, the speed of
+// counting tokens, and calls of assemble_context with the configuration that `hikidashi init` writes.
 
 const count = 10_000
 const most = 2000
 const rounds = 5
 
-/** The same numbers at each run. */
+/** Returns a generator of pseudo-random numbers, the same at each run. */
 function numbers(seed: number): () => number {
   let state = seed
   return () => {
@@ -36,7 +36,7 @@ function candidates(): readonly PackItem[] {
   })
 }
 
-/** What could be had at most, if the last step could be taken in part: no packing is better. */
+/** Upper bound of the value of a packing: the best value if the last step could be taken in part. */
 function bound(items: readonly PackItem[], budget: number): number {
   const steps = items.flatMap(({ score, options }) => {
     const hull = [{ tokens: 0, worth: 0 }]
@@ -148,7 +148,7 @@ async function counting(): Promise<readonly (string | number)[][]> {
   return rows
 }
 
-/** `--calls`: nothing but the calls of assemble_context. */
+/** With `--calls`, only the calls of assemble_context are measured. */
 if (!process.argv.includes('--calls')) {
   progress('packing …')
   const packed = await packing()
@@ -173,5 +173,5 @@ for (const [name, measureCalls] of ways) {
   ])
   process.stdout.write(`${table([name, 'CPU seconds', 'seconds', 'memory of the process, MB'], rows)}\n\n`)
 }
-// Threads of what was mounted may still be ending.
+// Threads of closed mounts may still be running.
 process.exit()

@@ -9,8 +9,8 @@ import { compareSamples } from './kolmogorov-smirnov.ts'
 import { initialize } from './rpc.ts'
 import { fixed, median, progress, table } from './support.ts'
 
-// Whether the time of an answer tells what may not be seen from what is not there: files and git, over stdio and HTTP, each
-// pair asked in turns by one client, and compared by the test of Kolmogorov and Smirnov.
+// Tests whether response times distinguish denied resources from missing ones, for files and git, over stdio and HTTP. One client requests
+// both of a pair in turns. The Kolmogorov-Smirnov test compares the times.
 
 const { values: given } = parseArgs({ options: { samples: { type: 'string', default: '500' } } })
 const samples = Number(given.samples)
@@ -19,7 +19,7 @@ const least = 0.01
 interface Question {
   readonly what: string
   readonly method: string
-  /** Of the denied one, and of the other. */
+  /** Parameters of the request for the denied resource, and of the request with which it is compared. */
   readonly params: readonly [Readonly<Record<string, unknown>>, Readonly<Record<string, unknown>>]
 }
 
@@ -55,7 +55,7 @@ function questions(address: string, template: string, head: string): readonly Qu
       ],
     },
     {
-      // What may not be seen is refused by the rules alone; what is not there yet can be listened to.
+      // The rules alone refuse a denied URI. A URI that does not exist yet can be subscribed to.
       what: 'subscribe: denied and there, denied and not there',
       method: 'resources/subscribe',
       params: uriPair(at('shut/a.txt'), at('shut/z.txt')),
@@ -175,7 +175,7 @@ async function sample(ask: Ask, { method, params }: Question, count: number) {
   const times: [number[], number[]] = [[], []]
   const outcomes = new Set<boolean>()
   for (let i = -20; i < count; i++) {
-    // In turns, in an order that neither can gain from.
+    // The order within a turn is random, so that neither of the two benefits from it.
     const order = Math.random() < 0.5 ? ([0, 1] as const) : ([1, 0] as const)
     for (const which of order) {
       const { ms, error } = await ask(method, params[which])
@@ -207,7 +207,7 @@ try {
         let { p } = compareSamples(denied, other)
         const again = p < least
         if (again) {
-          // Of so many comparisons one may fall below by chance; not twice, and not with twice the samples.
+          // One of many comparisons may fall below the limit by chance, but hardly again with twice the samples.
           ;[denied, other] = await sample(client.ask, question, samples * 2)
           p = compareSamples(denied, other).p
         }

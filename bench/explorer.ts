@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { chromium } from 'playwright-core'
 import { fixed, progress, table } from './support.ts'
 
-// The explorer over 100,000 files in Chromium, out of `dist`: how long frames take while the list is scrolled, after jumps to anywhere,
-// and from a key in the filter to the second frame behind it.
+// Measures the built explorer with 100,000 files in Chromium: the duration of frames while the list scrolls and after jumps to random
+// positions, and the time from a key in the filter to the second frame after it.
 
 const folders = 100
 const files = 1000
@@ -34,7 +34,7 @@ try {
   progress('listing …')
   await page.getByText('100,000').first().waitFor({ timeout: 60_000 })
   progress('scrolling and filtering …')
-  // As a text: what is in it runs in the browser.
+  // The code is a string, because it runs in the browser.
   const times: Record<string, number[]> = await page.evaluate(`(async () => {
     const frame = () => new Promise(requestAnimationFrame)
     const timed = async (act, frames) => { const begun = performance.now(); act(); for (let i = 0; i < frames; i++) await frame(); return performance.now() - begun }

@@ -1,6 +1,6 @@
 /**
- * The first minutes with a folder: how long the first page of the list and the first searches take while the folder is indexed for the
- * first time, how long that takes, and how much memory it takes: `npx tsx bench/first-minutes.ts [files…]`, after a build (Linux).
+ * `npx tsx bench/first-minutes.ts [files…]`, after a build (Linux): measures the first minutes with a folder, while it is indexed for the
+ * first time: the duration of the first page of the list, of the first searches and of the indexing, and the memory.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -10,7 +10,7 @@ import { type Session, startSession } from './session.ts'
 import { fixed, progress, table } from './support.ts'
 
 const sizes = process.argv.slice(2).map(Number)
-/** How often a search is asked while the folder is indexed. */
+/** Interval between searches while the folder is indexed. */
 const askIntervalMs = 250
 const vocabulary = 'anchor harbour tide rope sail wind storm calm deck keel mast chart light star wave'.split(' ')
 
@@ -19,7 +19,7 @@ interface Found {
   readonly notes: readonly string[]
 }
 
-/** Makes a tree of Markdown of about 1 KiB each, a hundred in a folder. The last one is named, and has a word, as no other. */
+/** Makes a tree of Markdown files of about 1 KiB, a hundred per folder. The last file has a unique name, and contains a unique word. */
 function makeFolder(root: string, count: number): void {
   for (let at = 0; at < count; at++) {
     const folder = join(root, `group-${at % 10}`, `folder-${String(Math.floor(at / 100)).padStart(4, '0')}`)

@@ -15,7 +15,7 @@ interface Step {
   readonly heap: number
 }
 
-/** An empty commit on `main`, and its id. */
+/** Makes a repository with a commit of one file on `main`. Returns the id of the commit. */
 function makeRepository(dir: string): string {
   mkdirSync(dir)
   const run = (args: readonly string[], input = '') =>
@@ -67,7 +67,7 @@ async function roundOf(dir: string, wide: string): Promise<Readonly<Record<strin
   return steps
 }
 
-/** A repository of very many refs, and a tree of very many names: how long each takes, and the longest pause of the event loop. */
+/** Measures steps on a repository with very many refs, and on a tree with very many names: duration and longest event loop pause. */
 export async function measureLarge(folder: string, rounds: number): Promise<string> {
   progress(`making ${refs} refs, and a tree of ${names} names …`)
   const [dir, wide] = [join(folder, 'refs'), join(folder, 'wide')]

@@ -8,11 +8,11 @@ import { git } from '../src/providers/git/index.ts'
 import { measureLarge } from './git-large.ts'
 import { fixed, median, progress, table } from './support.ts'
 
-// A repository of 10,000 commits and 1,000 files: reading every file at HEAD, one after the other and all at once, and the
-// whole log. Through the provider, with git by hand (one `git cat-file --batch`, one `git log`), and with isomorphic-git.
-// Every round opens everything anew, and takes them in another order; opening is not measured, caches are empty. Ratios are
-// taken within a round, since other work on the machine slows all of them. An argument is the number of rounds; with `large`, only
-// repositories of very many refs and names are measured.
+// Measures a repository of 10,000 commits and 1,000 files: reading every file at HEAD, one after the other and all at once, and reading the
+// whole log, with the provider, with git by hand (one `git cat-file --batch`, one `git log`), and with isomorphic-git. Every round opens
+// the three anew, with empty caches and in another order; opening is not measured. Ratios are taken within a round, because other work on
+// the machine slows all three. The argument is the number of rounds. With `large`, only repositories of very many refs and names are
+// measured.
 
 const commits = 10_000
 const files = 1000
@@ -66,7 +66,7 @@ function filesAtHead(dir: string): readonly File[] {
     .map((line) => ({ path: line.slice(line.indexOf('\t') + 1), oid: line.slice(12, 52) }))
 }
 
-/** One way to read: opened anew for every round. Each answers how many characters it read. */
+/** One implementation, opened anew for every round. Reads resolve to the number of characters, `log` to the number of commits. */
 interface Reader {
   readonly readEach: () => Promise<number>
   readonly readAll: () => Promise<number>
@@ -74,7 +74,7 @@ interface Reader {
   readonly close: () => Promise<void>
 }
 
-/** `git cat-file --batch`, as one would write it for this. */
+/** Starts `git cat-file --batch`, with the least code that this task needs. */
 function startCatFile(dir: string) {
   const child: ChildProcessWithoutNullStreams = spawn('git', ['-C', dir, 'cat-file', '--batch'])
   const waiting: ((text: string) => void)[] = []
@@ -205,7 +205,7 @@ async function measureReading(folder: string): Promise<void> {
     const times: Record<Name, number[]> = { hand: [], provider: [], isomorphic: [] }
     let expected: number | undefined
     for (let round = 0; round < rounds; round++) {
-      // The slow one is not run every time.
+      // isomorphic-git is slow, so it runs only in every sixth round.
       const names = (Object.keys(makers) as Name[]).filter((name) => name !== 'isomorphic' || round % 6 === 0)
       for (let turn = 0; turn < names.length; turn++) {
         const name = names[(turn + round) % names.length]!

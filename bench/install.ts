@@ -1,6 +1,6 @@
 /**
- * What an installation costs, beside others (`bench/peers/package.json`): `npx tsx bench/install.ts`, after a build. It asks the npm
- * registry.
+ * `npx tsx bench/install.ts`, after a build: measures the installation of hikidashi and of other packages (`bench/peers/package.json`).
+ * It downloads packages from the npm registry.
  */
 import { execFileSync } from 'node:child_process'
 import { existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -11,7 +11,7 @@ import { fixed, progress, table } from './support.ts'
 
 const root = resolve(import.meta.dirname, '..')
 const folder = mkdtempSync(join(tmpdir(), 'hikidashi-install-'))
-/** The packages that are installed beside hikidashi, each by itself. */
+/** The packages that are compared with hikidashi, each installed by itself. */
 const others = [
   ...[
     '@modelcontextprotocol/server-filesystem',
@@ -28,7 +28,7 @@ function sizeOf(path: string): number {
   return readdirSync(path).reduce((sum, name) => sum + sizeOf(join(path, name)), 0)
 }
 
-/** How many packages are installed below a folder, at any depth. */
+/** Number of packages that are installed below a folder, at any depth. */
 function packagesIn(modules: string): number {
   if (!existsSync(modules)) return 0
   const names = readdirSync(modules).flatMap((name) =>
@@ -44,7 +44,7 @@ function install(name: string, what: string): readonly string[] {
   mkdirSync(target)
   writeFileSync(join(target, 'package.json'), '{ "private": true }')
   const begun = performance.now()
-  // Each begins with an empty cache, as on a machine that has never seen it.
+  // Each installation begins with an empty cache, as on a new machine.
   const flags = ['--no-audit', '--no-fund', '--ignore-scripts', '--cache', join(target, '.cache')]
   execFileSync('npm', ['install', ...flags, what], { cwd: target, stdio: 'pipe' })
   const seconds = (performance.now() - begun) / 1000

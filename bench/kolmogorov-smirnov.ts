@@ -1,6 +1,6 @@
 /**
- * The two-sample test of Kolmogorov and Smirnov: the largest distance between the two empirical distributions, and how
- * likely one as large is when both samples are of the same distribution (the asymptotic series, with Stephens' correction).
+ * The two-sample Kolmogorov-Smirnov test. `distance` is the largest distance between the two empirical distributions, and `p` the probability
+ * of such a distance if both samples have the same distribution (asymptotic series with Stephens' correction).
  */
 export function compareSamples(a: readonly number[], b: readonly number[]): { distance: number; p: number } {
   const x = [...a].sort((one, other) => one - other)
@@ -14,7 +14,7 @@ export function compareSamples(a: readonly number[], b: readonly number[]): { di
   }
   const size = Math.sqrt((x.length * y.length) / (x.length + y.length))
   const scaled = (size + 0.12 + 0.11 / size) * distance
-  // The series does not converge where the distance is next to nothing: nothing is more likely than that.
+  // The series does not converge for a distance near 0, for which the probability is 1.
   if (scaled < 0.2) return { distance, p: 1 }
   let sum = 0
   for (let k = 1; k <= 100; k++) sum += (k % 2 === 1 ? 2 : -2) * Math.exp(-2 * k * k * scaled * scaled)

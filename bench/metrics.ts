@@ -6,9 +6,9 @@ import { metrics } from '../src/providers/metrics/index.ts'
 import { hasPrometheus, openMetrics, startPrometheus } from '../test/support/prometheus.ts'
 import { fixed, measure, median, progress, table } from './support.ts'
 
-// A range of 100 series with 10,000 points each: what Prometheus answers, fetched and parsed as it is, against what the provider
-// makes of it: JSON with summaries, a picture, a table. From a real Prometheus with a history where there is one, else from a
-// stand-in that answers the same bytes. An argument is the number of rounds.
+// Compares the raw answer of Prometheus for a range of 100 series with 10,000 points each, fetched and parsed, with the forms of the
+// provider: JSON with summaries, a picture, a table. Uses a real Prometheus with a history if it is installed, else a fake that
+// answers with the same bytes. The argument is the number of rounds.
 
 const seriesCount = 100
 const points = 10_000
@@ -60,7 +60,7 @@ async function openStandIn() {
   return { name: 'a stand-in', url, close: async () => void server.close() }
 }
 
-/** What a work came to: bytes, also packed, time, and the longest pause of the event loop. */
+/** Runs `work`. Returns the time, the longest pause of the event loop, and the size of the result, plain and with gzip. */
 async function timed(work: () => Promise<string>) {
   const { value, ms, pause } = await measure(work)
   return { ms, pause, bytes: Buffer.byteLength(value), packed: gzipSync(value).length }
@@ -73,7 +73,7 @@ const read = async (as?: string) => {
   const params = new Map(
     Object.entries({ start: String(start), end: String(end), step: `${step}s`, ...(as === undefined ? {} : { as }) }),
   )
-  // Without a step, as most ask: the step that fits is the same.
+  // Most clients send no step. The provider then chooses the same one.
   if (as !== 'exact') params.delete('step')
   else params.delete('as')
   const [content] = await provider.read({ path: 'series/bench_value', params }, context)
@@ -107,7 +107,7 @@ try {
     progress(`round ${round} of ${rounds}`)
     for (const [name, way] of ways) {
       const result = await timed(way)
-      // The first one warms up.
+      // The first round warms up.
       if (round > 0) found.get(name)?.push(result)
     }
   }

@@ -9,10 +9,10 @@ import { s3 } from '../src/providers/s3/index.ts'
 import { cephReason, hasCeph, startCeph } from '../test/support/ceph.ts'
 import { fixed, median, progress, table } from './support.ts'
 
-// 100,000 keys of a bucket, listed page by page: with the bare client, a thousand keys at a time by its tokens, and through a
-// view, whose pages end where those of a client end. Against the stand-in in a process of its own, and, where there is one,
-// against a gateway of Ceph with fewer keys, since putting them there takes long. Opening is not measured. Ratios are taken within a round, in turns. The
-// first argument is the number of rounds, the second that of keys at Ceph.
+// Lists 100,000 keys of a bucket page by page: with the bare client, a thousand keys at a time, and through a view. The store is a fake in a
+// separate process, and, if it is installed, a gateway of Ceph with fewer keys, because writing keys to it is slow. Opening is not
+// measured. The two run in turns, and ratios are taken within a round. The first argument is the number of rounds, the second the number
+// of keys in Ceph.
 
 const rounds = Number(process.argv[2] ?? 7)
 const cephKeys = Number(process.argv[3] ?? 20_000)
@@ -80,7 +80,7 @@ async function compare(name: string, place: Place, count: number): Promise<reado
       throw new Error(`${name}: ${theirs.value.count} and ${done.value.count} keys are listed, of ${count}`)
     pages = done.value.pages
     progress(`${name} ${round}: bare ${fixed(theirs.ms, 0)} ms, paged ${fixed(done.ms, 0)} ms`)
-    // The first time everything is compiled.
+    // The first round does not count, because V8 compiles the code.
     if (round < 0) continue
     bare.push(theirs.ms)
     paged.push(done.ms)

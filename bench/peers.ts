@@ -3,10 +3,10 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { progress } from './support.ts'
 
-/** Other servers, in an installation of their own: `bench/peers/package.json` names their exact versions. */
+/** The folder with a separate installation of other servers. Its `package.json` names their exact versions. */
 export const peersFolder = resolve(import.meta.dirname, 'peers')
 
-/** Installs the other servers, unless the installation of the lock file is there. */
+/** Installs the other servers from the lock file, unless they are installed. */
 export function installPeers(): void {
   if (existsSync(join(peersFolder, 'node_modules/.package-lock.json'))) return
   progress('installing the other servers')

@@ -7,9 +7,9 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { startDatabase } from '../test/support/database.ts'
 import { fixed, median, progress, table } from './support.ts'
 
-// The schemas of 1,000 tables, each read as a resource, one after the other and 32 at once: by hikidashi, and by the official
-// server for PostgreSQL, which is archived (0.6.2, from npm, in an installation of its own). The same official client asks
-// both over stdio; the database counts its queries (pg_stat_statements). Needs a build. An argument is the number of rounds.
+// Reads the schemas of 1,000 tables as resources, one after the other and 32 at once, from hikidashi and from the official server for
+// PostgreSQL, which is archived (0.6.2, installed from npm). The official client requests both over stdio, and the database counts
+// the queries (pg_stat_statements). It needs a build. The argument is the number of rounds.
 
 const tables = 1000
 const rounds = Number(process.argv[2] ?? 5)

@@ -1,4 +1,4 @@
-// Loaded into a server under measurement: tells its longest pause and its memory on SIGUSR2, and begins anew.
+// Loaded into a measured server: on SIGUSR2 it prints the pauses of the event loop and the memory, and resets the pauses.
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 
 const delay = monitorEventLoopDelay({ resolution: 1 })
@@ -8,7 +8,7 @@ process.on('SIGUSR2', () => {
   const p99 = delay.percentile(99) / 1e6
   globalThis.gc?.()
   const { rss, heapUsed } = process.memoryUsage()
-  // The collection is a pause too, and not the server's: the next measurement begins behind it.
+  // Reset after the garbage collection, so that it does not count as a pause of the server.
   setTimeout(() => {
     delay.reset()
     process.stderr.write(`probe ${JSON.stringify({ pause, p99, rss, heapUsed })}\n`)

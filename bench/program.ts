@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 
-/** A program that answers lines of JSON-RPC over stdio. */
+/** A process that answers lines of JSON-RPC over stdio. */
 export interface Program {
   ask(method: string, params: object): Promise<string>
   readonly child: ChildProcess
@@ -46,7 +46,7 @@ export function cpuMs({ child }: Program): number {
   return (Number(fields[11]) + Number(fields[12])) * 10
 }
 
-/** The greatest resident memory of a process so far, in MiB. */
+/** Peak resident memory of a process so far, in MiB. */
 export function peakMib({ child }: Program): number {
   return Number(/VmHWM:\s*(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'latin1'))?.[1]) / 1024
 }

@@ -1,8 +1,8 @@
 /**
- * What a read costs over HTTP, beside a bare `node:http` that answers with the same bytes, in turns within one run:
- * `npx tsx bench/read.ts [--rounds N] [--seconds N] [--work NAME] [--only NAME,...] [--before FOLDER] [--peers]`, after a build. Load comes from wrk,
- * which Debian has as a package. `--before` names the folder of another build of hikidashi (its `dist` and what it imports), `--peers`
- * adds the official SDK. Linux only: it reads `/proc`.
+ * Measures reads over HTTP, beside a bare `node:http` server that answers with the same bytes, in turns within one run:
+ * `npx tsx bench/read.ts [--rounds N] [--seconds N] [--work NAME] [--only NAME,...] [--before FOLDER] [--peers]`, after a build. The load
+ * comes from wrk, which is a package of Debian. `--before` names a folder with another build of hikidashi (`dist` and its imports).
+ * `--peers` adds the official SDK. Linux only: it reads `/proc`.
  */
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -62,14 +62,14 @@ function makeFolder(): void {
   )
 }
 
-/** hikidashi as it is built in a folder, without tokens, with a session, and with tokens. */
+/** The build of hikidashi in a folder as three servers: without a token, with a session, and with a token. */
 function builds(name: string, built: string): readonly Server[] {
   const main = join(built, 'dist/cli/main.js')
   const command = [main, 'serve', folder, '--only', 'files', '--http', '0']
   const added = execFileSync(process.execPath, [main, 'token', 'add', '--tokens', tokens, '--name', `${name}`], { env })
   const token = /hkd_\S+/.exec(String(added))?.[0] ?? ''
   const config = join(temporary, `${name.replaceAll(/\W/g, '-')}.json`)
-  // The limits of one principal are those of many: its requests are all that is measured.
+  // Raise the limits of one principal, because all requests come from the same one.
   const limits = { perPrincipal: { rate: 0, concurrent: 64 } }
   const mounts = { [pathToFileURL(folder).href]: { provider: 'files', root: folder } }
   writeFileSync(config, JSON.stringify({ mounts, http: { limits, auth: { tokens } } }))

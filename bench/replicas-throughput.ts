@@ -1,7 +1,7 @@
 /**
- * Throughput of 1, 2 and 3 replicas behind nginx: `npm run build && npx tsx bench/replicas-throughput.ts [--seconds N] [--rounds N]`. It needs
- * wrk and nginx. The replicas are processes of the built command line, with an embedded PostgreSQL server and
- * `deploy/nginx-replicas.conf`; load, proxy, database and replicas share the processors of one machine.
+ * Measures the throughput of 1, 2 and 3 replicas behind nginx: `npm run build && npx tsx bench/replicas-throughput.ts [--seconds N]
+ * [--rounds N]`. It needs wrk and nginx. The replicas are processes of the built command, with an embedded PostgreSQL server and
+ * `deploy/nginx-replicas.conf`. Load, proxy, database and replicas share the processors of one machine.
  */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -47,7 +47,7 @@ try {
   await api.close()
   await database.remove()
   rmSync(temporary, { recursive: true, force: true })
-  // On a machine that is too busy a later round may fail.
+  // Print the finished rounds even if a later round fails, as on a busy machine.
   report()
 }
 /** Prints the medians of all rounds so far. */
@@ -96,7 +96,7 @@ async function measure(count: number): Promise<void> {
   const replicas: Replica[] = []
   for (const name of ['a', 'b', 'c'].slice(0, count))
     replicas.push(await startReplica(name, join(temporary, 'hikidashi.json'), { cwd: temporary, env }))
-  // A replica that is not there would cost the proxy attempts.
+  // Use only ports of running replicas, because attempts to reach others would slow the proxy.
   const ports = [0, 1, 2].map((at) => replicas[at % count]?.port ?? 0)
   const proxy = await startProxyOfReplicas(await freePort(), ports, { forMany: true })
   const pids = replicas.map(({ running }) => running.child.pid ?? 0)

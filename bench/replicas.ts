@@ -1,6 +1,7 @@
 /**
- * What a change costs with replicas, as subscribers grow: `npx tsx bench/replicas.ts [--seconds N]`. Three replicas, each with a catalog
- * and connections of its own, in one process, and an embedded PostgreSQL server. One replica sees the changes, as when it polls.
+ * Measures the cost of a change with replicas and growing numbers of subscribers: `npx tsx bench/replicas.ts [--seconds N]`. Up to three
+ * replicas run in one process, each with its own catalog and database connections, with an embedded PostgreSQL server. One replica sees
+ * the changes, as when it polls.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
@@ -15,7 +16,7 @@ import { fixed, progress, table } from './support.ts'
 const { values } = parseArgs({ options: { seconds: { type: 'string', default: '10' } } })
 const seconds = Number(values.seconds)
 const address = 'items://api'
-/** URIs of each client, and changes a second. */
+/** Number of URIs per client, and of changes per second. */
 const urisEach = 10
 const perSecond = 100
 const pathOf = (at: number) => `items/${at}`
@@ -34,7 +35,7 @@ const head = ['replicas', 'clients', 'URIs', 'changes', 'untold', 'p50, ms', 'p9
 const costs = ['CPU of the replicas, µs a change', 'CPU of PostgreSQL, µs', 'transactions', 'rows written', 'MiB']
 process.stdout.write(`${table([...head, ...costs], rows)}\n`)
 
-/** One replica of the simulation. */
+/** Starts one replica in this process. */
 async function startReplica(schema: string) {
   const store = await openStore({ postgres: { connectionString: database.url, schema, connections: 4 } })
   const changes = createChangeLog({ store })
@@ -74,7 +75,7 @@ async function measure(count: number, clients: number): Promise<string[]> {
   const total = Math.min(perSecond * seconds, uris)
   const start = performance.now()
   for (let at = 0; at < total; at++) {
-    // Spread over the clients, and so over the replicas.
+    // Spread the changes over the clients, and so over the replicas.
     const path = pathOf(((at * 7919) % clients) * urisEach + (Math.floor(at / clients) % urisEach))
     written.set(`${address}/${path}`, performance.now())
     replicas[0]?.tell({ path })
@@ -97,9 +98,9 @@ async function measure(count: number, clients: number): Promise<string[]> {
   ]
 }
 
-/** What PostgreSQL has done so far, and the CPU time of all of its processes, in milliseconds. */
+/** Reads the counters of PostgreSQL, and the CPU time of all its processes, in milliseconds. */
 async function statistics() {
-  // The processes report what they have done once a second.
+  // Wait, because the processes report their counters once a second.
   await pause(1500)
   const [found] = await database.run(
     `select xact_commit::int as transactions, (tup_inserted + tup_updated + tup_deleted)::int as written
@@ -118,7 +119,7 @@ function cpuOfPostgres(): number {
       const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
       ticks += Number(fields[11]) + Number(fields[12])
     } catch {
-      // It has ended.
+      // The process has ended.
     }
   return ticks * 10
 }

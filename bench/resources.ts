@@ -1,7 +1,7 @@
 /**
- * What servers of resources do with the same work, beside each other, in turns within one run:
- * `npx tsx bench/resources.ts [--rounds N] [--seconds N] [--only NAME] [--chart FILE]`, after a build. Load comes from wrk, which Debian has as a
- * package. The first run installs the other servers (`bench/peers`). Linux only: it reads `/proc`.
+ * Compares servers of resources on the same work, in turns within one run: `npx tsx bench/resources.ts [--rounds N] [--seconds N]
+ * [--only NAME] [--chart FILE]`, after a build. The load comes from wrk, which is a package of Debian. The first run installs the other
+ * servers (`bench/peers`). Linux only: it reads `/proc`.
  */
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -26,7 +26,7 @@ const { values } = parseArgs({
 const rounds = Number(values.rounds)
 const seconds = Number(values.seconds)
 const changes = 100
-/** Each file has 1 KiB, and one of each folder 1 MiB. */
+/** Numbers of files of 1 KiB in the folders. Each folder also has one file of 1 MiB. */
 const sizes = { small: 100, middle: 10_000, large: 100_000 } as const
 const nameOf = (at: number) => `f-${String(at).padStart(6, '0')}.txt`
 const largeName = 'large.txt'
@@ -42,7 +42,7 @@ function makeFolder(size: keyof typeof sizes): string {
   return folder
 }
 
-/** What was measured of one server, by the name of the measure. A round adds one number to each. */
+/** The measured values, by server and by the name of the measure. Each round adds one value. */
 const measured = new Map<string, Map<string, number[]>>()
 function note(server: string, measure: string, value: number): void {
   const all = measured.get(server) ?? new Map<string, number[]>()
@@ -62,7 +62,7 @@ async function listAll({ client }: Running): Promise<number> {
   return entries
 }
 
-/** Lists a folder twice while a client listens for changes, and notes the second time: the first one may fill a cache. */
+/** Lists a folder twice while a client listens for changes. Only the second list is measured, because the first may fill a cache. */
 async function measureList(
   { name, tells, uriOf }: Contender,
   running: Running,
@@ -80,7 +80,7 @@ async function measureList(
   note(name, `list ${size} memory`, running.memory())
 }
 
-/** Sends one kind of request with wrk, after looking that the answer is right. */
+/** Checks the answers, and then sends the requests with wrk. */
 async function measureLoad(
   contender: Contender,
   running: Running,
@@ -104,7 +104,7 @@ async function measureLoad(
 /** A method, its parameters, and a part of the right answer. */
 type Asked = readonly [method: string, params: Readonly<Record<string, unknown>>, expected: string]
 
-/** Changes one file after the other, and notes how long after each writing the client was told. */
+/** Changes one file after the other, and measures the delay until the client is notified. */
 async function measureChanges(contender: Contender, running: Running, folder: string): Promise<void> {
   const { name } = contender
   const names = Array.from({ length: 50 }, (_, at) => nameOf(at))
@@ -133,7 +133,7 @@ async function measureChanges(contender: Contender, running: Running, folder: st
   note(name, 'told cpu', ((running.cpuMs() - cpu) * 1000) / changes)
 }
 
-/** Asks one server for everything once. */
+/** Runs all measurements on one server once. */
 async function round(contender: Contender, folders: Readonly<Record<keyof typeof sizes, string>>): Promise<void> {
   const { name, uriOf, templated, completed, lists, tells } = contender
   const isOwnText = name.startsWith('server-everything')
@@ -188,7 +188,7 @@ async function round(contender: Contender, folders: Readonly<Record<keyof typeof
 }
 
 try {
-  // It tells its version with an exit code of 1.
+  // wrk prints its version with an exit code of 1, so only `error` shows that it is missing.
   if (spawnSync('wrk', ['-v']).error !== undefined) throw new Error('wrk is missing: apt-get install wrk')
   installPeers()
   progress('making 110,000 files')
@@ -198,7 +198,7 @@ try {
   )
   for (let turn = 0; turn < rounds; turn++)
     for (const [at] of all.entries()) {
-      // Each round begins with another one.
+      // Each round begins with another server.
       const contender = all[(at + turn) % all.length]
       if (contender === undefined) continue
       progress(`round ${turn + 1} of ${rounds}: ${contender.name}`)
@@ -212,7 +212,7 @@ try {
   rmSync(temporary, { recursive: true, force: true })
 }
 
-/** The median of a measure, and behind it how far the rounds are apart. `–`: the server does not do that. */
+/** Formats the median of a measure, with the spread of the rounds from 10 % on. `–`: the server has no such measure. */
 function cell(server: string, measure: string, digits = 0): string {
   const found = measured.get(server)?.get(measure)
   if (found === undefined || found.length === 0) return '–'
@@ -221,7 +221,7 @@ function cell(server: string, measure: string, digits = 0): string {
   return `${fixed(middle, digits)}${spread < 0.1 ? '' : ` ±${fixed(spread * 100, 0)} %`}`
 }
 
-/** A measure in relation to that of the first server. */
+/** Formats the ratio of a measure to that of the first server. */
 function ratio(first: string | undefined, server: string, measure: string): string {
   const [own, other] = [server, first].map((name) => measured.get(name ?? '')?.get(measure))
   if (own === undefined || other === undefined) return '–'

@@ -7,8 +7,8 @@ import { openStore, type StoreOptions } from '../src/store/index.ts'
 import { startPostgres } from '../test/support/postgres.ts'
 import { fixed, progress, table } from './support.ts'
 
-// Results of analyses, written and read: how many a second, on SQLite and on PostgreSQL. Each result has three votes and about
-// 8 KB, as analyses have.
+// Measures how many results of analyses are written and read per second, with SQLite and with PostgreSQL. Each result has three votes and
+// about 8 KB, as is typical.
 
 const { values } = parseArgs({
   options: {
@@ -40,7 +40,7 @@ function analysisOf(index: number): NewAnalysis {
 
 const context = { principal: { id: 'bench', roles: [] }, signal: new AbortController().signal }
 
-/** How many a second, by so many callers at once, each beginning the next when it is done with one. */
+/** Returns the number of calls per second of concurrent callers, each of which starts its next call when one is done. */
 async function rateOf(total: number, act: (index: number) => Promise<unknown>): Promise<number> {
   let next = 0
   const start = performance.now()

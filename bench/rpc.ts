@@ -6,13 +6,13 @@ interface Answer {
   readonly error?: { readonly message: string }
 }
 
-/** A server over stdio, spoken to without a client library, so that only the server is measured. */
+/** A connection to a server over stdio without a client library, so that only the server is measured. */
 export interface Peer {
   call(
     method: string,
     params?: Record<string, unknown>,
   ): Promise<{ result: Record<string, unknown>; bytes: number; ms: number }>
-  /** The longest pause of its event loop since the last time, in milliseconds, and its memory in bytes. */
+  /** The longest pause of the server's event loop since the last probe, in milliseconds, and its memory, in bytes. */
   probe(): Promise<{ pause: number; rss: number; heapUsed: number }>
   close(): Promise<void>
 }

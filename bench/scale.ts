@@ -1,6 +1,6 @@
 /**
- * Whether a list costs the same for each entry, and a read the same, however much there is: folders of 1,000, 100,000 and 1,000,000 files, and 10 and 10,000
- * mounts, over stdio, in turns within one run: `npx tsx bench/scale.ts [ROUNDS] [FILES...]`, after a build. Linux only: it reads `/proc`.
+ * `npx tsx bench/scale.ts [ROUNDS] [FILES...]`, after a build: tests whether the costs of a listed entry and of a read are independent of
+ * the size, with folders of 1,000, 100,000 and 1,000,000 files, and with 10 and 10,000 mounts, in turns. Linux only: it reads `/proc`.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -12,7 +12,7 @@ import { fixed, median, progress, table } from './support.ts'
 const [rounds = 3, ...sizes] = process.argv.slice(2).map(Number)
 const folderSizes = sizes.length > 0 ? sizes : [1_000, 100_000, 1_000_000]
 const mountCounts = [10, 10_000]
-/** Each round lists at least so many entries of a folder to warm up, and as many to measure, so that the steps of `/proc` (10 ms) do not count. */
+/** Minimum number of entries that a round lists to warm up, and again to measure: many, because CPU time comes in steps of 10 ms. */
 const minEntries = 500_000
 const [reads, inFlight] = [10_000, 32]
 const temporary = mkdtempSync(join(tmpdir(), 'hikidashi-bench-scale-'))
@@ -54,7 +54,7 @@ async function listAll(program: Program): Promise<number> {
   return entries
 }
 
-/** Lists all of the folder until there were enough entries. Returns their number. */
+/** Lists the whole folder repeatedly until at least `minEntries` entries were listed. Returns their number. */
 async function listEntries(program: Program): Promise<number> {
   let entries = 0
   while (entries < minEntries) entries += await listAll(program)
@@ -65,7 +65,7 @@ async function readMany(program: Program, count: number): Promise<void> {
   let left = reads
   const next = async () => {
     while (left-- > 0) {
-      // The same ten mounts in both runs, spread over all of them.
+      // Both runs read ten mounts, spread evenly over all mounts.
       const at = ((left % 10) * count) / 10
       const uri = pathToFileURL(join(temporary, `mounts-${count}`, `m-${at}`, 'small.txt')).href
       const line = await program.ask('resources/read', { uri, _meta: meta })
@@ -88,14 +88,14 @@ try {
     for (const { count, folder } of folders) {
       progress(`round ${round + 1} of ${rounds}: ${count} files`)
       const program = startProgram([main, 'serve', folder, '--only', 'files', '--stdio'], env)
-      // A client listens for changes, as hosts do: so the folder is watched.
+      // Listen for changes, as hosts do, so that the server watches the folder.
       void program.ask('subscriptions/listen', { notifications: { resourcesListChanged: true }, _meta: meta })
       const cold = performance.now()
       const found = await listAll(program)
-      // The overview of the server is an entry too.
+      // The list also contains the overview of the server.
       if (found !== count + 1) throw new Error(`The list has ${found} of ${count} entries.`)
       note(`${count} cold`, performance.now() - cold)
-      // V8 compiles what runs often: each size lists as many entries before it is measured.
+      // Warm up with as many entries for each size, because V8 compiles frequently used code.
       await listEntries(program)
       const before = cpuMs(program)
       const entries = await listEntries(program)

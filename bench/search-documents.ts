@@ -1,6 +1,6 @@
 import type { SearchDocument } from '../src/search/index.ts'
 
-/** What a question is like. */
+/** Category of a question. */
 export type Kind =
   | 'one word'
   | 'several words'
@@ -10,10 +10,10 @@ export type Kind =
   | 'one character'
   | 'identifier'
 
-/** Documents and questions that are the same for the same seed: words as often as in real texts, by Zipf's law. */
+/** Generated documents and questions. They depend only on the seed. Word frequencies follow Zipf's law, as in real texts. */
 export interface Documents {
   document(number: number): SearchDocument
-  /** Others for another `round`. */
+  /** Returns questions of each kind. Another `round` gives other questions. */
   questions(ofEachKind: number, round?: number): readonly { readonly kind: Kind; readonly text: string }[]
 }
 
@@ -112,7 +112,7 @@ export function createDocuments(seed: number): Documents {
 
 type Random = () => number
 
-/** Mulberry32. */
+/** Returns a generator of pseudo-random numbers (mulberry32). */
 function randomOf(seed: number): Random {
   let state = seed >>> 0
   return () => {
@@ -127,7 +127,7 @@ const int = (random: Random, below: number) => Math.floor(random() * below)
 const pick = <Item>(random: Random, items: readonly Item[]) => items[int(random, items.length)] as Item
 const capital = (word: string) => word.charAt(0).toUpperCase() + word.slice(1)
 
-/** A rank, each about as often as it is small: 1/(rank + 3). */
+/** Returns a random rank, with a probability proportional to 1/(rank + 3). */
 function zipf(random: Random, count: number): number {
   return Math.min(count - 1, Math.floor(3 * ((count / 3 + 1) ** random() - 1)))
 }
@@ -140,7 +140,7 @@ function wordOf(random: Random, rank: number): string {
   )
 }
 
-/** Two or three Han characters of the 2,000 or so that are in use, a katakana word, or a verb. */
+/** Returns a random word: two or three of 2,000 Han characters, a katakana word, or a verb. */
 function japaneseOf(random: Random): string {
   const hanzi = () => String.fromCodePoint(0x4e00 + Math.floor(2000 * random() ** 2) * 10)
   const kind = random()

@@ -1,4 +1,4 @@
-/** How long after a change it is found: `npx tsx bench/search-live.ts [documents] [changes]`. */
+/** `npx tsx bench/search-live.ts [documents] [changes]`: measures the time from a change of a file until a search finds the change. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

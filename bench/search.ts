@@ -10,10 +10,9 @@ import type { Allows, SearchDocument } from '../src/search/index.ts'
 import { createDocuments, type Kind } from './search-documents.ts'
 import { fixed, progress, table } from './support.ts'
 
-// How fast documents are indexed and found, how large the index is and what memory it takes; beside MiniSearch, which keeps
-// its index in memory, and SQLite's FTS5 as it comes, with its own BM25. The same documents and questions for all, each in a
-// process of its own, so that none has the memory of another. hikidashi is measured as it is built, since a compiler of modules that are
-// loaded one by one (`tsx`) gives each function its name at run time, which takes an eighth of the CPU of a question.
+// Measures the speed of indexing and of queries, the size of the index and the memory, beside MiniSearch, whose index is in memory, and
+// SQLite's FTS5 with its own BM25. All get the same documents and questions, each in its own process, so that their memory is separate.
+// The built hikidashi is measured, because `tsx` names each function at run time, which takes an eighth of the CPU time of a query.
 
 const names = ['hikidashi', 'hikidashi, half is hidden', 'SQLite FTS5, trigram', 'MiniSearch'] as const
 type Name = (typeof names)[number]
@@ -22,25 +21,25 @@ const { values } = parseArgs({
   options: {
     documents: { type: 'string', default: '100000' },
     queries: { type: 'string', default: '40' },
-    /** Questions of each kind that are asked before the measured ones. */
+    /** Number of warm-up questions of each kind. */
     before: { type: 'string', default: '100' },
     folder: { type: 'string', default: tmpdir() },
     seed: { type: 'string', default: '1' },
-    /** Only this one, measured in this process. */
+    /** Name of a subject: only this one is measured, in this process. */
     subject: { type: 'string' },
   },
 })
 const count = Number(values.documents)
 const made = createDocuments(Number(values.seed))
 const shown = 10
-/** What the heap of each may grow to, in megabytes: MiniSearch has all of its index there. */
+/** Maximum heap of each process, in megabytes. The whole index of MiniSearch is in the heap. */
 const heap = 4096
 
 interface Subject {
   put(documents: readonly SearchDocument[]): Promise<void> | void
-  /** Asks for the first ten, and answers how many there are. */
+  /** Requests the first ten hits. Returns their number. */
   search(text: string): Promise<number> | number
-  /** Of the index on disk; 0 where it is in memory. */
+  /** Size of the index on disk, in bytes; 0 if it is in memory. */
   bytes(): number
   close(): Promise<void> | void
 }
@@ -52,7 +51,7 @@ interface Measured {
   readonly memory: number
   readonly times: readonly (readonly [kind: Kind, ms: number])[]
   readonly found: number
-  /** Of all threads, for each question: it depends less on what else the machine does. */
+  /** CPU time of all threads for each question, in milliseconds. It depends less on other work of the machine than the duration. */
   readonly cpu: readonly number[]
 }
 
@@ -75,10 +74,10 @@ async function measure(name: Name, subject: Subject, before: number): Promise<Me
   const memory = used() - before
   const times: [Kind, number][] = []
   let found = 0
-  // A server has been asked before: other questions, so that code is compiled and pages are in memory.
+  // Warm up with other questions, so that code is compiled and pages are in memory.
   for (const { text } of made.questions(Number(values.before), 1)) await subject.search(text)
   const cpu: number[] = []
-  // Each question is asked once: none is answered from what was remembered of it.
+  // Ask each question once, so that none is answered from a cache.
   for (const { kind, text } of made.questions(Number(values.queries))) {
     const before = process.cpuUsage()
     const from = performance.now()
@@ -96,14 +95,14 @@ async function measure(name: Name, subject: Subject, before: number): Promise<Me
 
 const sizeOf = (file: string) => statSync(file, { throwIfNoEntry: false })?.size ?? 0
 
-/** A caller who may see every other document: which ones is judged with the first question, before those that are measured. */
+/** A caller who may see every other document. The warm-up questions already evaluate which ones. */
 const half: Allows = Object.assign(({ uri }: { readonly uri: string }) => /[02468]\.\w+$/.test(uri), {
   mounts: new Map([['bench://docs', { reach: 'some', callers: 'half' }]] as const),
 })
 
 const built = new URL('../dist/search/index.js', import.meta.url).href
 
-/** @param allows What the caller may see. */
+/** Opens hikidashi's index. `allows` decides which documents the caller may see. */
 async function ours(folder: string, allows?: Allows): Promise<Subject> {
   const { openSearchIndex, openStore } = (await import(built)) as typeof import('../src/search/index.ts')
   const file = join(folder, 'store.sqlite')
@@ -163,7 +162,7 @@ const subjects: Readonly<Record<Name, (folder: string) => Promise<Subject>>> = {
   },
 }
 
-/** Measures one of them here. */
+/** Measures one subject in this process. */
 async function measureOne(name: Name): Promise<Measured> {
   const folder = mkdtempSync(join(values.folder, 'hikidashi-search-'))
   try {
@@ -177,7 +176,7 @@ async function measureOne(name: Name): Promise<Measured> {
   }
 }
 
-/** Measures one of them in a process of its own. */
+/** Measures one subject in a separate process. */
 async function measureApart(name: Name): Promise<Measured> {
   const flags = ['--expose-gc', `--max-old-space-size=${heap}`]
   const { documents, queries, before, folder, seed } = values

@@ -4,13 +4,13 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 
 const main = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url))
-/** Ticks of a second in which Linux counts the CPU time of a process. */
+/** Number of ticks per second in which Linux counts CPU time. */
 const ticksPerSecond = 100
 
 /** A session with the built server over stdio (Linux). */
 export interface Session {
   ask(method: string, params?: object): Promise<Record<string, unknown>>
-  /** The memory that the process holds, and has held at most, in MiB. */
+  /** Resident memory of the process now, and its peak, in MiB. */
   memory(): { readonly now: number; readonly most: number }
   /** The CPU time of the process with all of its threads, without its children, in seconds. */
   cpuSeconds(): number

@@ -1,6 +1,6 @@
 /**
- * How long a client waits for the first answer, the CPU until then, and the memory then: `npx tsx bench/start.ts [runs]`, after a
- * build. The first run installs the other servers (`bench/peers`). Linux only: it reads `/proc`.
+ * `npx tsx bench/start.ts [runs]`, after a build: measures the time until the first answer of a server, the CPU time until then, and the
+ * memory at that time. The first run installs the other servers (`bench/peers`). Linux only: it reads `/proc`.
  */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -17,7 +17,7 @@ const program = (name: string) => fileURLToPath(new URL(name, import.meta.url))
 const peer = (path: string) => join(peersFolder, path)
 const main = program('../dist/cli/main.js')
 const temporary = mkdtempSync(join(tmpdir(), 'hikidashi-start-'))
-/** Served as it is, and with the configuration that `init` writes. */
+/** A folder that is served without a configuration, and one with the configuration that `init` writes. */
 const plain = join(temporary, 'plain')
 const configured = join(temporary, 'configured')
 const tenFile = join(temporary, 'ten.json')
@@ -37,7 +37,7 @@ const newer = requestOf('server/discover', { _meta: meta })
 interface Starter {
   readonly name: string
   readonly args: readonly string[]
-  /** What is sent at once. A command that answers without being asked gets nothing. */
+  /** The request that is sent at once. It is empty for a command that answers without a request. */
   readonly request: string
   readonly folder?: string
 }
@@ -66,17 +66,17 @@ const starters: readonly Starter[] = [
 interface Measured {
   readonly ms: number
   readonly cpu: number
-  /** `undefined`: the process had ended by then. */
+  /** Resident memory, in MiB. `undefined`: the process had already ended. */
   readonly memory: number | undefined
 }
 
-/** The CPU time of a process so far, of all its threads, in milliseconds. */
+/** CPU time of all threads of a process so far, in milliseconds. */
 function cpuOf(pid: number): number {
   const spentBy = (id: string): number => {
     try {
       return Number(readFileSync(`/proc/${pid}/task/${id}/schedstat`, 'utf8').split(' ')[0])
     } catch {
-      // It has ended just now.
+      // The thread has just ended.
       return 0
     }
   }
@@ -148,10 +148,10 @@ try {
   writeTenMounts()
   execFileSync(process.execPath, [main, 'init', '.'], { cwd: configured, env, stdio: 'ignore' })
   const measured = new Map<string, Measured[]>(starters.map(({ name }) => [name, []]))
-  // In turns, so that what else the machine does falls on all of them. The first round warms the file cache, and does not count.
+  // Run in turns, so that other work of the machine affects all of them. The first round warms the file cache, and does not count.
   for (let run = 0; run <= runs; run++) {
     progress(run === 0 ? 'warming up' : `run ${run} of ${runs}`)
-    // Each round begins with another one: none always comes right after the heaviest.
+    // Each round begins with another starter, so that none always runs right after the heaviest.
     const first = run % starters.length
     for (const starter of [...starters.slice(first), ...starters.slice(0, first)]) {
       const one = await firstAnswer(starter)
@@ -161,7 +161,7 @@ try {
   const bare = measured.get(starters[0]?.name ?? '') ?? []
   const rows = starters.map(({ name }) => {
     const all = measured.get(name) ?? []
-    // Each against bare Node in its own round.
+    // Compare each with bare Node of the same round.
     const ratio = (of: 'ms' | 'cpu') => median(all.map((one, run) => one[of] / (bare[run]?.[of] ?? Number.NaN)))
     const memory = all.flatMap((one) => one.memory ?? [])
     return [

@@ -1,5 +1,5 @@
 /**
- * Reads over stdio, 32 in flight, beside a bare program that answers each line with the same bytes, in turns within one run:
+ * Measures reads over stdio, 32 in flight, beside a bare program that answers each line with the same text, in turns within one run:
  * `npx tsx bench/stdio.ts [ROUNDS]`, after a build. Linux only: it reads `/proc`.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -16,7 +16,7 @@ writeFileSync(join(folder, 'small.txt'), `${'A line of a file that is served. '.
 writeFileSync(join(folder, 'large.txt'), 'One line.\n'.repeat(104_857))
 const env = { ...process.env, XDG_STATE_HOME: join(folder, '.state') }
 
-/** A line of the answer to a read, with the id of the request in it. */
+/** The bare program: it answers each request with one line that contains the id of the request. */
 const bare = `
 const { readFileSync } = require('node:fs')
 const answers = new Map()

@@ -8,8 +8,8 @@ import { createKeeper } from '../src/store/sqlite/worker.ts'
 import { startPostgres } from '../test/support/postgres.ts'
 import { fixed, progress, table } from './support.ts'
 
-// How many rows a second are written and read on both engines, one after the other and many at a time, and for how long the
-// event loop stands still meanwhile. PostgreSQL is one of its own here, with its defaults: each write waits for the disk.
+// Measures how many rows per second both engines write and read, one after the other and many at a time, and how long they block the event
+// loop. The PostgreSQL server is a separate one with default durability: each write waits for the disk.
 
 const { values } = parseArgs({
   options: { rows: { type: 'string', default: '2000' }, folder: { type: 'string', default: tmpdir() } },
@@ -20,15 +20,15 @@ const widths = [1, 32] as const
 
 interface Measured {
   readonly perSecond: number
-  /** How long the event loop stood still: the 99th percentile, and the longest. */
+  /** Pauses of the event loop, in milliseconds: the 99th percentile, and the longest. */
   readonly p99: number
   readonly longest: number
 }
 
-/** Does something so many times, so many at once. */
+/** Calls `act` for each row, `width` calls at a time. */
 async function measure(width: number, act: (i: number) => Promise<unknown> | unknown): Promise<Measured> {
   const delay = monitorEventLoopDelay({ resolution: 1 })
-  // What is begun without waiting for anything would leave no turn to measure in.
+  // Give the event loop a turn first, because synchronous work would leave none to measure.
   await new Promise((resolve) => setImmediate(resolve))
   delay.enable()
   const start = performance.now()
@@ -72,7 +72,7 @@ async function run(engine: string, store: Store): Promise<void> {
   await store.close()
 }
 
-/** The same calls of SQLite without a thread: what the event loop would have to bear. */
+/** Runs the same calls of SQLite in this thread, to show how much they would block the event loop. */
 async function runWithoutThread(file: string): Promise<void> {
   const keeper = createKeeper(file, progress)
   for (const size of sizes) {

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 
-/** 100,000 files in one folder, and as many in a tree of 1,000 folders. */
+/** Number of files that `makeFlat` makes in one folder, and `makeTree` in a tree of 1,000 folders. */
 export const count = 100_000
 
 export function makeFlat(root: string): void {
@@ -18,7 +18,7 @@ export function makeTree(root: string): void {
   }
 }
 
-/** The middle one of the values; of an even number of them, the mean of the two in the middle. */
+/** The median of the values. Of an even number of values, the mean of the two in the middle. */
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b)
   const upper = sorted.length >> 1
@@ -26,14 +26,14 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? at(upper) : (at(upper - 1) + at(upper)) / 2
 }
 
-/** Runs something and gives what it answered, the milliseconds it took, and the longest pause of the event loop. */
+/** Runs a function. Returns its result, the duration, and the longest pause of the event loop, both in milliseconds. */
 export async function measure<T>(run: () => Promise<T>): Promise<{ value: T; ms: number; pause: number }> {
   const delay = monitorEventLoopDelay({ resolution: 1 })
   delay.enable()
   const start = performance.now()
   const value = await run()
   const ms = performance.now() - start
-  // The monitor notices a pause only after it.
+  // Wait, because the monitor records a pause only after its end.
   await new Promise((resolve) => setTimeout(resolve, 5))
   delay.disable()
   return { value, ms, pause: delay.max / 1e6 }

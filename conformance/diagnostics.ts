@@ -3,8 +3,8 @@ import type { ExtraMethod } from '../src/server/protocol/method.ts'
 import { protocolKeys } from '../src/server/protocol/revisions.ts'
 
 /**
- * What the scenarios on lifecycle and completion ask for beside resources: a prompt with an argument to complete, and
- * the tools that show how the server treats capabilities, streams and logs. They say nothing about tools or prompts.
+ * Methods that the scenarios on lifecycle and completion need besides resources: a prompt with an argument to complete, and tools that
+ * test capabilities, streams and logs. They do not test the server's own tools or prompts.
  */
 export const diagnostics: Readonly<Record<string, ExtraMethod>> = {
   'tools/list': async () => ({
@@ -18,7 +18,7 @@ export const diagnostics: Readonly<Record<string, ExtraMethod>> = {
       throw new ProtocolError(codes.missingCapability, 'The client does not declare the capability sampling.', {
         requiredCapabilities: { sampling: {} },
       })
-    // It goes out only to a client that asked for logs.
+    // The server sends this line only to a client that has requested logs.
     if (name === 'test_logging_tool') log('info', 'a line of the log')
     return { content: [{ type: 'text', text: `${String(name)} was called` }] }
   },

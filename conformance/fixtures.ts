@@ -7,12 +7,12 @@ import { type HttpService, serveHttp } from '../src/server/http/serve-http.ts'
 import { describedSkills, withSkills } from '../src/skills/index.ts'
 import { diagnostics } from './diagnostics.ts'
 
-/** One resource at the mount's own address: the entry has the empty path. */
+/** A provider with one resource at the address of the mount. Its entry has the empty path. */
 function single(entry: Omit<Entry, 'path'>, content: Content): Provider {
   const whole: Entry = { path: '', ...entry }
   return {
     async *list({ after }) {
-      // Nothing but the empty path comes before the end of an empty listing.
+      // The only entry has the empty path, so no page follows it.
       if (after === undefined) yield whole
     },
     stat: async (path) => {
@@ -26,10 +26,10 @@ function single(entry: Omit<Entry, 'path'>, content: Content): Provider {
   }
 }
 
-/** How often the watched resource changes, in milliseconds. */
+/** Interval between changes of the watched resource, in milliseconds. */
 const beat = 500
 
-/** One resource that changes all the time, and says so. */
+/** A provider with one resource that changes at an interval, with notifications. */
 function beating(): Provider {
   const plain = { mimeType: 'text/plain' }
   let count = 0
@@ -51,7 +51,7 @@ async function* beats(signal: AbortSignal, change: () => void): AsyncGenerator<C
   }
 }
 
-/** Any `{id}/data`, which is listed nowhere. */
+/** A provider that reads any `{id}/data` by a template, and lists nothing. */
 function family(): Provider {
   const template: Template = { template: '{id}/data', name: 'Data by id', mimeType: 'application/json' }
   const known = ['1', '12', '123']
@@ -91,7 +91,7 @@ const skills = {
   },
 } as const
 
-/** Serves, by the toolkit alone, the resources that the scenarios of the conformance suite ask for. */
+/** Serves the resources that the scenarios of the conformance suite need, using only the toolkit. */
 export async function serveFixtures(): Promise<HttpService> {
   const text = 'This is the content of the static text resource.'
   const plain = { mimeType: 'text/plain' }

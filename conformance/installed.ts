@@ -1,7 +1,7 @@
 import type { Command } from './suite.ts'
 import { findTool, installTools, type Tool } from './tools.ts'
 
-/** What `find` finds, once what is missing was installed. Ends the process when it still is missing. */
+/** Returns the result of `find`. If a tool is missing, installs all tools and tries again. Exits if it is still missing. */
 export function installed<T extends object>(find: () => T | { readonly missing: string }): T {
   const found = find()
   if (!('missing' in found)) return found
@@ -12,5 +12,5 @@ export function installed<T extends object>(find: () => T | { readonly missing: 
   process.exit(1)
 }
 
-/** The command that runs a tool, which is installed where it is missing. */
+/** Returns the command that runs a tool. Installs the tool if it is missing. */
 export const commandOf = (tool: Tool): Command => installed(() => findTool(tool)).command

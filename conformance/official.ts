@@ -12,8 +12,8 @@ import { type Command, listScenarios, type Outcome, runScenario } from './suite.
 const say = (line: string) => process.stdout.write(`${line}\n`)
 
 /**
- * Runs the official conformance suite against our server over HTTP, on each revision that it knows, and what is required
- * of the suite before it. The number of things that are wrong.
+ * Runs the official conformance suite against our server over HTTP, for each revision, and the required scenarios of the previous
+ * suite. Resolves to the number of faults.
  */
 export async function runOfficial(suite: Command, latest: Command): Promise<number> {
   const service = await serveFixtures()
@@ -30,7 +30,7 @@ export async function runOfficial(suite: Command, latest: Command): Promise<numb
   return wrong
 }
 
-/** Runs what is required of the suite that npm calls the latest. */
+/** Runs the required scenarios of the suite that npm tags as latest. Resolves to the number of faults. */
 async function runLatest(command: Command, url: string, revision: SuiteRevision): Promise<number> {
   let wrong = 0
   for (const scenario of requiredOfLatest[revision] ?? []) {
@@ -42,7 +42,7 @@ async function runLatest(command: Command, url: string, revision: SuiteRevision)
   return wrong
 }
 
-/** Runs what is required of extensions. A check that is skipped was not made, though the server declares the extension. */
+/** Runs the required scenarios of extensions. A skipped check is a fault, because the server declares the extension. */
 async function runExtensions(command: Command, url: string, revision: SuiteRevision): Promise<number> {
   let wrong = 0
   for (const scenario of requiredOfExtensions[revision] ?? []) {
@@ -54,7 +54,7 @@ async function runExtensions(command: Command, url: string, revision: SuiteRevis
   return wrong
 }
 
-/** Against a port where nothing listens, the suite still counts dozens of checks as passed. */
+/** Whether the server answers. Without this test, the suite counts dozens of checks as passed even if nothing listens on the port. */
 async function isAlive(url: string, revision: SuiteRevision): Promise<boolean> {
   const clientInfo = { name: 'liveness', version: '0' }
   const stateless = revision === '2026-07-28'
@@ -89,7 +89,7 @@ function report({ scenario, passed, skipped, faults }: Outcome): void {
   for (const fault of faults) say(`        ${fault}`)
 }
 
-/** Runs what a revision requires. The number of things that are wrong. */
+/** Runs the required scenarios of a revision. Resolves to the number of faults. */
 async function runRevision(command: Command, url: string, revision: SuiteRevision): Promise<number> {
   say(`\n${revision}`)
   const listed = await listScenarios(command, revision)

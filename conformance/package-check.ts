@@ -6,12 +6,12 @@ import { commandOf } from './installed.ts'
 import type { Command } from './suite.ts'
 
 /**
- * `npm run package-check`: packs the package as it would be published, and has publint and `@arethetypeswrong/cli` judge the
- * tarball. Ends with 1 when either finds a fault.
+ * `npm run package-check`: packs the package as for publication, and checks the tarball with publint and `@arethetypeswrong/cli`. Exits
+ * with 1 if either finds a fault.
  */
 const root = resolve(import.meta.dirname, '..')
 
-/** The exports that stand behind a `*` in package.json: the tools look at those that they are told of. */
+/** Returns the exports that match the `*` in package.json, because the tools check only exports that are named. */
 function providerEntries(): readonly string[] {
   const table = readFileSync(join(root, 'src/providers/index.ts'), 'utf8')
   return [...table.matchAll(/import\('\.\/([\w-]+)\//g)].map(([, name]) => `./providers/${name}`)
@@ -30,7 +30,7 @@ try {
     shell: process.platform === 'win32',
   })
   const tarball = join(folder, packed.trim().split('\n').at(-1) ?? '')
-  // The package is for ES modules alone: `require` of it works from Node 20.19 on, and older programs are told so.
+  // The package contains only ES modules. `require` of it works from Node 20.19 on.
   const entries = providerEntries()
   const judged = [
     succeeds(commandOf('publint'), [tarball, '--strict']),

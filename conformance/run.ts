@@ -7,12 +7,12 @@ import { runOfficial } from './official.ts'
 import { findClients } from './tools.ts'
 
 /**
- * `npm run conformance`: the official conformance suite against our server, sessions of clients of others, and hosts to which a folder
- * is added. With `suite`, `clients` or `hosts`, only these; with `--write`, the table of the clients in the documentation is written anew.
+ * `npm run conformance`: runs the official conformance suite against our server, sessions of third-party clients, and hosts to which a
+ * folder is added. `suite`, `clients` or `hosts` runs only these. `--write` updates the table of the clients in the documentation.
  *
- * Ends with 1 when a required scenario fails, does not run or checks nothing, when the server does not answer, when the
- * suite has a scenario that nobody has decided about, when a client fails a step or leaves one out that is not declared,
- * when the table in the documentation is not what the sessions showed, and when a host does not list, search and read.
+ * Exits with 1 if a required scenario fails, does not run or checks nothing, if the server does not answer, if the suite has a scenario
+ * that scenarios.ts does not mention, if a client fails a step or leaves out one that is not declared, if the table in the documentation
+ * differs from the results of the sessions, or if a host does not list, search and read.
  */
 const say = (line: string) => process.stdout.write(`${line}\n`)
 

@@ -1,14 +1,14 @@
-/** The revisions that the suite is run on. */
+/** The revisions for which the suite runs. */
 export const revisions = ['2025-06-18', '2025-11-25', '2026-07-28'] as const
 
-/** Those of them that the suite has a frozen set of requirements for; for the others it lists what applies to them. */
+/** The revisions for which the suite has a frozen set of requirements. For the others, it lists the applicable scenarios. */
 export const withRequirements: readonly SuiteRevision[] = ['2025-11-25', '2026-07-28']
 
 export type SuiteRevision = (typeof revisions)[number]
 
 /**
- * The scenarios that must pass, per revision: lifecycle, ping, resources, subscriptions, templates, completion, caching, DNS
- * rebinding, and the empty lists that every server here answers. There is no list of expected failures.
+ * The scenarios that must pass, by revision: lifecycle, ping, resources, subscriptions, templates, completion, caching, DNS rebinding, and
+ * the lists of tools and prompts. There is no list of expected failures.
  */
 export const required: Readonly<Record<SuiteRevision, readonly string[]>> = {
   '2025-06-18': [
@@ -59,19 +59,19 @@ export const required: Readonly<Record<SuiteRevision, readonly string[]>> = {
 }
 
 /**
- * The scenarios that must pass of the suite that npm calls the latest (0.1.16), on the revision that they run on. In that
- * suite, a client speaks several streams of one session, with the headers of another revision than the session's.
+ * The scenarios of the suite that npm tags as latest (0.1.16) that must pass, by revision. In that suite, a client opens several streams
+ * of one session, with the headers of another revision than that of the session.
  */
 export const requiredOfLatest: Readonly<Partial<Record<SuiteRevision, readonly string[]>>> = {
   '2025-11-25': ['server-sse-multiple-streams'],
 }
 
-/** The scenarios of extensions that must pass, with no check skipped. They are in no set of requirements. */
+/** The scenarios of extensions that must pass, without skipped checks. No set of requirements contains them. */
 export const requiredOfExtensions: Readonly<Partial<Record<SuiteRevision, readonly string[]>>> = {
   '2026-07-28': ['sep-2640-skills-enumeration', 'sep-2640-skills-manifest', 'sep-2640-skills-directory'],
 }
 
-/** Why the other scenarios are not run, by the beginning of their names. */
+/** Reasons why other scenarios do not run, by the prefix of their names. */
 const reasons: readonly (readonly [prefix: string, reason: string])[] = [
   ['tools-call-', 'calls tools of its own; there are no real ones'],
   ['prompts-get-', 'gets prompts of its own; there are no real ones'],

@@ -14,24 +14,24 @@ interface Check {
   readonly errorMessage?: string
 }
 
-/** How one scenario ended. */
+/** The result of one scenario. */
 export interface Outcome {
   readonly scenario: string
   readonly passed: number
   readonly skipped: number
-  /** What speaks against it, in the words of the suite. Empty: it passes. */
+  /** The faults, mostly in the words of the suite. Empty: the scenario passes. */
   readonly faults: readonly string[]
 }
 
-/** The suite checks every message against the schema, whatever the scenario; that alone is no scenario passed. */
+/** The check of every message against the schema, which runs in all scenarios. Alone it does not count as a passed scenario. */
 const always = 'wire-schema-valid'
 
-/** So long may one run of the suite take, in milliseconds. */
+/** Time-out of one run of the suite, in milliseconds. */
 const patience = 120_000
 
 /**
- * Every server scenario that the suite has for a revision: what it requires, and what it runs without scoring; or, where
- * it has no set of requirements, what it lists for the revision.
+ * Lists the server scenarios of the suite for a revision: those that it requires or runs without scoring, or, if there is no set of
+ * requirements, those that it lists for the revision.
  */
 export async function listScenarios(command: Command, revision: SuiteRevision): Promise<readonly string[]> {
   const set = withRequirements.includes(revision) ? '--requirements' : '--spec-version'
@@ -40,11 +40,11 @@ export async function listScenarios(command: Command, revision: SuiteRevision): 
   const [scored = '', unscored = ''] = output.split('Run and reported, but never scored:')
   const names = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map((match) => match[1] ?? '')
   const server = scored.split('Client scenarios')[0] ?? ''
-  // Behind a name stand the revisions that it is for, but not in a set of requirements.
+  // The revisions of a scenario follow its name, except in a set of requirements.
   return [...names(server, /^ {2}- (\S+)(?: \[[\d,-]+\])?$/gm), ...names(unscored, /^ +- (\S+) \[server\]$/gm)]
 }
 
-/** Runs one scenario, on the wire of the revision, and reads every check that it made. */
+/** Runs one scenario in a revision, and reads the results of its checks. */
 export async function runScenario(
   command: Command,
   url: string,
@@ -65,7 +65,7 @@ export async function runScenario(
   }
 }
 
-/** A scenario passes when the suite says so, a check of its own succeeded, and none failed or warned. */
+/** Judges a scenario. It passes if the suite exits with 0, one of its own checks succeeded, and none failed or warned. */
 export function judge(scenario: string, code: number, output: string, checks: readonly Check[]): Outcome {
   const faults = checks
     .filter(({ status }) => status === 'FAILURE' || status === 'WARNING')

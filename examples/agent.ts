@@ -2,8 +2,8 @@ import { parseArgs } from 'node:util'
 import { connect } from 'hikidashi/client'
 import { assemble } from 'hikidashi/context'
 
-// Answers a question about what any MCP server has: npx tsx examples/agent.ts --url http://127.0.0.1:8787/mcp "How …?"
-// It asks a model at OPENAI_BASE_URL (any server with /chat/completions), or prints what it would ask.
+// Answers a question from the resources of any MCP server: npx tsx examples/agent.ts --url http://127.0.0.1:8787/mcp "How …?"
+// It asks a model at OPENAI_BASE_URL (any server with /chat/completions). Without one, it prints the request.
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -24,7 +24,7 @@ if (question === '' || (url === undefined) === (command === undefined)) {
 const [program = '', ...args] = (command ?? '').split(/\s+/)
 const view = await connect(url === undefined ? { command: program, args } : { url })
 try {
-  // All that helps, in one text that never has more tokens than that.
+  // Everything that helps to answer, in one text that never exceeds the budget.
   const context = await assemble(view, {
     query: question,
     budget: Number(values.budget),

@@ -1,7 +1,7 @@
 import { type Content, createCatalog, notFound, type Provider } from 'hikidashi'
 import { localPrincipal, serveStdio } from 'hikidashi/server'
 
-// The time, everywhere: a source that there was none for, from scratch.
+// The time in every time zone, from a provider that is written from scratch.
 const zones = Intl.supportedValuesOf('timeZone').sort()
 
 /** One resource for each time zone. */

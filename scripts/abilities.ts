@@ -1,4 +1,4 @@
-/** The table of providers and what they can do in docs/providers/README.md, made by opening each and looking. */
+/** Makes the tables of abilities in docs/providers/README.md, by opening a sample of each provider. */
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -54,10 +54,10 @@ const sampleAnalysis: NewAnalysis = {
   tags: ['sample'],
 }
 
-/** Databases that nobody started: their URLs lead nowhere. */
+/** Providers whose samples have no database behind their URL. */
 const away: ReadonlySet<SourceName> = new Set(['mysql', 'postgres'] as const)
 
-/** What was found out about one provider. */
+/** An opened sample, with the entries and templates that it lists. */
 interface Found {
   readonly name: SourceName
   readonly config: MountConfig
@@ -66,7 +66,7 @@ interface Found {
   readonly templates: readonly Template[]
 }
 
-/** An ability: what it is called in the table, and whether a provider has it. */
+/** An ability: its label in the table, and a function that tests whether a provider has it. */
 type Ability = readonly [label: string, has: (found: Found) => boolean]
 
 const methods: readonly Ability[] = [
@@ -92,15 +92,15 @@ export interface Abilities {
   /** The tables, as Markdown. */
   readonly tables: string
   /**
-   * The variables of templates that complete from nothing, though they are not declared free: none, as it should be. Of what is
-   * away, and of what lists nothing, nothing can be told.
+   * Variables of templates that have no completions although they are not declared free. There should be none. Databases that do not
+   * run, and providers that list no entries, are not tested.
    */
   readonly uncompleted: readonly string[]
-  /** The providers of which the configuration alone says something else about `watch` than the open provider. */
+  /** Providers whose configuration and open instance disagree on whether they have `watch`. */
   readonly misjudged: readonly string[]
 }
 
-/** Opens the sample of each provider once, and finds out all about it. */
+/** Opens the sample of each provider once, and determines its abilities. */
 export function findAbilities(): Promise<Abilities> {
   return withSamples(async (opened) => {
     const misjudged = opened
@@ -114,7 +114,7 @@ export function findAbilities(): Promise<Abilities> {
   })
 }
 
-/** What an index that nobody feeds cannot complete from. */
+/** Providers that cannot complete here, because nothing feeds their index. */
 const unfed: ReadonlySet<SourceName> = new Set(['search'] as const)
 
 async function uncompletedIn({ name, provider, templates }: Found): Promise<readonly string[]> {
@@ -126,13 +126,13 @@ async function uncompletedIn({ name, provider, templates }: Found): Promise<read
     const uriTemplate = formatTemplate(parseAddress(address), template)
     const complete = async (variable: string, value: string, filled: ReadonlyMap<string, string>) =>
       (await view.complete({ uriTemplate, argument: { name: variable, value }, arguments: filled })).values
-    /** What has been filled in so far: some ways to do so, since not every table has rows, nor every metric labels. */
+    /** Combinations of values for the variables so far. Several are tried, because some tables have no rows, and some metrics no labels. */
     let ways: readonly ReadonlyMap<string, string>[] = [new Map()]
     for (const variable of compileTemplate(template).variables.filter((one) => !free.includes(one))) {
       const next: ReadonlyMap<string, string>[] = []
       for (const filled of ways) {
         let values = await complete(variable, '', filled)
-        // What ends in a slash is gone on with, as a client does.
+        // Complete a value that ends in a slash further, as a client does.
         for (let depth = 0; depth < 8 && values[0]?.endsWith('/'); depth++)
           values = await complete(variable, values[0], filled)
         for (const value of values) if (next.length < maxWays) next.push(new Map([...filled, [variable, value]]))
@@ -160,14 +160,14 @@ async function withSamples<T>(work: (opened: readonly Found[]) => Promise<T>): P
   }
 }
 
-/** Puts the tables into their place: between `<!-- abilities -->` and `<!-- /abilities -->`. */
+/** Replaces the text between `<!-- abilities -->` and `<!-- /abilities -->` in a page by the tables. */
 export function withAbilities(page: string, { tables }: Pick<Abilities, 'tables'>): string {
   const place = /(<!-- abilities -->\n).*?(<!-- \/abilities -->)/s
   if (!place.test(page)) throw new Error('docs/providers/README.md has no place for the abilities: <!-- abilities -->')
   return page.replace(place, (_, start: string, end: string) => `${start}\n${tables}\n${end}`)
 }
 
-/** A repository with a document and a file of settings in it. */
+/** Makes the folder a git repository with the files that the samples serve: a document, settings, a package, a prompt, databases. */
 function writeSample(folder: string): void {
   mkdirSync(join(folder, 'docs'))
   writeFileSync(join(folder, 'docs', 'README.md'), '# Sample\n')
@@ -188,7 +188,7 @@ function writeSample(folder: string): void {
       },
     )
   git('init', '--quiet')
-  // It captures nothing: the table is the same where there is no display.
+  // The program captures nothing, so that the table is the same on a machine without a display.
   writeFileSync(join(folder, '.git', 'maim'), '#!/bin/sh\n', { mode: 0o755 })
   writeFileSync(join(folder, '.git', 'postgres'), 'postgres://reader@127.0.0.1:1/sample')
   writeFileSync(join(folder, '.git', 'mysql'), 'mysql://reader@127.0.0.1:1/sample')
@@ -202,7 +202,7 @@ function writeSample(folder: string): void {
 async function openSample(name: SourceName, folder: string): Promise<Found> {
   if (!Object.hasOwn(samples, name)) throw new Error(`There is no sample of ${name} in scripts/abilities.ts.`)
   const address = `${name}://sample`
-  // What is not on this machine is stood in for.
+  // Fakes replace the services that are not on this machine.
   const bucket = name === 's3' || name === 'gcs' ? await startBucket(name) : undefined
   bucket?.store.table.put('docs/README.md', '# Sample\n')
   const drive = name === 'gdrive' ? await startDriveMount() : undefined
@@ -219,7 +219,7 @@ async function openSample(name: SourceName, folder: string): Promise<Found> {
   try {
     for await (const entry of provider.list({}, context)) if (entries.push(entry) === 100) break
   } catch (error) {
-    // A database that is away lists nothing, and can do all that it can do.
+    // A database that does not run lists nothing, but its abilities are known.
     if (!away.has(name)) throw error
   }
   const templates = (await provider.templates?.(context)) ?? []
@@ -232,7 +232,7 @@ async function openSample(name: SourceName, folder: string): Promise<Found> {
   return { name, config, provider: { ...provider, close }, entries, templates }
 }
 
-/** Whether it takes part in completing its templates: one that only adds a query to paths says of those that it does not know. */
+/** Whether a provider completes more than paths: it has `complete`, and a template that is more than a path with a query for a part. */
 function completesMore({ provider, templates }: Found): boolean {
   return (
     provider.complete !== undefined &&

@@ -9,14 +9,14 @@ const server = { name: 'hikidashi', url: 'http://127.0.0.1:8787/mcp' }
 export function installLinks({ name, url }: { readonly name: string; readonly url: string }) {
   const query = (config: string) => `name=${encodeURIComponent(name)}&config=${encodeURIComponent(config)}`
   return {
-    // https://code.visualstudio.com/api/extension-guides/ai/mcp ; GitHub follows no vscode: link, so the redirect stands for it.
+    // https://code.visualstudio.com/api/extension-guides/ai/mcp ; a redirect over HTTPS, because GitHub removes `vscode:` links.
     vscode: `https://insiders.vscode.dev/redirect/mcp/install?${query(JSON.stringify({ type: 'http', url }))}`,
     // https://cursor.com/docs/mcp/install-links
     cursor: `https://cursor.com/en/install-mcp?${query(Buffer.from(JSON.stringify({ url })).toString('base64'))}`,
   }
 }
 
-/** The line of the README that holds the badges. */
+/** Returns the line of the README with the badges. */
 export function badgeLine(): string {
   const { vscode, cursor } = installLinks(server)
   return `[![Add to VS Code](docs/images/add-to-vscode.svg)](${vscode}) [![Add to Cursor](docs/images/add-to-cursor.svg)](${cursor})`

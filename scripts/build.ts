@@ -4,9 +4,9 @@ import { build as buildPage } from 'vite'
 import { bundle } from './bundle.ts'
 import { writeNotices } from './notices.ts'
 
-// Builds `dist/`: the bundle, the page of the explorer, the same as an MCP App, and the licences of all that is in them.
+// Builds `dist/`: the bundle, the explorer as a page and as an MCP App, and the licences of all bundled packages.
 
-/** Tells `npm start`, which started this, what is being built. */
+/** Reports the current step to the parent process, if `npm start` started this script. */
 const tell = (what: string) => process.send?.(what)
 
 const target = resolve(import.meta.dirname, '../dist')
@@ -20,7 +20,7 @@ const collectModules = () => ({
   transform: (_code: string, id: string) => void pageModules.add(id),
 })
 const inExplorer = (file: string) => resolve(import.meta.dirname, '../src/explorer/web', file)
-// Each has steps that keep one processor alone at work.
+// The builds run concurrently, because each has steps that use only one processor.
 const [modules] = await Promise.all([
   bundle({ target }),
   buildPage({

@@ -11,8 +11,8 @@ const source = resolve(import.meta.dirname, '../src')
 const command = 'cli/main'
 
 /**
- * Programs of threads and child processes. They share chunks with each other alone: a thread that loaded the chunks of the server would
- * take 5 MB more.
+ * Programs of threads and child processes. They share chunks only with each other, because a thread that loads the chunks of the server
+ * takes 5 MB more memory.
  */
 const threads = [
   'providers/files/watch-worker',
@@ -23,7 +23,7 @@ const threads = [
   'secrets/worker',
 ]
 
-/** The modules that `package.json` exports, and the store, which tests of processes that are killed start from. */
+/** The modules that `package.json` exports, and the store, which tests import in processes that they kill. */
 const libraries = [
   '',
   'server/',
@@ -38,7 +38,7 @@ const libraries = [
 ].map((folder) => `${folder}index`)
 
 const folders = readdirSync(join(source, 'providers'), { withFileTypes: true }).filter((entry) => entry.isDirectory())
-/** The modules with a file name in the folders of sources. */
+/** Returns the modules with this file name in the folders of all providers. */
 const inSources = (file: string) =>
   folders
     .filter(({ name }) => existsSync(join(source, 'providers', name, `${file}.ts`)))
@@ -62,7 +62,7 @@ const starts: Readonly<Record<string, readonly string[]>> = {
   ],
 }
 
-/** Whether a start of the command line loads the chunk: its name lists the starts (`chunks.ts`). */
+/** Whether a start of the command line loads a chunk. The name of a chunk lists the starts that load it (`chunks.ts`). */
 const isOfStart = (chunk: string) =>
   chunk === 'cli/main' ||
   chunk === 'rolldown-runtime' ||
@@ -70,12 +70,12 @@ const isOfStart = (chunk: string) =>
 
 const moduleOf = (name: string) => join(source, `${name}.ts`)
 
-/** The loader of TypeScript, which the built code never uses. */
+/** Imports that are not bundled: the loader of TypeScript, which the built code never uses, and an API that users may install. */
 const external = [/^tsx\//, '@opentelemetry/api']
 
 /**
- * Makes `import.meta.url`, `filename` and `dirname` name the place that a module of ours would have in `dist/` without a
- * bundle, whatever chunk it ends up in.
+ * Makes `import.meta.url`, `filename` and `dirname` of our modules refer to the paths in `dist/` that the modules would have without a
+ * bundle, regardless of the chunk.
  */
 function originalLocations(): Plugin {
   return {
@@ -109,8 +109,8 @@ function originalLocations(): Plugin {
 }
 
 /**
- * Writes characters beyond Latin-1 as escapes. V8 keeps the source of a chunk in two bytes a character if there is one of them, and in one
- * byte otherwise. In a raw template, and after a backslash, an escape would mean something else.
+ * Writes characters beyond Latin-1 as escapes. With such a character, V8 stores the source of a chunk with two bytes per character, else
+ * with one. In a raw template, and after a backslash, the characters stay, because an escape would have another meaning.
  */
 function narrowSources(): Plugin {
   const wide = /(String\.raw\s*`[^`]*`|\\[\s\S])|[^\0-\xff]/g
@@ -124,8 +124,8 @@ function narrowSources(): Plugin {
 }
 
 /**
- * Has a dynamic import lead to the chunk that holds the module. Where a chunk holds several modules, rolldown writes a file for each one
- * that is imported dynamically, which does nothing but export its part of the chunk: opening one takes a start 3 ms.
+ * Makes dynamic imports load the chunk of the module directly. If a chunk contains several modules, rolldown writes a file for each module
+ * that is imported dynamically, which only re-exports a part of the chunk. Opening such a file delays a start by 3 ms.
  */
 function directImports(): Plugin {
   return {
@@ -162,23 +162,23 @@ function directImports(): Plugin {
   }
 }
 
-/** How a file imports another one, both by their paths in the target. */
+/** Returns the relative path by which a file imports another one. Both paths are relative to the target. */
 function relativePath(from: string, to: string): string {
   const path = posix.relative(posix.dirname(from), to)
   return path.startsWith('.') ? path : `./${path}`
 }
 
 export interface BundleOptions {
-  /** The folder to write to. Its name does not matter; the folder above it stands for the root of the project. */
+  /** The folder to write to, with any name. The built code takes the folder above it for the root of the project. */
   readonly target: string
   /** Further entries: the path of each in the target, without its extension, and its source file. */
   readonly more?: Readonly<Record<string, string>>
 }
 
 /**
- * Bundles `src/`: one file for each entry, and chunks that several entries share or that are loaded when they are first needed.
- * An entry keeps the path that its module has below `src/`. So `package.json`, and the code that starts threads and child
- * processes, name the same paths as without a bundle (docs/decisions/0019-one-bundle.md).
+ * Bundles `src/`: one file for each entry, and chunks that several entries share or that are loaded on demand. An entry keeps the
+ * path that its module has below `src/`, so that `package.json`, and the code that starts threads and child processes, use the same
+ * paths as without a bundle (docs/decisions/0019-one-bundle.md).
  *
  * @returns the ids of the modules that the bundle is made of.
  */
@@ -203,7 +203,7 @@ async function buildInto(target: string, input: Readonly<Record<string, string>>
     input: { ...input },
     platform: 'node',
     external,
-    // `jsonc-parser` has its ES module under `module`; what it has under `main` cannot be bundled.
+    // Prefer `module`, because the file that `jsonc-parser` names under `main` cannot be bundled.
     resolve: { mainFields: ['module', 'main'] },
     plugins: [
       vendored(),
@@ -213,7 +213,7 @@ async function buildInto(target: string, input: Readonly<Record<string, string>>
       fewerModules(isOfStart),
       narrowSources(),
     ],
-    // A module that is imported in both ways is no fault: test/start.test.ts holds what each start loads.
+    // A module may be imported both statically and dynamically: test/start.test.ts checks which modules each start loads.
     checks: { bundlerTimings: false, ineffectiveDynamicImport: false },
     output: {
       dir: target,
@@ -221,7 +221,7 @@ async function buildInto(target: string, input: Readonly<Record<string, string>>
       entryFileNames: '[name].js',
       chunkFileNames: 'chunks/[name]-[hash].js',
       codeSplitting: { groups },
-      // A stack trace of minified code prints whole files. The licences of what is bundled are in THIRD_PARTY_NOTICES.
+      // Not minified further, because a stack trace of minified code prints whole files. THIRD_PARTY_NOTICES has the licences.
       minify: 'dce-only',
       comments: false,
     },

@@ -10,9 +10,9 @@ interface Starts {
 }
 
 /**
- * Groups the modules of the given starts into few chunks, since opening a file takes a start longer than reading the code in it. Two
- * modules share a chunk when the same starts load them, so `serve` loads no module that only another one needs. The other entries count
- * as one more start, so a library never loads code of the command line. Each entry keeps a file of its own.
+ * Groups the modules of the given starts into few chunks, because opening a file takes longer than reading the code in it. Two modules
+ * share a chunk if the same starts load them, so `serve` loads no module that only another start needs. All other entries together are
+ * one more start, so a library never loads code of the command line. Each entry has a file of its own.
  */
 export function chunksOfStarts({ starts, command, others }: Starts): CodeSplittingGroup[] {
   const entries = new Set([command, ...others])
@@ -25,7 +25,7 @@ export function chunksOfStarts({ starts, command, others }: Starts): CodeSplitti
     const isOfStart = loadedBy.some((kind) => kind !== 'library')
     return isOfStart ? commonOf(loadedBy) : undefined
   }
-  // A group also takes the modules that its modules import. The same starts or more load those, so the groups of most starts come first.
+  // A group also takes the modules that its modules import. Those may belong to more starts, so the groups of most starts come first.
   const rest = subsetsOf(Object.keys(kinds).filter((kind) => kind !== 'serve')).toSorted((a, b) => b.length - a.length)
   return ['serve-library', 'serve', ...rest.map((subset) => subset.join('-'))].map((chunk, at, all) => ({
     name: (module, context) => (chunkOf(module, context) === chunk ? chunk : null),
@@ -35,15 +35,15 @@ export function chunksOfStarts({ starts, command, others }: Starts): CodeSplitti
 }
 
 /**
- * The name of the chunk for what some starts load. What `serve` loads is in two chunks, since opening a third takes it 2 ms: one that
- * libraries load too, and one for the command line alone. `ls` and the reading of a configuration load these as well.
+ * Returns the name of the chunk for modules that the given starts load. The modules of `serve` are in two chunks: one that libraries load
+ * too, and one only for the command line. `ls` and `config` load these as well. A third chunk would delay `serve` by 2 ms.
  */
 function commonOf(kinds: readonly string[]): string {
   if (!kinds.includes('serve')) return kinds.join('-')
   return kinds.includes('library') ? 'serve-library' : 'serve'
 }
 
-/** Modules, and everything that they import statically. */
+/** Returns modules, and all modules that they import statically, directly or not. */
 function importedBy(names: readonly string[], context: ChunkingContext): ReadonlySet<string> {
   const found = new Set<string>()
   const add = (id: string): void => {

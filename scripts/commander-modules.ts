@@ -1,8 +1,8 @@
 import type { Plugin } from 'rolldown'
 
-/** How a file of commander may write an import or an export, and the same as an ES module. */
+/** Patterns of imports and exports in the files of commander, each with its replacement in an ES module. */
 const rewrites: readonly (readonly [RegExp, string])[] = [
-  // No command of ours has it start a program, so a start does not wait for this module.
+  // Our commands never make commander start a program, so the module is loaded only on demand.
   [
     /^const childProcess = require\('node:child_process'\);$/gm,
     "const childProcess = { spawn: (...args) => process.getBuiltinModule('node:child_process').spawn(...args) };",
@@ -16,8 +16,8 @@ const rewrites: readonly (readonly [RegExp, string])[] = [
 ]
 
 /**
- * Makes ES modules of the files of commander. The bundler would wrap each CommonJS file in a function, which V8 parses twice: with
- * the chunk, and once more when the function is called, 60 kB at each start of the command line.
+ * Converts the files of commander to ES modules. The bundler would wrap each CommonJS file in a function, which V8 parses twice: with the
+ * chunk, and again when the function is called. That would be 60 kB at each start of the command line.
  */
 export function commanderAsModules(): Plugin {
   return {

@@ -6,15 +6,15 @@ import ts from 'typescript'
 
 const root = resolve(import.meta.dirname, '..')
 const target = join(root, 'dist')
-/** An import of one of our own modules: what is before its path, the path without its ending, and the quote after it. */
+/** An import of one of our own modules. Groups: the text before the path, the path without its extension, and the closing quote. */
 const relativeImport = /(\b(?:from|import)\s*\(?\s*['"])(\.[^'"]+)\.[jt]s(['"])/g
 /** An import of a package or of a module of Node. */
 const packageImport = /^(?:import|export)\b[^;]*?\bfrom\s*['"]([^.'"][^'"]*)['"]|\bimport\(['"]([^.'"][^'"]*)['"]\)/gm
 
 /**
- * Writes the type declarations of the package into `dist/`: those that the exports of package.json lead to, and no others.
- * Run after the bundle, before the package is packed. It fails where a declaration names a package: an installation has none of
- * the packages that are bundled. A type that the public API needs belongs into a module whose declarations name no package.
+ * Writes the type declarations that the exports of package.json need into `dist/`, and no others. Run it after the bundle, and before
+ * the package is packed. It throws if a declaration imports a package, because an installation does not have the bundled packages.
+ * A type that the public API needs must be in a module whose declarations import no package.
  *
  * @param host A host that has read the sources already, if there is one.
  */
@@ -25,7 +25,7 @@ export function writeDeclarations(host?: ts.CompilerHost): void {
     emit(sources, made, host)
     for (const file of reachable(entries(), made)) {
       mkdirSync(dirname(join(target, file)), { recursive: true })
-      // The compiler leaves the names of sources in declarations; a package has declarations of built files.
+      // The compiler keeps imports of `.ts` files in declarations, but the package contains only built files.
       const text = readFileSync(join(made, file), 'utf8').replace(relativeImport, '$1$2.js$3')
       writeFileSync(join(target, file), text)
     }
@@ -35,8 +35,8 @@ export function writeDeclarations(host?: ts.CompilerHost): void {
 }
 
 /**
- * Writes the declarations of modules, and of all that they import. `npm run types` checks the sources: checking them here too takes
- * twice as long as writing the declarations.
+ * Writes the declarations of modules, and of all modules that they import. It does not check the sources, which takes twice as long
+ * as writing the declarations: `npm run types` does.
  */
 function emit(files: readonly string[], outDir: string, host?: ts.CompilerHost): void {
   const { config } = ts.readConfigFile(join(root, 'tsconfig.build.json'), ts.sys.readFile)
@@ -46,7 +46,7 @@ function emit(files: readonly string[], outDir: string, host?: ts.CompilerHost):
   if (faults.length > 0) throw new Error(ts.formatDiagnostics(faults, ts.createCompilerHost(options)))
 }
 
-/** The declaration files that package.json exports, with each `*` filled in. */
+/** Returns the declaration files that package.json exports. A path with `*` becomes one path for each provider. */
 function entries(): readonly string[] {
   const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
     readonly exports: Readonly<Record<string, { readonly types?: string } | string>>
@@ -60,7 +60,7 @@ function entries(): readonly string[] {
   })
 }
 
-/** The declaration files that some of them import, directly or not, and they themselves. */
+/** Returns declaration files, and all declaration files that they import, directly or not. */
 function reachable(from: readonly string[], made: string): ReadonlySet<string> {
   const found = new Set(from)
   for (const file of found) {

@@ -4,9 +4,9 @@ import type { Plugin } from 'rolldown'
 const runtime = 'rolldown-runtime'
 
 /**
- * Has the given chunks load fewer modules. They take Node's own by `process.getBuiltinModule` (Node 20.16 and later): the loader of ES
- * modules makes a module of its own for each that is imported, and reads every export of it, so `node:fs` loads its streams too. And they
- * hold the 2 kB of the bundler's runtime themselves. Together that takes a start 4 ms.
+ * Makes the given chunks load fewer modules, which saves a start 4 ms. The chunks get modules of Node by `process.getBuiltinModule` (Node
+ * 20.16 and later), because an import of `node:fs` reads all its exports, and so loads its streams too. And each chunk contains the 2 kB
+ * of the bundler's runtime.
  */
 export function fewerModules(isMeant: (chunk: string) => boolean): Plugin {
   return {
@@ -25,7 +25,7 @@ export function fewerModules(isMeant: (chunk: string) => boolean): Plugin {
   }
 }
 
-/** Puts the bundler's runtime in the place of its import: `import { t as b } from "…"` becomes the runtime, and `const b = a`. */
+/** Replaces the import of the bundler's runtime by its code: `import { t as b } from "…"` becomes the runtime, and `const b = a`. */
 function withRuntime(code: string, { code: helpers, fileName }: { readonly code: string; readonly fileName: string }) {
   const [, exported = ''] = /^export \{ (.*) \};$/m.exec(helpers) ?? []
   const ownNames = new Map(exported.split(', ').map((pair) => pair.split(' as ').reverse() as [string, string]))
@@ -41,7 +41,7 @@ function withRuntime(code: string, { code: helpers, fileName }: { readonly code:
   })
 }
 
-/** `import a, { b as c } from "node:x"` becomes `const a = …; const { b: c } = …`. */
+/** Rewrites imports of modules of Node: `import a, { b as c } from "node:x"` becomes `const a = …; const { b: c } = …`. */
 function withoutImports(code: string): string {
   return code.replace(
     /^import (?:(?:\* as )?([\w$]+)(?:, )?)?(?:\{ ([^{}]*) \})?(?: from )?"(node:[\w/]+)";$/gm,
@@ -53,7 +53,7 @@ function withoutImports(code: string): string {
   )
 }
 
-/** What CommonJS packages require of Node; a `require` is only made if one of them wants something else. */
+/** Replaces `require` of Node's modules in CommonJS packages. For other modules, `require` is created at the first call. */
 function withoutRequire(code: string): string {
   return code
     .replace(/__require\("(node:[\w/]+)"\)/g, (_call, module: string) => builtin(module))

@@ -1,7 +1,7 @@
 /**
- * `npm run house`: the numbers of the code, beside those of 2026-11-22 and the targets, and a sample of comments and paragraphs
- * for a reader to judge. `--seed N` draws others, `--list` names the circles, the long functions and the files with one importer.
- * `--origins` counts how much of the lines is the code of 2026-11-22 (some minutes; needs the history of the repository).
+ * `npm run house`: prints figures about the code, beside those of 2026-11-22 and the targets, and a sample of comments and paragraphs
+ * for a reader to judge. `--seed N` draws another sample. `--list` lists the circles, the long functions and the files with one importer.
+ * `--origins` counts the lines that are still those of 2026-11-22, which takes some minutes and needs the history of the repository.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -17,7 +17,7 @@ const maxFunctionLines = 120
 const maxFileLines = 300
 const sampledComments = 20
 const sampledParagraphs = 10
-/** The last commit of 2026-11-22, from which the first column of the table is. */
+/** The last commit of 2026-11-22. The first column of the table has its figures. */
 const firstMeasured = '0e9cdf0c70548fb27c897cbe1fb9917ab430ad49'
 
 const { values } = parseArgs({

@@ -1,4 +1,4 @@
-/** The tables of keys in docs/configuration.md, made from the schema that validates configurations. */
+/** Makes the tables of keys in docs/configuration.md from the schema that validates configurations. */
 import { configJsonSchema } from '../src/config/explain.ts'
 import { documentsShape } from '../src/schema/shapes.ts'
 
@@ -22,12 +22,12 @@ const shared = ['title', 'description', 'access', 'scopes', 'cache', 'poll', 'li
 const topOf = (key: string) => key.split(/[.[]/)[0] ?? ''
 const isShared = (key: string) => shared.includes(topOf(key))
 const isOfDocuments = (key: string) => Object.hasOwn(documentsShape, topOf(key))
-/** Those whose files become documents have the keys for that in a table of its own. */
+/** Whether a key belongs to the table of one provider. The keys for documents are in a separate table. */
 const isOwn = (key: string, provider: string) =>
   !isShared(key) &&
   !(['files', 'git', 's3', 'gcs', 'web', 'packages', 'prompts'].includes(provider) && isOfDocuments(key))
 
-/** The tables by the name that marks their place in the page. */
+/** Returns the tables, by the name in their marker in the page. */
 export function keyTables(): Readonly<Record<string, string>> {
   return {
     file: table(root, (key) => !/^(?:http|clients|pages|changes)(?:\.|$)/.test(key)),
@@ -46,7 +46,7 @@ export function keyTables(): Readonly<Record<string, string>> {
   }
 }
 
-/** Puts the tables into their places: between `<!-- keys:NAME -->` and `<!-- /keys -->`. */
+/** Replaces the text between `<!-- keys:NAME -->` and `<!-- /keys -->` in a page by the tables. */
 export function withKeyTables(page: string): string {
   return Object.entries(keyTables()).reduce((text, [name, rows]) => {
     const place = new RegExp(`(<!-- keys:${name} -->\n).*?(<!-- /keys -->)`, 's')
@@ -68,7 +68,7 @@ function* rowsOf(schema: Schema, prefix: string): Generator<readonly [key: strin
     const required = schema.required?.includes(name) === true ? ', required' : ''
     yield [key, kindOf(member) + required, (member.description ?? '').replaceAll('|', '\\|')]
     yield* rowsOf(member, key)
-    // Of several objects each has its own keys, which the text tells of.
+    // List the keys only if there is one object. The description explains the keys of several alternative objects.
     const [only, other] = member.anyOf?.filter(({ properties }) => properties !== undefined) ?? []
     if (only !== undefined && other === undefined) yield* rowsOf(only, key)
     const alternatives = [member.items ?? {}, ...(member.items?.anyOf ?? [])]

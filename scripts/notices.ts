@@ -1,33 +1,33 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** A package of which code is in the bundle. */
+/** A package whose code is in the bundle. */
 interface Bundled {
   readonly name: string
   readonly version: string
   readonly license: string
   /** The texts of its licence and notice files. */
   readonly texts: readonly string[]
-  /** Works of others that its compiled files contain. */
+  /** Third-party works that its compiled files contain. */
   readonly contains: readonly Contained[]
 }
 
-/** A work that stands compiled in a package of others. */
+/** A third-party work that a package contains in compiled form. */
 interface Contained {
   readonly name: string
   readonly version?: string
-  /** An SPDX identifier. */
+  /** SPDX identifier of the licence. */
   readonly license: string
-  /** Where its licence can be read, if the package has no copy. */
+  /** A sentence that says where its licence can be read. */
   readonly notice: string
 }
 
 /**
- * Writes what the licences of bundled packages ask for, and a bill of materials:
- * `THIRD_PARTY_NOTICES` (each package with its licence) and `sbom.cdx.json` (CycloneDX 1.6).
+ * Writes the notices that the licences of bundled packages require (`THIRD_PARTY_NOTICES`), and a bill of materials
+ * (`sbom.cdx.json`, CycloneDX 1.6).
  *
  * @param modules The files that are in the bundle.
- * @throws Error for a bundled package that names no licence, or has none of a known kind.
+ * @throws Error for a bundled package without a licence, or with one that is not in the lists below.
  */
 export function writeNotices(modules: readonly string[], folder: string): void {
   const roots = new Set(modules.flatMap((file) => rootOf(file) ?? []))
@@ -38,13 +38,13 @@ export function writeNotices(modules: readonly string[], folder: string): void {
   writeFileSync(join(folder, 'sbom.cdx.json'), `${JSON.stringify(billOfMaterials(bundled), undefined, 2)}\n`)
 }
 
-/** The folder of the package that a file belongs to; `undefined` for our own files and the bundler's. */
+/** Returns the folder of the package of a file. `undefined`: the file is our own, or the bundler's. */
 function rootOf(file: string): string | undefined {
   const match = /^(.*[\\/]node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+)[\\/]/.exec(file)
   return match?.[1]
 }
 
-/** Licences that allow to pass the code on in a bundle, with their text. */
+/** Licences that allow redistribution in a bundle, together with the text of the licence. */
 const permissive = new Set([
   'MIT',
   'ISC',
@@ -56,13 +56,13 @@ const permissive = new Set([
   'Unlicense',
 ])
 
-/** Licences that allow to pass compiled code on as long as it is said where its source is. */
+/** Packages whose licences allow redistribution of compiled code with a notice that says where the source is, and these notices. */
 const withSource: Readonly<Record<string, string>> = {
   elkjs:
     'The source of elkjs is available under the Eclipse Public License 2.0 (its text stands above) from https://github.com/kieler/elkjs and https://github.com/eclipse-elk/elk. It is contained without changes but minification.',
 }
 
-/** What the compiled files in `dist/vendor/` contain, as the README and the sources of their packages tell. */
+/** Third-party works in the compiled files in `dist/vendor/`, by package, according to its README and sources. */
 const contained: Readonly<Record<string, (root: string) => readonly Contained[]>> = {
   '@photostructure/sqlite': (root) => [
     {
@@ -93,7 +93,7 @@ function versionOf(file: string, pattern: RegExp): string {
   return version
 }
 
-/** Packages whose package.json does not name their licence as SPDX does; their licence files were read. */
+/** SPDX identifiers of packages whose package.json has none, taken from their licence files. */
 const named: Readonly<Record<string, string>> = { 'url-template': 'BSD-3-Clause' }
 
 function readBundled(root: string): Bundled {
@@ -117,7 +117,7 @@ function readBundled(root: string): Bundled {
   return { name, version, license, texts, contains: contained[name]?.(root) ?? [] }
 }
 
-/** Packages with the same texts share them. */
+/** Formats the notices. Packages with the same texts are listed together. */
 function formatNotices(bundled: readonly Bundled[]): string {
   const sharing = new Map<string, Bundled[]>()
   for (const one of bundled) {

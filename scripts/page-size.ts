@@ -1,24 +1,24 @@
 /**
- * Prints what a browser loads of the explorer, compressed: `npm run size`, after `npm run build`. It fails when the first load is
- * more than it may be.
+ * `npm run size`, after `npm run build`: prints the compressed sizes of the explorer's files. It fails if the first load exceeds
+ * {@link mostAtFirst}.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 
-/** So much may be loaded before the page is there, in bytes as gzip. */
+/** Maximum number of bytes that a browser loads before it draws the page, compressed with gzip. */
 export const mostAtFirst = 100_000
 
 export interface PageSize {
   readonly name: string
   readonly bytes: number
   readonly gzip: number
-  /** Whether it is loaded before the page is there, or only when it is needed. */
+  /** Whether the browser loads the file before it draws the page, or only on demand. */
   readonly first: boolean
 }
 
-/** The files of a built page. What index.html names, and what that imports at once, is loaded first. */
+/** Returns the sizes of the files of a built page. Files that index.html names, and their static imports, are loaded first. */
 export function pageSizes(folder: string): readonly PageSize[] {
   const names = readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -43,7 +43,7 @@ export function pageSizes(folder: string): readonly PageSize[] {
     .sort((a, b) => Number(b.first) - Number(a.first) || b.gzip - a.gzip)
 }
 
-/** What the browser has loaded when the page is there, in bytes as gzip. */
+/** Returns the number of bytes that a browser loads before it draws the page, compressed with gzip. */
 export function firstLoad(sizes: readonly PageSize[]): number {
   return sizes.reduce((sum, { first, gzip }) => sum + (first ? gzip : 0), 0)
 }

@@ -1,20 +1,20 @@
 /**
- * The walk through the explorer that its documentation shows: a folder to look at, and what is done before each picture. The script
- * `npm run pictures` takes the pictures; a test runs axe on each.
+ * The scenes of the explorer that the documentation shows: a sample folder, and the steps before each picture. `npm run pictures` takes
+ * the pictures, and a test runs axe on each scene.
  */
 import { mkdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { BrowserContextOptions, Page } from 'playwright-core'
 import { docx, p } from '../test/fixtures/documents/office.ts'
 
-/** One picture: how the window is, and how to get there from the first screen. */
+/** One picture: the window, the address, and the steps before the screenshot. */
 export interface Scene {
-  /** The file is `explorer-NAME.png`. */
+  /** NAME in the file name `explorer-NAME.png`. */
   readonly name: string
   readonly window: BrowserContextOptions
-  /** The part of the address behind `#`. */
+  /** The fragment of the address, without `#`. */
   readonly place: string
-  /** Waits until everything is there that the picture shows. */
+  /** Performs the steps, and waits until everything in the picture is drawn. */
   arrange(page: Page): Promise<void>
 }
 
@@ -43,7 +43,7 @@ export function isReady(shop: Shop): boolean {
 
 const shownTime = new Date('2026-05-02T09:30:00Z')
 
-/** Writes the folder that the pictures show, with a configuration. Answers the path of the configuration. */
+/** Writes the sample folder and a configuration. Returns the path of the configuration. */
 export function writePictureFolder(folder: string): string {
   const files: Readonly<Record<string, string | Uint8Array>> = {
     'README.md': `# Teahouse\n\nThe software of a chain of tea shops: stock, staff and till.\n\n- \`guide/\`: how things are done\n- \`src/\`: the code\n- \`designs/\`: what was decided\n`,
@@ -67,7 +67,7 @@ export function writePictureFolder(folder: string): string {
     const file = join(folder, 'teahouse', name)
     mkdirSync(dirname(file), { recursive: true })
     writeFileSync(file, content)
-    // The same time in each run, so that the pictures only change with the page.
+    // Use the same time in each run, so that the pictures change only when the page does.
     utimesSync(file, shownTime, shownTime)
   }
   const config = join(folder, 'hikidashi.json')
@@ -89,7 +89,7 @@ export const scenes: readonly Scene[] = [
     window: desk,
     place: 'view=search&q=refund',
     arrange: async (page) => {
-      // The index may still be growing: a search that begins at once may come before it.
+      // Search again while the index is still growing.
       for (;;) {
         const isFound = await page
           .locator('.group')

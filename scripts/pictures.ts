@@ -1,6 +1,6 @@
 /**
- * Takes the pictures of the explorer for the documentation: `npm run pictures`, after `npm run build`. It serves a folder of its own,
- * and writes `docs/images/explorer-*.png`. A word behind it takes that picture only.
+ * `npm run pictures [NAME]`, after `npm run build`: takes the pictures of the explorer for the documentation, or only the one with this
+ * name. It serves a sample folder, and writes `docs/images/explorer-*.png`.
  */
 import { spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
@@ -32,7 +32,7 @@ try {
     })
     server.once('close', () => reject(new Error(`The server has ended: ${said}`)))
   })
-  // Chromium does not run its own sandbox as root, as which containers run.
+  // Chromium cannot run its sandbox as root, which is the user in containers.
   const browser = await chromium.launch({
     executablePath,
     args: process.getuid?.() === 0 ? ['--no-sandbox'] : [],
@@ -60,7 +60,7 @@ try {
   rmSync(folder, { recursive: true, force: true })
 }
 
-/** The explorer inside of a host, with a basket that the conversation has. */
+/** Takes the picture of the explorer inside a host, with one resource in the basket. */
 async function takeInHost(browser: Browser): Promise<void> {
   const profile = () =>
     browser.newContext({ viewport: { width: 1120, height: 600 }, locale: 'en-US', reducedMotion: 'reduce' })

@@ -1,6 +1,6 @@
 /**
- * Writes `config.schema.json` and the tables in `docs/configuration.md` from the schema that validates configurations, and the
- * tables in `docs/providers/README.md` from the providers.
+ * `npm run schema`: writes `config.schema.json` and the tables in `docs/configuration.md` from the schema that validates
+ * configurations, and the tables in `docs/providers/README.md` from the providers.
  */
 import { readFile, writeFile } from 'node:fs/promises'
 import { formatConfigSchema } from '../src/config/explain.ts'

@@ -4,27 +4,27 @@ import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
 /**
- * `npm start`: builds, and serves, in one process. `exec` puts it in the place of the shell that npm
- * starts, so signals to npm reach it. When its parent has been killed, it ends by itself. Its arguments are those of `serve`.
+ * `npm start`: builds, and then serves in this process. The arguments are those of `serve`. `exec` replaces the shell that npm starts
+ * by this process, so that signals to npm reach it. If the parent process is killed, this process ends too.
  */
 const root = resolve(import.meta.dirname, '..')
 const parentCheckMs = 500
 const progressMs = 250
 
-/** Since Node has no event for it, the id of the parent is compared: an orphan gets another parent. */
+/** Ends this process when its parent ends. Node has no event for that, so a timer checks whether the id of the parent has changed. */
 function endWithParent() {
   const { ppid } = process
   const timer = setInterval(() => {
     if (process.ppid === ppid) return
     clearInterval(timer)
-    // The server ends as after Ctrl-C.
+    // The server shuts down on SIGTERM as on Ctrl-C.
     process.kill(process.pid, 'SIGTERM')
   }, parentCheckMs)
   timer.unref()
 }
 
 /**
- * Tells how far the build is: on a terminal in a line that is written over, elsewhere in one line.
+ * Shows the progress of the build: on a terminal in a line that is overwritten, elsewhere in one line at the start.
  *
  * @param {NodeJS.WriteStream} stream
  */

@@ -1,4 +1,4 @@
-/** A token of an encoding: its text, or its bytes if they are no text. An unused token is a hole. */
+/** A token of an encoding: its text, or its bytes if they are not valid text. `undefined`: the id is unused, a hole in the list. */
 type Token = string | readonly number[] | undefined
 
 /**

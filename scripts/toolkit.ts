@@ -10,12 +10,12 @@ const page = join(root, 'docs/toolkit.md')
 
 /** An entry of the package, with its source. */
 export interface EntryPoint {
-  /** As it is imported: `hikidashi/server`. */
+  /** The specifier of its import: `hikidashi/server`. */
   readonly name: string
   readonly file: string
 }
 
-/** The entries in `exports` of package.json; those with a wildcard as all that it stands for. */
+/** The entries in `exports` of package.json. An entry with a wildcard becomes one entry for each match. */
 export function entryPoints(): readonly EntryPoint[] {
   const { name, exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
     name: string
@@ -41,7 +41,7 @@ export interface Exported {
   readonly about: string
 }
 
-/** The options of the project, and a host that reads each file once for all programs that are made with it. */
+/** The compiler options of the project, and a host that reads each file once for all programs. */
 export interface Compiler {
   readonly options: ts.CompilerOptions
   readonly host: ts.CompilerHost
@@ -49,7 +49,7 @@ export interface Compiler {
 
 let compiler: Compiler | undefined
 
-/** The compiler of this process. To read and to bind the types of all packages takes longer than whatever they are asked for. */
+/** Returns the compiler of this process. It is shared, because reading and binding the types of all packages takes long. */
 export function compilerHere(): Compiler {
   compiler ??= makeCompiler()
   return compiler
@@ -67,7 +67,7 @@ function makeCompiler(): Compiler {
   return { options, host: { ...host, getSourceFile } }
 }
 
-/** What each entry exports, by the compiler: the declarations say the same. */
+/** Returns the exports of each entry, as the compiler sees them in the sources. */
 export function exportsOf(entries: readonly EntryPoint[]): ReadonlyMap<string, readonly Exported[]> {
   const { options, host } = compilerHere()
   const program = ts.createProgram(
@@ -111,7 +111,7 @@ function firstSentence(text: string): string {
 
 const marker = '<!-- The tables below are written by `npm run toolkit`. -->\n'
 
-/** The page with its tables as the source has them. */
+/** Replaces the tables in the page by those of the current sources. */
 export function withTables(text: string): string {
   const head = text.slice(0, text.indexOf(marker) + marker.length)
   const entries = entryPoints()

@@ -7,20 +7,20 @@ import type { Plugin } from 'rolldown'
 import { tokenFileOf } from './token-file.ts'
 
 /**
- * The parts of packages that cannot be bundled, copied to `dist/vendor/`: the builds of SQLite (one file for each platform),
- * PDFium (WebAssembly), and the tokens of encodings, which as modules stay in memory. An installation then has one package,
+ * Parts of packages that cannot be bundled, and so are copied to `dist/vendor/`: the builds of SQLite (one file for each platform),
+ * PDFium (WebAssembly), and the tokens of encodings, which would stay in memory as modules. An installation then has one package,
  * compiles nothing and runs no script (docs/decisions/0019-one-bundle.md).
  */
 const sqlite = folderOf('@photostructure/sqlite')
 const pdfium = folderOf('@embedpdf/pdfium')
 
-/** `linux-x64/@photostructure+sqlite.musl.node`: its platform, its architecture, and the C library that it was built for. */
+/** A build of SQLite: `linux-x64/@photostructure+sqlite.musl.node` names the platform, the architecture and the C library. */
 const prebuilt = /^(darwin|linux|win32)-(arm64|x64)[\\/].*\.(glibc|musl)\.node$/
 
-/** This expression of our sources names the file of PDFium. The built code finds it in `vendor/`. */
+/** The expression in our sources for the path of PDFium. The bundle replaces it by the path in `vendor/`. */
 const pdfiumFile = "createRequire(import.meta.url).resolve('@embedpdf/pdfium/pdfium.wasm')"
 
-/** The modules with the tokens of encodings, and the code that the bundle has in place of one: the contents of its file. */
+/** Modules with the tokens of encodings. The bundle replaces each by code that reads the token file in `vendor/`. */
 const tokenModule = /[\\/]gpt-tokenizer[\\/].*[\\/]bpeRanks[\\/](\w+)\.js$/
 const builtTokens = (encoding: string): string => `
   import { readFile } from 'node:fs/promises'
@@ -32,7 +32,7 @@ export function vendored(): Plugin {
   const loader = JSON.stringify(join(import.meta.dirname, '../src/store/sqlite/prebuilt.ts'))
   return {
     name: 'vendored',
-    // The JavaScript of the SQLite package asks the package node-gyp-build for its native part.
+    // The SQLite package loads its native part with the package `node-gyp-build`, which our loader replaces.
     resolveId: (id) => (id === 'node-gyp-build' ? '\0node-gyp-build' : null),
     load: (id) => {
       const encoding = tokenModule.exec(id)?.[1]
@@ -48,7 +48,7 @@ export function vendored(): Plugin {
   }
 }
 
-/** Copies the files to `vendor/` of a folder. @throws Error where a platform that hikidashi supports has no build. */
+/** Copies the files to `vendor/` of a folder. @throws Error if a supported platform has no build of SQLite. */
 export function copyVendored(folder: string): void {
   const target = join(folder, 'vendor')
   mkdirSync(target)

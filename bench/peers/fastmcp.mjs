@@ -1,4 +1,4 @@
-// What fastmcp's guide shows, in ten lines: one resource.
+// The example of fastmcp's guide, in ten lines: one resource.
 import { FastMCP } from 'fastmcp'
 
 const server = new FastMCP({ name: 'fastmcp', version: '0.0.0' })

@@ -1,7 +1,7 @@
-/** One panel of a chart: a bar for each server that does the work. */
+/** One panel of a chart: a bar for each server that has the measure. */
 export interface Panel {
   readonly title: string
-  /** Whether a longer bar is better, said below the title. */
+  /** Text below the title, which says whether a longer bar is better. */
   readonly note: string
   readonly bars: readonly { readonly name: string; readonly value: number; readonly text: string }[]
 }
@@ -9,7 +9,7 @@ export interface Panel {
 const [panelWidth, barHeight, labelWidth, gap] = [460, 20, 160, 28]
 const escaped = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;')
 
-/** Draws panels below each other, in two columns, as SVG. Bars of hikidashi have a colour of their own. */
+/** Draws panels in two columns, as SVG. The bars of hikidashi have their own colour. */
 export function drawChart(panels: readonly Panel[]): string {
   const heightOf = ({ bars }: Panel) => 46 + bars.length * barHeight + gap
   const columns: [number, number] = [10, 10]

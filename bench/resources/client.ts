@@ -1,4 +1,4 @@
-/** The revisions that servers are asked in: one with a session, one without. */
+/** The revisions of the requests: one with a session, and one without. */
 export type Revision = '2025-11-25' | '2026-07-28'
 
 const clientInfo = { name: 'bench', version: '1' }
@@ -8,7 +8,7 @@ const meta = {
   'io.modelcontextprotocol/clientCapabilities': {},
 }
 
-/** A request as it goes over HTTP. */
+/** The headers and the body of an HTTP request. */
 export interface Sent {
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
@@ -16,11 +16,11 @@ export interface Sent {
 
 /** A client of one server, without a library, so that the server alone is measured. */
 export interface Client {
-  /** A request with an id, for a generator of load. */
+  /** Returns a request with this id, for a load generator. */
   sent(method: string, params: Readonly<Record<string, unknown>>, id: string | number): Sent
-  /** @throws Error For any answer but a result. */
+  /** Sends a request, and returns its result. @throws Error for any other answer. */
   call(method: string, params: Readonly<Record<string, unknown>>): Promise<Record<string, unknown>>
-  /** Opens the stream on which the server tells of changes of these URIs. Resolves once it is subscribed to all. */
+  /** Opens a stream with notifications of changes of these URIs. Resolves once all are subscribed. */
   listen(uris: readonly string[], heard: (uri: string) => void): Promise<void>
   /** Ends the streams. */
   close(): void
@@ -43,7 +43,7 @@ export async function connect(url: string, revision: Revision, token?: string): 
   }
   const post = (request: Sent) =>
     fetch(url, { method: 'POST', headers: request.headers, body: request.body, signal: open.signal })
-  // Apart from the ids of a generator of load, of which some may be in flight still.
+  // Start far above the ids of the load generator, of which some may still be in flight.
   let lastId = 1_000_000
   const call: Client['call'] = async (method, params) => {
     const id = ++lastId
@@ -100,7 +100,7 @@ interface Answer {
   readonly result?: Record<string, unknown>
 }
 
-/** The answer in a body: JSON itself, or the event that has the id that was asked with. */
+/** Finds the answer in a body: the JSON itself, or the event with the id of the request. */
 function resultIn(text: string, type: string, asked: number): Answer | undefined {
   if (!type.includes('event-stream')) return text === '' ? undefined : (JSON.parse(text) as Answer)
   const events = text.split('\n').flatMap((line) => (/^data:\s*\S/.test(line) ? [line.slice(5)] : []))

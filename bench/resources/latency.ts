@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net'
 import type { Sent } from './client.ts'
 import { idMark } from './load.ts'
 
-/** How long requests took, in milliseconds. */
+/** Latency of requests, in milliseconds. */
 export interface Latency {
   readonly p50: number
   readonly p99: number
@@ -10,7 +10,7 @@ export interface Latency {
 
 export interface LatencyOptions {
   readonly url: string
-  /** Requests that are sent in turn on each connection. Their id is `idMark`: each gets a number of its own. */
+  /** Requests that are sent in turn on each connection. `idMark`, their id, is replaced by a unique number. */
   readonly requests: readonly Sent[]
   readonly connections: number
   readonly seconds: number
@@ -18,8 +18,8 @@ export interface LatencyOptions {
 }
 
 /**
- * Measures how long requests take on connections that are open already, each with one request at a time. wrk cannot tell that: it opens its connections
- * under load, where Node accepts one in each turn of the event loop, and counts a request that waits n times as long as the average as n requests.
+ * Measures the latency of requests on open connections, with one request at a time on each. wrk cannot: it opens connections under load,
+ * of which Node accepts one per turn of the event loop, and it counts a request that takes n times the average as n requests.
  */
 export async function latencyOf({
   url,
@@ -62,7 +62,7 @@ export async function latencyOf({
   return { p50: at(0.5), p99: at(0.99) }
 }
 
-/** Resolves when a whole answer has come. Rejects for one that is not 200, and when the connection ends. */
+/** Resolves when a whole answer has arrived. Rejects if its status is not 200, or if the connection ends. */
 function answerOn(socket: Socket): Promise<void> {
   return new Promise((resolve, reject) => {
     let head: string | undefined

@@ -6,36 +6,36 @@ import type { Sent } from './client.ts'
 import { latencyOf } from './latency.ts'
 import type { Running } from './running.ts'
 
-/** What a server did under load. */
+/** Throughput, cost and latency of a server under load. */
 export interface Load {
   readonly perSecond: number
   /** CPU time of the server for each request, in microseconds. */
   readonly cpu: number
-  /** In milliseconds, on connections that are open already. */
+  /** Latency in milliseconds, on connections that are already open. */
   readonly p50: number
   readonly p99: number
 }
 
 export interface LoadOptions {
-  /** Requests that are sent in turn, again and again. Their id is `idMark`: each gets a number of its own. */
+  /** Requests that are sent in turn, repeatedly. `idMark`, their id, is replaced by a unique number. */
   readonly requests: readonly Sent[]
-  /** An answer has at least so many bytes: an error would be shorter. */
+  /** Minimum average size of an answer, in bytes. Errors are shorter. */
   readonly minBytes: number
   readonly connections: number
   readonly seconds: number
-  /** How long the same load runs before, which does not count. Default 1 second. */
+  /** Duration of the same load before the measurement, in seconds. Default: 1. */
   readonly warmUpSeconds?: number
   readonly temporary: string
 }
 
-/** The id of a request in a script. A session refuses an id that is in flight, so each request has another one. */
+/** Placeholder for the id of a request. A session refuses an id that is in flight, so each request gets a unique one. */
 export const idMark = '@id@'
-/** Number of requests that are prepared, each with an id of its own. More are never in flight. */
+/** Number of prepared requests, each with its own id. Fewer than that are in flight at any time. */
 const prepared = 1000
 
 const quoted = (text: string) => JSON.stringify(text).replaceAll('\\u', '\\\\u')
 
-/** wrk prepares the requests, and sends them in turn. At the end it prints one line of numbers. */
+/** Returns the script for wrk. It prepares the requests, sends them in turn, and prints one line of numbers at the end. */
 const scriptOf = (path: string, requests: readonly Sent[]) => `
 wrk.path = ${quoted(path)}
 local kinds = {
@@ -66,7 +66,7 @@ done = function(summary)
 end
 `
 
-/** Sends requests with wrk over so many connections for some seconds, and after that with a client of its own, which measures how long each takes. */
+/** Sends requests with wrk, which measures throughput and cost, and then with {@link latencyOf}, which measures the latency. */
 export async function load(
   running: Pick<Running, 'url' | 'cpuMs'>,
   { requests, minBytes, connections, seconds, warmUpSeconds = 1, temporary }: LoadOptions,
@@ -75,7 +75,7 @@ export async function load(
   writeFileSync(script, scriptOf(new URL(running.url).pathname, requests))
   try {
     const args = (duration: number) => ['-t1', `-c${connections}`, `-d${duration}s`, '--timeout', '20s', '-s', script]
-    // The server is compiled while it runs: what comes first does not count.
+    // Warm up, because V8 compiles the code of the server while it runs.
     await promisify(execFile)('wrk', [...args(warmUpSeconds), running.url])
     const before = running.cpuMs()
     const { stdout } = await promisify(execFile)('wrk', [...args(seconds), running.url])

@@ -4,11 +4,11 @@ import { readFileSync } from 'node:fs'
 import { type Client, connect } from './client.ts'
 import type { Contender } from './servers.ts'
 
-/** A server that runs, and what it has used so far. Linux only: it reads `/proc`. */
+/** A running server, and its use of resources. Linux only: it reads `/proc`. */
 export interface Running {
   readonly url: string
   readonly client: Client
-  /** Milliseconds from its start until it had answered the first request. */
+  /** Time from the start until the first answer, in milliseconds. */
   readonly startMs: number
   /** CPU time of the process until now, in milliseconds, in steps of 10. */
   cpuMs(): number
@@ -53,7 +53,7 @@ export async function start(
   }
 }
 
-/** The address that a server writes to stderr when it listens. */
+/** Resolves to the URL that a server writes to stderr when it listens. */
 async function urlSaid(child: ChildProcess, name: string): Promise<string> {
   let said = ''
   for await (const chunk of child.stderr?.iterator({ destroyOnReturn: false }) ?? []) {

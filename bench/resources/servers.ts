@@ -14,19 +14,19 @@ export interface Contender {
   /** The program and its arguments, for a folder. */
   command(folder: string): readonly string[]
   readonly env?: Readonly<Record<string, string>>
-  /** The revision of the protocol that it is asked in. */
+  /** The protocol revision of the requests to the server. */
   readonly revision: Revision
   /** The URI of a file in the folder. */
   uriOf(folder: string, name: string): string
-  /** The URI by which a template reads the file, if that is another one, or `undefined` for a server without such a template. */
+  /** Returns the URI by which a template reads a file. `undefined`: the server has no such template. */
   readonly templated?: (folder: string, name: string) => string
-  /** The template whose variable is completed, and the variable. */
+  /** Returns the template whose variable is completed, and the variable. `undefined`: the server does not complete. */
   readonly completed?: (folder: string) => { readonly template: string; readonly variable: string }
-  /** Whether it lists the files. */
+  /** Whether the server lists the files. */
   readonly lists: boolean
-  /** Whether it tells of a file that has changed. */
+  /** Whether the server sends notifications of changed files. */
   readonly tells: boolean
-  /** Where it listens, if it does not say so on stderr. */
+  /** The URL of the server, if it does not print the URL to stderr. */
   readonly url?: string
 }
 
@@ -46,7 +46,7 @@ const hikidashi = {
 
 const framework = (name: string) => ({ command: (folder: string) => [program(name), folder], uriOf: docs })
 
-/** A port that is free now. */
+/** Finds a free port. */
 function freePort(): Promise<number> {
   return new Promise((found, failed) => {
     const server = createServer().once('error', failed)
@@ -57,7 +57,7 @@ function freePort(): Promise<number> {
   })
 }
 
-/** All servers. The first one is what the others are compared with. */
+/** Returns all servers. The others are compared with the first one. */
 export async function contenders(temporary: string): Promise<readonly Contender[]> {
   const [xmcpPort, everythingPort] = [await freePort(), await freePort()]
   const xmcp = join(peersFolder, 'xmcp')
@@ -104,7 +104,7 @@ export async function contenders(temporary: string): Promise<readonly Contender[
       ],
       env: { PORT: String(everythingPort) },
       url: `http://127.0.0.1:${everythingPort}/mcp`,
-      // It serves no folder: a short text that it makes itself is read.
+      // This server serves no folder, so the benchmark reads a short text that the server generates.
       uriOf: () => 'demo://resource/dynamic/text/1',
       templated: () => 'demo://resource/dynamic/text/1',
       completed: () => ({ template: 'demo://resource/dynamic/text/{resourceId}', variable: 'resourceId' }),

@@ -5,7 +5,7 @@ import type { ReadableStream } from 'node:stream/web'
 import { createMcpHandler, McpServer } from '@modelcontextprotocol/server'
 import { serveWriting, uriOf } from './writing.ts'
 
-// The SDK's own router of subscriptions, behind Node's own server.
+// The router of subscriptions of the SDK, behind a server of `node:http`.
 const handler = createMcpHandler(
   () => {
     const server = new McpServer({ name: 'sdk', version: '0' })

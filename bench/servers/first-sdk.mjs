@@ -1,4 +1,4 @@
-// What the SDK's guide shows, in ten lines: one resource.
+// The example of the SDK's guide, in ten lines: one resource.
 import { McpServer } from '@modelcontextprotocol/server'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
 

@@ -1,4 +1,4 @@
-// A bare `node:http` that answers a read with the bytes that hikidashi sends: `node read-bare.mjs FOLDER memory|disk`. It checks nothing.
+// `node read-bare.mjs FOLDER memory|disk`: a bare `node:http` server that answers a read with the same bytes as hikidashi. It checks nothing.
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { fileURLToPath } from 'node:url'
@@ -14,7 +14,7 @@ function bytesOf(uri) {
   return known.get(uri)
 }
 
-/** Texts are kept as strings, as a server of texts in memory has them; bytes are encoded for each answer. */
+/** Cached texts, as strings. Bytes are encoded again for each answer. */
 const texts = new Map()
 function contentOf(uri) {
   if (uri.endsWith('.bin')) return { mimeType: 'application/octet-stream', blob: bytesOf(uri).toString('base64') }

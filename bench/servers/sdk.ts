@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url'
 import { McpServer } from '@modelcontextprotocol/server'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
 
-// The folder served as the SDK's guide shows it: one registerResource for each file.
+// Serves a folder as in the SDK's guide: one registerResource for each file.
 const root = process.argv[2] ?? '.'
 const paths = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((path) =>
   statSync(join(root, path)).isFile(),

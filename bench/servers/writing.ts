@@ -1,18 +1,18 @@
-/** What a server of changes is told to do, by the process that listens. */
+/** Instructions for a server of changes, from the benchmark process. */
 export interface Order {
   readonly uris: number
-  /** Changes a second. */
+  /** Number of changes per second. */
   readonly rate: number
   readonly seconds: number
 }
 
-/** What it tells afterwards. Times are those of the system's monotonic clock, which all processes share, in milliseconds. */
+/** Report of a server of changes. Times are those of the monotonic clock, which all processes share, in milliseconds. */
 export interface Report {
-  /** When each was written, in the order of the URIs, again and again. */
+  /** Time of each change. The changes go through the URIs in order, repeatedly. */
   readonly written: readonly number[]
-  /** The processor time of the writing, in milliseconds. */
+  /** CPU time of all changes, in milliseconds. */
   readonly cpu: number
-  /** Resident memory, in bytes: when the streams were open, and when all was written. */
+  /** Resident memory before the first change and after the last one, in bytes. */
   readonly before: number
   readonly after: number
   /** The longest pause of the event loop, in milliseconds. */
@@ -23,7 +23,7 @@ export const uriOf = (index: number) => `bench://changes/${index}`
 
 export const now = () => Number(process.hrtime.bigint()) / 1e6
 
-/** Serves the process that started this one: says where it listens, and writes when it is told to. */
+/** Sends the URL to the parent process, and makes changes when the parent sends an {@link Order}. */
 export async function serveWriting(url: string, write: (index: number) => void): Promise<void> {
   const { monitorEventLoopDelay } = await import('node:perf_hooks')
   process.send?.({ url })
@@ -35,7 +35,7 @@ export async function serveWriting(url: string, write: (index: number) => void):
     delay.enable()
     const cpu = process.cpuUsage()
     const start = now()
-    // A server that is too slow for it writes late, but it writes as much.
+    // If the server is too slow for the rate, the changes are late but not fewer.
     while (written.length < rate * seconds) {
       const due = Math.min(rate * seconds, ((now() - start) / 1000) * rate)
       while (written.length < due) {
@@ -45,7 +45,7 @@ export async function serveWriting(url: string, write: (index: number) => void):
       }
       await new Promise((resolve) => setTimeout(resolve, 1))
     }
-    // The last ones are told meanwhile.
+    // Wait until the last notifications are sent.
     await new Promise((resolve) => setTimeout(resolve, 1000))
     const { user, system } = process.cpuUsage(cpu)
     const after = process.memoryUsage().rss

@@ -10,7 +10,7 @@ import {
 } from './session.ts'
 import type { Plan } from './steps.ts'
 
-/** A session of `@ai-sdk/mcp`. Its types are in `dist/index.d.ts` of the package; this is the part that is used. */
+/** The members of `@ai-sdk/mcp` that its session uses. The package declares them in `dist/index.d.ts`. */
 interface Client {
   listResources(options?: { readonly params?: { readonly cursor: string } }): Promise<{
     readonly resources: readonly { readonly uri: string }[]

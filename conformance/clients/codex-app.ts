@@ -6,12 +6,12 @@ import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import type { Plan } from './steps.ts'
 
-/** Codex, driven by its app server: JSON-RPC over standard input and output, as its own editors drive it. */
+/** A connection to the app server of Codex: JSON-RPC over standard input and output, as its editor extensions use it. */
 export interface Codex {
-  /** The names of all methods that the app server knows, by its own schema. */
+  /** Resolves to the names of all methods of the app server, from its own schema. */
   methods(): Promise<readonly string[]>
   call<T>(method: string, params: object): Promise<T>
-  /** Waits for a notification; one that has come already counts. */
+  /** Waits for a matching notification, including those that have already arrived. */
   notified(method: string, isIt: (params: Readonly<Record<string, unknown>>) => boolean): Promise<void>
   close(): void
 }
@@ -31,7 +31,7 @@ interface Message {
 /** The name by which Codex knows the server. */
 export const server = 'shop'
 
-/** Starts Codex in a home of its own, where the built command adds the server; its model is at `modelUrl`. */
+/** Starts Codex in a separate home, to which the built command adds the server. Codex uses the model at `modelUrl`. */
 export async function startCodex(plan: Plan, modelUrl: string): Promise<Codex> {
   const home = join(plan.home, 'codex')
   await mkdir(home, { recursive: true })
@@ -39,7 +39,7 @@ export async function startCodex(plan: Plan, modelUrl: string): Promise<Codex> {
   const target = plan.transport === 'http' ? ['--url', plan.url] : ['--config', plan.config]
   await run(plan.command, [plan.hikidashi, 'add', 'codex', '--name', server, ...target], { env })
   const file = join(home, 'config.toml')
-  // Keys without a table have to stand before the tables.
+  // TOML requires keys without a table before the tables.
   const settings = [
     'model = "stand-in"',
     'model_provider = "stand-in"',

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** One call of a tool that the stand-in makes Codex do. `namespace` is that of an MCP server's own tools. */
+/** A tool call that the fake model requests from Codex. `namespace` is that of the tools of an MCP server. */
 export interface ToolCall {
   readonly name: string
   readonly namespace?: string
@@ -9,16 +9,16 @@ export interface ToolCall {
 }
 
 /**
- * A stand-in for a model: it answers the Responses API on a free port of this machine with the calls it was told to make,
- * one for each request, and then with a word. It keeps what Codex says the tools answered.
+ * A fake model: it serves the Responses API on a free port of this machine. It answers each request with the next planned call, and then
+ * with a message. It stores the outputs of the tools that Codex reports.
  */
 export interface Model {
   readonly url: string
-  /** The names of the tools that the last request offered, those in a namespace as `NAMESPACE/NAME`. */
+  /** Returns the names of the tools that the last request offered. A tool in a namespace is `NAMESPACE/NAME`. */
   readonly offered: () => readonly string[]
-  /** Has these calls made by the next turn. */
+  /** Plans the calls of the next turn. */
   plan(calls: readonly ToolCall[]): void
-  /** What the calls that were planned last gave the model, in their order. */
+  /** Returns the outputs of the calls that were planned last, in order. */
   readonly outputs: () => readonly string[]
   close(): void
 }
@@ -37,7 +37,7 @@ export async function startModel(): Promise<Model> {
   let offered: readonly string[] = []
   let made = 0
   const outputs = new Map<string, string>()
-  /** Call ids are numbered through all turns: Codex sends the whole conversation each time. */
+  /** Number of the first call of this turn. Call ids are unique over all turns, because Codex sends the whole conversation each time. */
   let first = 0
   const server = createServer(async (request, response) => {
     let body = ''
@@ -73,7 +73,7 @@ export async function startModel(): Promise<Model> {
   }
 }
 
-/** A whole answer of the Responses API, as the server-sent events that Codex reads. */
+/** Returns a whole answer of the Responses API, as server-sent events. */
 function answerWith(call: ToolCall | undefined, id: string): string {
   const item =
     call === undefined
@@ -95,7 +95,7 @@ function answerWith(call: ToolCall | undefined, id: string): string {
     .join('')
 }
 
-/** A tool's output is a text, or a list of parts. */
+/** Returns the text of a tool's output, which is a string or a list of parts. */
 function textOf(output: unknown): string {
   if (typeof output === 'string') return output
   if (!Array.isArray(output)) return JSON.stringify(output)

@@ -4,8 +4,8 @@ import { askUntil, documentsFound, documentsOfTool, expand, refusal, runSession,
 import type { Step } from './steps.ts'
 
 /**
- * A session of Codex. Its app server lists, reads and calls as its own interfaces do; a stand-in for the model then
- * has the tools called that Codex gives to models.
+ * A content in an answer of Codex. The session below lists, reads and calls through the app server of Codex. A fake model then calls
+ * the tools that Codex gives to models.
  */
 interface Content {
   readonly text?: string
@@ -63,7 +63,7 @@ await runSession(async ({ plan, step, leaveOut }) => {
   const [listed = '', templates = '', japanese = '', module = '', found = '', tool = ''] = model.outputs()
   const textIn = (output: string) =>
     (JSON.parse(output) as { readonly contents: readonly Content[] }).contents[0]?.text ?? ''
-  // What the model is shown of a list is cut in its middle: it is no JSON.
+  // Codex cuts the middle out of the lists that it shows to the model, so they are not valid JSON.
   const shown = [
     [listed, '"uri":"'],
     [templates, plan.completion.template],

@@ -1,24 +1,24 @@
 import type { Unable } from './judge.ts'
 import type { Step, Transport } from './steps.ts'
 
-/** A client whose sessions are run. */
+/** A client with a session that the suite runs. */
 export interface Client {
   /** The npm package, whose exact version is in `../package.json`. */
   readonly name: string
   /** The session's file in this folder. */
   readonly session: string
   readonly transports: readonly Transport[]
-  /** The steps that it has no way to do. Whatever is not declared here has to be done. */
+  /** The steps that the client cannot do. All other steps are required. */
   readonly unable: Readonly<Partial<Record<Step, Unable>>>
-  /** Which part of the list it asks for, where that is not all of it. */
+  /** The part of the list that the client requests, if it does not request all of it. */
   readonly lists?: string
-  /** An older revision that it takes when the server does not answer in time, as on a machine with much to do. */
+  /** An older revision to which the client falls back if the server does not answer in time, as on a busy machine. */
   readonly fallback?: { readonly from: string; readonly to: string; readonly when: string }
-  /** Which of several forms of the package it is, for the reports. */
+  /** The form of the package, for the reports, if the package has several. */
   readonly form?: string
-  /** What else there is to know about it, for the table in the documentation. */
+  /** A remark for the table in the documentation. */
   readonly note?: string
-  /** How many source files the project has, where that is another number than for all; such a session is not in the table. */
+  /** Number of source files of the project, if it is not the usual one. Such a session is not in the table. */
   readonly modules?: number
 }
 
@@ -83,7 +83,7 @@ export const clients: readonly Client[] = [
     note: 'its app server, and its model for which a stand-in speaks; of each page of a list, the model sees the beginning and the end',
   },
   {
-    // It drops the whole list of a server that names over 2,048 resources (docs/hosts.md).
+    // Codex drops the whole list of a server with more than 2,048 resources (docs/hosts.md).
     name: '@openai/codex',
     session: 'codex.ts',
     transports: ['stdio'],

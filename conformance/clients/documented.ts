@@ -9,7 +9,7 @@ const page = fileURLToPath(new URL('../../docs/hosts.md', import.meta.url))
 
 const marks = ['<!-- sessions -->\n', '<!-- /sessions -->\n'] as const
 
-/** The columns of the table, and the steps that each stands for. */
+/** The columns of the table, each with the steps that it summarizes. */
 const columns: readonly (readonly [title: string, steps: readonly Step[]])[] = [
   ['lists', ['list']],
   ['templates', ['templates']],
@@ -20,7 +20,7 @@ const columns: readonly (readonly [title: string, steps: readonly Step[]])[] = [
   ['prompts', ['prompts', 'prompt']],
 ]
 
-/** The table of what the sessions showed, as Markdown: a row for each client, in their order. */
+/** Formats the results of the sessions as a Markdown table: a row for each client, in order. */
 export function tableOf(outcomes: readonly Outcome[]): string {
   const clients = [...new Set(outcomes.map(({ client }) => client))].filter(({ modules }) => modules === undefined)
   const row = (cells: readonly string[]) => `| ${cells.join(' | ')} |\n`
@@ -44,7 +44,7 @@ function cellsOf(client: Client, outcomes: readonly Outcome[]): readonly string[
   ]
 }
 
-/** The revision that belongs in the table: one that a client fell back to is told in its remarks. */
+/** Returns the revision for the table. The remarks of a client mention the revision to which it falls back. */
 function revisionOf({ fallback }: Client, revision = '-'): string {
   return revision === fallback?.to ? fallback.from : revision
 }
@@ -56,8 +56,8 @@ function remarksOn({ note, lists, unable, fallback }: Client): readonly string[]
 }
 
 /**
- * Compares the table in `docs/hosts.md` with the one of these outcomes, or writes it there. Answers what is wrong, if
- * anything.
+ * Compares the table in `docs/hosts.md` with that of these outcomes, or writes it there. Resolves to a fault. `undefined`: there is
+ * none.
  */
 export async function checkTable(
   outcomes: readonly Outcome[],

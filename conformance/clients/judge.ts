@@ -2,18 +2,18 @@ import type { Client } from './declared.ts'
 import type { AuditRecord } from './served.ts'
 import { type Ended, type Result, type Step, steps, type Transport } from './steps.ts'
 
-/** What each step has to hand over: the value itself, or a check of it that answers what is wrong, if anything. */
+/** A check of the value of each step. It returns a fault. `undefined`: the value is right. */
 export type Expected = Readonly<Record<Step, (value: unknown) => string | undefined>>
 
-/** A step that a client has no way to do. */
+/** A step that a client cannot do. */
 export interface Unable {
-  /** Why, for the table in the documentation. */
+  /** Why the client cannot do the step, for the table in the documentation. */
   readonly reason: string
-  /** No name in what the client offers may match: the day one does, the session has to use it. */
+  /** Matches none of the names that the client offers. If a later version offers a matching name, the session must use it. */
   readonly offers: RegExp
 }
 
-/** How the session of one client over one transport ended. */
+/** The result of the session of one client over one transport. */
 export interface Outcome {
   readonly client: Client
   readonly transport: Transport
@@ -23,7 +23,7 @@ export interface Outcome {
   readonly faults: readonly string[]
 }
 
-/** The verbs of the audit log that prove a step: one of them has to be there. */
+/** Verbs of the audit log that prove a step. The log must have one of them. */
 const proofs: Readonly<Record<Step, readonly string[]>> = {
   list: ['list'],
   templates: ['templates'],
@@ -41,8 +41,8 @@ const proofs: Readonly<Record<Step, readonly string[]>> = {
 }
 
 /**
- * Judges a session. Every step has to be there: done and right, or left out by a client that is declared unable to do it
- * and whose own interface shows no way. The audit log of the server has to show the same.
+ * Judges a session. Every step must be done correctly, or be left out by a client that is declared unable to do it and whose interface
+ * offers nothing for it. The audit log of the server must show the same.
  */
 export function judgeSession(
   { client, transport, code }: { readonly client: Client; readonly transport: Transport; readonly code: number | null },
@@ -90,12 +90,12 @@ function judgeStep(
   return 'error' in ended ? ended.error : check(ended.value)
 }
 
-/** A check that a value is exactly another one. */
+/** Returns a check that a value equals another one. */
 export function exactly(wanted: string): (value: unknown) => string | undefined {
   return (value) => (value === wanted ? undefined : `not ${brief(wanted)}, but ${brief(value)}`)
 }
 
-/** A check that a value is a list of exactly these texts, each once, in any order. */
+/** Returns a check that a value is a list of exactly these texts, each once, in any order. */
 export function exactlyThese(wanted: readonly string[]): (value: unknown) => string | undefined {
   return (value) => {
     if (!Array.isArray(value)) return `no list, but ${brief(value)}`
@@ -109,7 +109,7 @@ export function exactlyThese(wanted: readonly string[]): (value: unknown) => str
   }
 }
 
-/** A check that a value is a list of at least a hundred of these texts, each once, and of nothing else. */
+/** Returns a check that a value is a list of at least a hundred of these texts, each once, and of nothing else. */
 export function someOf(known: readonly string[]): (value: unknown) => string | undefined {
   return (value) => {
     const found = Array.isArray(value) ? new Set<unknown>(value) : new Set()
@@ -118,13 +118,13 @@ export function someOf(known: readonly string[]): (value: unknown) => string | u
   }
 }
 
-/** A check that a value is a list with this text in it. */
+/** Returns a check that a value is a list that contains this text. */
 export function including(wanted: string): (value: unknown) => string | undefined {
   return (value) =>
     Array.isArray(value) && value.includes(wanted) ? undefined : `without ${brief(wanted)}: ${brief(value)}`
 }
 
-/** A check that a value is a text that matches. */
+/** Returns a check that a value is a text that matches a pattern. */
 export function matching(pattern: RegExp): (value: unknown) => string | undefined {
   return (value) => (typeof value === 'string' && pattern.test(value) ? undefined : `not ${pattern}: ${brief(value)}`)
 }

@@ -12,8 +12,8 @@ import {
 import type { Plan } from './steps.ts'
 
 /**
- * A session of `@langchain/mcp-adapters`. Its types are in `dist/client.d.ts`; this is the part that is used. Its own
- * `listResources` asks for the first page alone; the client that `getClient` gives does what else there is.
+ * The members of `@langchain/mcp-adapters` that its session uses. The package declares them in `dist/client.d.ts`. Its `listResources`
+ * requests only the first page, so the session uses the client of `getClient` for the list and for everything that has no method here.
  */
 interface Adapters {
   listResourceTemplates(server: string): Promise<Readonly<Record<string, readonly { readonly uriTemplate: string }[]>>>

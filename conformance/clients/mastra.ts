@@ -11,7 +11,7 @@ import {
 } from './session.ts'
 import type { Plan } from './steps.ts'
 
-/** A session of `@mastra/mcp`. Its types are in `dist/client/configuration.d.ts`; this is the part that is used. */
+/** The members of `@mastra/mcp` that its session uses. The package declares them in `dist/client/configuration.d.ts`. */
 interface Client {
   readonly resources: {
     list(): Promise<Readonly<Record<string, readonly { readonly uri: string }[]>>>
@@ -60,7 +60,7 @@ await runSession(async ({ plan, step, leaveOut }) => {
     const tool = (await client.listToolsets())[server]?.search_resources
     const search = async () =>
       (await tool?.execute({ query: word }, {})) as { readonly results: readonly { readonly document: string }[] }
-    // It hands over the structured content alone.
+    // The tool returns only the structured content.
     return askUntil(
       async () => (await search()).results.map(({ document }) => document),
       (found) => found.length > 0,

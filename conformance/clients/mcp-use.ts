@@ -11,7 +11,7 @@ import {
 } from './session.ts'
 import type { Plan } from './steps.ts'
 
-/** A session of `mcp-use`. Its types are in `dist/src/session.d.ts` of the package; this is the part that is used. */
+/** The members of a session of `mcp-use` that are used here. The package declares them in `dist/src/session.d.ts`. */
 interface Session {
   on(event: 'notification', handler: (notification: Notification) => void): void
   listAllResources(): Promise<{ readonly resources: readonly { readonly uri: string }[] }>

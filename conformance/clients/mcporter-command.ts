@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { askUntil, documentsFound, expand, refusal, runSession, searchUri } from './session.ts'
 import type { Step } from './steps.ts'
 
-/** A session of the command `mcporter`: each step is a process of its own that connects anew. */
+/** Path of the command `mcporter`. Each step of this session is a separate process, which connects anew. */
 const command = fileURLToPath(import.meta.resolve('mcporter/cli'))
 
 const run = promisify(execFile)
@@ -15,7 +15,7 @@ await runSession(async ({ plan, step, leaveOut }) => {
   const { home, uris, word } = plan
   const config = join(home, 'mcporter.json')
   const server = plan.transport === 'http' ? { url: plan.url } : { command: plan.command, args: plan.args }
-  // Without imports it reads no editor's settings.
+  // With no imports, mcporter reads no settings of editors.
   await writeFile(config, JSON.stringify({ imports: [], mcpServers: { shop: server } }))
   const mcporter = async (...args: readonly string[]) => {
     const options = { maxBuffer: 64 * 1024 * 1024 }
@@ -50,7 +50,7 @@ await runSession(async ({ plan, step, leaveOut }) => {
     )
   })
   await step('searchTemplate', async () => {
-    // Of a resource that is JSON it prints that alone.
+    // mcporter prints only the text of a resource that is JSON.
     const search = async () =>
       documentsFound(JSON.stringify(await asked('resource', 'shop', searchUri(plan), '--json')))
     return askUntil(search, (found) => found.length > 0)

@@ -12,8 +12,8 @@ import {
 import type { Plan } from './steps.ts'
 
 /**
- * A session of the library `mcporter`. Its types are in `dist/runtime.d.ts`; this is the part that is used. What its
- * runtime has no method for, the client does that `connect` gives.
+ * The members of the library `mcporter` that its session uses. The package declares them in `dist/runtime.d.ts`. The session uses the
+ * client of `connect` for everything that the runtime has no method for.
  */
 interface Runtime {
   listResources(
@@ -53,7 +53,7 @@ async function start({ transport, command, args, url, home }: Plan): Promise<Run
 
 await runSession(async ({ plan, step }) => {
   const runtime = await start(plan)
-  // After an error it connects anew, and the client before is closed.
+  // The runtime reconnects after an error and closes the previous client, so the session gets the client again for each use.
   const client = async () => (await runtime.connect(server)).client
   const { uris, word, completion, prompt, watched } = plan
   const content = async (uri: string) => (await runtime.readResource(server, uri)).contents[0]

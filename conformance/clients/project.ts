@@ -3,7 +3,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { applyEdits, modify } from 'jsonc-parser'
 
-/** The folder's name, and with it the addresses that `init` gives to its mounts. */
+/** Name of the project's folder. `init` derives the addresses of the mounts from it. */
 export const projectName = 'shop'
 
 /** The smallest PNG: one pixel. */
@@ -12,10 +12,10 @@ export const picture = Buffer.from(
   'base64',
 )
 
-/** A word that stands in one file of the project alone. */
+/** A word that occurs in only one file of the project. */
 export const rareWord = 'quokkaberry'
 
-/** The paths of what the sessions read, find and change. */
+/** Paths of the files that the sessions read, find and change. */
 export const paths = {
   text: 'README.md',
   japanese: 'docs/ja/手引き.md',
@@ -25,7 +25,7 @@ export const paths = {
   module: 'src/module0007.ts',
 } as const
 
-/** The text files but for the modules: path and text. They are committed, and everybody may see them. */
+/** The text files except the modules, by path. They are committed, and visible to everybody. */
 const documents: Readonly<Record<string, string>> = {
   '.gitignore': 'dist/\n*.log\n.env\nhikidashi.json\n',
   [paths.text]: '---\npriority: 0.8\n---\n# The shop\n\nIt sells tea. [日本語](README.ja.md)\n',
@@ -40,13 +40,13 @@ const documents: Readonly<Record<string, string>> = {
   'notes/50% off #1.txt': 'The name needs escapes in a URI.\n',
 }
 
-/** The path of a module, and its text. */
+/** Returns the path and the text of a module. */
 function moduleText(number: number): readonly [path: string, text: string] {
   const name = String(number).padStart(4, '0')
   return [`src/module${name}.ts`, `/** Module ${number}. */\nexport const value${number} = ${number}\n`]
 }
 
-/** The text of a committed file. */
+/** Returns the text of a committed file. */
 export function textOf(path: string): string {
   const number = /^src\/module(\d+)\.ts$/.exec(path)?.[1]
   const text = number === undefined ? documents[path] : moduleText(Number(number))[1]
@@ -54,16 +54,16 @@ export function textOf(path: string): string {
   return text
 }
 
-/** A project on disk, and what a client has to see of it. */
+/** A project on disk, and the paths that a client must see. */
 export interface Project {
   readonly folder: string
-  /** The paths that the last commit holds: what is served as files, and as files of the commit. */
+  /** The paths of the last commit. Both the files mount and the git mount must serve them. */
   readonly committed: readonly string[]
 }
 
 /**
- * Makes a project in a folder that does not exist yet: a git repository of three commits with settings, ignored files,
- * and documents in English and Japanese. `modules` is how many source files it has beside those.
+ * Makes a project in a new folder: a git repository of three commits with settings, ignored files, and documents in English and
+ * Japanese. `modules` is the number of further source files.
  */
 export async function createProject(parent: string, modules: number): Promise<Project> {
   const folder = join(parent, projectName)
@@ -86,7 +86,7 @@ export async function createProject(parent: string, modules: number): Promise<Pr
   return { folder, committed: [...texts.map(([path]) => path), paths.blob] }
 }
 
-/** Writes the configuration as a user would, by the built command, and adds what the sessions need to it. */
+/** Writes the configuration with the built command, as a user would, and adds the settings that the sessions need. */
 export async function initialise(
   { folder }: Project,
   { hikidashi, env, audit }: { readonly hikidashi: string; readonly env: NodeJS.ProcessEnv; readonly audit: string },
@@ -95,7 +95,7 @@ export async function initialise(
   const file = join(folder, 'hikidashi.json')
   let text = await readFile(file, 'utf8')
   const formattingOptions = { insertSpaces: true, tabSize: 2 }
-  // Libraries are no hosts that are known to need tools, so that they are given them only by this.
+  // Only this setting gives tools to libraries, because they are not among the hosts that are known to need tools.
   for (const [path, value] of [
     [['audit'], { file: audit }],
     [['clients', 'tools'], 'on'],
@@ -111,7 +111,7 @@ async function write(folder: string, path: string, content: string | Uint8Array)
   await writeFile(file, content)
 }
 
-/** Git in a folder, with nothing of the machine's own configuration, at a fixed time. */
+/** Returns a function that runs git in a folder, without the configuration of the machine, and with fixed dates. */
 function gitIn(folder: string): (...args: readonly string[]) => void {
   const date = '2026-01-02T03:04:05Z'
   const env = {

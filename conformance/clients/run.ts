@@ -19,15 +19,15 @@ import { hikidashi, readAudit, serveOverHttp } from './served.ts'
 import type { Plan, Result, Transport } from './steps.ts'
 import { readTruth, type Truth, uriOf } from './truth.ts'
 
-/** How many source files the project has beside its documents. */
+/** Usual number of source files of the project. */
 const usualModules = 200
 
-/** How long one session may take, in milliseconds, before it has failed. */
+/** Time-out of one session, in milliseconds. */
 const sessionTimeoutMs = 300_000
 
 const address = `file:///${projectName}/`
 
-/** Runs the sessions of the clients, one after the other, and tells each outcome as soon as it is known. */
+/** Runs the sessions of the clients, one after the other. Calls `tell` with each outcome as soon as it is known. */
 export async function runClients(
   node: string,
   tell: (outcome: Outcome) => void,
@@ -55,7 +55,7 @@ export async function runClients(
   }
 }
 
-/** A copy of the project, with a configuration by `init`, and a home of its own for whoever works with it. */
+/** A copy of the project, with the configuration that `init` writes and a separate home directory. */
 interface Copy {
   readonly project: Project
   readonly config: string
@@ -69,7 +69,7 @@ async function copyOf(original: Project, place: string): Promise<Copy> {
   await mkdir(home, { recursive: true })
   await cp(original.folder, folder, { recursive: true })
   const project = { ...original, folder }
-  // Nothing of this machine's user, and no messages to the makers of the clients.
+  // Use no settings of this machine's user, and disable the telemetry of the clients.
   const env = { PATH: process.env.PATH ?? '', HOME: home, LANG: 'C.UTF-8', MCP_USE_ANONYMIZED_TELEMETRY: 'false' }
   return { project, home, audit, env, config: await initialise(project, { hikidashi, env, audit }) }
 }
@@ -145,7 +145,7 @@ function expectedOf({ completion, expanded, searchTemplate, watched }: Plan, tru
   }
 }
 
-/** Runs a session's file in a process of its own, on a Node that runs TypeScript by leaving out the types. */
+/** Runs the file of a session in a separate process, on a Node that strips the types of TypeScript. */
 function runSession(
   node: string,
   file: string,
@@ -172,7 +172,7 @@ function runSession(
   })
 }
 
-/** The result is the last line: some clients write to standard output, too. */
+/** Parses the result, which is the last line of the output, because some clients write to standard output too. */
 function resultIn(output: string): Result {
   try {
     return JSON.parse(output.trimEnd().split('\n').at(-1) ?? '') as Result

@@ -11,7 +11,7 @@ export interface Served {
   close(): Promise<void>
 }
 
-/** Starts the built command over HTTP, and waits until it says where it listens. */
+/** Starts the built command over HTTP, and waits until it prints its URL. */
 export async function serveOverHttp(config: string, env: NodeJS.ProcessEnv): Promise<Served> {
   const child = spawn(process.execPath, [hikidashi, 'serve', '--config', config, '--http', '0'], {
     env,

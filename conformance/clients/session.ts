@@ -1,15 +1,15 @@
 import { writeFile } from 'node:fs/promises'
 import type { Ended, Plan, Step } from './steps.ts'
 
-/** How long one step may take, in milliseconds, before it has failed: far longer than any takes. */
+/** Time-out of one step, in milliseconds, far longer than any step takes. */
 const stepTimeoutMs = 90_000
 
-/** What a session does its steps with. */
+/** The functions with which a session does its steps. */
 export interface Session {
   readonly plan: Plan
-  /** Does one step. What `work` answers is judged by the runner; what it throws is the step's error. */
+  /** Does one step. The runner judges the value that `work` resolves to. An exception becomes the error of the step. */
   step(step: Step, work: () => Promise<unknown>): Promise<void>
-  /** Leaves a step out. `offers` names everything that the client offers, as the client itself tells it. */
+  /** Leaves a step out. `offers` has the names of everything that the client offers, as reported by the client itself. */
   leaveOut(step: Step, offers: readonly string[]): void
 }
 
@@ -36,11 +36,11 @@ export async function runSession(work: (session: Session) => Promise<void>): Pro
     process.stderr.write(`${messageOf(error)}\n`)
     process.exitCode = 1
   }
-  // Some clients keep timers and pipes open for ever.
+  // Exit explicitly, because some clients keep timers and pipes open forever.
   process.stdout.write(`${JSON.stringify(ended)}\n`, () => process.exit())
 }
 
-/** What a rejected call says. Throws when the call is answered. */
+/** Resolves to the error message of a call that must fail. Throws if the call succeeds. */
 export async function refusal(call: Promise<unknown>): Promise<string> {
   const answer = await call.then(
     (value) => ({ value }),
@@ -50,7 +50,7 @@ export async function refusal(call: Promise<unknown>): Promise<string> {
   throw new Error(`It was answered: ${JSON.stringify(answer.value).slice(0, 200)}`)
 }
 
-/** Asks again until the answer is one that was waited for. */
+/** Repeats a request until its answer is accepted or the time-out expires. Resolves to the last answer. */
 export async function askUntil<T>(ask: () => Promise<T>, isEnough: (answer: T) => boolean): Promise<T> {
   for (const end = Date.now() + stepTimeoutMs; ; ) {
     const answer = await ask()
@@ -58,13 +58,13 @@ export async function askUntil<T>(ask: () => Promise<T>, isEnough: (answer: T) =
   }
 }
 
-/** Changes the file that is watched, and answers the URI that the client is then told of. */
+/** Changes the watched file, and resolves to the URI of the notification that the client gets. */
 export async function changeWatched({ watched }: Plan, updated: Promise<string>): Promise<string> {
   await writeFile(watched.file, watched.text)
   return updated
 }
 
-/** The names of all methods and properties of an object, those of its classes too. */
+/** Returns the names of all methods and properties of an object, including those of its classes. */
 export function membersOf(object: object): readonly string[] {
   const names = new Set<string>()
   for (let at: object | null = object; at !== null && at !== Object.prototype; at = Object.getPrototypeOf(at))
@@ -81,20 +81,20 @@ export function deferred<T>(): { readonly promise: Promise<T>; readonly resolve:
   return { promise, resolve }
 }
 
-/** The URI of a plan's template with its variable filled in. `{+path}` keeps slashes (RFC 6570, 3.2.3). */
+/** Expands the template of a plan. `{+path}` keeps slashes (RFC 6570, 3.2.3). */
 export const expand = ({ template, path }: Plan['expanded']): string => template.replace('{+path}', path)
 
-/** The search template of a plan with the word as its `q` alone: undefined variables leave nothing (RFC 6570, 3.2.8). */
+/** Expands the search template of a plan with only `q`, its word. Undefined variables are left out (RFC 6570, 3.2.8). */
 export const searchUri = ({ searchTemplate, word }: Plan): string =>
   searchTemplate.replace(/\{\?[^}]*\}$/, `?q=${encodeURIComponent(word)}`)
 
-/** The documents that a search document names (`application/json;format=hikidashi.SearchFound`). */
+/** Returns the documents in a search result (`application/json;format=hikidashi.SearchFound`). */
 export function documentsFound(text: unknown): readonly string[] {
   const { hits } = JSON.parse(String(text)) as { hits: readonly { readonly document: string }[] }
   return hits.map(({ document }) => document)
 }
 
-/** The documents that the tool `search_resources` names. */
+/** Returns the documents in an answer of the tool `search_resources`. */
 export function documentsOfTool(result: unknown): readonly string[] {
   const { results } = (result as { structuredContent: { results: readonly { readonly document: string }[] } })
     .structuredContent

@@ -21,25 +21,25 @@ export const transports = ['stdio', 'http'] as const
 
 export type Transport = (typeof transports)[number]
 
-/** A session's whole task. The runner hands it over as JSON, the last argument of the session's process. */
+/** The task of a session. The runner passes it as JSON in the last argument of the session's process. */
 export interface Plan {
   readonly transport: Transport
-  /** How the server is started over stdio. */
+  /** The command that starts the server over stdio. */
   readonly command: string
   readonly args: readonly string[]
-  /** The built command's script, and the configuration that it serves. */
+  /** The script of the built command, and the path of the configuration. */
   readonly hikidashi: string
   readonly config: string
-  /** Where it is reached over HTTP. */
+  /** The URL of the server over HTTP. */
   readonly url: string
   /** A folder that the client may write its own files to. */
   readonly home: string
   readonly uris: Readonly<Record<'text' | 'japanese' | 'blob' | 'absent', string>>
-  /** A template that the server lists, and what stands for its `{+path}`. */
+  /** A template that the server lists, and the value of its `{+path}`. */
   readonly expanded: { readonly template: string; readonly path: string }
-  /** A word that one document holds. */
+  /** A word that only one document contains. */
   readonly word: string
-  /** A template that searches for its `{?q}`. */
+  /** The template of a search, with the query in `{?q}`. */
   readonly searchTemplate: string
   /** A file to change while its resource is subscribed to. */
   readonly watched: { readonly uri: string; readonly file: string; readonly text: string }
@@ -49,8 +49,8 @@ export interface Plan {
 }
 
 /**
- * How a step ended: with what the client handed over, with an error, or not done, and then with all that the client
- * offers, so that the runner can see for itself that there is no way to do it.
+ * The end of a step: the value from the client, an error, or, for a step that was left out, the names of everything that the client
+ * offers, so that the runner can check that none of them does the step.
  */
 export type Ended = { readonly value: unknown } | { readonly error: string } | { readonly offers: readonly string[] }
 

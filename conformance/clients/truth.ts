@@ -3,14 +3,14 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { type Project, projectName } from './project.ts'
 import { hikidashi } from './served.ts'
 
-/** What is served, as the newest official client sees it. */
+/** The lists of the server, as the official client sees them. */
 export interface Truth {
   readonly resources: readonly string[]
   readonly templates: readonly string[]
   readonly prompts: readonly string[]
 }
 
-/** Lists everything by the official client, and throws unless the project's files are there, all of them and no others. */
+/** Lists everything with the official client. Throws if the lists do not contain exactly the files of the project. */
 export async function readTruth(project: Project, config: string, env: Record<string, string>): Promise<Truth> {
   const client = new Client({ name: 'truth', version: '0' }, { versionNegotiation: { mode: 'auto' } })
   const args = [hikidashi, 'serve', '--config', config, '--stdio', '--log-level', 'error']

@@ -8,31 +8,31 @@ import { hikidashi } from '../clients/served.ts'
 import { chatCompletions, type Dialect, generateContent, responses, startStandIn, type ToolCall } from './stand-in.ts'
 
 /**
- * Hosts that start the server themselves: `hikidashi add HOST DIR` in an empty home, then the host's own command lists its servers, and
- * its own client lists, searches and reads, as a stand-in for its model asks it to.
+ * Tests hosts that start the server themselves: `hikidashi add HOST DIR` runs in an empty home, then the host's command lists its servers,
+ * and the host's client lists, searches and reads, as a fake model requests.
  */
 
-/** A word that is in one file of the folder alone. */
+/** A word that occurs in only one file of the folder. */
 const rareWord = 'quokkaberry'
 const document = `# Stock\n\nOnly one shelf holds ${rareWord} tea.\n`
 
-/** How long one command of a host may take, in milliseconds. */
+/** Time-out of one command of a host, in milliseconds. */
 const commandTimeoutMs = 120_000
 
 export interface Host {
-  /** Its name for `hikidashi add`. */
+  /** The name of the host for `hikidashi add`. */
   readonly name: string
   /** The npm package, whose exact version is in `../package.json`. */
   readonly dependency: string
   readonly dialect: Dialect
-  /** Whether its program is a script of Node. */
+  /** Whether the program of the host is a script for Node. */
   readonly isScript: boolean
-  /** The arguments by which it lists its servers, and how it says that it has ours. */
+  /** The arguments that list the servers, and a pattern of the output if our server is among them. */
   readonly list: readonly string[]
   readonly says: RegExp
-  /** Tells it, in its home, to ask the stand-in; gives the arguments and variables by which it works on a task without a person. */
+  /** Configures the fake model in the host's home. Resolves to the arguments and variables with which the host runs a task unattended. */
   setUp(home: string, url: string): Promise<{ readonly args: readonly string[]; readonly env?: NodeJS.ProcessEnv }>
-  /** The calls by which its model lists, searches and reads. */
+  /** The calls with which the model lists, searches and reads. */
   calls(folder: string): readonly ToolCall[]
 }
 
@@ -44,7 +44,7 @@ export interface HostOutcome {
 const uriIn = (folder: string) => `file://${folder}/docs/stock.md`
 const finds = (output: string) => output.includes('stock.md')
 
-/** With the tools that a host is given whose model does not search by itself. */
+/** Calls with the tools of the server, for hosts whose models have no tools for resources. */
 const byTools = (folder: string): readonly ToolCall[] => [
   { name: 'list_resources', arguments: {} },
   { name: 'search_resources', arguments: { query: rareWord }, isEnough: finds },
@@ -61,7 +61,7 @@ export const hosts: readonly Host[] = [
     says: /^hikidashi .*enabled/m,
     setUp: async (home, url) => {
       const file = join(home, '.codex/config.toml')
-      // Keys without a table have to stand before the tables.
+      // TOML requires keys without a table before the tables.
       const settings = [
         ...['model = "stand-in"', 'model_provider = "stand-in"', 'approval_policy = "never"'],
         ...['[model_providers.stand-in]', 'name = "Stand-in"', `base_url = "${url}/v1"`, 'wire_api = "responses"', ''],
@@ -119,7 +119,7 @@ export const hosts: readonly Host[] = [
   },
 ]
 
-/** Runs one host after the other, and tells each outcome as soon as it is known. */
+/** Runs one host after the other. Calls `tell` with each outcome as soon as it is known. */
 export async function runHosts(node: string, tell: (outcome: HostOutcome) => void): Promise<readonly HostOutcome[]> {
   const outcomes: HostOutcome[] = []
   for (const host of hosts.filter(isInstalled)) {
@@ -133,7 +133,7 @@ export async function runHosts(node: string, tell: (outcome: HostOutcome) => voi
   return outcomes
 }
 
-/** A host that is a program for one platform is not installed on others. */
+/** Whether a host is installed. A host that is a binary for one platform is not installed on others. */
 function isInstalled({ dependency, isScript }: Host): boolean {
   return isScript || existsSync(fileURLToPath(new URL(`../node_modules/${dependency}/package.json`, import.meta.url)))
 }
@@ -174,7 +174,7 @@ async function runHost(node: string, host: Host, faults: string[]): Promise<void
   }
 }
 
-/** The command of a host, in the installation beside this folder. */
+/** Returns the command of a host, from the installation in the parent folder. */
 async function programOf({ name, dependency, isScript }: Host, node: string): Promise<readonly string[]> {
   const folder = fileURLToPath(new URL(`../node_modules/${dependency}/`, import.meta.url))
   const { bin } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as {
@@ -185,7 +185,7 @@ async function programOf({ name, dependency, isScript }: Host, node: string): Pr
   return [node, join(folder, script)]
 }
 
-/** What a command prints, on both streams. Rejects when it fails or takes too long. */
+/** Resolves to the output of a command on both streams. Rejects if the command fails or times out. */
 function runCommand([file = '', ...args]: readonly string[], options: { cwd: string; env: NodeJS.ProcessEnv }) {
   return new Promise<string>((resolve, reject) => {
     const child = execFile(file, args, { ...options, timeout: commandTimeoutMs }, (error, out, err) =>

@@ -2,35 +2,35 @@ import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 
-/** A call of a tool that the stand-in has a host make. */
+/** A tool call that the fake model requests from a host. */
 export interface ToolCall {
-  /** The end of the name: hosts put the name of the server before those of its tools. */
+  /** The end of the tool's name, because hosts prefix it with the name of the server. */
   readonly name: string
   readonly arguments: object
-  /** Whether the answer is the one that is waited for. The call is repeated until it is, a limited number of times. By default any is. */
+  /** Whether an answer is accepted. The call is repeated until then, a limited number of times. By default any answer is accepted. */
   readonly isEnough?: (output: string) => boolean
 }
 
 /**
- * A stand-in for a model on a free port of this machine: it answers each request of a host with the next call that was planned, and then
- * with a word. It keeps what the host says that the tools answered.
+ * A fake model on a free port of this machine. It answers each request of a host with the next planned call, and then with a message. It
+ * stores the outputs of the tools that the host reports.
  */
 export interface StandIn {
   readonly url: string
-  /** The names of the tools that the last request offered. */
+  /** Returns the names of the tools that the last request offered. */
   offered(): readonly string[]
-  /** What the calls gave the model, in their order, each once. */
+  /** Returns the last output of each planned call, in order. */
   outputs(): readonly string[]
   close(): void
 }
 
-/** How a host speaks with its model. */
+/** The API between a host and its model. */
 export interface Dialect {
-  /** The tools that a request offers. None: the host asks for something else, such as a title. */
+  /** Returns the names of the tools that a request offers. None: the host requests something else, such as a title. */
   toolsIn(request: Json): readonly string[]
-  /** The outputs of all calls so far. */
+  /** Returns the outputs of all calls so far. */
   outputsIn(request: Json): readonly string[]
-  /** The events of an answer. */
+  /** Returns the events of an answer. */
   answer(
     call: { readonly name: string; readonly arguments: object; readonly id: string } | undefined,
   ): readonly string[]
@@ -38,14 +38,14 @@ export interface Dialect {
 
 export type Json = Readonly<Record<string, unknown>>
 
-/** How often a call is repeated, and how long it takes until it is, in milliseconds. */
+/** Maximum number of repeats of a call, and the delay before each, in milliseconds. */
 const maxRepeats = 40
 const repeatIntervalMs = 250
 
 export async function startStandIn(dialect: Dialect, plan: readonly ToolCall[]): Promise<StandIn> {
   let offered: readonly string[] = []
   let all: readonly string[] = []
-  /** For each output which call of the plan it answers. */
+  /** For each output, the index of the planned call that it answers. */
   let numbers: number[] = []
   const server = createServer(async (request, response) => {
     const body = await textOf(request)
@@ -78,7 +78,7 @@ export async function startStandIn(dialect: Dialect, plan: readonly ToolCall[]):
   }
 }
 
-/** The number of the call to make: the last one again, while its answer is not enough, else the next. */
+/** Returns the index of the call to make: the last one again if its answer is not accepted, else the next one. */
 async function nextOf(plan: readonly ToolCall[], all: readonly string[], numbers: readonly number[]): Promise<number> {
   const last = all.length === 0 ? undefined : numbers[all.length - 1]
   if (last === undefined) return 0
@@ -100,10 +100,10 @@ const event = (value: Json, type?: string) =>
 
 const listOf = (value: unknown): readonly Json[] => (Array.isArray(value) ? (value as readonly Json[]) : [])
 
-/** A tool's output is a text, or something with texts in it. */
+/** Returns a tool's output as text. Any other value than a string becomes JSON. */
 const outputText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
-/** The Responses API, which Codex speaks. */
+/** The Responses API, which Codex uses. */
 export const responses: Dialect = {
   toolsIn: ({ tools }) =>
     listOf(tools).flatMap((tool) => listOf(tool.tools ?? [tool]).map(({ name, type }) => String(name ?? type))),
@@ -126,7 +126,7 @@ export const responses: Dialect = {
   },
 }
 
-/** Chat completions, which opencode speaks with a provider that is compatible with OpenAI. */
+/** The Chat Completions API, which opencode uses with OpenAI-compatible providers. */
 export const chatCompletions: Dialect = {
   toolsIn: ({ tools }) => listOf(tools).map((tool) => String((tool.function as Json | undefined)?.name)),
   outputsIn: ({ messages }) =>
@@ -154,7 +154,7 @@ export const chatCompletions: Dialect = {
   },
 }
 
-/** The Gemini API, which Gemini CLI speaks. */
+/** The Gemini API, which Gemini CLI uses. */
 export const generateContent: Dialect = {
   toolsIn: ({ tools }) =>
     listOf(tools).flatMap((tool) => listOf(tool.functionDeclarations).map(({ name }) => String(name))),

@@ -4,7 +4,7 @@ import { catalog } from './catalog.mjs'
 
 export const runtime = 'nodejs'
 const handler = await createHandler(catalog, { name: 'manual', version: '1.0.0', principals: 'given' })
-/** Who asks, as the application knows it: here by one key. */
+/** Returns the principal of a request, as the application knows it: here by a single key. */
 const principalOf = (request) =>
   request.headers.get('authorization') === `Bearer ${process.env.MCP_KEY}`
     ? { id: 'ada', roles: ['writer'] }

@@ -4,11 +4,11 @@ import type { Document } from './engines.ts'
 import { type EvalSet, pythonFunctions, type Question, setOfFolder } from './sets.ts'
 
 /**
- * The sets of a folder that holds a published collection, in the files in which it is published:
+ * Reads the sets of a folder with a published collection, in one of these forms:
  *
  * - CoSQA: `code_idx_map.txt` and `cosqa-retrieval-*.json` (two sets if there are two such files);
- * - Cranfield, CISI and others in the form of SMART: a file each with `all`, `qry` and `rel` in its name;
- * - any other: `docs.jsonl` and `queries.jsonl`, as {@link setOfFolder} reads them.
+ * - Cranfield, CISI and others in the format of SMART: one file each with `all`, `qry` and `rel` in its name;
+ * - any other collection: `docs.jsonl` and `queries.jsonl`, as {@link setOfFolder} reads them.
  */
 export function collectionsOf(name: string, folder: string): readonly EvalSet[] {
   if (existsSync(join(folder, 'code_idx_map.txt'))) return cosqaOf(name, folder)
@@ -17,7 +17,7 @@ export function collectionsOf(name: string, folder: string): readonly EvalSet[] 
   return [one]
 }
 
-/** Questions of the web, and Python functions that answer them. The name of each function is a number, which tells nothing. */
+/** Web queries, and Python functions that answer them. Each function is named by a number, so that its name is no clue. */
 function cosqaOf(name: string, folder: string): readonly EvalSet[] {
   const nameOf = (index: number) => `${index}.py`
   const codes = JSON.parse(readFileSync(join(folder, 'code_idx_map.txt'), 'utf8')) as Record<string, number>
@@ -43,8 +43,8 @@ function cosqaOf(name: string, folder: string): readonly EvalSet[] {
 }
 
 /**
- * Abstracts and questions in the form of the SMART system. The text of a document is its title and abstract. A judgement below 0 means no
- * relevance.
+ * Abstracts and questions in the format of the SMART system. The text of a document is its title and abstract. A judgement below 0 means
+ * that a document is not relevant.
  */
 function smartOf(name: string, folder: string): EvalSet | undefined {
   const textOf = (kind: RegExp): string | undefined => {
@@ -65,7 +65,7 @@ function smartOf(name: string, folder: string): EvalSet | undefined {
     return { id: `${id}.txt`, text: isRepeated ? text : `${title}\n\n${text}` }
   })
   const questions = recordsOf(asked).flatMap(({ W: text = '' }, at): readonly Question[] => {
-    // The judgements of Cranfield count the questions, whose own numbers have gaps.
+    // The judgements of Cranfield number the questions from 1, regardless of the questions' own numbers, which have gaps.
     const number = `${at + 1}`
     const those = relevant.get(number)
     return those === undefined ? [] : [{ id: number, text: text.replaceAll(/\s+/g, ' '), relevant: those }]
@@ -95,8 +95,8 @@ function recordsOf(text: string): readonly SmartRecord[] {
 }
 
 /**
- * A set with other documents beside its own: Python functions of the files below folders, each text once, evenly spread over the files in
- * the order of their paths. Their names are numbers too.
+ * Returns a set with more documents as distractors: those of `others` whose texts the set does not contain. Their names are numbers,
+ * as those of the set.
  */
 export function amongOthers(set: EvalSet, others: readonly string[]): EvalSet {
   const known = new Set(set.documents.map(({ text }) => text))
@@ -108,7 +108,7 @@ export function amongOthers(set: EvalSet, others: readonly string[]): EvalSet {
   }
 }
 
-/** At most so many Python functions of the files below folders, for {@link amongOthers}. */
+/** Returns up to `most` Python functions of the files below folders, without duplicates and evenly spread, for {@link amongOthers}. */
 export function functionsBelow(folders: readonly string[], most: number): readonly string[] {
   const texts = new Set<string>()
   for (const folder of folders)

@@ -1,14 +1,14 @@
 /**
- * How much of the places that a commit changes can be read in a context that its subject asks for, out of the files as they were before it.
+ * Measures contexts: the query is the subject of a commit, the files are those before the commit, and the context should show the changes.
  *
  *     npm run eval:context -- [--repository NAME=FOLDER …] [--commits COUNT] [--files COUNT] [--since COUNT] [--search] [--only]
  *
- * Of each budget: the files of the commit that are there in any form, those with text, and `hunks`: the share of the changed places whose
- * lines are in the context. Beside it, in the same run: whole files in the order of BM25 over contents, and over contents and paths; a file that
- * does not fit is passed over. With `--search`, one more row: the same with a search over the files, whose index is current. `--only`: not of this repository.
+ * For each budget: `any`, the share of the changed files that are in the context; `text`, the share that are there with text; and `hunks`,
+ * the share of the changed places whose lines are in the context. The baselines take whole files in the order of BM25, over contents, and
+ * over contents and paths, and skip files that do not fit. `--search` adds a row with a current search index. `--only` skips this repository.
  *
- * With `--since 2`: the same question is asked of the files two commits earlier first, and the second context is given the manifest of the first.
- * `reused` is the share of its tokens in front that are as they were; in the row above it, without that manifest.
+ * With `--since 2`, a first context is made of the files two commits earlier, and the second context gets its manifest. `reused` is the
+ * share of the second context's tokens that are an unchanged prefix of the first; the row `hikidashi` has it without that manifest.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -48,7 +48,7 @@ function add(figures: Figures, name: string, value: number): void {
   figures.set(name, [...(figures.get(name) ?? []), value])
 }
 
-/** The share of the changed places that can be read: all of the lines of a place are shown. */
+/** The share of the changed places of which all lines are shown. */
 function shownOf(hunks: Hunks, shows: (path: string, start: number, end: number) => boolean): number {
   const all = [...hunks].flatMap(([path, ranges]) => ranges.map(([start, end]) => ({ path, start, end })))
   return all.filter(({ path, start, end }) => shows(path, start, end)).length / Math.max(1, all.length)
@@ -124,7 +124,7 @@ async function filesOf(repository: Repository, commit: string): Promise<Readonly
   )
 }
 
-/** What was read of one commit is not read again of the next: the versions are those of the blobs. */
+/** Memory for all commits. A file has the id of its blob as version, so a file that the next commit did not change is not read again. */
 const remembered = createMemory()('eval')
 
 function providerOf(files: ReadonlyMap<string, File>, time: number) {
@@ -136,7 +136,7 @@ function viewOf(files: ReadonlyMap<string, File>, time: number): View {
   return createCatalog({ mounts: [{ address: 'memory://r', provider }] }).view({ id: 'eval', roles: [] })
 }
 
-/** The same with a search, whose index is brought from the files of one commit to those of the next. */
+/** Returns a view with a search, whose index is updated from the files of one commit to those of the next. */
 async function searchedViewOf(files: ReadonlyMap<string, File>, time: number, store: Store) {
   const index = await openSearchIndex({ store, name: 'eval' })
   const mounts = () => {
@@ -155,7 +155,7 @@ async function searchedViewOf(files: ReadonlyMap<string, File>, time: number, st
   return { view: catalog.view({ id: 'eval', roles: [] }), close: () => provider.close?.() }
 }
 
-/** Plain engines are brought from the files of one commit to those of the next, too. */
+/** Creates the baselines. They are updated from the files of one commit to those of the next. */
 function createBaselines() {
   const engines: readonly Engine[] = [plainBm25('BM25, contents'), plainBm25('BM25, contents 0.6 + path 0.4', 0.4)]
   let there: ReadonlyMap<string, File> = new Map()
@@ -171,7 +171,7 @@ function createBaselines() {
   }
 }
 
-/** The share of the tokens of a context that are in front of an earlier one, too, up to the end of a resource. */
+/** The share of a context's tokens that are also a prefix of an earlier context, in whole resources. */
 function shareInCommon(earlier: readonly ManifestEntry[], { manifest, tokens }: Assembled): number {
   const common = manifest.findIndex(({ prefix }, at) => prefix !== earlier[at]?.prefix)
   const same = common < 0 ? manifest : manifest.slice(0, common)
@@ -184,7 +184,7 @@ const withSearch = 'hikidashi, with a search'
 interface Means {
   readonly ways: ReadonlyMap<string, Figures>
   readonly baselines: ReturnType<typeof createBaselines>
-  /** Where the index of a search is; undefined: there is none. */
+  /** Store of the search index. `undefined`: no search is evaluated. */
   readonly store: Store | undefined
 }
 
@@ -229,7 +229,7 @@ async function evaluate(repository: Repository, change: Change, { ways, baseline
   }
 }
 
-/** Whether a subject says enough to be asked with: three words, or three characters of a script without spaces. */
+/** Whether a subject is long enough to be a query: three words, or three characters of a script without spaces. */
 function isQuestion(subject: string): boolean {
   return subject.split(/\s+/).length >= 3 || /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]{3}/u.test(subject)
 }

@@ -8,17 +8,17 @@ import { openStore } from '../../src/store/index.ts'
 import { porter } from './porter.ts'
 
 export interface Document {
-  /** A path, or any other name. */
+  /** The id of the document: a path, or any other name. */
   readonly id: string
   readonly text: string
 }
 
-/** What finds documents, to be compared with others. Documents can be put again and removed between two questions. */
+/** A search engine under evaluation. Documents can be replaced and removed between two questions. */
 export interface Engine {
   readonly name: string
   put(documents: readonly Document[]): Promise<void>
   remove(ids: readonly string[]): Promise<void>
-  /** The ids of the best, best first, each once. */
+  /** Resolves to the ids of the best documents, best first, without duplicates. */
   find(question: string, limit: number): Promise<readonly string[]>
   close(): Promise<void>
 }
@@ -52,7 +52,7 @@ export async function hikidashi(): Promise<Engine> {
   }
 }
 
-/** The words of a text: small letters, identifiers whole and in parts, and pairs of characters of scripts without spaces. */
+/** The terms of a text: words in lower case, identifiers whole and in parts, and character bigrams of scripts without spaces. */
 export function wordsOf(text: string): readonly string[] {
   const words: string[] = []
   for (const [word] of text.normalize('NFKC').matchAll(/[\p{L}\p{N}_]+/gu)) {
@@ -110,10 +110,10 @@ function createPostings(cut: (text: string) => readonly string[]) {
   }
 }
 
-/** The words, those of English by their stems. */
+/** The terms of a text, with English words reduced to their stems. */
 export const stemsOf = (text: string): readonly string[] => wordsOf(text).map(porter)
 
-/** Okapi BM25 over whole documents; with `pathShare`, that share of the score is of the words of the path. */
+/** Okapi BM25 over whole documents. The terms of the path contribute the share `pathShare` of the score. */
 export function plainBm25(name: string, pathShare = 0, cut = wordsOf): Engine {
   const contents = createPostings(cut)
   const paths = createPostings(cut)
@@ -149,7 +149,7 @@ export function plainBm25(name: string, pathShare = 0, cut = wordsOf): Engine {
   }
 }
 
-/** SQLite's FTS5 with its own BM25. `grams`: the questions are cut into three characters each, as its trigram tokenizer cuts texts. */
+/** SQLite's FTS5 with its own BM25. `grams`: questions are cut into trigrams, as its trigram tokenizer cuts texts. */
 export function fts5(name: string, tokenizer: string, grams = false): Engine {
   const database = new DatabaseSync(':memory:')
   database.exec(`create virtual table docs using fts5 (id unindexed, text, tokenize = '${tokenizer}')`)
@@ -162,7 +162,7 @@ export function fts5(name: string, tokenizer: string, grams = false): Engine {
     put: async (documents) => {
       database.exec('begin')
       for (const { id, text } of documents) {
-        // FTS5 has no index of ids: it would look at all documents for each new one.
+        // Delete only known ids, because FTS5 has no index of ids and would scan all documents for each new one.
         if (held.has(id)) drop.run(id)
         held.add(id)
         insert.run(id, text)

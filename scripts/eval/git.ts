@@ -6,7 +6,7 @@ const environment = { ...process.env, GIT_CONFIG_NOSYSTEM: '1', GIT_TERMINAL_PRO
 const maxFileBytes = 400_000
 const maxGitBytes = 512 * 2 ** 20
 
-/** A commit that says what it is for, and which files it modified. */
+/** A commit, with its message and the files that it modified. */
 export interface Change {
   readonly commit: string
   readonly subject: string
@@ -18,13 +18,13 @@ export interface Change {
 
 export interface Repository {
   readonly name: string
-  /** The newest commits that modify at least one file that was there before, and at most `maxFiles`. */
+  /** The newest commits that modify between one and `maxFiles` existing files. */
   changes(maxFiles: number): Promise<readonly Change[]>
-  /** The text files of a commit: the id of the blob by path. */
+  /** The files of a commit: the ids of their blobs, by path. */
   tree(commit: string): Promise<ReadonlyMap<string, string>>
-  /** The texts of blobs by their ids; binary and large blobs are left out. They are kept for the next call. */
+  /** The texts of blobs by their ids, without binary and large blobs. The texts are cached. */
   texts(ids: Iterable<string>): Promise<ReadonlyMap<string, string>>
-  /** The lines that a commit changes or inserts behind, by path: in the file as it was before, from 1. */
+  /** The lines that a commit changes, or after which it inserts lines, by path. Line numbers of the file before the commit, from 1. */
   hunks(commit: string): Promise<ReadonlyMap<string, readonly (readonly [start: number, end: number])[]>>
 }
 
@@ -117,7 +117,7 @@ export function openRepository(name: string, folder: string): Repository {
   }
 }
 
-/** Lock files change with everything, and tell nothing. */
+/** Whether a path is not a lock file. Lock files change together with other files, and tell nothing about a commit. */
 function isSource(path: string): boolean {
   return path !== '' && !/(?:^|\/)(?:package-lock\.json|pnpm-lock\.yaml|yarn\.lock|bun\.lockb?)$/.test(path)
 }

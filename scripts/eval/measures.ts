@@ -1,4 +1,4 @@
-/** Normalised discounted cumulative gain of the first ten: 1 where all that is relevant comes first. */
+/** Normalised discounted cumulative gain of the first ten results: 1 if all relevant documents come first. */
 export function ndcg(found: readonly string[], relevant: ReadonlySet<string>): number {
   const gain = found.slice(0, 10).reduce((sum, id, at) => sum + (relevant.has(id) ? 1 / Math.log2(at + 2) : 0), 0)
   let ideal = 0
@@ -6,7 +6,7 @@ export function ndcg(found: readonly string[], relevant: ReadonlySet<string>): n
   return gain / ideal
 }
 
-/** The share of the relevant that is among the first `count`. */
+/** The share of the relevant documents that are among the first `count` results. */
 export function recall(
   found: readonly string[],
   relevant: ReadonlySet<string>,
@@ -18,7 +18,7 @@ export function recall(
 export const mean = (values: readonly number[]) =>
   values.length === 0 ? Number.NaN : values.reduce((sum, value) => sum + value, 0) / values.length
 
-/** Half of every set is held back: constants are chosen on the other half alone. By the id of a question, so that it never moves. */
+/** Whether a question is in the half of its set on which no constant is chosen. It depends only on the id, so it never changes. */
 export function isHeldBack(id: string): boolean {
   let hash = 0x811c9dc5
   for (let at = 0; at < id.length; at++) hash = Math.imul(hash ^ id.charCodeAt(at), 0x01000193)

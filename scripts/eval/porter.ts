@@ -2,7 +2,7 @@
 
 const consonants = '[^aeiou][^aeiouy]*'
 const vowels = '[aeiouy][aeiou]*'
-/** The measure of a stem: how often vowels are followed by consonants. */
+/** Tests of the measure of a stem: the number of times that vowels are followed by consonants. */
 const atLeastOne = new RegExp(`^(?:${consonants})?${vowels}${consonants}`)
 const exactlyOne = new RegExp(`^(?:${consonants})?${vowels}${consonants}(?:${vowels})?$`)
 const atLeastTwo = new RegExp(`^(?:${consonants})?${vowels}${consonants}${vowels}${consonants}`)
@@ -25,7 +25,7 @@ const fourth = rulesOf(
   'al> ance> ence> er> ic> able> ible> ant> ement> ment> ent> ou> ism> ate> iti> ous> ive> ize> sion>s tion>t',
 )
 
-/** Applies the longest rule that fits, where what is left of the word has the measure. */
+/** Applies the longest rule that matches the word, if the rest of the word has the measure. */
 function replaced(word: string, rules: readonly Rule[], measure: RegExp): string {
   const [ending, instead] = rules.find(([one]) => word.endsWith(one)) ?? ['', '']
   if (ending === '') return word
@@ -41,7 +41,7 @@ function withoutPast(word: string): string {
   return /([^aeiouylsz])\1$/.test(bare) ? bare.slice(0, -1) : bare
 }
 
-/** The stem of a word in small letters; others are left as they are. */
+/** Returns the stem of a word in lower case. Returns any other word unchanged. */
 export function porter(given: string): string {
   if (given.length < 3 || !/^[a-z]+$/.test(given)) return given
   let word = given.replace(/^y/, 'Y')

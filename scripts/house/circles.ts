@@ -1,7 +1,7 @@
 /** Import circles: groups of files that import each other, found by Tarjan's algorithm for strongly connected components. */
 import type { SourceFile } from './source.ts'
 
-/** The circles of a set of files, each sorted by path. With `atRunTime`, imports of types alone do not count. */
+/** Returns the import circles of a set of files, each sorted by path. `atRunTime`: imports of only types are ignored. */
 export function circlesOf(files: readonly SourceFile[], atRunTime = false): readonly (readonly string[])[] {
   const targets = new Map(
     files.map(({ file, imports }) => [
@@ -16,9 +16,9 @@ export function circlesOf(files: readonly SourceFile[], atRunTime = false): read
 
 interface State {
   readonly targets: ReadonlyMap<string, readonly string[]>
-  /** The order in which files were met. */
+  /** The order in which the files were visited. */
   readonly indexes: Map<string, number>
-  /** The earliest file on the stack that each can reach. */
+  /** The index of the earliest file on the stack that each file can reach. */
   readonly low: Map<string, number>
   readonly stack: string[]
   readonly circles: (readonly string[])[]

@@ -1,4 +1,4 @@
-/** Where the lines of `src/` come from: the code of a commit, the same code written again, and what came later. By `git blame`. */
+/** Counts the lines of `src/` by origin, with `git blame`: the code of a commit, code that was rewritten since, and new code. */
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -8,18 +8,18 @@ import { root } from './source.ts'
 
 const run = promisify(execFile)
 
-/** Why a later commit wrote a line: the same behaviour, the same with less time or memory, or a feature or a mended fault. */
+/** Why a later commit wrote a line: a rewrite with the same behaviour, one that saves time or memory, or a feature or fix. */
 type Cause = 'same' | 'faster' | 'feature'
-/** Lines of `src/` by origin. `old` is unchanged since the commit. */
+/** Numbers of lines of `src/` by origin. `old` lines are unchanged since the commit. */
 export type Origins = Record<'old' | Cause, number>
 
 /**
  * Counts the lines of `src/` by origin. Moved and copied lines keep their origin, and white space does not count.
  *
  * @param commit An ancestor of the current state.
- * @param causes Causes of later commits, by the first eight digits of their ids. A commit without one added a feature or mended a fault.
- * @returns `found`: as `git blame` tells. `shared`: lines with the cause `same` are shared out within each file, in proportion to its other
- * lines, since such a commit wrote old and new code again.
+ * @param causes Causes of later commits, by the first eight digits of their ids. The default cause is `feature`.
+ * @returns `found`: the numbers of `git blame`. `shared`: the lines with the cause `same` are distributed over the other origins of each
+ * file in proportion, because such a commit rewrote both old and new code.
  */
 export async function countOrigins(
   commit: string,
@@ -47,7 +47,7 @@ export async function countOrigins(
 
 function shareOut({ old, same, faster, feature }: Origins): Origins {
   const others = old + faster + feature
-  // Every line was written again: nothing tells where they come from, so they count as old.
+  // Every line was rewritten, so their origins are unknown. They count as old.
   if (others === 0) return { ...none(), old: same }
   const scale = 1 + same / others
   return { old: old * scale, same: 0, faster: faster * scale, feature: feature * scale }

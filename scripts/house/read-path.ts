@@ -1,4 +1,4 @@
-/** The way of a request: which files and functions of ours run for one read of a small file over HTTP, by V8's precise coverage. */
+/** The path of a request: which of our files and functions run for one read of a small file over HTTP, by V8's precise coverage. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { Session } from 'node:inspector/promises'
 import { tmpdir } from 'node:os'
@@ -9,20 +9,20 @@ import { root } from './source.ts'
 export interface Passed {
   /** Paths relative to `src/`, sorted. */
   readonly files: readonly string[]
-  /** How many functions ran at least once. */
+  /** Number of functions that ran at least once. */
   readonly functions: number
-  /** Each of them, sorted, with the number of its calls: `core/uri.ts parseUri 1`. */
+  /** The functions that ran, sorted, each with the number of its calls: `core/uri.ts parseUri 1`. */
   readonly calls: readonly string[]
 }
 
-/** A read that walks to its file, and the next one of the same file, which is answered from memory since nothing has changed. */
+/** The first read of a file, and the next read of the same file, which is answered from memory because nothing has changed. */
 export interface ReadPath extends Passed {
   readonly again: Passed
 }
 
 const source = join(root, 'src')
 
-/** Serves a folder, reads a file of 1 KiB three times, and looks at what ran for the last two. */
+/** Serves a folder, warms up with reads of one file, and traces two reads of another file of 1 KiB. */
 export async function traceRead(): Promise<ReadPath> {
   const folder = mkdtempSync(join(tmpdir(), 'hikidashi-house-'))
   for (const name of ['a.md', 'b.md']) writeFileSync(join(folder, name), 'a'.repeat(1024))
@@ -43,7 +43,7 @@ export async function traceRead(): Promise<ReadPath> {
   try {
     const read = () => readOnce(service.url, 'file:///a/a.md')
     stopClocks()
-    // The connection, the folder and the file are known then.
+    // Open the connection, and cache the folder.
     for (let time = 0; time < 2; time++) await readOnce(service.url, 'file:///a/b.md')
     await read()
     const walked = await trace(read)
@@ -56,8 +56,8 @@ export async function traceRead(): Promise<ReadPath> {
 }
 
 /**
- * Stops the clocks of this process, a while after the file was written: a folder that has just changed is looked at again for each
- * read, and so is what was looked at a second ago. However slow the machine is, a read passes the same stations.
+ * Stops the clocks of this process, 10 seconds after the file was written, so that a read runs the same code on a machine of any speed:
+ * the provider checks a folder again that has just changed, or that it checked a second ago.
  */
 function stopClocks(): void {
   const [date, time] = [Date.now() + 10_000, performance.now()]

@@ -1,4 +1,4 @@
-/** Samples of comments and of paragraphs, drawn by a fixed seed, for a reader to judge. */
+/** Draws samples of comments and paragraphs with a fixed seed, for a reader to judge. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { root } from './source.ts'
@@ -10,7 +10,7 @@ export interface Paragraph {
   readonly text: string
 }
 
-/** Draws up to `count` of the items, without repetition. The same seed draws the same ones of the same items. */
+/** Draws up to `count` of the items, without repetition. The same seed and items give the same sample. */
 export function draw<T>(items: readonly T[], count: number, seed: number): readonly T[] {
   const rest = [...items]
   const next = random(seed)
@@ -19,7 +19,7 @@ export function draw<T>(items: readonly T[], count: number, seed: number): reado
   return drawn
 }
 
-/** Numbers of at least 0 and below 1: the generator mulberry32. */
+/** Returns a generator of random numbers of at least 0 and below 1 (mulberry32). */
 function random(seed: number): () => number {
   let state = seed >>> 0
   return () => {
@@ -38,7 +38,7 @@ export function readParagraphs(): readonly Paragraph[] {
   return ['README.md', ...pages.sort()].flatMap((file) => paragraphsOf(file, readFileSync(join(root, file), 'utf8')))
 }
 
-/** The paragraphs of a page of at least eight words. */
+/** The paragraphs of a page that have at least eight words. */
 export function paragraphsOf(file: string, text: string): readonly Paragraph[] {
   const found: Paragraph[] = []
   let isCode = false

@@ -1,4 +1,4 @@
-/** The code below `src/`, read once: its files, what they import, and their functions. */
+/** Reads the code below `src/`: its files, with their imports, functions, comments and types. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import ts from 'typescript'
@@ -10,15 +10,15 @@ const source = join(root, 'src')
 export interface Import {
   /** Path of the imported file, relative to `src/`. */
   readonly file: string
-  /** Types alone: nothing of it is left at run time. */
+  /** Whether only types are imported, so that no import is left at run time. */
   readonly typeOnly: boolean
 }
 
-/** A function with a body, and the lines that it takes. */
+/** A function with a body, and its number of lines. */
 export interface CodeFunction {
   readonly file: string
   readonly name: string
-  /** Line of its first character, counted from 1. */
+  /** Line of the function's first character, from 1. */
   readonly line: number
   readonly lines: number
 }
@@ -28,15 +28,19 @@ export interface SourceFile {
   readonly file: string
   readonly lines: number
   readonly imports: readonly Import[]
-  /** Paths of the files that it loads when it needs them, relative to `src/`. */
+  /** Paths of the files that it imports dynamically, relative to `src/`. */
   readonly loads: readonly string[]
   readonly functions: readonly CodeFunction[]
   readonly comments: readonly Comment[]
+<<<<<<< HEAD
   /** Its string literals and the pieces of its templates. A piece after a placeholder begins with `…`. */
   readonly texts: readonly Comment[]
   /** Names of the types that it declares at its top level. */
+=======
+  /** Names of the types that the file declares at its top level. */
+>>>>>>> words-web
   readonly types: readonly string[]
-  /** Constants whose comment gives a unit that their name does not end in. */
+  /** Names of constants that do not end with the unit in their comment. */
   readonly withoutUnit: readonly string[]
 }
 
@@ -56,7 +60,7 @@ export function readSource(): readonly SourceFile[] {
   return files.map((file) => parse(file, readFileSync(join(source, file), 'utf8')))
 }
 
-/** The text of one file as a {@link SourceFile}. It is parsed when its functions, comments or texts are first read. */
+/** Returns the text of one file as a {@link SourceFile}. The text is parsed at the first access to its functions or comments. */
 export function parse(file: string, text: string): SourceFile {
   let tree: ts.SourceFile | undefined
   let functions: readonly CodeFunction[] | undefined
@@ -90,20 +94,20 @@ export function parse(file: string, text: string): SourceFile {
   }
 }
 
-/** Ends of names, by the unit in which a comment says that a number is. */
+/** Endings of names, by the unit in the comment of a constant. */
 const nameEnds: ReadonlyMap<string, string> = new Map([
   ['milliseconds', 'Ms'],
   ['seconds', 'Seconds'],
   ['bytes', 'Bytes'],
 ])
-/** The constant at the top level of a file that is a number, and whose comment of one line gives one unit. */
+/** A number constant at the top level of a file, whose one-line comment names a unit. */
 const measuredConstant =
   /^\/\*\* (?!Maximum number)(?:(?! in )[^\n])* in (milliseconds|seconds|bytes)\b(?:(?!maximum|\*\/)[^\n])*\*\/\n(?:export )?const (\w+) = [\d_*. ]+$/gm
 
 /** A static import or re-export of a file. The formatter begins each on a line of its own. */
 const statement = /^(import|export)\s+(type\s+)?(?:([^'"`;()]*?)\s*\bfrom\s*)?'(\.[^'\n]+\.tsx?)'/gm
 
-/** Static imports and re-exports of our files. Dynamic imports load a module later, so they make no circle. */
+/** Static imports and re-exports of our files. Dynamic imports load a module later, so they cause no import circle. */
 function importsOf(file: string, text: string): readonly Import[] {
   return [...text.matchAll(statement)].map(([, , type, names = '', name = '']) => {
     const members = /^\{([^}]*)\}$/

@@ -1,6 +1,6 @@
 /**
- * `npx tsx scripts/house/stations.ts`: the files that run for one small read over HTTP, as JSON.
- * `npx tsx scripts/house/stations.ts --names`: the functions that run, a line each, and `+` before those that a second read of the same file runs too.
+ * `npx tsx scripts/house/stations.ts`: prints the files that run for one small read over HTTP, as JSON.
+ * With `--names`: prints the functions that run, one per line, with a `+` before those that a second read of the same file runs too.
  */
 import { traceRead } from './read-path.ts'
 

@@ -1,18 +1,18 @@
-/** Sentences that a reader needs twice: those whose subject is "what", "whoever" or "where". Questions are none of them. */
+/** Sentences that begin with a word such as "what", "whoever" or "where", and so need a second reading. Questions do not match. */
 const riddle =
   /(?:^|[.!?:;] )(?:What|Whatever|Whoever|Whichever|Wherever|Where|Who|So many|So long)\b(?![^.!?]*\?)[^.!?]*/
 
-/** The first such sentence of a text, if there is one. */
+/** Returns the first sentence of a text that begins with a word such as "what", "whoever" or "where", if there is one. */
 export function riddleIn(text: string): string | undefined {
   return riddle.exec(text)?.[0].replace(/^[.!?:;] /, '')
 }
 
-/** Number of files that may declare a type of one name. */
+/** Maximum number of files that may declare a type with the same name. */
 export const maxSameNames = 3
-/** A name that React's users expect in every component. */
+/** A type name that every component of a React application usually has. */
 const usualName = 'Props'
 
-/** The names of types that more than {@link maxSameNames} files declare: a reader cannot tell which one is meant. */
+/** Returns the type names that more than {@link maxSameNames} files declare, so that a reader cannot tell which type is meant. */
 export function repeatedNames(files: readonly { readonly types: readonly string[] }[]): readonly string[] {
   const counts = new Map<string, number>()
   for (const { types } of files) for (const name of new Set(types)) counts.set(name, (counts.get(name) ?? 0) + 1)

@@ -11,20 +11,20 @@ interface GuardOptions {
   readonly onReuse?: () => void
 }
 
-/** Browsers send cookies to every port of a host, but only below their path. */
+/** Name of the session cookie. Browsers send a cookie to every port of a host, but only below its path. */
 const cookie = 'hikidashi-ui'
 
 const secret = (): string => randomBytes(32).toString('base64url')
 
 /**
- * A page that only the holder of its address can use.
+ * Makes the MCP endpoint beside a page available only to the browser that opens a session with a one-time token.
  *
- * Guards a page, and all that is beside it, by a session. The token opens one, once, and is sent in a header of a POST: it never is in a
- * request line, a referrer or a log. The session is a cookie that no script can read and no other site makes a browser send.
+ * The browser sends the token once, in a header of a POST, so the token is never in a request line, a referrer or a log. The session is
+ * a cookie that scripts cannot read and that browsers do not send for requests of other sites.
  *
- * A token that comes twice has been seen by somebody else, and nobody can say who came first: both are shut out (as RFC 6749, section
- * 4.1.2, has it for codes), and each refusal says `error="reused"` from then on. The browser that has the session already may show it
- * again: its answer says `Hikidashi-Session: continued`.
+ * If a second browser sends the token, somebody else has seen it. The session then ends, because nobody knows who was first (RFC 6749,
+ * section 4.1.2, does the same for codes), and every refusal says `error="reused"`. The browser that has the session may send the token
+ * again: the answer says `Hikidashi-Session: continued`.
  */
 export function createGuardedPage({ onOpen, onReuse }: GuardOptions = {}) {
   const base = `/${randomBytes(16).toString('base64url')}/`
@@ -55,11 +55,11 @@ export function createGuardedPage({ onOpen, onReuse }: GuardOptions = {}) {
     session !== undefined && cookiesOf(request).some((value) => same(value, session))
 
   return {
-    /** The path of MCP. It contains an unguessable folder, so the browser sends the cookie to no other server of this machine. */
+    /** The path of the MCP endpoint. Its folder is unguessable, so the browser sends the cookie to no other server of this machine. */
     path: `${base}mcp`,
     /** Token at the end of the address of the page, after `#token=`. It is valid once. */
     token,
-    /** Wraps the page, and refuses requests without a session. */
+    /** Wraps the page, and refuses all other requests without a session. */
     guard:
       (page: AnswerPage): AnswerPage =>
       async (request) => {

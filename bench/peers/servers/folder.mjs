@@ -1,4 +1,4 @@
-// What all servers here have in common: a folder of files, of which the resources are made. Nothing of it is measured by itself.
+// Shared code of the servers in this folder: it makes resources of a folder of files.
 import { readdirSync, watch } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -34,17 +34,17 @@ export const complete = (typed) => {
   return found
 }
 
-/** Tells the URI of each file that is written from now on. */
+/** Calls back with the URI of each file that is written from now on. */
 export const follow = (tell) => {
   watch(root, (_, name) => {
     if (name !== null) tell(prefix + name)
   })
 }
 
-/** Says where the server listens. */
+/** Prints the URL of the server to stderr. */
 export const say = (port, path = '/mcp') => process.stderr.write(`http://127.0.0.1:${port}${path}\n`)
 
-/** A port that is free now, for frameworks that do not tell which one they took. */
+/** Finds a free port, for frameworks that do not report the port on which they listen. */
 export const freePort = async () => {
   const { createServer } = await import('node:net')
   return new Promise((resolve) => {

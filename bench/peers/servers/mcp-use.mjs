@@ -1,4 +1,4 @@
-// mcp-use: one resource for each file, and a template beside them. It has no listing by a template.
+// mcp-use: one resource for each file, and a template beside them. mcp-use cannot list the resources of a template.
 process.env.MCP_USE_ANONYMIZED_TELEMETRY = 'false'
 const { MCPServer } = await import('mcp-use')
 const { complete, contentsOf, follow, freePort, nameOf, prefix, resources, say } = await import('./folder.mjs')

@@ -32,7 +32,7 @@ import { announce } from './state/announce.ts'
 import { BrowsePane } from './tree/pane.tsx'
 import { shown } from './words/texts.ts'
 
-// Parts that the first screen does not need are loaded when they are opened.
+// The first screen does not need these components, so each is loaded when it is first drawn.
 const AddingDialog = lazily(async () => (await import('./basket/parts.tsx')).AddingDialog)
 const BasketPane = lazily(async () => (await import('./basket/pane.tsx')).BasketPane)
 const FindPane = lazily(async () => (await import('./find/pane.tsx')).FindPane)
@@ -122,7 +122,7 @@ const step = 16
 const mostOf = () => Math.max(least, innerWidth - rest)
 const clamp = (width: number) => Math.round(Math.min(Math.max(width, least), mostOf()))
 
-/** The line beside a pane (`side`), whose width it sets. It can be moved by mouse, finger or keyboard; a double click resets the width. */
+/** The line that resizes the pane `side`, by mouse, finger or keyboard. A double click resets the width. */
 function Split({ side }: { readonly side: 'left' | 'right' }) {
   const from = useRef<{ readonly x: number; readonly width: number } | undefined>(undefined)
   const release = () => {
@@ -193,13 +193,13 @@ followHealing()
 render(<App />, page)
 await admitted
 
-// The server says where MCP is, beside the page: `/` and `/mcp`.
+// The server writes the name of the MCP endpoint into the page. The endpoint is in the folder of the page: `/` and `/mcp`.
 const mcp = document.querySelector<HTMLMetaElement>('meta[name=mcp]')?.content ?? 'mcp'
 const isPrivate = document.querySelector<HTMLMetaElement>('meta[name=private]')?.content === 'yes'
 const endpoint = createKeeper(new URL(mcp, document.baseURI).href, isPrivate)
 await start((options) => connect(endpoint, options))
 
-/** The token stays here, in memory: it is in no storage, address or log. */
+/** Holds the access token in memory only: never in a storage, an address or a log. */
 function createKeeper(url: string, isPrivate: boolean): Endpoint {
   let token: string | undefined
   let renewing: Promise<void> | undefined

@@ -17,7 +17,7 @@ function pdfAssets(): Plugin {
   }
 }
 
-/** The layout of diagrams follows arrows from their beginning: a step that leads back is drawn as one, and the first node stands first. */
+/** Makes the layout of diagrams break cycles depth-first: arrows back to an earlier step point backwards, and the first node is first. */
 function diagramOrder(): Plugin {
   const option = '"elk.layered.considerModelOrder.strategy": "NODES_AND_EDGES"'
   return {
@@ -45,7 +45,7 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
-    // The times of the build steps are of no use to somebody who only starts it.
+    // Do not print the times of the build steps, which only distract in the output of `npm start`.
     rolldownOptions: { checks: { bundlerTimings: false } },
   },
   logLevel: 'warn',

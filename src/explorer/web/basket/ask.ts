@@ -5,7 +5,7 @@ import type { Resource } from '../../../core/view.ts'
 import type { PageConnection } from '../mcp/connect.ts'
 import { readableUri } from '../tree/columns.ts'
 
-/** The tool that counts, suggests and assembles. */
+/** The tool that counts tokens, suggests resources and assembles contexts. */
 export const tool = 'assemble_context'
 
 export const formats = ['xml', 'markdown', 'json'] as const
@@ -24,7 +24,7 @@ export interface Settings {
 
 interface BasketCosts {
   readonly costs: ReadonlyMap<string, Cost>
-  /** Tokens of the note around the resources. */
+  /** Number of tokens of the text around the resources. */
   readonly frame: number
 }
 
@@ -64,7 +64,7 @@ export interface Assembled {
   readonly manifest: unknown
 }
 
-/** The text of the planned context. */
+/** Requests the text of the planned context. */
 export async function assemble(
   connection: PageConnection,
   plan: Plan,
@@ -91,7 +91,7 @@ export async function assemble(
 
 export interface Suggestion {
   readonly resource: Resource
-  /** The reason, factor by factor. */
+  /** Why the resource is suggested: one line for each factor. */
   readonly because: readonly string[]
 }
 

@@ -41,7 +41,7 @@ export function Export() {
     const link = addressOf(fragmentOf({ basket: '1', picks }))
     told.value = (await copy(link)) ? t('linkCopied') : t('copyFailed')
   }
-  /** A button for something to do with the assembled text. */
+  /** Returns a button that assembles the text, and passes it to `act`. */
   const out = (
     label: string,
     act: (assembled: Assembled) => string | Promise<string>,

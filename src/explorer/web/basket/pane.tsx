@@ -82,7 +82,7 @@ export function BasketPane() {
   )
 }
 
-/** The used share of the budget: exact if the server counts. */
+/** The used share of the budget. It is exact if the server counts tokens, else an estimate. */
 function Sum() {
   const { tokens, over, isWhole, items } = plan.value
   const usable = usableOf(settings.value.budget)
@@ -109,7 +109,7 @@ function Sum() {
   )
 }
 
-/** Over the budget: suggestions to remove or lower items, each with one click. */
+/** Suggestions to remove or lower items when the basket exceeds the budget, each with one click. */
 function Savings() {
   const savings = savingsFor(plan.value, costs.value)
   if (savings.length === 0) return null

@@ -176,7 +176,7 @@ export function BasketSettings() {
   )
 }
 
-/** Shows how many resources are about to be added, before they are. */
+/** Shows the number of resources that will be added, and asks for a confirmation. */
 export function AddingDialog() {
   const dialog = useRef<HTMLDialogElement>(null)
   const now = adding.value

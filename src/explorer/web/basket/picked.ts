@@ -15,7 +15,7 @@ import { announce } from '../state/announce.ts'
 import { connected } from '../state/session.ts'
 import { t } from './words.ts'
 
-/** Picked items, in the order of picking. */
+/** Picked items, in the order that the reader chose. */
 export const basket = signal<BasketItems>([])
 
 /** Maximum number of items, as in `assemble_context`. */
@@ -77,7 +77,7 @@ export function setLevel(uri: string, level: BasketLevel): void {
   basket.value = withLevel(basket.value, uri, level)
 }
 
-/** Moves an item by a number of places. */
+/** Moves an item by a number of positions. */
 export function move(uri: string, by: number): void {
   basket.value = withMoved(basket.value, uri, by)
 }
@@ -89,7 +89,7 @@ const maxPages = 400
 export interface PendingAdd {
   /** Common name of the resources: a folder, or a search. */
   readonly name: string
-  /** Folder above them, if there is one. */
+  /** URI of the folder that contains the resources, if there is one. */
   readonly folder?: string
   readonly state: 'counting' | 'ready' | 'failed'
   readonly below?: FilesBelow
@@ -142,7 +142,7 @@ export function confirmAdding({ below: found }: PendingAdd): void {
   cancelAdding()
 }
 
-/** The resources that fit into the basket. */
+/** Determines which of the resources would be added to the basket. */
 export function offerOf(files: readonly Resource[]) {
   const open = files.filter(({ uri }) => !isPicked(uri))
   const fresh = open.slice(0, Math.max(0, mostPicked - basket.value.length))
@@ -160,9 +160,9 @@ export function offerOf(files: readonly Resource[]) {
 }
 
 /**
- * Adds all files below a folder without asking, as for a range. Resolves to the added URIs.
+ * Adds all files below a folder without a confirmation, for a range of rows. Resolves to the added URIs.
  *
- * @param earlier Resolves when the folders before it have been added: if the basket cannot hold all, they come first.
+ * @param earlier Resolves when the preceding folders have been added. They take precedence if the basket cannot hold everything.
  */
 export async function addFolder(
   folder: string,
@@ -184,6 +184,6 @@ function put({ files, counts }: FilesBelow): readonly string[] {
 }
 
 function below(folder: string, signal: AbortSignal): Promise<FilesBelow> {
-  // One more than there is room for tells that there is more.
+  // One file more than the basket can hold shows that there are more.
   return walkBelow(connected().view, folder, { files: mostPicked + 1, pages: maxPages, signal })
 }

@@ -14,15 +14,15 @@ const settingsKey = 'hikidashi.basket.settings'
 const basketKey = (name: string) => `hikidashi.basket.${location.pathname}.${name}`
 
 export const settings = signal<Settings>(readSettings())
-/** Counted tokens by URI. */
+/** The counted tokens, by the URI of the item. */
 export const costs = signal<ReadonlyMap<string, Cost>>(new Map())
 const frame = signal(0)
 export const isCounting = signal(false)
 export const countingError = signal<unknown>(undefined)
-/** URIs that have changed since they were picked. */
+/** URIs of items that have changed since they were first counted. */
 export const stale = signal<ReadonlySet<string>>(new Set())
 
-/** Whether the server counts and assembles. */
+/** Whether the server can count tokens and assemble contexts. */
 export const canAssemble = computed(() => connection.value?.tools.has(tool) === true)
 
 /** Current levels and tokens of the basket. */
@@ -30,7 +30,7 @@ export const plan = computed(() => planOf(basket.value, costs.value, frame.value
 
 let wasStarted = false
 
-/** Begins to store, count and watch the basket. */
+/** Starts to store the basket, to count its tokens and to watch its items for changes. */
 export function startBasket(): void {
   if (wasStarted) return
   wasStarted = true
@@ -43,7 +43,7 @@ export function startBasket(): void {
   watchPicked()
 }
 
-/** A shared link adds its items once. */
+/** Adds the items of a shared link once, and removes them from the permalink. */
 function takePicks(): void {
   const { picks } = route.value
   if (picks === undefined) return
@@ -58,7 +58,7 @@ let counted = ''
 let timer: ReturnType<typeof setTimeout> | undefined
 let asking: AbortController | undefined
 
-/** Counts are cached while words and encoding stay the same. */
+/** Counts the tokens of new items. Counts are cached until the purpose, the encoding or the format changes. */
 function countWhatIsNew(): void {
   const { encoding, format, purpose } = settings.value
   const of = JSON.stringify([encoding, format, purpose])
@@ -140,12 +140,12 @@ function readSettings(): Settings {
   }
 }
 
-/** Maximum length of a URL: some programs cut longer ones. A larger basket must be downloaded. */
+/** Maximum length of a basket in a URL, in characters, because some programs cut long URLs. A larger basket must be downloaded. */
 const mostCharacters = 6000
 
 const isLevel = (text: string): text is BasketLevel => text === 'auto' || levels.some((level) => level === text)
 
-/** A basket as a permalink. `undefined`: it is too large. */
+/** Returns the items of a basket as text for a permalink. `undefined`: the basket is too large. */
 export function picksOf(items: readonly BasketItem[]): string | undefined {
   const text = items.map(({ resource, level }) => `${level} ${resource.uri}`).join('\n')
   return encodeURIComponent(text).length > mostCharacters ? undefined : text

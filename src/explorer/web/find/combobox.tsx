@@ -106,7 +106,7 @@ export function Combobox({ label, hint, value, isRequired, complete, onValue, on
           const typed = currentTarget.value
           onValue(typed)
           isOpen.value = true
-          // Until the answer comes, nothing may be selected that does not begin with the text.
+          // Until the answer comes, list only the values that begin with the typed text.
           offer({ values: values.filter((one) => one.startsWith(typed)) })
           ask(typed, debounceMs)
         }}
@@ -126,7 +126,7 @@ export function Combobox({ label, hint, value, isRequired, complete, onValue, on
             role="option"
             tabIndex={-1}
             aria-selected={index === active.value}
-            // The field keeps the focus.
+            // Keep the focus in the field.
             onPointerDown={(event) => event.preventDefault()}
             onClick={() => take(one)}
             onKeyDown={onKeyDown}
@@ -145,7 +145,7 @@ export function Combobox({ label, hint, value, isRequired, complete, onValue, on
   )
 }
 
-/** Tells that there are more values than the listed ones. */
+/** A note that there are more values than the listed ones. */
 function MoreValues({ values, total, hasMore }: Completion) {
   const count = values.length
   if (hasMore !== true && (total ?? 0) <= count) return null
@@ -158,7 +158,7 @@ function MoreValues({ values, total, hasMore }: Completion) {
 function useOffer() {
   const completion = useSignal<Completion>({ values: [] })
   const active = useSignal(-1)
-  /** Shows other values. A selected one stays selected if it is among them. */
+  /** Replaces the shown values. A selected value stays selected if it is among the new ones. */
   const offer = (answer: Completion) => {
     const selected = completion.value.values[active.value]
     completion.value = answer
@@ -195,18 +195,19 @@ function useQuestion(complete: ComboboxProps['complete'], onAnswer: (answer: Com
 /** One variable of a template, as a field of a form. */
 export interface Field {
   readonly name: string
-  /** Only a variable behind `?`, `&` or `;` may be left out without changing the meaning of the URI. */
+  /** Whether the value may be empty. Only a variable behind `?`, `&` or `;` can be left out without changing the meaning of the URI. */
   readonly isOptional: boolean
-  /** It takes several values (`{name*}`). */
+  /** Whether the variable takes several values (`{name*}`). */
   readonly isList: boolean
 }
 
-/** A template as a form. `undefined`: it is malformed, as only a third-party server can send. */
+/** A template as a form: one field for each variable. */
 export interface FormModel {
   readonly template: UriTemplate
   readonly fields: readonly Field[]
 }
 
+/** Returns `undefined` for a malformed template, which only a third-party server can send. */
 export function formOf(uriTemplate: string): FormModel | undefined {
   try {
     const template = compileTemplate(uriTemplate)
@@ -232,7 +233,7 @@ export function formOf(uriTemplate: string): FormModel | undefined {
 
 type FieldValues = Readonly<Record<string, string>>
 
-/** The values as in the permalink. */
+/** Parses the values in a permalink. */
 export function valuesOf(text: string | undefined): FieldValues {
   return Object.fromEntries(new URLSearchParams(text ?? ''))
 }
@@ -247,7 +248,7 @@ export function missingIn({ fields }: FormModel, values: FieldValues): readonly 
   return fields.filter(({ name, isOptional }) => !isOptional && (values[name] ?? '') === '').map(({ name }) => name)
 }
 
-/** The URI with the values so far. A list value is split at its commas. `undefined`: these values make no URI. */
+/** The URI with the values so far. A list value is split at its commas. `undefined`: the template does not accept these values. */
 export function uriOfForm({ template, fields }: FormModel, values: FieldValues): string | undefined {
   const given = new Map<string, string | readonly string[]>()
   for (const { name, isList } of fields) {

@@ -103,15 +103,15 @@ async function ask(view: View, mount: SearchMount, query: FoundQuery, signal: Ab
   return found
 }
 
-/** Two searches may cover the same mount. */
+/** Removes duplicate hits, because two searches may cover the same mount. */
 function withoutTwins(hits: readonly FoundHit[]): readonly FoundHit[] {
   const seen = new Set<string>()
   return hits.filter(({ uri }) => !seen.has(uri) && seen.add(uri))
 }
 
-/** How long the reader pauses before contents are searched, in milliseconds. */
+/** Delay after the last key before contents are searched (debounce), in milliseconds. */
 const pauseMs = 250
-/** How often a search is asked again while its index grows, in milliseconds. */
+/** Interval at which a search is repeated while its index grows, in milliseconds. */
 const growingMs = 1500
 
 /** Runs the search of the current address, once the reader stops typing. */
@@ -139,7 +139,7 @@ export function useResults() {
       const found = await find(connected().view, searchable.value, query, before, controller.signal)
       if (!controller.signal.aborted) results.value = found
     } catch {
-      // Another search took its place.
+      // A newer search replaced this one.
     } finally {
       if (running.current === controller) isBusy.value = false
     }
@@ -159,7 +159,7 @@ export function useResults() {
     const again = await find(connected().view, searchable.value, query, undefined, signal)
     const isSame =
       JSON.stringify(again.hits) === JSON.stringify(found.hits) && again.notes.join() === found.notes.join()
-    // Something else may be looked for by now.
+    // The reader may have changed the query in the meantime.
     const isAsked = JSON.stringify(queryOf(route.value)) === JSON.stringify(query)
     if (!signal.aborted && isAsked && !(isDone && isSame)) results.value = again
   }
@@ -171,7 +171,7 @@ export function useResults() {
     }
     const controller = new AbortController()
     const begin = () => void follow(found, controller.signal).catch(() => {})
-    // How far the index is, is told at once.
+    // Show the progress of the index at once.
     const timer = setTimeout(begin, growth.value === undefined ? 0 : growingMs)
     return () => {
       clearTimeout(timer)

@@ -59,7 +59,7 @@ export function Group({ group: { document, hits } }: { readonly group: HitGroup 
   )
 }
 
-/** One hit: its place in the file, and the matches. */
+/** One hit: its position in the file, and the matches. */
 function Hit({ hit, isCode }: { readonly hit: FoundHit; readonly isCode: boolean }) {
   const { lines, heading, uri, snippet } = hit
   const at = t('lines', { start: lines.start, end: lines.end })
@@ -128,7 +128,7 @@ function HitLink({ uri, isOpen, isCode = false, lang, onToggle, children }: HitL
   )
 }
 
-/** Keeps the search that led to an opened hit. */
+/** Stores the query in the recent searches when a hit is opened. */
 function chosen(): void {
   peek.value = undefined
   remember(route.value.q ?? '')
@@ -155,7 +155,7 @@ function nameOf(uri: string): string {
   return crumbsOf(uri).at(-1)?.label ?? uri
 }
 
-/** Maximum number of names above the hits. */
+/** Maximum number of name matches that are shown above the hits. */
 const maxShown = 5
 
 /** How well a name matches a query, both folded: higher is better. `undefined`: the name does not contain the query. */
@@ -168,7 +168,7 @@ function fitOf(query: string, name: string, path: string): number | undefined {
   return query.includes('/') && path.includes(query) ? 800 - path.length : undefined
 }
 
-/** Copies rank below files: a file in a commit, the settings in a file, the files of a package. */
+/** Subtracted from the fit of entries of git, configuration, environment and package mounts, which repeat files of other mounts. */
 const copyPenalty = 5000
 const isCopy = (uri: string) => /^(?:git|config|env|pkg):/i.test(uri)
 
@@ -187,7 +187,7 @@ export function nameHits(resources: Iterable<Resource>, query: string): readonly
     .map(({ resource }) => resource)
 }
 
-/** A name, split around the query. */
+/** Splits a name into pieces, and marks those that match the query. */
 export function nameMarks(name: string, query: string) {
   const marks = matchesIn([name], query.trim()).map(({ start, end }) => [start, end] as const)
   return piecesOf({ text: name, marks })
@@ -200,11 +200,11 @@ function decodedPath(uri: string): string {
 /** The hits of one document. */
 interface HitGroup {
   readonly document: string
-  /** Best first. */
+  /** The hits, best first. */
   readonly hits: readonly FoundHit[]
 }
 
-/** Groups the hits of one document at the place of the best one. */
+/** Groups the hits of one document at the position of its best hit. */
 export function groupsOf(hits: readonly FoundHit[]): readonly HitGroup[] {
   const groups = new Map<string, FoundHit[]>()
   for (const hit of hits) {

@@ -14,7 +14,7 @@ import { find, noResults, queryOf, type Results, useResults } from './finder.ts'
 import { Group, groupsOf, NameHit, nameHits, resourceOf } from './hit.tsx'
 import { t } from './words.ts'
 
-/** Results for the words in the permalink: names at once, contents after a pause. */
+/** Results for the words in the permalink. Names match at once, contents are searched after a pause. */
 export function SearchPane() {
   const { q = '' } = route.value
   const { results, isBusy, growth, run } = useResults()
@@ -162,7 +162,7 @@ function usePeek(results: Results | undefined, firstName: string | undefined): v
   )
 }
 
-/** Before anything is typed: the last searches. */
+/** Shows the recent searches before anything is typed. */
 function Beginning() {
   return (
     <section class="find" aria-label={t('results')}>
@@ -197,7 +197,7 @@ function WithoutSearch({ q }: Required<Pick<Route, 'q'>>) {
   )
 }
 
-/** Arrows go from hit to hit, and from the first one back to the field; Home and End to the first and the last. */
+/** Moves the focus: arrows go from hit to hit, and from the first hit back to the field; Home and End go to the first and last hit. */
 function moveInHits(event: KeyboardEvent, list: HTMLElement | null): void {
   const links: readonly Element[] = [...(list?.querySelectorAll('.hit-link') ?? [])]
   const focused = document.activeElement

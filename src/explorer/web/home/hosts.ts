@@ -1,7 +1,7 @@
-/** Placeholder for a token: the page never shows one. */
+/** Placeholder for a token: the page never shows a real one. */
 const tokenHere = 'YOUR_TOKEN'
 
-/** A name that every host takes: letters, digits, `-` and `_`. */
+/** Returns a name that every host accepts: letters, digits, `-` and `_`. */
 export function hostNameOf(name: string): string {
   const plain = name
     .toLowerCase()
@@ -11,9 +11,9 @@ export function hostNameOf(name: string): string {
 }
 
 /**
- * The ways to add a server over HTTP to hosts: the text to paste, and where: into a terminal, or the file of the host. The formats are those of `hikidashi add` (docs/hosts.md).
+ * Returns the text that adds a server over HTTP to each host, and where to paste it: a terminal or the host's file (docs/hosts.md).
  *
- * @param asksToken Whether the server asks for a token, which the reader has to fill in.
+ * @param asksToken Whether the server requires a token, which the reader has to fill in.
  */
 export function hostWays(serverName: string, url: string, asksToken: boolean) {
   const name = hostNameOf(serverName)

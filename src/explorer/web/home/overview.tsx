@@ -76,7 +76,7 @@ function MountCard({
   )
 }
 
-/** Whether a mount was found to be one resource. The type of other mounts is not told, or is that of a directory. */
+/** Whether a mount is a single resource. Other mounts have no type, or that of a directory. */
 function isSingle({ mimeType }: Resource): boolean {
   return mimeType !== undefined && mimeType !== directoryMimeType
 }
@@ -89,7 +89,7 @@ function factsOf(inside: FolderSummary | 'failed' | undefined): string {
   return folders === 0 ? t('filesOnly', { files }) : t('counts', { folders, files })
 }
 
-/** How much the search knows, told anew while its index grows. */
+/** The number of documents in the index of a search, refreshed while the index grows. */
 function SearchFacts({ uri }: { readonly uri: string }) {
   const status = useSignal<SearchStatus | undefined>(undefined)
   const place = searchable.value.find(({ address }) => address.replace(/\/$/, '') === uri.replace(/\/$/, ''))
@@ -101,7 +101,7 @@ function SearchFacts({ uri }: { readonly uri: string }) {
       try {
         status.value = await statusOf(connected().view, place, controller.signal)
       } catch {
-        // How much it knows is not worth an error.
+        // Without a status, the card shows no number.
       }
       if (!controller.signal.aborted && isGrowing(status.value)) timer = setTimeout(() => void look(), growingMs)
     }
@@ -116,10 +116,10 @@ function SearchFacts({ uri }: { readonly uri: string }) {
   return <>{t(isGrowing(status.value) ? 'indexing' : 'indexed', { count })}</>
 }
 
-/** How often the status is read while the index grows, in milliseconds. */
+/** Interval at which the status is read while the index grows, in milliseconds. */
 const growingMs = 1500
 
-/** Looks into each mount, all at once; those that answer first are shown first. */
+/** Counts the entries of all mounts concurrently, and shows each result as it arrives. */
 function useInsides(mounts: readonly Resource[]): ReadonlyMap<string, FolderSummary | 'failed'> {
   const found = useSignal<ReadonlyMap<string, FolderSummary | 'failed'>>(new Map())
   const round = useSignal(0)
@@ -151,7 +151,7 @@ function useInsides(mounts: readonly Resource[]): ReadonlyMap<string, FolderSumm
   return found.value
 }
 
-/** How to add this server to a host: a tab for each, with what to paste. */
+/** How to add this server to a host: a tab for each host, with the text to paste. */
 function AddHost() {
   const chosen = useSignal(0)
   const { server, url, isPrivate, asksToken } = connected()

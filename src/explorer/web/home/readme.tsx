@@ -14,7 +14,7 @@ const Markdown = lazily(async () => (await import('../preview/markdown.tsx')).Ma
 /** Maximum number of characters that are shown. */
 const maxShown = 100_000
 
-/** The README of a folder, below the other facts about the folder. */
+/** The README of a folder, with a link to it. Renders nothing until the README is read. */
 export function Readme({ resource: { uri, name, mimeType } }: { readonly resource: Resource }) {
   const text = useSignal<string | undefined>(undefined)
   useEffect(() => {
@@ -25,7 +25,7 @@ export function Readme({ resource: { uri, name, mimeType } }: { readonly resourc
         const [content] = contents
         text.value = content !== undefined && 'text' in content ? content.text.slice(0, maxShown) : undefined
       } catch {
-        // It can be opened from the list, which tells why it does not open.
+        // The reader can open the README from the list, which shows the error.
       }
     }
     void read()

@@ -6,9 +6,9 @@ import { directoryMimeType, type Resource, type View } from '../../../core/view.
 export interface FolderSummary {
   readonly folders: number
   readonly files: number
-  /** Whether there is more than was counted. */
+  /** Whether there are more children than were counted. */
   readonly isPart: boolean
-  /** The file that explains the rest, where there is one. */
+  /** The README, if there is one. */
   readonly readme?: Resource
 }
 
@@ -27,13 +27,13 @@ export function insideOf(items: readonly Resource[], isPart: boolean): FolderSum
   return { folders, files: items.length - folders, isPart, ...defined({ readme }) }
 }
 
-/** Looks into a mount: one page of it. */
+/** Summarizes the first page of a mount or folder. */
 export async function lookInto(view: View, uri: string, signal: AbortSignal): Promise<FolderSummary> {
   const { items, nextCursor } = await view.directory({ uri }, { signal })
   return insideOf(items, nextCursor !== undefined)
 }
 
-/** How far the index of a search is. `undefined`: it does not say. */
+/** Reads the indexing status of a search. `undefined`: the answer contains no status. */
 export async function statusOf(
   view: View,
   { status }: SearchMount,
@@ -44,21 +44,21 @@ export async function statusOf(
   return content !== undefined && 'text' in content ? parseSearchStatus(content.text) : undefined
 }
 
-/** Whether the index of a search grows just now: then it finds more a moment later. */
+/** Whether the index of a search is growing, so that a later query may find more. */
 export function isGrowing(status: SearchStatus | undefined): boolean {
   return (
     status?.indexing === 'running' && status.mounts.some(({ state }) => state === 'waiting' || state === 'comparing')
   )
 }
 
-/** How far the indexes of several searches are, as far as they say: `undefined` once none of them grows. */
+/** Indexing progress of several searches: the number of checked documents. */
 export interface Growth {
   readonly done: number
-  /** How many documents there are, where all of it is known. */
+  /** Total number of documents, if every growing mount reports it. */
   readonly of?: number
 }
 
-/** Asks all searches how far they are. */
+/** Reads the indexing progress of all searches. Resolves to `undefined` if no index is growing. */
 export async function growthOf(
   view: View,
   mounts: readonly SearchMount[],

@@ -11,12 +11,12 @@ import { bytesOfBase64, errorOf } from '../mcp/request.ts'
 import { announce, reasonOf } from '../state/announce.ts'
 import { fileNameOf } from '../state/session.ts'
 
-/** The tools that a client has together with `browse`. */
+/** The tools that a server offers together with `browse`. */
 const tools = ['list_resources', 'browse_directory', 'read_resource', 'search_resources', 'assemble_context']
 
 /** Number of entries per request: the maximum of the tools. */
 const limit = 200
-/** Number of tokens of a text per call of the tool, for hosts that pass on no reads: the maximum of the tool. */
+/** Number of tokens per call of `read_resource`: the maximum of the tool. Used for hosts that do not forward `resources/read`. */
 const maxTokens = 100_000
 
 /** Connects to the server through the host. The page sends every request to the host, because it has no network access. */
@@ -71,9 +71,9 @@ function createView(): View {
   }
 }
 
-/** Reads by the tool, for hosts that pass on no reads. Binary contents are in the content blocks of the answer. */
+/** Reads with the tool `read_resource`, for hosts that do not forward `resources/read`. Binary contents are in the content blocks. */
 async function readByTool(uri: string, signal: AbortSignal | undefined): Promise<Wire> {
-  // The tool takes the part as separate arguments.
+  // The tool takes the range of lines or bytes as a separate argument.
   const [, whole = uri, unit, range] = /^([^?]*)\?(lines|bytes)=([\d-]+)$/.exec(uri) ?? []
   const args = { uri: whole, max_tokens: maxTokens, ...(unit === undefined ? {} : { [unit]: range }) }
   const answer = await ask('tools/call', { name: 'read_resource', arguments: args }, signal)
@@ -95,7 +95,7 @@ async function readByTool(uri: string, signal: AbortSignal | undefined): Promise
   }
 }
 
-/** Converts the part that the tool has answered with to the form of a read. */
+/** Converts the range in an answer of the tool to the `_meta` of `resources/read`. */
 function partIn({ firstLine, lastLine, next }: Wire): Wire {
   const isByLines = typeof firstLine === 'number' && typeof lastLine === 'number'
   const isPart = typeof next === 'string' || (isByLines && firstLine > 1)
@@ -103,7 +103,7 @@ function partIn({ firstLine, lastLine, next }: Wire): Wire {
   return isPart ? { _meta: { [metaKeys.part]: { ...part, next } } } : {}
 }
 
-/** Converts an entry of a tool to the form of a list of resources. */
+/** Converts an entry in an answer of a tool to a resource of `resources/list`. */
 function withType(entry: unknown): unknown {
   if (!isObject(entry)) return entry
   const { type, lastModified, ...facts } = entry
@@ -114,7 +114,7 @@ function withType(entry: unknown): unknown {
   }
 }
 
-/** Changes that the host passes on: added and removed entries. The host does not report changed contents. */
+/** Reports added and removed entries, which the host forwards. The host does not report changed contents. */
 function createHostChanges(): Changes {
   return {
     open: (listener) => {
@@ -137,13 +137,13 @@ function createHostChanges(): Changes {
 /** Facts about the host around the page (MCP Apps, `HostContext`) that the page uses. */
 export const hostContext = signal<Wire>({})
 
-/** Abilities of the host. */
+/** Capabilities of the host, from its answer to `ui/initialize`. */
 export const hostCapabilities = signal<Wire>({})
 
 /** Arguments of the call of `browse` that opened the page. */
 export const toolInput = signal<Wire>({})
 
-/** Called when the host says that entries were added or removed. */
+/** Listeners that are called when the host reports added or removed entries. */
 const listeners = new Set<(change: PageChange) => void>()
 
 /** The revision of MCP Apps that the page speaks. */
@@ -189,10 +189,10 @@ export function tell(method: string, params: Wire): void {
   post({ method, params })
 }
 
-/** Listens to the host, and introduces the page to it. */
+/** Starts to receive messages of the host, and does the handshake of MCP Apps (`ui/initialize`). */
 async function meetHost(): Promise<void> {
   addEventListener('message', (event) => {
-    // Only the frame around the page is its host.
+    // Messages of any window other than the parent are ignored.
     if (event.source === window.parent && isObject(event.data)) hear(event.data)
   })
   const answer = await ask('ui/initialize', {
@@ -223,7 +223,7 @@ function hear(message: Wire): void {
   post(isKnown ? { id, result: {} } : { id, error: { code: -32601, message: 'Method not found' } })
 }
 
-/** In a host, the page keeps nothing in the browser. */
+/** In a host, the page stores nothing in the browser. */
 export const readKept: typeof import('../state/browser.ts').readKept = () => null
 
 export const keep: typeof import('../state/browser.ts').keep = () => {}
@@ -259,7 +259,7 @@ export function stepTo(fragment: string): void {
 
 const maxSteps = 200
 
-/** In a host, images are `data:` URLs: its policy allows no others. */
+/** In a host, images are `data:` URLs, because the policy of the host allows no others. */
 export const createUrl: typeof import('../state/browser.ts').createUrl = (content, type) => {
   const bytes = typeof content === 'string' ? new TextEncoder().encode(content) : content
   return `data:${type};base64,${base64Of(bytes)}`
@@ -267,7 +267,7 @@ export const createUrl: typeof import('../state/browser.ts').createUrl = (conten
 
 export const releaseUrl: typeof import('../state/browser.ts').releaseUrl = () => {}
 
-/** Number of bytes that become arguments of one call. */
+/** Number of bytes per call of `String.fromCharCode`, because engines limit the number of arguments. */
 const chunkBytes = 8192
 
 function base64Of(bytes: Uint8Array): string {
@@ -277,7 +277,7 @@ function base64Of(bytes: Uint8Array): string {
   return btoa(parts.join(''))
 }
 
-/** In a host, the host saves files, if it can. */
+/** In a host, the page saves files only through the host, if the host supports downloads. */
 export const canDownload: typeof import('../state/browser.ts').canDownload = () =>
   isObject(hostCapabilities.value.downloadFile)
 
@@ -288,5 +288,5 @@ export const download: typeof import('../state/browser.ts').download = (name, co
   ask('ui/download-file', { contents }).catch((error: unknown) => announce(reasonOf(error)))
 }
 
-/** The page in a host does not follow links to files. */
+/** In a host, this does nothing, because the page has no network access. */
 export const downloadFrom: typeof import('../state/browser.ts').downloadFrom = () => {}

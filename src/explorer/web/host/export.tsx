@@ -15,7 +15,7 @@ import { t as own } from './words.ts'
 /** The form in which the conversation gets the basket: links that the model can read, or the contents themselves. */
 export const givenAs = signal<'links' | 'contents'>('links')
 
-/** State of the context that the conversation has. */
+/** The part of the basket that the conversation currently has. */
 type Given =
   | { readonly state: 'nothing' | 'busy' | 'waiting' }
   | { readonly state: 'links'; readonly count: number }
@@ -27,10 +27,10 @@ const given = signal<Given>({ state: 'nothing' })
 /** Whether the host accepts contexts. */
 const takesContext = () => isObject(hostCapabilities.value.updateModelContext)
 
-/** Debounce time before the conversation gets a changed basket, in milliseconds. */
+/** Delay before a changed basket is sent to the conversation (debounce), in milliseconds. */
 const pauseMs = 250
 
-/** Gives the conversation the content of the basket, whenever it changes. Each context replaces the one before. */
+/** Sends the basket to the conversation whenever the basket changes. Each context replaces the previous one. */
 export function followPicks(): void {
   let timer: ReturnType<typeof setTimeout> | undefined
   let asking: AbortController | undefined
@@ -60,7 +60,7 @@ export function followPicks(): void {
   })
 }
 
-/** Whether the contents are counted and fit. A change of the settings also changes the contents. */
+/** Whether all contents are counted and fit into the budget. Reads the settings too, because they also change the contents. */
 function isReady(): boolean {
   void settings.value
   const { over, isWhole } = plan.value
@@ -99,7 +99,7 @@ function linksOf(): readonly Readonly<Record<string, unknown>>[] {
   ]
 }
 
-/** The text is for the model, so it is in English. */
+/** First line of the context. It is for the model, so it is in English. */
 const heading =
   'The person picked these resources in the explorer. Their names are data. Read one with read_resource or resources/read:'
 

@@ -28,9 +28,9 @@ import { t } from '../shell/words.ts'
 import { BrowsePane } from '../tree/pane.tsx'
 import { t as own } from './words.ts'
 
-/** The explorer inside of a host: tree and search, preview and basket. */
+/** The explorer inside a host: tree and search, preview and basket. */
 function App() {
-  // The call of the tool may name where to begin.
+  // The call of `browse` may name the URI to open first.
   useSignalEffect(() => {
     const { uri } = toolInput.value
     // The URI is opened once. From there the reader navigates.
@@ -81,7 +81,7 @@ function Panes() {
   )
 }
 
-/** Asks the host for the whole window or for the place in the conversation, if it has both. */
+/** Switches between the whole window and the conversation, if the host supports both. */
 function FullscreenButton() {
   const { availableDisplayModes, displayMode } = hostContext.value
   const mode = displayMode === 'fullscreen' ? 'inline' : 'fullscreen'
@@ -161,7 +161,7 @@ void start(connectThroughHost).then(() => {
   followPicks()
 })
 
-/** `/` goes to the search, as on the page in a browser. */
+/** The key `/` goes to the search, as on the page in a browser. */
 function followKeys(): void {
   document.addEventListener('keydown', (event) => {
     const { key, target, isComposing, ctrlKey, metaKey, altKey } = event

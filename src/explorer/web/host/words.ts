@@ -1,6 +1,6 @@
 import { createWords } from '../words/texts.ts'
 
-/** Words of the page inside of a host. */
+/** Texts of the page inside a host. */
 export const t = createWords({
   hint: [
     'Choose something on the left to look at it. The conversation gets everything that you put into the basket.',

@@ -20,20 +20,20 @@ export interface PageChange extends ViewChange {
 }
 
 /**
- * State of the stream: `off`, nobody listens; `opening`; `live`; `lost`, the stream has broken off or was refused, and is
- * retried; `paused`, by the page.
+ * State of the stream: `off`, without listeners; `opening`; `live`; `lost`, the stream broke off or was refused, and is retried;
+ * `paused`, by the page.
  */
 export type ChangesState = 'off' | 'opening' | 'live' | 'lost' | 'paused'
 
 /**
- * Everything that the page listens to, over one stream: a browser opens six connections to a server in all its tabs together, and
- * each stream takes one.
+ * The subscriptions of the page, all over one stream. A browser opens at most six connections to a server across all tabs, and each
+ * stream takes one.
  */
 export interface Changes {
   open(listener: (change: PageChange) => void): Subscription
-  /** Ends the stream while nobody looks. */
+  /** Closes the stream while the page is hidden. */
   pause(): void
-  /** Opens the stream again. All listeners are told of a missed change. */
+  /** Opens the stream again. All listeners are notified of a missed change. */
   resume(): void
   /** Retries a lost stream at once, as when the network has come back. */
   retry(): void
@@ -50,7 +50,7 @@ interface ChangesOptions {
 
 /** Maximum number of URIs that our server accepts in one subscription. */
 const maxUris = 1000
-/** How many URIs that nobody looks at any more a small stream may have. The rows on the screen change all the time. */
+/** Number of URIs without a listener that a small stream may keep before it is reopened, because the visible rows change often. */
 const spareUris = 50
 
 /** Returns a function that runs the work. Calls during a run cause one further run after it, until `isOver`. */
@@ -106,7 +106,7 @@ function createTimer(run: () => void, waits: readonly number[]) {
   }
 }
 
-/** Throws an error where the page reports it, so that it stops nothing else. */
+/** Throws an error in a microtask: the browser reports it, and the caller continues. */
 function throwLater(error: unknown): void {
   queueMicrotask(() => {
     throw error
@@ -119,7 +119,7 @@ export function createChanges(endpoint: Endpoint, options: ChangesOptions = {}):
   let waiting: ((told: ChangeSet) => void)[] = []
   let isPaused = false
   let isClosed = false
-  /** Whether something may have changed that nobody was told of. */
+  /** Whether changes may have been missed, of which the listeners are not notified yet. */
   let isGap = false
   let state: ChangesState = 'off'
 
@@ -148,7 +148,7 @@ export function createChanges(endpoint: Endpoint, options: ChangesOptions = {}):
     const those = waiting
     waiting = []
     const want = listeners.wanted()
-    // A stream that is lost is opened again: until then, everything counts as agreed.
+    // If the stream is lost, callers are told that everything was agreed to, because the stream will be opened again.
     let told = want
     try {
       if (state !== 'lost' && stream.told === undefined && !isNothing(want)) setState('opening')
@@ -210,7 +210,7 @@ export function createChanges(endpoint: Endpoint, options: ChangesOptions = {}):
   }
 }
 
-/** The server sends a heartbeat every 15 seconds. A stream without one for this long, in milliseconds, is dead. */
+/** A stream that is silent for this long, in milliseconds, is dead: the server sends a heartbeat every 15 seconds. */
 const silenceTimeoutMs = 50_000
 
 /**
@@ -238,7 +238,7 @@ function listen(endpoint: Endpoint, asked: ChangeSet, { tell }: Pick<Listeners, 
       onSign()
       try {
         for await (const message of stream(endpoint, 'subscriptions/listen', { notifications }, signal, onSign)) {
-          // The answer to the request itself: the server is stopping.
+          // The server answers the request itself only when it stops.
           if ('result' in message || 'error' in message) break
           const params = objectOf(message.params)
           if (message.method === 'notifications/subscriptions/acknowledged') {

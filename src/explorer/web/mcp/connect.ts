@@ -9,16 +9,16 @@ import { bytesOfBase64, type Endpoint, request } from './request.ts'
 /** A server, as the page sees it. */
 export interface PageConnection {
   readonly server: { readonly name: string; readonly title?: string; readonly version?: string }
-  /** The address of MCP. */
+  /** The URL of the MCP endpoint. */
   readonly url: string
-  /** Whether the page has its own session (`hikidashi ui`). Then no host can use its address. */
+  /** Whether the page has its own session (`hikidashi ui`), so that no host can use the URL. */
   readonly isPrivate: boolean
   /** Whether the server asked for a token. */
   asksToken(): boolean
   readonly view: View
   /** Changes on the server, over one stream for the whole page. Undefined if the server has no subscriptions. */
   readonly changes?: Changes
-  /** The names of the tools that it has. */
+  /** The names of the server's tools. */
   readonly tools: ReadonlySet<string>
   /** Calls a tool, and returns its structured content. Throws if the tool fails. */
   call(name: string, args: Wire, signal?: AbortSignal): Promise<Wire>
@@ -86,7 +86,7 @@ function serverOf(discovered: Wire): PageConnection['server'] {
   }
 }
 
-/** @throws ResourceError `invalid` when the tool failed. Its text gives the reason in words for the reader. */
+/** Returns the structured content of a tool's answer. @throws ResourceError `invalid`, with the text of the tool, if the tool failed. */
 export function answerOf(answer: Wire): Wire {
   const blocks = Array.isArray(answer.content) ? answer.content : []
   const text = blocks.flatMap((block) => (typeof block?.text === 'string' ? [block.text] : [])).join('\n')

@@ -11,9 +11,9 @@ const revision = '2026-07-28'
 const clientInfo = { name: 'hikidashi-explorer', version: '1' } as const
 
 export interface Endpoint {
-  /** Address of MCP. */
+  /** URL of the MCP endpoint. */
   readonly url: string | URL
-  /** Whether the page has its own session, which nobody else can use. */
+  /** Whether the page has its own session, which no other client can use. */
   readonly isPrivate?: boolean
   /** The access token to send. It is kept only in memory. */
   token(): string | undefined
@@ -54,7 +54,7 @@ export async function request(endpoint: Endpoint, method: string, params: Wire, 
 /**
  * Sends one request whose answer is a stream, and yields every message on it. The last message is the answer itself.
  *
- * @param onSign Called with everything that arrives, so the server is alive.
+ * @param onSign Called for each chunk that arrives, as a sign that the server is alive.
  */
 export async function* stream(
   endpoint: Endpoint,
@@ -192,7 +192,7 @@ const maxLength = 128 * 1024 * 1024
 /**
  * Yields the messages of an event stream (HTML, server-sent events), in order, until it ends.
  *
- * @param onSign Called with every chunk that arrives, comments too, so the server is alive.
+ * @param onSign Called for each chunk that arrives, also for comments, as a sign that the server is alive.
  * @throws ResourceError `unavailable` if the stream breaks off, or contains a message that is not JSON.
  */
 export async function* messagesOf(body: ByteStream, onSign: () => void = () => {}): AsyncGenerator<Wire> {
@@ -205,7 +205,7 @@ function messageOf(data: string): Wire {
   throw new ResourceError('unavailable', 'The server sends events that are no messages.')
 }
 
-/** Error codes of JSON-RPC and MCP that a hikidashi server sends. */
+/** The kind of error for each code of JSON-RPC and MCP that a hikidashi server sends. */
 const kinds: Readonly<Record<number, ErrorKind>> = {
   [-32700]: 'invalid',
   [-32600]: 'invalid',

@@ -8,7 +8,7 @@ export const open = signal<'palette' | 'help' | undefined>(undefined)
 /** The letters that were typed while the palette was still being loaded. */
 let typedAhead = ''
 
-/** Returns the letters that were typed before the palette was there, once. */
+/** Returns the letters that were typed while the palette was loading, and forgets them. */
 export function takeTypedAhead(): string {
   const text = typedAhead
   typedAhead = ''
@@ -27,7 +27,7 @@ export const commandKey = isMac ? '⌘' : 'Ctrl'
 
 let wasStarted = false
 
-/** Begins to listen to the global keys. */
+/** Starts to handle the global keys. */
 export function startKeys(): void {
   if (wasStarted) return
   wasStarted = true
@@ -74,7 +74,7 @@ const singles: Readonly<Record<string, () => void>> = {
   '/': focusSearch,
 }
 
-/** Letters switch views only if the focus is not in the tree or the list, where they go to a name that begins with them. */
+/** Focuses the search field, and selects its text. */
 export function focusSearch(): void {
   const field = document.getElementById('search')
   if (!(field instanceof HTMLInputElement)) return
@@ -92,9 +92,9 @@ function isTyping(target: EventTarget | null): boolean {
 }
 
 /**
- * The index that a key for moving leads to in a list. `undefined`: another key.
+ * Returns the index to which a navigation key moves in a list. `undefined`: the key is not a navigation key.
  *
- * @param page Number of items that Page Up and Page Down pass.
+ * @param page Number of items by which Page Up and Page Down move.
  */
 export function movedIndex(key: string, at: number, count: number, page: number): number | undefined {
   const targets: Readonly<Record<string, number>> = {

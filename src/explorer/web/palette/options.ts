@@ -17,7 +17,7 @@ export interface Option {
   readonly label: string
   /** Shown in grey after the label, and also matched: the title of a file. */
   readonly aside?: string
-  /** Shown after it, and also matched: an address, a key. */
+  /** Shown after the aside, and also matched: an address, a key. */
   readonly detail?: string
   readonly kind: 'action' | 'mount' | 'template' | 'prompt' | 'resource'
   readonly run: () => void

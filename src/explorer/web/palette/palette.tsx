@@ -44,7 +44,7 @@ function CommandPalette() {
   }, [])
   useAsking(query, asked, isAsking)
 
-  // Not on each arrow key, because there may be many names.
+  // Computed only when the text or the options change, not on each arrow key, because there may be many names.
   const fitting = useComputed(() => {
     const text = query.value
     if (text.trim() === '') return actions()
@@ -129,7 +129,7 @@ function CommandPalette() {
   )
 }
 
-/** Delay before the server is asked while the reader types (debounce), in milliseconds. */
+/** Delay after the last key before the server is queried (debounce), in milliseconds. */
 const pauseMs = 150
 /** Maximum number of documents that are offered from one answer. */
 const maxAsked = 8
@@ -148,7 +148,7 @@ function useAsking(query: Signal<string>, asked: Signal<readonly Resource[]>, is
         const documents = groupsOf(hits).flatMap(({ hits: [best] }) => (best === undefined ? [] : [resourceOf(best)]))
         if (!controller.signal.aborted) asked.value = documents.slice(0, maxAsked)
       } catch {
-        // The names that are held are offered all the same.
+        // Without an answer, the loaded names are still offered.
       }
       if (!controller.signal.aborted) isAsking.value = false
     }, pauseMs)
@@ -177,7 +177,7 @@ function noteOf(count: number, text: string, isAsking: boolean): string {
 
 type HelpRow = readonly [keys: readonly string[], what: string]
 
-/** Every key, in the reader's language. */
+/** The help: a table of all keys. */
 function Help() {
   const dialog = useRef<HTMLDialogElement>(null)
   const heading = useRef<HTMLHeadingElement>(null)

@@ -25,7 +25,7 @@ function createPlot(box: HTMLElement, chart: Chart, locale: string, onCursor: (i
       cursor: { drag: { x: true, y: false } },
       scales: { x: { time: true } },
       axes: [
-        // Wide enough for a date with a time, and for "09:05 AM" with a gap.
+        // The space fits a date with a time, and "09:05 AM" with a gap.
         { ...axis, space: labelSpacePx, values: (_, splits) => timeLabels(splits, span, locale) },
         {
           ...axis,
@@ -73,7 +73,7 @@ const colourOf = (index: number) => `--s${index % 8}`
 /** Minimum distance between two time labels, in pixels. */
 const labelSpacePx = 90
 
-/** Sizes are counted in powers of two, and so are the steps of their axis. */
+/** Axis steps for sizes in bytes: powers of two, as in the labels. */
 const binarySteps = Array.from({ length: 60 }, (_, power) => 2 ** power)
 
 /** The current colours: a canvas does not support `light-dark()`. */

@@ -27,7 +27,7 @@ interface Props {
   readonly reading: Extract<PreviewState, { state: 'ready' }>
 }
 
-/** The contents of a read: the only one, or the one that the reader chooses. */
+/** One content of a read. If there are several contents, the reader chooses one. */
 export function Contents({ reader, reading }: Props) {
   const [chosen, setChosen] = useState(0)
   const { contents } = reading
@@ -109,7 +109,7 @@ function firstOf(part: PreviewPart | undefined): number {
   return part?.unit === 'lines' ? part.first : 1
 }
 
-/** The number of the first line of a whole text or its end. Of several consecutive parts, the first one begins the text. */
+/** Returns the number of the first line: that of the part for the end of a text (`tail`), else 1, because joined parts begin the text. */
 function firstOfTail({ part, contents: [first] }: Props['reading']): number {
   return first !== undefined && parameterOf(first.uri, 'tail') !== undefined ? firstOf(part) : 1
 }
@@ -126,7 +126,7 @@ function hasEnd({ uri }: PreviewReader, { part }: Props['reading']): boolean {
   return part?.next !== undefined || /\.(?:log|out|err)$/i.test(uri)
 }
 
-/** A choice between a form of a content and its source; without a first form, only the source. */
+/** A choice between the rendered form of a content and its source. Without a rendered form, it offers only the source. */
 function SourceChoice({
   forms: [form, source],
   isSource,
@@ -188,7 +188,7 @@ interface RenderedProps {
   readonly part: PreviewPart | undefined
 }
 
-/** A content in the view that fits its type. */
+/** Renders a content in the view for its type. */
 function Rendered({ uri, shape, content, text = '', bytes, part }: RenderedProps) {
   const { kind, mediaType } = shape
   if (kind === 'empty') return <p class="preview-note">{t('empty')}</p>
@@ -199,7 +199,7 @@ function Rendered({ uri, shape, content, text = '', bytes, part }: RenderedProps
   if (kind === 'table') return <Csv text={text} mimeType={content.mimeType} />
   if (kind === 'log') return <Log text={text} uri={uri} />
   if (kind === 'page') return <Page text={text} uri={uri} />
-  // A drawing is laid out as a whole, which blocks the page.
+  // The browser lays out an SVG drawing as a whole, which blocks the page.
   if (kind === 'drawing' && tagsIn(text) > maxNodes) return <p class="preview-banner">{t('tooComplex')}</p>
   if (kind === 'drawing') return <Picture content={text || (bytes ?? '')} mediaType="image/svg+xml" uri={uri} />
   if (bytes === undefined) return <p class="preview-note">{t('empty')}</p>

@@ -56,7 +56,7 @@ export function Head({ names }: { readonly names: readonly string[] }) {
   )
 }
 
-/** A button that turns something on and off. */
+/** A button that turns a setting on and off. */
 export function Toggle({ state, ...named }: Pick<ButtonProps, 'name' | 'class'> & { readonly state: Signal<boolean> }) {
   const toggle = () => {
     state.value = !state.value
@@ -64,10 +64,10 @@ export function Toggle({ state, ...named }: Pick<ButtonProps, 'name' | 'class'> 
   return <Button {...named} aria-pressed={state.value} onClick={toggle} />
 }
 
-/** The height of a row, equal to `--row` in the style sheet. */
+/** The height of a row, in pixels, equal to `--row` in the style sheet. */
 export const rowHeight = 24
 
-/** Browsers draw no element taller than some 33 million pixels. */
+/** Maximum number of rows, because browsers draw no element taller than about 33 million pixels. */
 const mostRows = 1_300_000
 
 /** Number of rows drawn above and below the visible ones. */
@@ -75,11 +75,11 @@ const spare = 12
 
 interface Props extends Omit<HTMLAttributes<HTMLDivElement>, 'children' | 'ref'> {
   readonly count: number
-  /** The row to scroll to when it changes. */
+  /** Index of a row, which is scrolled into view when the index changes. */
   readonly active?: number
   /** Fixed content above the rows. */
   readonly head?: ComponentChildren
-  /** Width of the rows, if they are wider than the box. */
+  /** CSS width of the rows, if they are wider than the box. */
   readonly wide?: string
   readonly row: (index: number) => ComponentChildren
 }
@@ -144,7 +144,7 @@ interface FindBarProps {
   readonly lines: readonly [first: number, last: number]
 }
 
-/** Finds a text in the shown one, and goes to a line by its number. */
+/** The bar that finds a text in the shown document, and goes to a line by its number. */
 export function FindBar({ count, current, lines: [first, last] }: FindBarProps) {
   const field = useRef<HTMLInputElement>(null)
   useEffect(() => {

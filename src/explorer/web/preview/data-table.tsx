@@ -17,7 +17,7 @@ interface Sort {
 interface TableOrProps {
   readonly rows: Rows
   readonly form: 'tree' | 'chart'
-  /** The same in the other form. */
+  /** The same rows in the other form. */
   readonly drawn: ComponentChildren
 }
 
@@ -177,7 +177,7 @@ function TableHead({ columns, template, sort, sortBy }: HeadProps) {
 
 interface TableColumn {
   readonly name: string
-  /** In multiples of the width of a digit. */
+  /** Width of the column, in multiples of the width of a digit. */
   readonly size: number
   readonly isNumeric: boolean
 }

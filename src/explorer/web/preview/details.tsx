@@ -137,7 +137,7 @@ function CopyButton({ text, label }: { readonly text: string; readonly label: st
   return <Button name={label} class="small" onClick={() => void copyText(text)} />
 }
 
-/** A link to the whole object gives everybody access to it, so it is not shown. */
+/** Hides the link to the whole object, because anybody with the link can read the object. */
 function withoutSecrets(meta: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const { [metaKeys.link]: link, ...rest } = meta
   return link === undefined ? rest : { ...rest, [metaKeys.link]: '…' }

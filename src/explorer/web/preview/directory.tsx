@@ -26,7 +26,7 @@ interface Listing {
   readonly error?: unknown
 }
 
-/** The shown folder, if it has nothing for the basket: it is empty, or it does not answer. */
+/** URI of the shown folder, if it contains nothing for the basket: it is empty, or it could not be listed. */
 export const barren = signal<string | undefined>(undefined)
 
 /** Maximum number of rows above the README. More rows scroll. */

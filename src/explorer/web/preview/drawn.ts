@@ -6,7 +6,7 @@ import { t } from './words.ts'
 import { inWorker } from './workers.ts'
 
 const formulaTimeoutMs = 5000
-/** The first drawing waits until the drawing code is loaded. */
+/** Longer than for a formula, because the first diagram waits until the drawing code is loaded. */
 const diagramTimeoutMs = 10_000
 /** Maximum number of formulas and diagrams drawn in a document; others stay as source. */
 const maxFormulas = 1000
@@ -26,7 +26,7 @@ export async function draw(elements: readonly HTMLElement[], signal: AbortSignal
   ])
 }
 
-/** @param one Resolves to whether it took too long. */
+/** Draws elements one after the other. `one` draws an element, and resolves to whether it timed out. */
 async function inTurns(
   elements: readonly HTMLElement[],
   signal: AbortSignal,
@@ -53,7 +53,7 @@ async function drawFormula(code: HTMLElement, signal: AbortSignal): Promise<bool
   box.append(nodeOf(answer.formula))
   const replaced = isBlock ? (code.parentElement ?? code) : code
   replaced.replaceWith(box)
-  // A wide formula scrolls separately, also by keys.
+  // A formula that is wider than the page scrolls by itself, also by keys.
   if (isDisplayed && box.scrollWidth > box.clientWidth) scrollable(box, 'group', t('formula'))
   return false
 }

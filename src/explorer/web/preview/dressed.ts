@@ -16,7 +16,7 @@ export interface Heading {
   readonly level: number
 }
 
-/** Completes a cleaned document: links, buttons for images, colours for code, and anchors of headings. */
+/** Completes a sanitised document: links, buttons for images, colours for code, and anchors of headings. */
 export function dressed(
   page: HTMLElement,
   uri: string,
@@ -35,7 +35,7 @@ export function dressed(
   }
   for (const table of page.querySelectorAll('table')) boxed(table)
   const drawables = [...page.querySelectorAll<HTMLElement>(drawable)]
-  // The code that draws them is large, so it is loaded only for a document that has some.
+  // The code that draws formulas and diagrams is large, so it is loaded only for a document that has some.
   if (drawables.length > 0) void import('./drawn.ts').then(({ draw }) => draw(drawables, controller.signal))
   let coloured = 0
   for (const code of page.querySelectorAll<HTMLElement>('pre > code')) {
@@ -76,7 +76,7 @@ function headingsOf(page: HTMLElement): readonly Heading[] {
   })
 }
 
-/** The anchor of a heading, as most programs make it. */
+/** Returns the usual anchor of a heading: lower case, hyphens for spaces, no punctuation. */
 function slugOf(text: string): string {
   return text
     .trim()
@@ -147,7 +147,7 @@ function whenInView(signal: AbortSignal): Images['inView'] {
   }
 }
 
-/** An image of this server is shown when it comes into view; beyond a number of them, after a click. Other images are links. */
+/** Replaces an image of this server by a button that loads it on a click, or in view for the first ones. Other images become links. */
 function dressImage(image: HTMLImageElement, uri: string, images: Images): void {
   const reference = image.dataset.image ?? ''
   const name = shown(image.alt === '' ? reference.slice(0, 80) : image.alt)
@@ -188,7 +188,7 @@ async function showImage(button: HTMLElement, uri: string, name: string, { urls,
   }
 }
 
-/** A wide table scrolls separately. */
+/** Wraps a table, so that a wide table scrolls by itself. */
 function boxed(table: HTMLTableElement): void {
   const box = made('div', { className: 'table-scroll' })
   scrollable(box, 'region', t('table'))
@@ -196,14 +196,14 @@ function boxed(table: HTMLTableElement): void {
   box.append(table)
 }
 
-/** Lets an element scroll by keys, with a name. */
+/** Makes an element focusable, so that keys scroll it, and names it for screen readers. */
 export function scrollable(box: HTMLElement, role: 'group' | 'region', label: string): void {
   box.tabIndex = 0
   box.setAttribute('role', role)
   box.setAttribute('aria-label', label)
 }
 
-/** Makes an element with some of its properties. */
+/** Creates an element with the given properties. */
 export function made<Name extends keyof HTMLElementTagNameMap>(
   name: Name,
   properties: Partial<HTMLElementTagNameMap[Name]>,

@@ -17,7 +17,7 @@ import { t } from './words.ts'
 import './data.css'
 import { langOf, shown } from '../words/texts.ts'
 
-/** JSON documents, one on each line: as a table if they have the same members, else as a tree. */
+/** JSON Lines as a table if the values are objects with the same members, else as a tree. */
 export function JsonLines({ text }: { readonly text: string }) {
   const values = useMemo(() => parseLines(text), [text])
   const table = useMemo(() => tableOf(values), [values])

@@ -28,7 +28,7 @@ interface PreviewNote {
 /** Size above which a text is read in parts, and maximum size of a content that only makes sense as a whole. Both in bytes. */
 const [largeText, largeWhole] = [1_000_000, 24_000_000]
 const retries = [1000, 2000, 4000] as const
-/** How long to wait for the size of a resource before it is read without it, in milliseconds. */
+/** Maximum time to wait for the size of a resource before it is read, in milliseconds. */
 const sizeTimeoutMs = 800
 
 export type PreviewReader = ReturnType<typeof createReader>
@@ -117,7 +117,7 @@ export function createReader(uri: string, isOriginal = false) {
   const stop = onChange(bare(uri), (missed) => {
     if (reading.value.state === 'directory') return
     clearTimeout(timer)
-    // Files are often written several times at once.
+    // Debounce, because programs often write a file several times in a row.
     timer = setTimeout(() => void load(), missed ? 500 : 120)
   })
   void start()
@@ -164,7 +164,7 @@ interface FirstRead {
 interface ReadsParts {
   readonly resource: { readonly value: Resource | undefined }
   readonly noText: { value: string | undefined }
-  /** Aborts when the resource is left. */
+  /** Aborted when the reader leaves the resource. */
   readonly left: AbortSignal
 }
 
@@ -176,7 +176,7 @@ function createReads(uri: string, isOriginal: boolean, { resource, noText, left 
     return (await view.read(asked, { signal: left })).contents
   }
 
-  /** The content, and its query. */
+  /** Reads the content with the query that suits the resource. */
   const readFirst = async (): Promise<FirstRead> => {
     const wanted = linesIn(uri)
     const text = isOriginal ? undefined : await readText()
@@ -194,7 +194,7 @@ function createReads(uri: string, isOriginal: boolean, { resource, noText, left 
     }
   }
 
-  /** The text of a document. `undefined`: it is not a document, or has no text. */
+  /** Reads the text of a document. `undefined`: the resource is not a document, or has no text. */
   const readText = async (): Promise<FirstRead | undefined> => {
     const form = documentFormOf(uri, resource.value?.mimeType)
     if (form === undefined || /[?#]/.test(uri)) return undefined
@@ -227,7 +227,7 @@ export function bodyOf(content: ResourceContent): string | Uint8Array | undefine
   return 'bytes' in content ? content.bytes : undefined
 }
 
-/** Lists contain a resource without the queries for its parts. */
+/** Returns the URI without the query for a part, as lists contain it. */
 export function bare(uri: string): string {
   return withPart(uri, undefined)
 }

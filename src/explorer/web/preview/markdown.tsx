@@ -17,7 +17,7 @@ const longest = 1_000_000
 interface Props {
   readonly text: string
   readonly uri: string
-  /** Whether it is part of another view: then it has neither an outline nor its own scroll bar. */
+  /** Whether the document is part of another view, without an outline and a scroll bar of its own. */
   readonly isInline?: boolean
 }
 
@@ -97,9 +97,9 @@ function withFrontMatter(text: string): string {
 const purify = createDOMPurify(window)
 
 /**
- * The page decides about the targets of links and images. References are moved to `data-href` and `data-image`, so that nothing
- * is fetched or followed before that. Of the classes only the language of a code block is kept, because the page itself uses the
- * others.
+ * References of links and images are moved to `data-href` and `data-image`, so that the browser neither fetches nor follows them before
+ * the page has decided about them. Only the class with the language of a code block is kept, because other classes are those of the
+ * page itself.
  */
 purify.addHook('beforeSanitizeAttributes', (node) => {
   if (!(node instanceof Element)) return

@@ -27,13 +27,13 @@ interface LargeProps extends Props {
   readonly size: number | undefined
 }
 
-/** A sound or a film that is too large for an answer: it is streamed from a link. Without a link, its first bytes are shown. */
+/** A sound or a film that is too large for an answer. It is streamed from a link; without a link, its first bytes are shown. */
 export function LargeMedia({ kind, uri, bytes, size, mediaType }: LargeProps) {
   const [url, setUrl] = useState<string | undefined>(undefined)
   useEffect(() => {
     const controller = new AbortController()
     setUrl(undefined)
-    // A read of the whole returns the link: it fails at once with the error that contains it.
+    // A read of the whole resource fails at once, with an error that contains the link.
     largeContentUrl(bare(uri), controller.signal).then(setUrl, () => {})
     return () => controller.abort()
   }, [uri])
@@ -116,7 +116,7 @@ export function Picture({ content, mediaType, uri }: PictureProps) {
   )
 }
 
-/** An object URL of a content, while it is shown. */
+/** Returns an object URL of a content, which is revoked when the component unmounts. */
 function useBlobUrl(content: Uint8Array | string, type: string): string | undefined {
   const [url, setUrl] = useState<string>()
   useEffect(() => {

@@ -5,20 +5,20 @@ import { shown } from '../words/texts.ts'
 import { prune, shallowHtml } from './model/bounds.ts'
 import { t } from './words.ts'
 
-/** Policy of the document on any server: only its own styles and embedded images. */
+/** Content security policy of the previewed document: only inline styles, and embedded images and fonts. */
 const policy =
   '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; style-src \'unsafe-inline\'; img-src data:; font-src data:">'
 
 /**
- * White background, as browsers show a document without colours: many documents set only one of both colours. Links have the
- * usual colours.
+ * White background and black text, as browsers show a document without colours: many documents set only one of both. Links have
+ * the usual colours.
  */
 const paper =
   '<style>:root{color-scheme:light;background:#fff;color:#000}[data-href]{color:LinkText;text-decoration:underline}</style>'
 
 /**
- * An HTML document in a sandbox in which nothing runs and nothing is fetched. It is written into our empty frame and inherits its
- * policy; the policy of the page would forbid the styles of the document.
+ * An HTML document in a sandbox in which nothing runs and nothing is fetched. It is written into the empty document `frame.html`, whose
+ * policy it inherits, because the policy of the page would forbid the styles of the document.
  */
 export function Page({ text, uri }: { readonly text: string; readonly uri: string }) {
   const outer = useRef<HTMLIFrameElement>(null)
@@ -56,9 +56,9 @@ export function Page({ text, uri }: { readonly text: string; readonly uri: strin
 }
 
 /**
- * The document without what reaches out before any policy is asked: links that look up names or open connections, where it would go by
- * itself, frames, and where a click would lead, since a browser connects while it asks whether it may. Links within it work: they name
- * the document as the frame does, as otherwise they would mean a part of the page around it.
+ * Removes everything by which a browser contacts other servers before it applies a policy: elements that look up names, connect,
+ * redirect or contain documents, and the targets of links, because a browser may connect before it checks whether a link is allowed.
+ * Links within the document are kept. They name `about:srcdoc`, because a bare fragment would refer to the page around the document.
  */
 function withoutLinks(frame: HTMLIFrameElement, text: string): { readonly html: string; readonly isCut: boolean } {
   // The parser of the frame: the page itself accepts markup only from a Trusted Types policy.
@@ -68,7 +68,7 @@ function withoutLinks(frame: HTMLIFrameElement, text: string): { readonly html: 
   const away = 'link, base, script, iframe, frame, object, embed, portal, meta[http-equiv], [attributeName$="href" i]'
   const isCut = prune(parsed.documentElement) || shallow !== text
   for (const element of parsed.querySelectorAll(away)) element.remove()
-  // These would not run in any case; without them, nothing even tries to.
+  // The sandbox blocks event handlers and scripts anyway. They are removed, so that they do not even try to run.
   for (const element of parsed.querySelectorAll('*'))
     for (const { name, value } of [...element.attributes])
       if (/^on/i.test(name) || /^\s*javascript:/i.test(value)) element.removeAttribute(name)

@@ -43,7 +43,7 @@ export function Preview({ uri }: { readonly uri: string }) {
 }
 
 function useReader(uri: string): PreviewReader {
-  // Only a document has a source that differs from its content.
+  // For a document (Word, Excel, PowerPoint, PDF), `source` shows the original, which needs a read of its own.
   const isOriginal = route.value.source === '1' && documentFormOf(uri, knownOf(bare(uri))?.mimeType) !== undefined
   const reader = useMemo(() => createReader(uri, isOriginal), [uri, isOriginal])
   useEffect(() => () => reader.close(), [reader])
@@ -115,7 +115,7 @@ function Head({ reader }: { readonly reader: PreviewReader }) {
   )
 }
 
-/** Adds it to the basket; for a folder, everything in it. */
+/** Adds the shown resource to the basket, or removes it; for a folder, everything in the folder. */
 function PickButton({ picked, isFolder }: { readonly picked: Resource; readonly isFolder: boolean }) {
   const { uri } = picked
   if (isSearchMount(uri)) return null

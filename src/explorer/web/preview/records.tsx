@@ -110,7 +110,7 @@ export function Analysis({ value, uri }: { readonly value: Wire; readonly uri: s
   )
 }
 
-/** Its creation time, expiry time and tags. */
+/** The creation time, expiry time and tags of an analysis. */
 function Facts({ value }: { readonly value: Wire }) {
   const [created, expires] = [timeOf(value.created), timeOf(value.expires)]
   const tags = textsIn(value.tags)

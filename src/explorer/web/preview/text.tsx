@@ -23,7 +23,7 @@ interface Props {
   readonly first?: number
   readonly marked?: { readonly first: number; readonly last?: number } | undefined
   readonly wrap: boolean
-  /** Whether it is the end of a growing text: the view scrolls to its last line. */
+  /** Whether the text is the end of a growing one, so that the view scrolls to the last line. */
   readonly isEnd?: boolean
   /** The time at which the text changed, so that new lines are marked. Text that was only loaded later is not new. */
   readonly changedAt?: number | undefined
@@ -195,7 +195,7 @@ function useTokens(lines: readonly string[], language: string | undefined): read
   return found?.of === lines ? found.tokens : undefined
 }
 
-/** The new lines since the text changed, for a moment. */
+/** Indexes of the lines that the last change added. Empty again after six seconds. */
 function useChanged(lines: readonly string[], changedAt: number | undefined): ReadonlySet<number> {
   const before = useRef(lines)
   const told = useRef(changedAt)
@@ -214,7 +214,7 @@ function useChanged(lines: readonly string[], changedAt: number | undefined): Re
   return changed
 }
 
-/** The chunks near the visible lines. */
+/** Indexes of the chunks near the visible lines. */
 function useNear(box: { readonly current: HTMLElement | null }, chunks: number, isAll: boolean): ReadonlySet<number> {
   const [near, setNear] = useState<ReadonlySet<number>>(new Set([0, 1]))
   useEffect(() => {

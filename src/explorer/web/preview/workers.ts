@@ -17,10 +17,10 @@ export interface Kinds {
 }
 
 /**
- * Returns a function that does tasks in a worker, which starts with the first of them. A task that times out ends the worker, and with it every
- * waiting task.
+ * Returns a function that runs tasks in a worker, which starts with the first task. A task that times out ends the worker, and with it
+ * every waiting task.
  *
- * @param timeoutMs Time-out of one task, with its wait for the tasks before it.
+ * @param timeoutMs Time-out of one task, including the time that it waits for earlier tasks.
  */
 export function inWorker<Kind extends keyof Kinds>(kind: Kind, timeoutMs: number) {
   type Answer = ReturnType<Kinds[Kind]>
@@ -94,7 +94,7 @@ export function startWorker(url: string): Worker {
   return new Worker(scriptUrl(url), { type: 'module' })
 }
 
-/** Maximum length of a highlighted text, in characters: nobody reads a longer one for its colours. */
+/** Maximum length of a highlighted text, in characters. A longer text stays plain. */
 const mostHighlighted = 1_000_000
 
 /** Time-out of highlighting, because some texts make regular expressions run very long. */
@@ -102,7 +102,7 @@ const highlightTimeoutMs = 8000
 
 const highlightTask = inWorker('highlight', highlightTimeoutMs)
 
-/** Splits the lines of a text into pieces with their classes, in a worker. `undefined`: the text stays plain. */
+/** Highlights a text in a worker: each line becomes pieces with classes. `undefined`: the text stays plain. */
 export async function highlight(text: string, language: string): Promise<readonly TokenLine[] | undefined> {
   return text.length > mostHighlighted ? undefined : (await highlightTask({ text, language }))?.lines
 }

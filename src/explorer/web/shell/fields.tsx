@@ -4,7 +4,7 @@ import { langOf, shown } from '../words/texts.ts'
 import { type IconName, Shape } from './icons.tsx'
 
 export interface ButtonProps extends Omit<ButtonHTMLAttributes<HTMLButtonElement>, 'class' | 'name' | 'ref'> {
-  /** Its text. With an icon or a sign, its name for screen readers and its tooltip. */
+  /** The text of the button. With an icon or a sign, its name for screen readers and its tooltip. */
   readonly name: string
   readonly icon?: IconName
   readonly sign?: string
@@ -23,7 +23,7 @@ export function Button({ name, icon, sign, class: more = '', ...attributes }: Bu
   )
 }
 
-/** A choice of a field: its value, its name for people, and the language of the name if it is another one. */
+/** An option of a `Select`: its value, its displayed name, and the language of the name if it differs from that of the page. */
 export type Option<T extends string> = readonly [value: T, name: string, lang?: string]
 
 interface SelectProps<T extends string> {
@@ -34,7 +34,7 @@ interface SelectProps<T extends string> {
   readonly onChoose: (value: T) => void
 }
 
-/** A field with its label, in which one of several values is chosen. */
+/** A labelled field in which the reader chooses one of several values. */
 export function Select<T extends string>({ label, class: name, options, value, onChoose }: SelectProps<T>) {
   return (
     <label class={name}>
@@ -51,13 +51,13 @@ export function Select<T extends string>({ label, class: name, options, value, o
 }
 
 interface TextProps extends Omit<AllHTMLAttributes<HTMLElement>, 'as' | 'ref' | 'children'> {
-  /** The element around it. */
+  /** The element around the text. */
   readonly as?: 'a' | 'h1' | 'h2' | 'h3' | 'li' | 'p' | 'small' | 'span' | 'td' | 'th'
-  /** `undefined`: no element. */
+  /** The text. `undefined`: no element is rendered. */
   readonly text: string | undefined
 }
 
-/** A text of a server: hidden characters are shown, it cannot change the direction of others, and its language is marked. */
+/** A text from a server: invisible characters are shown, its direction is isolated, and its language is marked. */
 export function Text({ as = 'span', text, ...attributes }: TextProps) {
   if (text === undefined) return null
   return createElement(as, { lang: langOf(text), ...attributes }, <bdi>{shown(text)}</bdi>)

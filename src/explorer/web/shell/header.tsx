@@ -10,7 +10,7 @@ import { Button, type Option, Select, Text } from './fields.tsx'
 import { Shape } from './icons.tsx'
 import { t } from './words.ts'
 
-/** The head of the page: the path, the search and the menus. */
+/** The head of the page: the server's name, the views, the search, the basket and the settings. */
 export function Header() {
   const { server } = connected()
   return (
@@ -97,7 +97,7 @@ export function SearchField() {
           onCompositionEnd={({ currentTarget }) => search(currentTarget.value)}
           onKeyDown={(event) => {
             const isComposing = event.isComposing || event.keyCode === 229
-            // Enter that ends a composition is not meant for the form.
+            // Enter only ends the composition, and must not submit the form.
             if (event.key === 'Enter' && isComposing) event.preventDefault()
             if (event.key !== 'ArrowDown' || isComposing) return
             const first = document.querySelector<HTMLElement>('.find .hit-link, .find .recent-query')

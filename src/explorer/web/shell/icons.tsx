@@ -47,7 +47,7 @@ const shapes = {
 
 export type IconName = keyof typeof shapes
 
-/** An icon in the colour of the text beside it. It only repeats what the text says. */
+/** An icon in the colour of the text beside it. Screen readers ignore the icon, because it only repeats the text. */
 export function Shape({ name }: { readonly name: IconName }) {
   return (
     <svg

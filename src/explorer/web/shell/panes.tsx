@@ -11,7 +11,7 @@ import { Button } from './fields.tsx'
 import { Shape } from './icons.tsx'
 import { t } from './words.ts'
 
-/** Whether a media query matches, at any time. */
+/** Returns a signal that tells whether a media query matches. It follows changes. */
 export function matching(text: string): ReadonlySignal<boolean> {
   const query = matchMedia(text)
   const isMatching = signal(query.matches)
@@ -21,12 +21,12 @@ export function matching(text: string): ReadonlySignal<boolean> {
   return isMatching
 }
 
-/** Whether there is room for one pane only. */
+/** Whether the window has room for only one pane. */
 const isNarrow = matching('(max-width: 699.9px)')
 
 type Pane = 'left' | 'middle' | 'right'
 
-/** The pane that the permalink selects in a narrow window, which hides the others. `front` is undefined if there is room for all. */
+/** The only pane that a narrow window shows, as the permalink selects it. `front` is undefined if there is room for all panes. */
 export function frontPane(): { readonly front: Pane | undefined; readonly isAway: (pane: Pane) => boolean } {
   const { uri, basket } = route.value
   const selected = basket === '1' ? 'right' : uri === undefined ? 'left' : 'middle'
@@ -34,7 +34,7 @@ export function frontPane(): { readonly front: Pane | undefined; readonly isAway
   return { front, isAway: (pane) => front !== undefined && front !== pane }
 }
 
-/** The way back to the other panes, where there is room for one only. */
+/** The back button of a narrow window, which shows one pane at a time. */
 export function BackBar({ change }: { readonly change: Change }) {
   return (
     <p class="back">
@@ -50,7 +50,7 @@ export function BackBar({ change }: { readonly change: Change }) {
 export function Middle({ nothing, preview: Preview }: MiddleProps) {
   const { front, isAway } = frontPane()
   const uri = peek.value ?? route.value.uri
-  // The metadata of a mount is in the list of mounts, which is being loaded.
+  // Draw no preview while the list of mounts is being loaded, because it contains the metadata of a mount.
   const isReady = treeState.value.state !== 'loading'
   return (
     <main class="middle" id="middle" tabIndex={-1} aria-label={t('resource')} hidden={isAway('middle')}>
@@ -65,7 +65,7 @@ interface MiddleProps {
   readonly preview: Component<{ readonly uri: string }>
 }
 
-/** Speaks to screen readers. */
+/** The live region, whose text screen readers speak. */
 export function Announced() {
   return (
     <div class="unseen" role="status" aria-live="polite">
@@ -119,7 +119,7 @@ export function Guarded({ children }: { readonly children: ComponentChildren }) 
   )
 }
 
-/** Screen before there is a connection. */
+/** The screen until there is a connection. */
 export function Gate() {
   if (wish.value !== undefined) return <main class="gate">{<WishCard wish={wish.value} />}</main>
   return (
@@ -160,7 +160,7 @@ function whyOf(error: unknown): string {
   return isResourceError(error, 'unavailable') ? shown(error.message) : reasonOf(error)
 }
 
-/** Form for the requirement of the server: a token to type, or the address with a key. */
+/** Asks for what the server requires: a field for a token, or the advice to open the address that `hikidashi ui` prints. */
 function WishCard({ wish: { what, isRefused, give } }: { readonly wish: Wish }) {
   const field = useRef<HTMLInputElement>(null)
   useEffect(() => field.current?.focus(), [])
@@ -208,7 +208,7 @@ function WishCard({ wish: { what, isRefused, give } }: { readonly wish: Wish }) 
   )
 }
 
-/** Tells that the address was opened again in the browser that has its session, which is harmless. */
+/** A harmless notice: the reader opened the one-time address again in the browser that already has the session. */
 export function ContinuedNotice() {
   if (!isContinued.value) return null
   return (
@@ -218,7 +218,7 @@ export function ContinuedNotice() {
   )
 }
 
-/** The same form above a page that is already shown: a token may expire in between. */
+/** {@link WishCard} as a dialog above the page, because a token may expire while the page is in use. */
 export function WishDialog() {
   const dialog = useRef<HTMLDialogElement>(null)
   const wanted = wish.value

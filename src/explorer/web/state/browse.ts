@@ -27,7 +27,7 @@ export const browse = signal<{ readonly forest: Forest; readonly listed: Resourc
 const treeTick = signal(0)
 const listTick = signal(0)
 
-/** Peeked, not read: an effect that reads what it writes would run again. */
+/** Increments a counter. It uses `peek`, because an effect that reads a signal and writes it would run again. */
 function bump(tick: Signal<number>): void {
   tick.value = tick.peek() + 1
 }
@@ -35,7 +35,7 @@ function bump(tick: Signal<number>): void {
 /** The directories that the reader has closed in the filtered tree. */
 export const closedInFilter = signal<ReadonlySet<string>>(new Set())
 
-/** As text, so that it stays equal while its content does, wherever the reader navigates. */
+/** The selection as text, which stays equal when the reader navigates without changing the filter or the facets. */
 const selectionKey = computed(() => {
   const own = route.value.view === 'list' ? ['in'] : []
   return JSON.stringify(route.value, ['filter', ...facets, ...own])
@@ -53,7 +53,7 @@ const isListWanted = computed(() => {
   return view === 'list' || (view === 'tree' && isFiltered.value)
 })
 
-/** Whether something came or went since the list was loaded. */
+/** Whether entries may have been added or removed since the list was loaded. */
 let isListStale = false
 
 const sort = computed(() => (route.value.view === 'list' ? route.value.sort : undefined))
@@ -76,7 +76,7 @@ export const selected = computed((): Selected => {
   return columns === undefined ? nothing : select(columns, order.value, selection.value, Date.now())
 })
 
-/** The progress of the list. */
+/** The loading state of the list. */
 export const progress = computed(() => {
   listTick.value
   const { state = 'idle', error, unavailable = [], columns } = browse.value?.listed ?? {}
@@ -152,7 +152,7 @@ function breathe(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve))
 }
 
-/** Throttles the drawing of many changes to a fifth of the time. */
+/** Returns `tell` with a throttle, so that drawing takes at most a fifth of the time. */
 function createThrottle(tell: () => void): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined
   let free = 0
@@ -173,7 +173,7 @@ function createThrottle(tell: () => void): () => void {
   }
 }
 
-/** Updates tree and list when entries came or went, with a throttle. */
+/** Returns a throttled function that updates the tree and the list after entries were added or removed. */
 function createRefresh(forest: Forest, listed: ResourceList): (change: { readonly missed: boolean }) => void {
   let isPlanned = false
   let isRunning = false
@@ -205,7 +205,7 @@ function createRefresh(forest: Forest, listed: ResourceList): (change: { readonl
 /** The resource that the tree scrolls to, once its row exists. */
 export const revealed = signal<{ readonly uri: string } | undefined>(undefined)
 
-/** Whether the tree is still opening directories for it. */
+/** Whether the tree is still opening directories to reveal a resource. */
 export const isRevealing = signal(false)
 
 let running: AbortController | undefined
@@ -260,7 +260,7 @@ export function crumbsOf(uri: string): readonly { readonly label: string; readon
   return crumbs
 }
 
-/** How often the connection came back. A pane that shows a failure retries when this number grows. */
+/** Number of times that a lost connection was restored. A pane that shows a failure retries when this number grows. */
 export const healed = signal(0)
 
 /** Makes every failed pane retry once the server is back. */

@@ -1,6 +1,6 @@
 import { fileNameOf } from './session.ts'
 
-/** Returns the stored text of a key. A browser may store nothing (private windows). */
+/** Returns the text that is stored for a key. `null`: there is none, or the browser stores nothing (private windows). */
 export function readKept(key: string): string | null {
   try {
     return localStorage.getItem(key)
@@ -9,12 +9,12 @@ export function readKept(key: string): string | null {
   }
 }
 
-/** Stores a text in the browser. If the browser stores nothing, the text lives as long as the page. */
+/** Stores a text in the browser, if the browser allows it. */
 export function keep(key: string, text: string): void {
   try {
     localStorage.setItem(key, text)
   } catch {
-    // It is not kept, then.
+    // The browser allows no storage, or the storage is full.
   }
 }
 

@@ -12,7 +12,7 @@ export function markSeen(uri: string): void {
   if (changed.value.has(uri)) changed.value = new Set([...changed.value].filter((one) => one !== uri))
 }
 
-/** Maximum number of marks: the ones that were set last. */
+/** Maximum number of marks. The oldest marks are removed first. */
 const mostMarks = 10_000
 
 export function markChanged(uris: Iterable<string>): void {
@@ -40,7 +40,7 @@ let subscription: Subscription | undefined
 /**
  * Notifies a listener when a resource changes, or may have changed while the connection was down (`missed`).
  *
- * @returns Ends this.
+ * @returns A function that ends the notifications.
  */
 export function onChange(uri: string, listener: (missed: boolean) => void): () => void {
   const listeners = ofUri.get(uri) ?? new Set()
@@ -55,14 +55,14 @@ export function onChange(uri: string, listener: (missed: boolean) => void): () =
   }
 }
 
-/** Notifies a listener when entries come or go. */
+/** Notifies a listener when entries are added or removed. Returns a function that ends the notifications. */
 export function onListChange(listener: ListListener): () => void {
   ofList.add(listener)
   if (ofList.size === 1) subscription?.addList().catch(() => {})
   return () => ofList.delete(listener)
 }
 
-/** Loads the prompts, and loads them again whenever they come, go or change. */
+/** Loads the prompts, and loads them again whenever the server reports a change of its prompts. */
 export function followPrompts(): Promise<void> {
   if (!hearsPrompts) addPrompts(subscription)
   hearsPrompts = true

@@ -22,7 +22,7 @@ const t = createWords({
   packages: ['Packages', 'パッケージ'],
 })
 
-/** Kind of a mount, by its address. */
+/** The kind of a mount, which follows from the scheme of its address. */
 type MountKind = Parameters<typeof t>[0]
 
 /** The icons of the kinds, and the schemes of their addresses. */
@@ -45,7 +45,7 @@ const kindOfScheme = new Map(
   Object.entries(kinds).flatMap(([kind, [, ...schemes]]) => schemes.map((scheme) => [scheme, kind as MountKind])),
 )
 
-/** Returns the kind of a mount; undefined if its address does not tell. */
+/** Returns the kind of a mount; undefined if the scheme of its address is unknown. */
 export function kindOf(uri: string): MountKind | undefined {
   if (isSearchMount(uri)) return 'search'
   return kindOfScheme.get(/^[^:]*/.exec(uri)?.[0].toLowerCase() ?? '')
@@ -57,7 +57,6 @@ export function isSearchMount(uri: string): boolean {
   return /^search:/i.test(address) || searchable.value.some((place) => place.address.replace(/\/$/, '') === address)
 }
 
-/** The icon of a mount. */
 export function iconOfMount(uri: string): IconName {
   const kind = kindOf(uri)
   return kind === undefined ? 'mount' : kinds[kind][0]
@@ -69,7 +68,7 @@ interface NamedRoot {
   readonly title?: string
 }
 
-/** The kinds of which several mounts have no title. */
+/** Kinds that two or more mounts without a title have in common. */
 const repeatedKinds = signal<ReadonlySet<MountKind>>(new Set())
 
 /** Examines the mounts, so that {@link titleOfMount} distinguishes mounts of the same kind. */
@@ -78,13 +77,13 @@ export function noteMounts(mounts: readonly NamedRoot[]): void {
   repeatedKinds.value = new Set(kinds.filter((kind, index) => kinds.indexOf(kind) !== index))
 }
 
-/** Returns the kind of a mount as its title: it is the only one of its kind, and has no title. */
+/** Returns the kind that serves as the title of a mount. `undefined`: the mount has a title, or shares its kind with another one. */
 function callingKind({ uri, title }: NamedRoot): MountKind | undefined {
   const kind = title === undefined ? kindOf(uri) : undefined
   return kind === undefined || repeatedKinds.value.has(kind) ? undefined : kind
 }
 
-/** The displayed title of a mount: the title of the operator; else its kind, if no other mount has the same; else its name. */
+/** The displayed title of a mount: the configured title; else its kind, if no other mount has the same; else its name. */
 export function titleOfMount(mount: NamedRoot): string {
   const kind = callingKind(mount)
   return mount.title ?? (kind === undefined ? mount.name : t(kind))
@@ -98,7 +97,7 @@ export function asideOfMount(mount: NamedRoot): string | undefined {
   return aside === undefined || titleOfMount(mount).toLowerCase() === aside.toLowerCase() ? undefined : aside
 }
 
-/** Files come first and searches last; mounts of unknown kind are between them, in the order of the server. */
+/** Sorts mounts: files first, searches last, all others between them. Within each group, the order of the server stays. */
 export function arranged<M extends NamedRoot>(mounts: readonly M[]): readonly M[] {
   const rank = ({ uri }: M) => {
     const kind = kindOf(uri)
@@ -107,12 +106,12 @@ export function arranged<M extends NamedRoot>(mounts: readonly M[]): readonly M[
   return [...mounts].sort((a, b) => rank(a) - rank(b))
 }
 
-/** Maximum number of cached resources: the ones that were listed last. */
+/** Maximum number of cached resources. Those that were listed least recently are evicted. */
 const most = 200_000
 
 const known = new Map<string, Resource>()
 
-/** Neighbours of the shown resource in the list that it was opened from: for `[` and `]`. */
+/** The resources before and after the shown one in the list that it was opened from, for the keys `[` and `]`. */
 export const neighbours = signal<{ readonly previous?: string; readonly next?: string }>({})
 
 /** Caches the metadata from lists, so that it is not requested again. */
@@ -146,7 +145,7 @@ export async function lookUp(uri: string, parent: string, signal: AbortSignal): 
   return undefined
 }
 
-/** Maximum number of names that are filtered on every key. The server's search finds further ones. */
+/** Maximum number of names that are loaded and filtered on every key. The server's search finds further ones. */
 const maxNames = 20_000
 /** Lifetime of the cached names, in milliseconds. */
 const keptMs = 60_000
@@ -164,7 +163,7 @@ export const names = signal<NamePage>({ resources: [], state: 'loading', isPart:
 let loadedUntil = 0
 let loadedFrom: View | undefined
 
-/** Loads the names page by page, unless they are there already. One load runs at a time. */
+/** Loads the names page by page, unless they are cached. Concurrent calls share one load. */
 export function loadNames(view: View): Promise<void> {
   if (loadedFrom === view && loadedUntil > Date.now()) return Promise.resolve()
   return loading.run(view)
@@ -186,18 +185,18 @@ const loading = singleFlight(async (view: View): Promise<void> => {
   loadedUntil = Date.now() + keptMs
 })
 
-/** A list of the server: not loaded, all of it, or the reason why it could not be loaded. */
+/** A list of the server: its loading state, its items, and the error if it could not be loaded. */
 interface Offered<T> {
   readonly state: 'loading' | 'loaded' | 'failed'
   readonly items: readonly T[]
-  /** Whether the server has more than these. */
+  /** Whether the server has more items than these. */
   readonly isPart: boolean
   readonly error?: unknown
 }
 
 type PageAt<T> = (query: { readonly cursor?: string }, options: { readonly signal: AbortSignal }) => Promise<Page<T>>
 
-/** Returns a function that loads a list into a signal. Until it is loaded, the old items are shown. A new load ends an earlier one. */
+/** Returns a function that loads a list into a signal. The old items stay until then. A new load aborts an earlier one. */
 function createLoad<T>(target: Signal<Offered<T>>, maxPages: number, pages: () => PageAt<T> | undefined) {
   let loading: AbortController | undefined
   return async (): Promise<void> => {
@@ -224,10 +223,10 @@ function createLoad<T>(target: Signal<Offered<T>>, maxPages: number, pages: () =
 /** The templates of the server. */
 export const templates = signal<Offered<ResourceTemplate>>({ state: 'loading', items: [], isPart: false })
 
-/** The searches among them. */
+/** The templates that are searches. */
 export const searchable = computed(() => searchMounts(templates.value.items))
 
-/** Maximum number of pages, because a faulty server may never end a listing. */
+/** Maximum number of pages that are loaded, because the listing of a faulty server may never end. */
 const maxTemplatePages = 200
 const maxPromptPages = 50
 

@@ -13,7 +13,7 @@ export const widths = signal<{ readonly left?: number; readonly right?: number }
 
 const key = 'hikidashi-explorer'
 
-/** Restores the stored settings of the reader, and stores changes. Secrets are never among them. */
+/** Restores the stored settings of the reader, and stores changes. The settings contain no secrets. */
 export function keepChoices(): void {
   const kept = stored()
   if (kept.language === 'en' || kept.language === 'ja') language.value = kept.language
@@ -41,9 +41,9 @@ function stored(): Readonly<Record<string, unknown>> {
   return objectOf(jsonIn(readKept(key) ?? ''))
 }
 
-/** The key of the searches in the storage of the browser. */
+/** The key of the recent searches in the storage of the browser. */
 const recentKey = 'hikidashi.recent-searches'
-/** Maximum number of stored searches, the latest first. */
+/** Maximum number of stored searches, and maximum length of each, in characters. */
 const maxKept = 8
 const maxCharacters = 200
 

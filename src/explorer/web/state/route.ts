@@ -2,8 +2,8 @@ import { signal } from '@preact/signals'
 import { followSteps, pushStep, replaceStep } from './browser.ts'
 
 /**
- * Location of the reader. It is kept in the fragment of the URL, so that every route has a permalink, back and forward work, and the
- * server does not learn it.
+ * The state of the page's navigation. It is in the fragment of the URL, so that every view has a permalink, back and forward work, and
+ * the server does not see it.
  */
 export interface Route {
   /** Content of the left pane. Default: the tree. */
@@ -16,13 +16,13 @@ export interface Route {
   readonly q?: string
   /** Words of the filter of the rows, as typed: each must be in the name, the title or the URI. */
   readonly filter?: string
-  /** `name`, `modified`, `size`, `type`, `priority`; with `-` in front in descending order. */
+  /** Sort order: `name`, `modified`, `size`, `type` or `priority`; descending with `-` in front. */
   readonly sort?: string
   /** Facets: addresses of mounts, types (`text/markdown`, `text/*`, `none`) and roles, one or several, separated by a space. */
   readonly mount?: string
   readonly mime?: string
   readonly audience?: string
-  /** From 0 to 1. */
+  /** Minimum priority, from 0 to 1. */
   readonly minPriority?: string
   /** Maximum age, such as `7d`, or a date. */
   readonly since?: string
@@ -77,7 +77,7 @@ export const route = signal<Route>({})
 export type Change = { readonly [Name in keyof Route]?: Route[Name] | undefined }
 
 function changed(change: Change): Route {
-  // Marked lines belong to the shown resource.
+  // The marked lines are those of the shown resource, so a change of the resource removes them.
   const isElsewhere = 'uri' in change && change.uri !== route.value.uri && !('line' in change)
   const next = Object.entries({ ...route.value, ...change, ...(isElsewhere ? { line: undefined } : {}) }).filter(
     ([, value]) => value !== undefined && value !== '',
@@ -90,7 +90,7 @@ export function linkTo(change: Change): string {
   return fragmentOf(changed(change))
 }
 
-/** Navigates. `replace`: without a step in the history, for changes with every key. */
+/** Navigates. `replace`: replaces the current step of the history, for changes with every key. */
 export function go(change: Change, { replace = false } = {}): void {
   const next = changed(change)
   const fragment = fragmentOf(next)
@@ -100,7 +100,7 @@ export function go(change: Change, { replace = false } = {}): void {
   route.value = next
 }
 
-/** Follows the address bar. */
+/** Updates the route whenever the fragment in the address bar changes. */
 export function followAddress(): void {
   followSteps((fragment) => {
     route.value = routeOf(fragment)

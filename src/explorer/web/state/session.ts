@@ -17,8 +17,8 @@ export function connected(): PageConnection {
 export const failure = signal<{ readonly error: unknown; readonly at: number } | undefined>(undefined)
 
 /**
- * Requirement of the server before it answers: `token`, which the reader can type; `address`, the one that `hikidashi ui` prints.
- * `isRefused`: the token that was given is not good; or two browsers have used the address.
+ * A requirement of the server before it answers: `token`, which the reader can type; `address`, the one that `hikidashi ui` prints.
+ * `isRefused`: the token is invalid, or two browsers have used the address.
  */
 export interface Wish {
   readonly what: 'token' | 'address'
@@ -28,13 +28,13 @@ export interface Wish {
 
 export const wish = signal<Wish | undefined>(undefined)
 
-/** Whether notifications of changes arrive at the moment. */
+/** State of the stream over which notifications of changes arrive. */
 export const liveness = signal<ChangesState>('off')
 
 /** Delays before the next tries to connect, in seconds (backoff). */
 const waits = [1, 2, 4] as const
 
-/** Connects, and tries again until that works. */
+/** Connects, and retries until the connection is established. */
 export async function start(connect: (options: ConnectOptions) => Promise<PageConnection>): Promise<void> {
   const options: ConnectOptions = {
     onChanges: (state) => {
@@ -56,7 +56,7 @@ export async function start(connect: (options: ConnectOptions) => Promise<PageCo
 
 const retrying = new EventTarget()
 
-/** Tries again at once. */
+/** Retries the connection at once. */
 export function retryNow(): void {
   retrying.dispatchEvent(new Event('retry'))
 }
@@ -108,8 +108,8 @@ export function dismissContinued(): void {
 }
 
 /**
- * Takes the one-time token that `hikidashi ui` puts into the fragment, and has the server open a session for it. It is gone from the
- * address and the history before anything is drawn, and nothing keeps it. If the server refuses it, the first request fails.
+ * Exchanges the one-time token that `hikidashi ui` puts into the fragment for a session. The token is removed from the address and
+ * the history before anything is drawn, and is not stored. If the server refuses the token, the first request fails.
  */
 export async function takeTicket(url: string): Promise<void> {
   const params = new URLSearchParams(location.hash.slice(1))
@@ -128,8 +128,8 @@ export async function takeTicket(url: string): Promise<void> {
 }
 
 /**
- * Returns a URL for the bytes of a resource that is too large for an answer, from the error of reading it. Undefined when it is not
- * too large, or when the server gives no such link. A link to another origin is not followed.
+ * Returns a URL for the bytes of a resource that is too large for an answer, from the error of reading it. Undefined if the resource
+ * is not too large, or if the server gives no link. A link to another origin is not followed.
  *
  * @throws ResourceError of any other failure of the read.
  */
@@ -143,7 +143,7 @@ export async function largeContentUrl(uri: string, signal?: AbortSignal): Promis
   }
 }
 
-/** @param data The data of the JSON-RPC error. */
+/** Returns the link to the bytes of a resource, from the data of a JSON-RPC error. `undefined`: the data contain none. */
 export function linkIn(data: unknown): string | undefined {
   return contentLinkIn(data, document.baseURI)?.href
 }

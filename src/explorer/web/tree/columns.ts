@@ -5,16 +5,16 @@ import { decodeComponent } from '../../../core/uri.ts'
 import type { Page, Resource, View } from '../../../core/view.ts'
 
 /**
- * Very many resources, in columns, prepared for filtering on every key. Each column has an item for each resource, in the order
- * of the server.
+ * Resources in columns, so that very many can be filtered on every key. Each column has an item for each resource, in the order of
+ * the server.
  */
 export interface Columns {
   readonly resources: readonly Resource[]
   /** Folded texts for the filter: title, name and readable URI. */
   readonly texts: readonly string[]
-  /** Index of its mount in `mounts`; -1: none. */
+  /** Index of the resource's mount in `mounts`; -1: none. */
   readonly mountAt: readonly number[]
-  /** Index of its type in `types`; -1: none. */
+  /** Index of the resource's type in `types`; -1: none. */
   readonly typeAt: readonly number[]
   readonly mounts: readonly Resource[]
   readonly types: readonly string[]
@@ -32,7 +32,7 @@ export function createColumns(mounts: readonly Resource[]) {
 
   const mountOf = (uri: string): number => {
     const isIn = (address: string | undefined) => address !== undefined && (uri === address || isBelow(uri, address))
-    // The resources of a mount follow each other.
+    // Check the mount of the previous resource first, because the resources of a mount follow each other.
     if (!isIn(addresses[lastMount])) lastMount = addresses.findIndex(isIn)
     return lastMount
   }
@@ -67,7 +67,7 @@ export function createColumns(mounts: readonly Resource[]) {
 
 function textOf({ uri, name, title }: Resource): string {
   const readable = readableUri(uri)
-  // The name is most often the end of the URI.
+  // Leave out a name with which the URI ends anyway, as most do.
   return fold(`${title ?? ''}\n${readable.endsWith(name) ? '' : name}\n${readable}`)
 }
 
@@ -105,7 +105,7 @@ export function orderOf(columns: Columns, sort: string | undefined): Uint32Array
 function nameKey(name: string): string {
   return fold(name).replace(/\d+/g, (digits) => {
     const number = digits.replace(/^0+(?=\d)/, '')
-    // Each number is prefixed with its number of digits.
+    // Prefix each number with its number of digits, so that texts compare as numbers.
     return `${String.fromCharCode(48 + Math.min(number.length, 70))}${number}`
   })
 }
@@ -177,7 +177,7 @@ export function createResourceList(view: View, options: ListedOptions) {
     onChange()
     try {
       const mounts = isAnew || columns.mounts.length === 0 ? await view.mounts({ signal }) : columns.mounts
-      // A complete list is shown until the next one is complete; an incomplete one grows visibly.
+      // A complete list stays visible until the next one is complete. Without one, the growing list is shown.
       const isHeldBack = isAnew && isWhole
       const growing = isAnew || columns.mounts.length === 0 ? createColumns(mounts) : columns
       if (!isHeldBack) columns = growing
@@ -206,7 +206,7 @@ export function createResourceList(view: View, options: ListedOptions) {
     } catch (thrown) {
       if (signal.aborted) return
       error = thrown
-      // If the server is reachable, the cursor may be invalid.
+      // The server answered with an error, so the cursor may be invalid.
       if (!isResourceError(thrown, 'unavailable')) startOver()
       // If loading fails, a complete list stays.
       state = isWhole ? 'loaded' : 'failed'

@@ -6,7 +6,7 @@ import { formatDay, shown } from '../words/texts.ts'
 import { ages, type Facet, facets, noFacets, noType, priorities } from './select.ts'
 import { t } from './words.ts'
 
-/** Facets of the rows: each with its values and their numbers of rows. */
+/** The facets of the rows: a choice for each facet, with the number of rows for each value. */
 export function FacetsBar() {
   const count = facets.filter((facet) => route.value[facet] !== undefined).length
   const isOpen = useSignal(count > 0)
@@ -20,7 +20,7 @@ export function FacetsBar() {
           aria-controls="facets"
           onClick={() => {
             isOpen.value = !isOpen.value
-            // The numbers are only known from the whole list.
+            // Counting the rows for each value needs the whole list.
             if (isOpen.value) browse.value?.listed.load()
           }}
         >

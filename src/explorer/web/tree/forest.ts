@@ -28,9 +28,9 @@ interface ForestOptions {
   isDrawer?(mount: Resource): boolean
   /** The mounts in display order. By default the order of the server. */
   arrange?(mounts: readonly Resource[]): readonly Resource[]
-  /** Whether a mount may be a single resource: then its listing decides. */
+  /** Whether a mount may be a single resource. Such a mount is listed to find out. */
   mayBeSingle?(mount: Resource): boolean
-  /** Whether a mount is open from the beginning. By default an only mount is. */
+  /** Whether a mount is open at first. If there is only one mount, it is always open. */
   isOpenAtFirst?(mount: Resource): boolean
 }
 
@@ -44,7 +44,7 @@ export function createForest(
   let state: 'loading' | 'loaded' | 'failed' = 'loading'
   let error: unknown
   let rows: readonly TreeRow[] | undefined
-  /** The resources of mounts that hold nothing else. */
+  /** Resources of mounts that consist of a single resource, by the URI of the mount. */
   const singles = new Map<string, Resource>()
 
   const tell = () => {
@@ -90,7 +90,7 @@ export function createForest(
     await Promise.all(maySettle.slice(0, maxLookedInto).map(settle))
   }
 
-  /** A mount of a single resource is shown as that resource. */
+  /** Shows a mount that consists of a single resource as that resource. */
   const settle = async (mount: Resource) => {
     const single = await singleOf(view, mount).catch(() => undefined)
     const { roots = [] } = loads.tree
@@ -157,7 +157,7 @@ export function createForest(
   }
 }
 
-/** Loads the directories on the way to a resource. Resolves to the way; undefined if a directory cannot be loaded. */
+/** Loads the directories above a resource. Resolves to its path in the tree; undefined if a directory cannot be loaded. */
 async function loadWay(loads: Loads, uri: string, isDirectory: Parameters<typeof wayTo>[2], signal: AbortSignal) {
   for (;;) {
     const way = wayTo(loads.tree, uri, isDirectory)
@@ -180,7 +180,7 @@ interface Loads {
   reloadAll(): Promise<readonly string[]>
 }
 
-/** @param tell Called when a directory has changed. */
+/** Creates the loads of an empty tree. `tell` is called when a directory has changed. */
 function createLoads(view: View, onPage: (resources: readonly Resource[]) => void, tell: () => void): Loads {
   const loading = new Map<string, Promise<unknown>>()
   const pageOf = async (uri: string, cursor: string | undefined): Promise<Page<Resource>> => {

@@ -10,10 +10,7 @@ type Act = 'open' | 'close' | 'openSiblings' | 'preview' | 'pick'
 
 const acts: Readonly<Record<string, Act>> = { '*': 'openSiblings', Enter: 'preview', ' ': 'pick' }
 
-/**
- * @param active The index of the active row.
- * @param page Number of visible rows.
- */
+/** Returns the effect of a key. `active` is the index of the active row, and `page` the number of visible rows. */
 export function stepOf(key: string, rows: readonly TreeRow[], active: number, page: number): KeyEffect | undefined {
   const row = rows[active]
   if (row === undefined) return undefined
@@ -77,7 +74,7 @@ interface Taken {
   uris: readonly string[]
 }
 
-/** Picks the rows from where Shift was first held to the current row. For a folder, everything below it. */
+/** Picks the rows from the one where Shift was first held to the current one. For a folder, everything below it. */
 export function createRange() {
   let anchor: number | undefined
   /** URIs picked by this range: they are unpicked when the range shrinks. */
@@ -105,7 +102,7 @@ export function createRange() {
   }
 
   return {
-    /** @param resourceAt Returns the pickable resource of a row, if any. */
+    /** Extends the range to the row `to`. `resourceAt` returns the pickable resource of a row, if any. */
     extend: (resourceAt: (index: number) => Resource | undefined, from: number, to: number) => {
       anchor ??= from
       const wanted = new Map<string, Resource>()
@@ -114,7 +111,7 @@ export function createRange() {
         if (resource !== undefined) wanted.set(resource.uri, resource)
       }
       const picked = new Set(basket.value.map(({ resource }) => resource.uri))
-      // Start of the range: if the basket cannot hold all, the rows nearest to it come first.
+      // Add the rows nearest to the start of the range first, in case the basket cannot hold all of them.
       for (const [uri, resource] of anchor <= to ? wanted : [...wanted].reverse()) {
         if (isFolder(resource)) {
           if (!folders.has(uri)) takeFolder(uri)
@@ -138,20 +135,20 @@ export function createRange() {
 }
 
 /**
- * One row of the tree as it is drawn: a resource or directory (`node`), or a note in the place of what a directory holds: `loading`,
+ * One row of the tree as it is drawn: a resource or directory (`node`), or a note after the loaded entries of a directory: `loading`,
  * `more` (there are more pages), `failed`, `empty`.
  */
 export interface TreeRow {
   readonly kind: 'node' | 'loading' | 'more' | 'failed' | 'empty'
   /** Unique among the rows, and stable as long as the row shows the same. */
   readonly key: string
-  /** Its resource; for a note, the directory of the note. */
+  /** The resource of the row; for a note, the directory of the note. */
   readonly resource: Resource
   /** Depth from 1, which are the mounts. */
   readonly level: number
-  /** Position among its siblings, from 1. */
+  /** Position of the row among its siblings, from 1. */
   readonly position: number
-  /** Number of siblings, including itself; -1 while it is unknown. */
+  /** Number of siblings, including the row itself; -1 while it is unknown. */
   readonly siblings: { readonly count: number }
   readonly isDirectory: boolean
   readonly isOpen: boolean
@@ -222,7 +219,7 @@ function kindOfNote({ failure, next, items }: Folder<unknown>, isLoading: boolea
   return next === '' || isLoading ? 'loading' : 'more'
 }
 
-/** Returns the index of the active row. If it disappeared, the row at its last index becomes active. */
+/** Returns the index of the active row. If that row disappeared, the row at its last index becomes active. */
 export function indexOfActive(
   wanted: string | undefined,
   count: number,

@@ -33,7 +33,7 @@ export function BrowsePane() {
   )
 }
 
-/** Whether there are rows to show: otherwise a note stands in their place. */
+/** Whether there are rows to show. If not, a note is shown instead. */
 function hasRows(isList: boolean): boolean {
   if (isList || isFiltered.value) return selected.value.rows.length > 0
   const { state } = treeState.value
@@ -73,7 +73,7 @@ function ListBody() {
 /** The listed directory, with a link to all resources; or a link from all resources to the shown directory. */
 function Scope() {
   const { in: directory, uri } = route.value
-  // Facts of a directory may come with the tree.
+  // Read the signal, because the metadata of the directory may be loaded with the tree.
   treeState.value
   if (directory !== undefined)
     return (

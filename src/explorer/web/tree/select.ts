@@ -43,7 +43,7 @@ export function timeOf(since: string | undefined, now: number): number | undefin
   return Number.isNaN(time) ? undefined : time
 }
 
-/** @param order Indexes of all rows, in the wanted order. */
+/** Selects the matching rows, and counts the rows of each facet. `order` has the indexes of all rows, in the wanted order. */
 export function select(columns: Columns, order: Uint32Array, selection: Selection, now: number): Selected {
   const words = wordsOf(selection.filter)
   const { resources, texts, mountAt, typeAt } = columns
@@ -74,7 +74,7 @@ export function select(columns: Columns, order: Uint32Array, selection: Selectio
     const { audience, priority, modified } = resource
     const mount = mountAt[row] ?? -1
     const type = typeAt[row] ?? -1
-    // The facets that exclude the row, one bit each: if only one does, the row counts among the possible values of that facet.
+    // The facets that exclude the row, one bit each. If only one facet excludes it, the row is counted for the values of that facet.
     const misses =
       (selection.mount === undefined || mountFits[mount] === true ? 0 : 1) |
       (selection.mime === undefined || (type === -1 ? noTypeFits : typeFits[type] === true) ? 0 : 2) |
@@ -127,15 +127,15 @@ function fitsType(wanted: string | undefined, type: string): boolean {
 interface Open {
   readonly key: string
   readonly children: { count: number }
-  /** Whether the reader has closed it, or a directory above it. */
+  /** Whether the reader has closed the directory, or one above it. */
   readonly isClosed: boolean
 }
 
 /**
- * The tree of some rows only: each with the directories that it is in, all open but those that the reader has closed. The directories
- * follow from the URIs.
+ * Returns the tree of some rows: each row with the directories above it, which follow from its URI. All directories are open except
+ * those that the reader has closed.
  *
- * @param rows Numbers of the columns, in the order of the server: what is in a directory comes together.
+ * @param rows Indexes of resources in the columns, in the order of the server, which keeps the entries of a directory together.
  */
 export function foundTree(columns: Columns, rows: Uint32Array, closed: ReadonlySet<string>): readonly TreeRow[] {
   const tree: TreeRow[] = []
@@ -143,7 +143,7 @@ export function foundTree(columns: Columns, rows: Uint32Array, closed: ReadonlyS
   /** The directories above the last row, from its mount down. */
   let path: Open[] = []
 
-  /** Adds a row to the last directory. Returns whether it is hidden, because the reader has closed one above it. */
+  /** Adds a row to the last directory. Returns whether the row is hidden, because the reader has closed a directory above it. */
   const addRow = (key: string, resource: Resource, isDirectory: boolean): boolean => {
     const { children: siblings, isClosed: isHidden } = path.at(-1) ?? { children: mountsShown, isClosed: false }
     const position = ++siblings.count
@@ -178,10 +178,10 @@ export function foundTree(columns: Columns, rows: Uint32Array, closed: ReadonlyS
 
 const baseOf = (uri: string) => (/[/:]$/.test(uri) ? uri : `${uri}/`)
 
-/** The common directories of the last row and the next one. */
+/** Returns the directories of a path that also contain the next row. */
 function kept(path: Open[], uri: string, mount: string | undefined): Open[] {
   if (path[0]?.key !== mount) return []
-  // In most cases all of them are common.
+  // In most cases the path stays the same.
   if (path.length > 1 && uri.startsWith(path.at(-1)?.key ?? '\0')) return path
   let length = 1
   while (length < path.length && uri.startsWith(path[length]?.key ?? '\0')) length++

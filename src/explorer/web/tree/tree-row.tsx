@@ -19,13 +19,13 @@ export interface TreeRowProps {
   readonly row: TreeRow
   readonly id: string
   readonly isActive: boolean
-  /** It is drawn only because it has the focus. */
+  /** Whether the row is outside of the visible rows, and drawn only because it is active. */
   readonly isAway: boolean
   readonly words: readonly string[]
   onPress(event: MouseEvent): void
 }
 
-/** Indentation of a level. Levels beyond the twelfth have the same indentation, with their number. */
+/** CSS indentation of a level. Levels beyond the twelfth have the same indentation as the twelfth. */
 const indent = (level: number) => `${6 + 14 * (Math.min(level, 12) - 1)}px`
 
 export function TreeRowView(props: TreeRowProps) {
@@ -68,7 +68,7 @@ export function TreeRowView(props: TreeRowProps) {
 
 interface NodePartsProps extends TreeRowProps {
   readonly picked: boolean
-  /** Number of picked resources below it. */
+  /** Number of picked resources below the folder. */
   readonly count: number
 }
 
@@ -140,7 +140,7 @@ function Note({ row }: { readonly row: TreeRow }) {
   }
 }
 
-/** The title of a resource after its name. `undefined`: it has none, or the name already contains it. */
+/** The title that is shown after the name of a resource. `undefined`: there is no title, or it equals the name. */
 export function asideOf({ name, title }: Resource): string | undefined {
   return title === undefined || title === name ? undefined : title
 }
@@ -156,7 +156,7 @@ interface NameProps {
   readonly class?: string
 }
 
-/** A name from a server: hidden characters are shown, text direction cannot change, and the end stays visible if space is short. */
+/** A name from a server: invisible characters are shown, its direction is isolated, and its end stays visible if space is short. */
 export function Name({ text, words, class: name = '' }: NameProps) {
   const cut = text.length > long ? cutOf(text) : text.length
   const pieces = piecesOf({ text, marks: marksOf(text, words) })

@@ -202,8 +202,8 @@ function pickRow({ resource, level, key }: TreeRow): void {
 }
 
 /**
- * Whether the active row keeps its position on the screen. Not if a page will be inserted above it: then the rows would be pushed
- * out of sight page after page.
+ * Whether the active row keeps its position on the screen. It does not if a page will be inserted above it, because each page would
+ * push the visible rows out of sight.
  */
 function isHeldBy(rows: readonly TreeRow[], active: number, first: string | undefined): boolean {
   for (let at = active - 1; at >= Math.max(0, active - 100); at--) {
@@ -214,12 +214,12 @@ function isHeldBy(rows: readonly TreeRow[], active: number, first: string | unde
   return true
 }
 
-/** Returns the URI of a readable row. */
+/** Returns the URI of a row that is neither a directory nor a note. */
 function uriOf(row: TreeRow | undefined): string | undefined {
   return row?.kind === 'node' && !row.isDirectory ? row.key : undefined
 }
 
-/** URI that was opened in the tree itself: the tree does not scroll to it again. */
+/** The URI that the reader opened in the tree, so that the tree does not scroll to it. */
 const opened: { current: string | undefined } = { current: undefined }
 
 /** Last index of the active row: if the row disappears, the one at its index becomes active. */

@@ -8,10 +8,10 @@ import { route } from '../state/route.ts'
 const mostNeighbours = 5000
 
 /**
- * Tells the preview its previous and next resource.
+ * Sets `neighbours` to the resources before and after the shown one.
  *
  * @param near The most likely index of the resource.
- * @param uriAt Returns the readable URI of a row. `undefined`: a directory or a note.
+ * @param uriAt Returns the URI of a row. `undefined`: the row is a directory or a note.
  */
 export function useNeighbours(
   identity: unknown,
@@ -52,7 +52,7 @@ function search(
 const rowHeight = 24
 
 interface RowsInUse extends Rows {
-  /** A value that changes whenever the rows do. */
+  /** A value that changes whenever the rows change. */
   readonly identity: unknown
   /** The active row; -1: none. */
   readonly active: number
@@ -148,7 +148,7 @@ export function useRows({ count, keyOf, identity, active, asked, memory }: RowsI
   }
 }
 
-/** Maximum number of resources subscribed to for their marks: the ones that were visible last. */
+/** Maximum number of resources that are watched for their marks. Those that were visible least recently are dropped. */
 const most = 300
 /** Delay after the last scroll event, in milliseconds. */
 const debounceMs = 400
@@ -163,7 +163,7 @@ export function useWatched(uris: readonly string[]): void {
         const end =
           watched.get(uri) ??
           onChange(uri, (missed) => {
-            // Missed changes show when the list is loaded again.
+            // After missed changes, the list is loaded again, which also finds changed resources.
             if (!missed && route.value.uri !== uri) markChanged([uri])
           })
         watched.delete(uri)
@@ -187,8 +187,8 @@ export function useWatched(uris: readonly string[]): void {
 }
 
 /**
- * The part of many rows of one height that is drawn. Browsers have a tallest element (Chromium about 33 million pixels, Firefox about 17):
- * where the rows together are higher than `tallest`, the scroll bar stands for them in a smaller measure.
+ * The part of many rows of equal height that is drawn. Browsers limit the height of an element (Chromium to about 33 million pixels,
+ * Firefox to about 17 million). If the rows are higher than `tallest`, the scroll positions are scaled down.
  */
 interface Window {
   /** Index of the first drawn row, and of the one after the last. */
@@ -247,7 +247,7 @@ export function scrollInto(count: number, scroll: Scroll, index: number): number
   return undefined
 }
 
-/** Rows, for computing positions. */
+/** The number of rows, and the key of each. */
 interface Rows {
   readonly count: number
   keyOf(index: number): string
@@ -256,7 +256,7 @@ interface Rows {
 /** Visible rows, by which the scroll position is restored among other rows: each key with its distance from the upper edge, in pixels. */
 export type Anchor = readonly { readonly key: string; readonly from: number }[]
 
-/** @param active The active row: if it is visible, it keeps its position before all others. */
+/** Returns the visible rows as an anchor. If the active row is visible, its position takes precedence. */
 export function anchorOf(rows: Rows, { visible, above, end }: Window, view: number, active: number): Anchor {
   const at = (index: number) => ({ key: rows.keyOf(index), from: (index - visible) * rowHeight - above })
   const last = Math.min(end, visible + Math.ceil(view / rowHeight))
@@ -264,7 +264,7 @@ export function anchorOf(rows: Rows, { visible, above, end }: Window, view: numb
   return active >= visible && active < last ? [at(active), ...seen] : seen
 }
 
-/** The row that keeps its position, the first of the anchor that still exists, and its distance from the upper edge. */
+/** Returns the index of the first row of the anchor that still exists, and its distance from the upper edge, in pixels. */
 export function anchoredRow(rows: Rows, anchor: Anchor): { readonly index: number; readonly from: number } | undefined {
   const wanted = new Map<string, number>()
   for (const [at, { key }] of anchor.entries()) if (!wanted.has(key)) wanted.set(key, at)

@@ -2,7 +2,7 @@ import { signal } from '@preact/signals'
 
 export type Language = 'en' | 'ja'
 
-/** The language of the page: what the reader chose, else what the browser prefers. */
+/** The language of the page: the one that the reader chose, else the one that the browser prefers. */
 export const language = signal<Language>(globalThis.navigator?.language.startsWith('ja') ? 'ja' : 'en')
 
 /**
@@ -12,8 +12,8 @@ export const language = signal<Language>(globalThis.navigator?.language.startsWi
 type Values = Readonly<Record<string, string | number>>
 
 /**
- * The words of one part of the page, each in every language. The returned function reads the language signal: a component that calls it is rendered
- * again when the reader chooses another one.
+ * Returns a function that formats the texts of one part of the page in the current language. It reads the language signal, so a
+ * component that calls it is rendered again when the reader chooses another language.
  */
 export function createWords<Key extends string>(
   words: Readonly<Record<Key, readonly [en: string, ja: string]>>,
@@ -30,12 +30,12 @@ export function createWords<Key extends string>(
 
 const formatters = new Map<string, Intl.NumberFormat | Intl.DateTimeFormat>()
 
-/** A cached formatter of each kind for each language, because making one takes longer than drawing a row. */
+/** Returns a formatter, cached by kind and language, because creating one takes longer than drawing a row. */
 function kept<T extends Intl.NumberFormat | Intl.DateTimeFormat>(kind: string, make: (code: Language) => T): T {
   const key = `${language.value} ${kind}`
   const formatter = formatters.get(key) ?? make(language.value)
   formatters.set(key, formatter)
-  // A cached formatter has the type of its kind.
+  // All formatters of a kind have the same type.
   return formatter as T
 }
 
@@ -77,9 +77,9 @@ export function formatDay(time: number): string {
 }
 
 /**
- * Characters that do not show, or that change how others stand: controls, zero-width ones, those that turn the direction of text
- * (U+202A–U+202E, U+2066–U+2069), tags, in which a text could be hidden (U+E0000–U+E007F), letters that are blank, lone surrogates, and
- * variation selectors behind one another: one belongs to an emoji or a kanji, several hide a text. Joiners stay: scripts need them.
+ * Characters that are invisible or change the direction of others: controls, zero-width characters, bidirectional controls
+ * (U+202A–U+202E, U+2066–U+2069), tags, which can hide a text (U+E0000–U+E007F), blank letters and lone surrogates. Of variation
+ * selectors in a row, which can hide a text too, all but the first. Joiners are allowed, because some scripts need them.
  */
 const hidden =
   /(?![\t\n\r\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\u115f\u1160\u2800\u3164\uffa0]|(?<=[\ufe00-\ufe0f\u{e0100}-\u{e01ef}])[\ufe00-\ufe0f\u{e0100}-\u{e01ef}]/gu
@@ -92,7 +92,7 @@ export function shown(text: string): string {
   )
 }
 
-/** The end of a text that is too long, because long addresses often share their beginning. */
+/** Returns a text of at most `most` characters: its end, because long addresses often share their beginning. */
 export function tailOf(text: string, most: number): string {
   const characters = [...text]
   return shown(characters.length <= most ? text : `…${characters.slice(1 - most).join('')}`)

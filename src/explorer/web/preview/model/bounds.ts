@@ -77,7 +77,7 @@ export function tagsIn(html: string): number {
   return count
 }
 
-/** Maximum number of open elements while a document is parsed, because the time of a browser grows with its square. */
+/** Maximum number of open elements while a document is parsed, because the parsing time grows with the square of that number. */
 const maxOpen = 1000
 /** Elements without an end tag, or with an optional one. */
 const unclosed =
@@ -143,7 +143,7 @@ export interface MarkdownHtml {
   readonly isCut: boolean
 }
 
-/** The beginning of a text as written, if the text cannot be laid out. */
+/** Returns the beginning of a text as written, for a text that cannot be laid out. */
 export function plainHtml(text: string): MarkdownHtml {
   const escaped = text.slice(0, 100_000).replace(/[&<>]/g, (character) => `&#${character.charCodeAt(0)};`)
   return { html: `<pre>${escaped}</pre>`, isCut: true }

@@ -41,7 +41,7 @@ export function analysesOf(value: unknown, uri: string): readonly ListedAnalysis
   return listed
 }
 
-/** A tag as a segment of a path (docs/providers/results.md): `~` is `~0`, `/` is `~1`, the dot of `.` and `..` is `~2`. */
+/** Escapes a tag for a path segment (docs/providers/results.md): `~` as `~0`, `/` as `~1`, and the first dot of `.` or `..` as `~2`. */
 function tagUri(mount: string, tag: string): string {
   const name = tag
     .replaceAll('~', '~0')
@@ -125,7 +125,7 @@ function textOutput(text: string): Output {
   return { kind: 'text', text: plain.length > maxOutputText ? `${plain.slice(0, maxOutputText)}…` : plain }
 }
 
-/** Notebooks keep a text as one string or as its lines. */
+/** Returns the text of a notebook's member, which is one string or an array of lines. */
 function textOf(value: unknown): string {
   if (typeof value === 'string') return value
   return Array.isArray(value) ? value.filter((line) => typeof line === 'string').join('') : ''
@@ -162,7 +162,7 @@ export interface Overview {
   readonly links: readonly SchemaLink[]
 }
 
-/** Returns `undefined` if the document is not such an overview. */
+/** Parses the overview of a database. Returns `undefined` for other documents. */
 export function overviewOf(value: unknown): Overview | undefined {
   if (!isObject(value) || !Array.isArray(value.tables) || !Array.isArray(value.relations)) return undefined
   const links = value.relations.flatMap((one: unknown): readonly SchemaLink[] => {

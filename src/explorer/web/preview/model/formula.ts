@@ -35,7 +35,7 @@ const properties =
   /^(?:color|backgroundColor|fontSize|fontWeight|fontStyle|textAlign|width|(?:padding|border)(?:Left|Right|Top|Bottom)?)$/
 const plainValue = /^(?!.*(?:url|var|image|expression)\b)[\w#%., ()+-]{1,60}$/i
 
-/** Members that all nodes of the library have. */
+/** Members of the nodes of the library. Each may be missing. */
 interface LibraryNode {
   readonly type?: unknown
   readonly text?: unknown
@@ -45,10 +45,10 @@ interface LibraryNode {
 }
 
 /**
- * A formula in TeX as MathML, in elements, attributes and styles out of short lists: nothing in it leads anywhere, loads anything or lies over
- * the page.
+ * Converts a formula from TeX to MathML. Only listed elements, attributes and styles are copied, so the formula cannot link, load
+ * anything or cover the page.
  *
- * @returns `undefined` for a text that is no formula, and for one that is too large.
+ * @returns `undefined` for a text that is not a formula, and for a formula that is too large.
  */
 export function formulaOf(tex: string, isDisplayed: boolean): FormulaElement | undefined {
   if (tex.length > maxFormulaLength) return undefined
@@ -74,7 +74,7 @@ function copied(node: LibraryNode, budget: { left: number }): readonly FormulaNo
   if (--budget.left < 0) return []
   if (typeof node.text === 'string') return [node.text]
   const children = (node.children ?? []).flatMap((child) => copied(child, budget))
-  // Other nodes are replaced by their children.
+  // An element that is not in the list is replaced by its children.
   if (typeof node.type !== 'string' || !names.has(node.type)) return children
   return [
     {

@@ -71,7 +71,7 @@ const safe: Readonly<Record<string, PreviewKind>> = {
   patch: 'diff',
 }
 
-/** Compares media types in lower case, without parameters. An invalid media type (RFC 6838, section 4.2) counts as none. */
+/** Returns a media type in lower case, without parameters. `undefined`: there is none, or it is invalid (RFC 6838, section 4.2). */
 export function mediaTypeOf(mimeType: string | undefined): string | undefined {
   const [type = ''] = (mimeType ?? '').split(';')
   const name = type.trim().toLowerCase()
@@ -169,7 +169,7 @@ export function typeName(mimeType: string | undefined): string {
   return word.length > 14 ? word.slice(0, 13).concat('…') : word
 }
 
-/** The form in which a document is read: Markdown if its source knows headings and tables, else text. */
+/** The form in which a document is read: Markdown if its format has headings and tables, else text. */
 type DocumentForm = 'markdown' | 'text'
 
 const officeEnding = /\.(?:docx|docm|dotx|xlsx|xlsm|xltx|pptx|pptm|ppsx)$/i
@@ -230,7 +230,7 @@ const endings: Readonly<Record<string, string>> = {
   tex: 'tex sty',
 }
 
-/** The common MIME type of a language, if it does not contain the name of the language. */
+/** Languages by MIME type. The language of any other type is the name that the type contains. */
 const types: Readonly<Record<string, string>> = {
   'application/sql': 'sql',
   'application/toml': 'ini',

@@ -7,7 +7,7 @@ export interface Box {
   readonly y: number
   readonly width: number
   readonly height: number
-  /** The columns shown in it: keys first. */
+  /** The columns that are shown in the table: those of the primary key first. */
   readonly lines: readonly { readonly name: string; readonly isKey: boolean }[]
 }
 
@@ -88,7 +88,7 @@ function groupsOf(ids: readonly string[], beside: ReadonlyMap<string, ReadonlySe
   return groups
 }
 
-/** A table is to the left of the tables that it refers to; in a circle of references, the last one is ignored. */
+/** Puts each table into a column to the left of the tables that it refers to. A reference that closes a cycle is ignored. */
 function columnsOf(
   group: readonly string[],
   links: Overview['links'],
@@ -122,7 +122,7 @@ function piecesOf(ids: readonly string[], size: number): readonly (readonly stri
   return Array.from({ length: pieces }, (_, index) => ids.slice(index * each, (index + 1) * each))
 }
 
-/** Within a column, tables are near the tables that they refer to, so that fewer lines cross. */
+/** Sorts each column, so that tables are near the tables that they refer to and fewer lines cross. */
 function ordered(
   columns: readonly (readonly string[])[],
   beside: ReadonlyMap<string, ReadonlySet<string>>,

@@ -10,7 +10,7 @@ export function linesOf(text: string): readonly string[] {
 /** Number of lines in a chunk that is drawn at once. */
 export const linesInChunk = 100
 
-/** Maximum length of a drawn line: browsers lay out a line of megabytes for seconds. */
+/** Maximum length of a drawn line, in characters: browsers take seconds to lay out a line of megabytes. */
 export const longestLine = 20_000
 
 /** Description of a part of a resource in `_meta` (docs/providers/documents.md). */
@@ -33,7 +33,7 @@ export function partOf(value: unknown): PreviewPart | undefined {
     last,
     ...(typeof lines === 'number' ? { lines } : {}),
     ...(typeof size === 'number' ? { size } : {}),
-    // The next part must have the form of a part.
+    // A `next` that is not a query for a part is ignored, because it becomes part of a URI.
     ...(typeof next === 'string' && /^(lines|bytes)=\d{1,15}(-\d{0,15})?$/.test(next) ? { next } : {}),
   }
 }
@@ -41,7 +41,7 @@ export function partOf(value: unknown): PreviewPart | undefined {
 /** Number of lines shown before and after those of a hit. */
 const context = 40
 
-/** The range of lines to ask for so that some of them are seen with what is around them. */
+/** Returns the query for a range of lines, with the lines before and after the range. */
 export function around({ first, last }: { readonly first: number; readonly last?: number }): string {
   const end = last === undefined ? '' : String(last + context)
   return `lines=${Math.max(1, first - context)}-${end}`
@@ -54,7 +54,7 @@ export interface LineMatch {
   readonly end: number
 }
 
-/** The most matches that are counted. */
+/** Maximum number of matches that are counted. */
 export const maxMatches = 10_000
 
 /** Finds a text in lines, ignoring case. If folding keeps the length of a line, the width of characters is ignored, too. */
@@ -76,7 +76,7 @@ export function matchesIn(lines: readonly string[], query: string): readonly Lin
 }
 
 /**
- * Maximum number of compared lines in the middle. With more, all of them count as changed: a coarse mark suffices for the reader.
+ * Maximum number of lines between the common beginning and the common end that are compared. If there are more, all are marked as new.
  */
 const most = 2000
 
@@ -127,8 +127,8 @@ export type TokenLine = readonly StyledText[]
 const entities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#x27': "'" }
 
 /**
- * Parses the output of highlight.js into lines of pieces. It answers HTML of one form only: `<span class="…">`, `</span>` and text with five escapes.
- * The page makes its own elements of the pieces, and never HTML.
+ * Parses the output of highlight.js into lines of pieces. The output contains only `<span class="…">`, `</span>` and text with five
+ * escapes. The page creates its own elements from the pieces, and never inserts the HTML.
  */
 export function tokenLines(html: string): readonly TokenLine[] {
   const lines: StyledText[][] = [[]]

@@ -29,7 +29,7 @@ const blockFormulas: TokenizerAndRendererExtension = {
   level: 'block',
   start: (text) => {
     const at = text.slice(0, maxFormulaSearch).search(/^ {0,3}\$\$/m)
-    // Signs that do not begin a formula do not split a paragraph.
+    // Dollar signs that do not begin a formula must not split a paragraph.
     return at === -1 || blockFormula(text.slice(at)) === undefined ? undefined : at
   },
   tokenizer: (text) => blockFormula(text),
@@ -109,7 +109,7 @@ function createFootnotes() {
   const mark: TokenizerAndRendererExtension = {
     name: 'footnoteMark',
     level: 'inline',
-    // It needs no `start`: plain text ends before each bracket anyway.
+    // No `start` is needed, because the parser ends plain text before each bracket anyway.
     tokenizer: (text) => {
       const [raw, label] = /^\[\^([^\]\s]{1,80})\]/.exec(text) ?? []
       const number = label === undefined ? undefined : numbers.get(label.toLowerCase())
@@ -150,7 +150,7 @@ function createFootnotes() {
 
   return {
     extension: { extensions: [mark, note] },
-    /** Removes the footnotes of the previous document. */
+    /** Replaces the footnotes of the previous document by those of this text. */
     reset: (text: string) => {
       numbers.clear()
       marked = new Set()
@@ -163,7 +163,7 @@ function createFootnotes() {
   }
 }
 
-/** The link back is at the end of the last paragraph. */
+/** Inserts the link back to the mark at the end of the last paragraph of a footnote. */
 function withBack(body: string, back: string): string {
   return /<\/p>\s*$/.test(body) ? body.replace(/<\/p>\s*$/, ` ${back}</p>`) : `${body}${back}`
 }
@@ -174,7 +174,7 @@ const marked = new Marked({ gfm: true, async: false }, footnotes.extension, form
 /** Maximum depth of nested quotes. Deeper quotes are not distinguished. */
 const deepQuote = new RegExp(`^((?:[ \\t]{0,3}>){${maxDepth}})(?:[ \\t]{0,3}>)+`, 'gm')
 
-/** Lays out a document. A text that is nested too deeply to parse is shown as written. */
+/** Converts Markdown to HTML. A text that is nested too deeply to parse is shown as written. */
 export function htmlOf(text: string): MarkdownHtml {
   const flat = text.replace(deepQuote, '$1')
   try {

@@ -52,7 +52,7 @@ function bareSource(text: string): string {
     .trim()
 }
 
-/** @returns `undefined` if the library would draw only a part of the diagram. */
+/** Rewrites a diagram for the library. `undefined`: the library would draw only a part of it. */
 function plainSource(kind: string, source: string): string | undefined {
   if (kind === 'flowchart' || kind === 'graph') return plainFlowchart(source)
   const [header = '', ...lines] = source
@@ -150,10 +150,10 @@ interface Block {
 }
 
 /**
- * A flowchart written in the way that the library reads it: spaces around arrows, letters of any script, subgraphs before the nodes that
- * they share, and each name at the first mention.
+ * Rewrites a flowchart in the syntax that the library supports: spaces around arrows, ASCII ids, subgraphs before the nodes that they
+ * share, and the label of a node where its id first occurs.
  *
- * @returns `undefined` when a line of it is not understood: the library would leave it out and say nothing.
+ * @returns `undefined` if a line is not supported, because the library would silently leave it out.
  */
 export function plainFlowchart(source: string): string | undefined {
   const [header = '', ...lines] = source
@@ -268,7 +268,7 @@ function arrowAt(reader: Reader): string | undefined {
   return `${start}${plainArrow(ending.startsWith('.') ? `-${ending}` : ending)}|${label}|`
 }
 
-/** An arrow in the one length that the library knows. */
+/** Returns an arrow in the only length that the library supports. */
 function plainArrow(arrow: string): string {
   if (arrow.startsWith('=')) return arrow.endsWith('>') ? '==>' : '==='
   if (arrow.includes('.')) return arrow.endsWith('>') ? '-.->' : '-.-'

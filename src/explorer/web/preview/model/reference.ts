@@ -15,7 +15,7 @@ function piecesOf(text: string) {
 
 /**
  * Resolves a reference in a document (RFC 3986, section 5.2), for URIs of any scheme. Characters that a URI may not contain are
- * escaped, since documents often have them. Undefined if it leads nowhere, such as a relative one from a URI without a path.
+ * escaped, since documents often have them. Undefined if the reference has no target, such as a relative one from a URI without a path.
  */
 export function resolveReference(base: string, reference: string): LinkTarget | undefined {
   const text = escaped(reference.trim())
@@ -37,7 +37,7 @@ export function resolveReference(base: string, reference: string): LinkTarget | 
   return at(from.authority, withoutDots(merged), to.query)
 }
 
-/** The kind of a link: to open here, to open elsewhere, or not to be followed. */
+/** The kind of a link: `inside`, opened in the explorer; `outside`, opened in a new tab; or `none`, not followed. */
 export function linkOf(
   base: string,
   reference: string,
@@ -122,8 +122,8 @@ function splitQuery(uri: string): { readonly uri: string; readonly rest?: string
 }
 
 /**
- * Whether a URI has the scheme and the authority of another. A document may show such a resource without a question to the
- * reader.
+ * Whether a URI has the same scheme and authority as the URI of a document. The document may then show the resource without asking
+ * the reader.
  */
 export function isBeside(base: string, uri: string): boolean {
   const [from, to] = [piecesOf(base), piecesOf(uri)]

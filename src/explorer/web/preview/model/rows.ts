@@ -2,9 +2,9 @@
 export type Rows = readonly (readonly string[])[]
 
 /**
- * The rows of comma-separated values (RFC 4180), one after the other, so that who reads them can rest in between. Lines end with CRLF, LF or
- * CR. It takes what people write too: spaces around cells stay, a quote within a cell without quotes is a character, and a quote that is never
- * closed takes the rest of the text. An empty line is no row.
+ * Parses comma-separated values (RFC 4180) row by row, so that the caller can pause between rows. Lines end with CRLF, LF or CR. The
+ * parser is lenient: it keeps spaces around cells, a quote within an unquoted cell is a character, and a quoted cell that is never closed
+ * contains the rest of the text. Empty lines are skipped.
  */
 export function* parseCsv(text: string, delimiter = ','): Generator<readonly string[]> {
   const end = text.length
@@ -119,16 +119,16 @@ export interface JsonRow {
   /** The JSON Pointer of the value (RFC 6901), which also identifies the row. */
   readonly pointer: string
   readonly depth: number
-  /** Its name in the object or index in the array. Absent at the root. */
+  /** Name of the value in its object, or its index in its array. Absent at the root. */
   readonly name?: string
   readonly isIndex: boolean
   readonly kind: 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null'
-  /** Its value on one line; for an object or array, only the beginning. */
+  /** The value on one line; of an object or array, only the beginning. */
   readonly text: string
-  /** Number of its members: only of non-empty objects and arrays. */
+  /** Number of members. Absent for empty objects and arrays, and for all other values. */
   readonly count?: number
   readonly isOpen: boolean
-  /** Its position among its siblings from 1, and their number. */
+  /** Position of the value among its siblings, from 1, and the number of siblings, including the value. */
   readonly position: number
   readonly siblings: number
 }

@@ -18,7 +18,7 @@ export interface Chart {
   readonly title?: string
   readonly summary?: string
   readonly unit?: string
-  /** Seconds since 1970 (UTC), rising. */
+  /** Times of the values, in seconds since 1970 (UTC), ascending. */
   readonly times: readonly number[]
   readonly series: readonly Series[]
   /** Number of all series, if only some of them are in the document. */
@@ -94,7 +94,7 @@ function labelOf(labels: Wire, all: readonly Wire[]): string {
 /** The header of the column of times in tables. */
 const timeNames = /^(time|timestamp|date|datetime|date_time|ts|at|日時|時刻|日付|年月日|タイムスタンプ)$/i
 
-/** The chart of a table whose first column has times and whose other columns have numbers. Returns `undefined` for other tables. */
+/** The chart of a table with a column of times, found by its header, and columns of numbers. `undefined` for other tables. */
 export function chartOfTable(rows: Rows): Chart | undefined {
   const [head = [], ...body] = rows
   const at = head.findIndex((name) => timeNames.test(name.trim()))
