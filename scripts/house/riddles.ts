@@ -1,4 +1,4 @@
-/** `npx tsx scripts/house/riddles.ts FOLDER...`: lists the comments below folders of `src/` with a sentence that `riddleIn` finds. */
+/** `npx tsx scripts/house/riddles.ts FOLDER...`: lists the comments and texts below folders of `src/` with a sentence that `riddleIn` finds. */
 import { readSource } from './source.ts'
 import { riddleIn } from './words.ts'
 

@@ -32,13 +32,9 @@ export interface SourceFile {
   readonly loads: readonly string[]
   readonly functions: readonly CodeFunction[]
   readonly comments: readonly Comment[]
-<<<<<<< HEAD
-  /** Its string literals and the pieces of its templates. A piece after a placeholder begins with `…`. */
+  /** String literals and the pieces of templates. A piece after a placeholder begins with `…`. */
   readonly texts: readonly Comment[]
-  /** Names of the types that it declares at its top level. */
-=======
   /** Names of the types that the file declares at its top level. */
->>>>>>> words-web
   readonly types: readonly string[]
   /** Names of constants that do not end with the unit in their comment. */
   readonly withoutUnit: readonly string[]
