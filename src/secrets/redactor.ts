@@ -38,8 +38,8 @@ export function createRedactor(options: RedactorOptions = {}): Redactor {
   return {
     window: async (window, { path, without }, signal) => {
       signal.throwIfAborted()
-      const { text, from, final } = window
-      const key = keyOf(['window', path, without ?? [], from, final], text)
+      const { text, from, final, head } = window
+      const key = keyOf(['window', path, without ?? [], from, final, head ?? null], text)
       const known = harmless.get(key)
       if (known !== undefined) return { text: text.slice(from, known), cut: known, changed: false }
       const answer = await run({ window, path, ...defined({ without }) }, signal)

@@ -66,14 +66,14 @@ describe('watch', () => {
 
   test('says that nothing is at what it watches, and tells when it comes', async () => {
     const { child, ended, lines, says } = await watch(['later.md', 'README.md'])
-    await says(/^Nothing is at file:.*\/later\.md just now, or it may not be seen\. It is told when it comes\.$/m)
+    await says(/^Nothing is at file:.*\/later\.md now, or you may not see it\. It is reported when it appears\.$/m)
     await writeFile(join(folder, 'later.md'), 'now')
     await until(() => lines().length > 0)
     expect(new Set(lines())).toEqual(new Set([`changed  ${uri('later.md')}`]))
     child.kill('SIGINT')
     const { code, err } = await ended
     expect(code).toBe(0)
-    expect(err).not.toContain('README.md just now')
+    expect(err).not.toContain('README.md now')
   })
 
   test('watches a server that is started for it just as the folder itself', async () => {

@@ -176,7 +176,7 @@ describe('hikidashi search and status', () => {
     expect(nowhere.err).toContain(`There is one at: ${searchAddress}.`)
     const status = await run(words('status'), { cwd: home })
     expect(status).toMatchObject({ code: 0 })
-    expect(status.out).toContain('no server keeps it up to date just now')
+    expect(status.out).toContain('no running server updates it')
   })
 
   test('searches an index that is seconds old as it is, and looks at every file where that is asked for', async () => {

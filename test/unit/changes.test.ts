@@ -140,7 +140,7 @@ describe('a subscription', () => {
     provider.arming = undefined
     await until(() => catalog.degraded().length === 0, 20_000)
     expect(provider.watching).toBe(1)
-    expect(logged.filter((line) => line.startsWith('warn: the watch of a mount is lost'))).toHaveLength(1)
+    expect(logged.filter((line) => line.startsWith('warn: the watch of a mount was lost'))).toHaveLength(1)
     expect(logged.at(-1)).toBe('info: a mount is watched again')
     await catalog.close()
   })

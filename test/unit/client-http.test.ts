@@ -92,7 +92,7 @@ describe('a server over HTTP', () => {
   })
 
   test.each([
-    ['http://127.0.0.1:6000/mcp', 'port 6000 is kept for another protocol'],
+    ['http://127.0.0.1:6000/mcp', 'port 6000 is reserved for another protocol'],
     ['http://no.such.host.invalid/mcp', 'there is no host named no.such.host.invalid'],
   ])('cannot be at %s', async (url, what) => {
     expect((await failure(connect({ url }))).message).toContain(`Cannot connect to ${url}: ${what}`)
@@ -136,7 +136,7 @@ describe('a server over HTTP', () => {
     const url = await listen((_, response) => void response.writeHead(307, { location: elsewhere }).end())
     const error = await failure(connect({ url, headers: { authorization: 'Bearer t' } }))
     expect(error).toMatchObject({ kind: 'unavailable' })
-    expect(error.message).toContain(`it leads to ${elsewhere}, on another server`)
+    expect(error.message).toContain(`it redirects to ${elsewhere}, on another server`)
     expect(seen).toEqual([])
   })
 
@@ -152,10 +152,10 @@ describe('a server over HTTP', () => {
     })
     const error = await failure(everything(view))
     expect(error.kind).toBe('internal')
-    expect(error.message).toContain('in a circle')
+    expect(error.message).toContain('loops')
     expect(pages).toBeLessThan(20)
-    expect((await failure(view.mounts())).message).toContain('in a circle')
-    expect((await failure(view.directory({ uri: 'x:' }))).message).toContain('in a circle')
+    expect((await failure(view.mounts())).message).toContain('loops')
+    expect((await failure(view.directory({ uri: 'x:' }))).message).toContain('loops')
   })
 
   test.each(['not base64!', 'AAA', 'AA=A', 'AA\nA', '-_-_'])('that sends %j for bytes is refused', async (blob) => {

@@ -197,7 +197,7 @@ describe('a mount of files', () => {
     const { read } = await open({ 'docs://x': { ...files, access: rules } })
     expect(await read('docs://x/a.md')).not.toHaveProperty('meta')
     expect(await problemsIn({ 'docs://x': { ...files, access: rules, languages: ['ja'] } })).toEqual([
-      expect.stringMatching(/^mounts\["docs:\/\/x"\]\.languages: Documents would name others/),
+      expect.stringMatching(/^mounts\["docs:\/\/x"\]\.languages: Documents would name translations/),
     ])
     expect(await problemsIn({ 'docs://x': { ...files, access: ['reader'], languages: ['ja'] } })).toEqual([])
   })
@@ -234,7 +234,7 @@ describe('a mount of files', () => {
 describe('polling', () => {
   test('is refused where it is of no use', async () => {
     const refused = (mount: unknown) => expect(open({ 'a://a': mount })).rejects
-    await refused({ provider: 'files', root: '.', poll: '5s' }).toThrow('tells of changes by itself')
+    await refused({ provider: 'files', root: '.', poll: '5s' }).toThrow('reports changes by itself')
     await refused({ provider: 'env', poll: '5s' }).toThrow('does not change')
   })
 

@@ -39,7 +39,7 @@ const api = (more: object) => ({
 
 describe('what is wrong is reported with its line', () => {
   test.each([
-    [{ 'web://x': { provider: 'web', pages: ['a'] } }, 3, 'The address of the mount is none of the web'],
+    [{ 'web://x': { provider: 'web', pages: ['a'] } }, 3, 'The address of the mount is not an http or https URL'],
     [{ 'https://www.example.org': { provider: 'web' } }, 3, 'No page is named.'],
     [web({ url: 'https://127.1' }), 5, 'This is not an address of the web.'],
     [web({ url: 'https://u:p@example.org' }), 5, 'This is not an address of the web.'],
@@ -76,9 +76,9 @@ describe('what is wrong is reported with its line', () => {
 })
 
 test.each([
-  [web({ url: 'https://10.0.0.1' }), /cannot be asked: its host leads to this machine or a private network/],
+  [web({ url: 'https://10.0.0.1' }), /cannot be requested: its host resolves to this machine or a private network/],
   [web({ url: 'http://www.example.org' }), /is not encrypted/],
-  [web({ pages: [], match: '**', poll: '5m' }), /no pages to look at.*Remove "poll"/],
+  [web({ pages: [], match: '**', poll: '5m' }), /no pages to poll.*Remove "poll"/],
   [web({ fetch: false, poll: '5m' }), /Remove "poll"/],
   [web({ redact: 'mask', pages: ['a', 'a'] }), /named twice/],
   [api({ bearer: { env: 'NOT_SET' } }), /There is no "bearer"/],

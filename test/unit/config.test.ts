@@ -113,7 +113,7 @@ describe('what is wrong is reported', () => {
       'hikidashi.json:8:5: mounts["c://x"]: The key occurs twice. Remove one of the two, or merge them.',
       'hikidashi.json:8:65: mounts["c://x"].include[0]: The glob "{a" is malformed: a "{" has no "}". Correct it; a "\\\\" makes the next character literal.',
       'hikidashi.json:8:110: mounts["c://x"].rules[0].priority: This is more than 1. It must be at most 1.',
-      'hikidashi.json:10:23: http.listen: Other machines can ask at 0.0.0.0, and nothing says by which host names. Add "allowedHosts" with the names that clients will use, or listen on the loopback.',
+      'hikidashi.json:10:23: http.listen: Other machines can reach 0.0.0.0, and no host names are allowed. Add "allowedHosts" with the names that clients will use, or listen on the loopback.',
       'hikidashi.json:10:61: http.limits.sessions: This is less than 1. It must be at least 1.',
       'hikidashi.json:11:19: cursorSecret: This is a literal secret. Put it into an environment variable or a file of its own, and write { "env": "NAME" } or { "file": "path" }. If this file was ever shared, replace the secret.',
     ])

@@ -270,7 +270,7 @@ describe('a content over the limit', () => {
     expect([response.status, response.headers.get('retry-after'), await response.text()]).toEqual([
       503,
       '5',
-      expect.stringContaining('does not answer just now'),
+      expect.stringContaining('does not answer now'),
     ])
   })
 

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Context, Provider } from '../../src/core/provider.ts'
 import { askGrant } from '../../src/providers/gdrive/credentials.ts'
 import type { GdriveOptions } from '../../src/providers/gdrive/index.ts'
-import { createTransport } from '../../src/providers/gdrive/transport.ts'
+import { createTransport, faultOf } from '../../src/providers/gdrive/transport.ts'
 import { fillDrive, openDrive } from '../support/drive-samples.ts'
 import { type DriveStandIn, sendDriveError, startDrive } from '../support/drive-stand-in.ts'
 
@@ -206,13 +206,13 @@ describe('a fault', () => {
     failing(100, 403, 'userRateLimitExceeded')
     await expect(read(provider)).rejects.toMatchObject({ kind: 'unavailable' })
     failing(1000, 429, 'rateLimitExceeded', { 'retry-after': '3600' })
-    await expect(read(provider)).rejects.toThrow(/fewer requests/)
+    await expect(read(provider)).rejects.toThrow(/limits the rate of requests/)
     // While Google asks for that, nothing is asked.
     await vi.waitFor(
       async () => {
         // What was given up may still be on its way.
         const before = drive.calls.length
-        await expect(read(provider)).rejects.toThrow(/fewer requests/)
+        await expect(read(provider)).rejects.toThrow(/limits the rate of requests/)
         expect(drive.calls.length).toBe(before)
       },
       { timeout: 30_000, interval: 100 },
@@ -220,6 +220,15 @@ describe('a fault', () => {
     const other = await open()
     failing(1000, 403, 'insufficientPermissions')
     await expect(read(other)).rejects.toThrow(/drive\.readonly/)
+  })
+
+  test('says how long Google asks to wait', () => {
+    const headers = new Headers({ 'retry-after': '7' })
+    const inOneMinute = new Date(Date.now() + 60_000).toUTCString()
+    expect(faultOf({ response: { status: 429, data: '{}', headers } })).toEqual({ status: 429, retryAfterMs: 7000 })
+    const fault = faultOf({ response: { status: 503, data: '', headers: { 'retry-after': inOneMinute } } })
+    expect(fault.retryAfterMs).toBeGreaterThan(30_000)
+    expect(faultOf({ response: { status: 503, data: '', headers: {} } })).toEqual({ status: 503 })
   })
 
   test('of a body that breaks off, or is not what was stored, is made good by another attempt', async () => {
@@ -285,8 +294,8 @@ describe('asking a person', () => {
   })
 
   test.each([
-    ['denies', /was not allowed/],
-    ['ticks nothing', /tick what it asks for/],
+    ['denies', /was not granted/],
+    ['ticks nothing', /tick the requested access/],
   ] as const)('says so where the person %s', async (person, message) => {
     drive.oauth.settings.person = person
     await expect(ask((url) => fetch(url))).rejects.toThrow(message)

@@ -186,7 +186,9 @@ describe('a handler in a server of somebody else', () => {
       expect(await readText(handler, { peer })).toEqual({ status: 200, said: 'the text' })
     const open = await handle({ insecure: true, allowedHosts: ['context.example.org'] })
     expect((await open.fetch(readOf('a', { Host: 'context.example.org' }))).status).toBe(200)
-    await expect(handle({ allowedHosts: ['context.example.org'] })).rejects.toThrow(/nobody would be asked/)
+    await expect(handle({ allowedHosts: ['context.example.org'] })).rejects.toThrow(
+      /clients would not be authenticated/,
+    )
   })
 
   test('shows each principal that the application names what it may see, and nothing to nobody', async () => {
@@ -209,7 +211,7 @@ describe('a handler in a server of somebody else', () => {
     const [, metadata = ''] = /resource_metadata="([^"]+)"/.exec(answer.headers.get('www-authenticate') ?? '') ?? []
     expect(metadata).toBe('https://context.example.org/.well-known/oauth-protected-resource/mcp')
     expect(await (await handler.fetch(new Request(metadata))).json()).toMatchObject({ authorization_servers: [issuer] })
-    await expect(handle({ auth, principals: 'given' })).rejects.toThrow(/Either auth/)
+    await expect(handle({ auth, principals: 'given' })).rejects.toThrow(/auth and principals exclude each other/)
   })
 
   test('waits for what is in flight when it closes', async () => {

@@ -211,7 +211,7 @@ describe('an entry that is there', () => {
     [zed, '{ "context_servers": [] }', ':1:22: this is not an object'],
     [zed, '{ "context_servers": null }', ':1:22: this is not an object'],
     [zed, '[]', ':1:1: this is not an object'],
-    [zed, '{\n  "context_servers": {},\n  "context_servers": {}\n}', ':3:3: the key "context_servers" is there twice'],
+    [zed, '{\n  "context_servers": {},\n  "context_servers": {}\n}', ':3:3: the key "context_servers" occurs twice'],
     [zed, '{\n  "a": \n}', ':3:1: this is not JSON'],
     [gemini, '{ "a": 1', ':1:9: this is not JSON'],
     [codex, 'a = 1\nb = \n', ':2:'],

@@ -137,7 +137,7 @@ describe('a failure', () => {
       'another bad parameter',
       api(400, 'bad_data', `invalid parameter ${secret}`),
       'invalid',
-      /does not take this query, or these times/,
+      /rejects this query, or its times/,
     ],
     [
       'a join',
@@ -171,7 +171,7 @@ describe('a failure', () => {
     ['credentials that are refused', page(401), 'unavailable', /set "bearer" or "basic"/],
     ['a page that is not there', page(404), 'unavailable', /no API of Prometheus at "url"/],
     ['a page of HTML', page(200), 'unavailable', /does not answer like Prometheus/],
-    ['a redirect', page(302, { location: 'http://127.0.0.1:1/' }), 'unavailable', /set "url" to where it leads/],
+    ['a redirect', page(302, { location: 'http://127.0.0.1:1/' }), 'unavailable', /set "url" to the target/],
     ['a gateway', page(502), 'unavailable', /status 502/],
   ] as const)('by %s says what to do, and nothing of what came', async (_, given, kind, message) => {
     const { read } = await open(given)

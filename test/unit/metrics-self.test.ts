@@ -178,7 +178,7 @@ describe('what is asked of them', () => {
     'a{b}',
     '(a)',
   ])('%j is refused', (text) => {
-    expect(() => parseExpression(text)).toThrow(/Write label matchers|The measurements of this server take/)
+    expect(() => parseExpression(text)).toThrow(/Write label matchers|The measurements of this server support/)
   })
 
   test('matchers compare, and know simple patterns, in linear time', () => {
@@ -201,7 +201,7 @@ describe('what is asked of them', () => {
     expect(['日𠮷', '日'].map((value) => test('a=~"日."', value))).toEqual([true, false])
     expect(test(`a=~"${'.*a'.repeat(50)}"`, `${'a'.repeat(900)}b`)).toBe(false)
     for (const pattern of ['(a+)+', 'a{2}', '[ab]', '^a$', 'a?', 'a+', '\\\\d'])
-      expect(() => test(`a=~"${pattern}"`, 'a')).toThrow(/know alternatives/)
+      expect(() => test(`a=~"${pattern}"`, 'a')).toThrow(/support only alternatives/)
   })
 
   const series = {

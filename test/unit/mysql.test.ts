@@ -603,7 +603,7 @@ requires(
         }
       })()
       await eventually(async () => {
-        isRefused = /no connection left/.test(await failureOf(textOf(provider, 'customers/rows'), 'unavailable'))
+        isRefused = /no free connection/.test(await failureOf(textOf(provider, 'customers/rows'), 'unavailable'))
         return isRefused
       }).finally(() => {
         isRefused = true

@@ -375,7 +375,7 @@ describe.each(['s3', 'gcs'] as const)('%s', (name) => {
       store.requests.length = 0
       await expect(listAll(provider)).rejects.toMatchObject({
         kind: 'unavailable',
-        message: expect.stringMatching(/fewer requests/),
+        message: expect.stringMatching(/limits the rate of requests/),
       })
       expect(store.requests).toHaveLength(3)
     })
@@ -420,7 +420,7 @@ describe.each(['s3', 'gcs'] as const)('%s', (name) => {
         await expect(readText(provider, 'secret.txt')).rejects.toMatchObject({ kind: 'not-found' })
         await expect(provider.stat?.('secret.txt', context)).rejects.toMatchObject({ kind: 'not-found' })
       }
-      expect(provider.logged.filter(({ message }) => message.includes('refuses to give'))).toHaveLength(1)
+      expect(provider.logged.filter(({ message }) => message.includes('refuses access'))).toHaveLength(1)
       store.forbidden.add('list')
       await expect(listAll(provider)).rejects.toMatchObject({
         kind: 'unavailable',

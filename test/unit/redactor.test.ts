@@ -64,6 +64,23 @@ test('what is remembered holds for one path, one part and the same layers alone'
   redactor.close()
 })
 
+test('a text that holds no secret below one header of a table may hold some below another', async () => {
+  const redactor = createRedactor()
+  const rows = '0,hunter2xy0Q\n1,Tr0ub4dor9z\n2,correct7Horse\n'
+  const look = (head?: string) =>
+    redactor.window(
+      { text: rows, from: 0, final: true, ...(head === undefined ? {} : { head }) },
+      { path: 'users.csv' },
+      signal,
+    )
+  expect(await look('id,nickname')).toMatchObject({ changed: false })
+  expect(await look()).toMatchObject({ changed: false })
+  const clean = await look('id,password')
+  expect(clean).toMatchObject({ changed: true })
+  expect(JSON.stringify(clean)).not.toContain('hunter2xy0Q')
+  redactor.close()
+})
+
 test('bytes in which nothing was found are not looked through again', async () => {
   const redactor = createRedactor({ file })
   const look = (text: string) => redactor.bytes(Buffer.from(text), { path: 'a.bin', ...none }, signal)

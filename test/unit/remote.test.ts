@@ -169,7 +169,7 @@ describe('a server', () => {
 
   test.each([
     ['endless', /cut off: it has over 500 resources. Raise "maxResources"/],
-    ['circle', /leads in a circle/],
+    ['circle', /listing of the server loops/],
   ])(
     'whose listing is %s is cut off, and others are listed all the same',
     async (kind, words) => {

@@ -172,8 +172,13 @@ describe('what is refused', () => {
     ['a key that there is not', { ...analysisOf('x'), secret: 1 }, '', /no such key as "secret"/],
     ['a huge prompt', analysisOf('x'.repeat(300_000)), 'prompt', /300000 characters/],
     ['a time that is none', analysisOf('x', { created: 'yesterday' }), 'created', /ISO 8601/],
-    ['a time far ahead', analysisOf('x', { created: '2999-01-01T00:00:00Z' }), 'created', /ahead/],
-    ['what is over', analysisOf('x', { expires: '2001-01-01T00:00:00Z' }), 'expires', /over already/],
+    [
+      'a time far ahead',
+      analysisOf('x', { created: '2999-01-01T00:00:00Z' }),
+      'created',
+      /more than a day in the future/,
+    ],
+    ['what is over', analysisOf('x', { expires: '2001-01-01T00:00:00Z' }), 'expires', /in the past/],
   ])('%s', async (_, value, field, message) => {
     const error = await failure(own().put(value))
     expect(error.kind).toBe('invalid')

@@ -47,6 +47,24 @@ describe('settings as JSON', () => {
   })
 })
 
+describe('a settings file as it is written', () => {
+  test.each([
+    ['a connection string in YAML', 'yaml', 'greeting: host=x password=correct-horse\n', 'correct-horse'],
+    ['two of them', 'yaml', 'a: host=x password=correct-horse\nb: host=y password=battery-staple\n', 'battery-staple'],
+    ['an assignment in TOML', 'toml', 'start = "host=x password=correct-horse"\n', 'correct-horse'],
+    ['an assignment in JSON', 'json', '{ "start": "host=x password=correct-horse" }', 'correct-horse'],
+  ] as const)('stays without the secret in a value: %s', async (_, format, text, secret) => {
+    for (const path of ['notes.md', 'a.txt', 'conf.js', 'conf.py', `app.${format}`]) {
+      const shown = await answer({
+        ...{ text, path, format, want: { kind: 'source' }, policy: { show: 'safe', allow: [] } },
+        ...{ limits: defaultLimits, without: [] },
+      })
+      expect(shown).toHaveProperty('text', expect.stringContaining('[redacted]'))
+      expect(JSON.stringify(shown)).not.toContain(secret)
+    }
+  })
+})
+
 describe('secrets behind options', () => {
   test.each([
     ['redis-server --requirepass redisreq98 --port 1', 'redisreq98'],

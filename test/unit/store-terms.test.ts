@@ -121,7 +121,7 @@ describe('the term index of a store', () => {
     if (warnings.length === 0 && answers === sound.answers) return 'harmless'
     expect(answers).toBe(none)
     expect(warnings).toEqual([
-      expect.stringMatching(/The file of the store was damaged\. It was put aside as .*, and begun anew/),
+      expect.stringMatching(/The file of the store was damaged\. It was renamed to .*, and a new one was begun/),
     ])
     expect(kept.length).toBeGreaterThan(0)
     return 'noticed'
@@ -244,7 +244,7 @@ describe('a search', () => {
     await first.end()
     damage(file)
     const second = await begin(file)
-    expect(second.warnings).toEqual([expect.stringContaining('was damaged. It was put aside as')])
+    expect(second.warnings).toEqual([expect.stringContaining('was damaged. It was renamed to')])
     await eventually(second.state, (state) => state === 'current')
     for (const i of [0, 77, 299]) expect(await found(second.store, `number${i}`)).toEqual([`memory://m/f${i}.txt`])
     await second.end()
@@ -259,7 +259,7 @@ describe('a search', () => {
     other.execUnprotected(`update part_terms_data set block = x'00ff00ff00ff00ff' where id > 10`)
     other.close()
     await expect(found(store, 'number77')).resolves.toEqual([])
-    expect(warnings).toEqual([expect.stringContaining('was damaged. It was put aside as')])
+    expect(warnings).toEqual([expect.stringContaining('was damaged. It was renamed to')])
     await eventually(
       () => found(store, 'number77'),
       (uris) => uris.length === 1,

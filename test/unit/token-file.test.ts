@@ -160,7 +160,7 @@ describe('tokens of the file', () => {
     const text = await readFile(file, 'utf8')
     await writeFile(file, `${text}}`)
     for (let i = 0; i < 3; i++) await expect(verifier.verify(token)).rejects.toMatchObject({ kind: 'unavailable' })
-    expect(logged.filter((message) => message.includes('none is taken'))).toHaveLength(1)
+    expect(logged.filter((message) => message.includes('none is accepted'))).toHaveLength(1)
     await writeFile(file, text)
     expect(await verifier.verify(token)).toHaveProperty('grant')
     await rm(file)

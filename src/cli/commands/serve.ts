@@ -24,14 +24,13 @@ import {
   openPage,
   pageOf,
   refuseServedTokens,
-  refuseUnasked,
   refuseWithheld,
   type ServeOptions,
   startMeasuring,
   tokensOf,
   warnOfLargeFolders,
 } from '../operations/serving.ts'
-import { addWord, createStop, exitCodeHelp, failed, failedBy, type Stop } from '../terminal/exit.ts'
+import { addWord, createStop, exitCodeHelp, failed, failedBy, misused, type Stop } from '../terminal/exit.ts'
 import { type Io, standardError, writeError } from '../terminal/io.ts'
 import { createLog, logFormats, logLevels } from '../terminal/log.ts'
 
@@ -104,6 +103,23 @@ function addHost(value: string, hosts: readonly string[] = []): readonly string[
 function parseReplica(value: string): string {
   if (/^[a-z0-9-]{1,32}$/.test(value)) return value
   throw new InvalidArgumentError('It is a name of up to 32 characters of a-z, 0-9 and "-".')
+}
+
+/** @throws CommandError for options of HTTP over stdio, where they have no effect, and for tokens unless the user chose stdio. */
+function refuseUnasked({ config }: Local, options: ServeOptions, listen: Listen | undefined): void {
+  if (listen !== undefined) return
+  const { stdio, tokens, allowHost, insecure, replica } = options
+  for (const [option, value] of Object.entries({
+    '--allow-host': allowHost,
+    '--insecure': insecure,
+    '--replica': replica,
+  }))
+    if (value !== undefined)
+      throw misused(`${option} is for HTTP, and this would serve over stdio. Give --http, or leave out ${option}.`)
+  if (stdio || (config?.auth === undefined && tokens === undefined)) return
+  throw misused(
+    'Tokens are for HTTP, but no address is given. Set http.listen or give --http; or give --stdio to serve the program that starts this.',
+  )
 }
 
 async function serve(folders: readonly string[], options: ServeOptions, io: Io): Promise<void> {

@@ -20,7 +20,7 @@ import { createExplorerApp } from '../../explorer/app.ts'
 import type { AnswerPage } from '../../explorer/index.ts'
 import { isInside, type Listen, resolveFolder } from '../../schema/values.ts'
 import type { ContentLinkOptions, HttpOptions, ServeOptions as StdioOptions } from '../../server/index.ts'
-import { failed, misused } from '../terminal/exit.ts'
+import { failed } from '../terminal/exit.ts'
 import { count } from '../terminal/io.ts'
 import type { logFormats, logLevels } from '../terminal/log.ts'
 import { addOverHttp, addOverStdio, packageVersion, type Server } from './command-line.ts'
@@ -183,23 +183,6 @@ export function refuseWithheld({ config }: Local, { stdio }: ServeOptions): void
   if (config === undefined || missing === undefined) return
   throw failed(
     `"${missing.name}" is left out (${reasonsOf(missing)}), and hikidashi serves nothing without it. If you trust this configuration: ${trustCommand(config.file)}`,
-  )
-}
-
-/**
- * @throws CommandError for options of HTTP without an HTTP address: they have no effect over stdio. If tokens are given, the user must
- *   choose stdio explicitly.
- */
-export function refuseUnasked({ config }: Local, options: ServeOptions, listen: Listen | undefined): void {
-  if (listen !== undefined) return
-  const { stdio, tokens, allowHost, insecure, replica } = options
-  const given = Object.entries({ '--allow-host': allowHost, '--insecure': insecure, '--replica': replica })
-  const [option] = given.find(([, value]) => value !== undefined) ?? []
-  if (option !== undefined)
-    throw misused(`${option} is for HTTP, and this would serve over stdio. Give --http, or leave out ${option}.`)
-  if (stdio || (config?.auth === undefined && tokens === undefined)) return
-  throw misused(
-    'Tokens are for HTTP, but no address is given. Set http.listen or give --http; or give --stdio to serve the program that starts this.',
   )
 }
 

@@ -120,8 +120,8 @@ export function faultOf(error: unknown): RequestFault {
   const reason = reasonIn(dataOf(memberOf(response, 'data')))
   const headers = memberOf(response, 'headers')
   const wait = headers instanceof Headers ? headers.get('retry-after') : memberOf(headers, 'retry-after')
-  const retryAfter = typeof wait === 'string' ? waitOf(wait) : undefined
-  return { status, ...defined({ reason, retryAfter }) }
+  const retryAfterMs = typeof wait === 'string' ? waitOf(wait) : undefined
+  return { status, ...defined({ reason, retryAfterMs }) }
 }
 
 /** Parses `Retry-After`: seconds, or a date (RFC 9110, section 10.2.3). Returns milliseconds. */

@@ -125,11 +125,11 @@ function partsInSource({ start, end }: Scalar, parts: readonly string[], text: s
   const written = text.slice(start, end)
   const spans: Span[] = []
   for (const part of new Set(parts)) {
-    const spans: Span[] = []
+    const found: Span[] = []
     for (let at = written.indexOf(part); at !== -1; at = written.indexOf(part, at + part.length))
-      spans.push({ start: start + at, end: start + at + part.length })
-    if (spans.length < parts.filter((other) => other === part).length) return undefined
-    spans.push(...spans)
+      found.push({ start: start + at, end: start + at + part.length })
+    if (found.length < parts.filter((other) => other === part).length) return undefined
+    spans.push(...found)
   }
   return spans
 }
