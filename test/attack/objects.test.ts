@@ -327,7 +327,7 @@ describe.each(['s3', 'gcs'] as const)('a store of objects (%s)', (name) => {
       for (const ask of [() => listAll(provider), () => readText(provider, 'a.txt')])
         expect(await failure(ask())).toMatchObject({
           kind: 'unavailable',
-          message: expect.stringMatching(/^The store does not answer/),
+          message: expect.stringMatching(/^The answer of the store is not valid/),
         })
     }
   })

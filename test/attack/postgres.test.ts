@@ -462,7 +462,7 @@ describe('a role', () => {
     )
     try {
       const error = await failure(open({ url: asRole(database.superuserUrl, 'strong', 'the-strong-password') }))
-      expect(error).toMatchObject({ kind: 'invalid', message: expect.stringMatching(/could do more than read/) })
+      expect(error).toMatchObject({ kind: 'invalid', message: expect.stringMatching(/can do more than read/) })
     } finally {
       await database.run(`${revoke}; DROP OWNED BY strong; DROP ROLE strong`)
     }

@@ -297,7 +297,7 @@ describe('SB17, fault 21: a queue that overflows', () => {
       const wanted = [...names.filter((_, i) => i % 3 === 0), 'new/file', 'd0/20', 'done']
       try {
         await eventually(() => wanted.every((name) => told.has(name)), 'everything is told', 60_000)
-        expect(logged.filter((line) => line.startsWith('info: much was changed at once')).length).toBeGreaterThan(0)
+        expect(logged.filter((line) => line.startsWith('info: many files changed at once')).length).toBeGreaterThan(0)
       } finally {
         abort.abort()
         await Promise.all([listening, closed, child.exitCode ?? once(child, 'exit')])

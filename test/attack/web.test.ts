@@ -564,7 +564,7 @@ describe('the command line', () => {
         'https://metadata.google.internal',
         'https://192.0.2.1:22',
       ],
-      '"url" cannot be asked',
+      '"url" cannot be requested',
     )
   })
 })

@@ -42,7 +42,7 @@ describe('hikidashi access check', () => {
     expect(denied.out).toContain('rule 2 denies it')
     const unnamed = await check('docs://notes/docs/numbers.txt', '--as', 'nobody')
     expect(unnamed.code).toBe(4)
-    expect(unnamed.out).toContain('no rule of the mount allows it')
+    expect(unnamed.out).toContain('the mount has access rules, and none of them allows it')
   })
 
   test('says it to programs too, with the roles of the configuration where none are given', async () => {

@@ -76,7 +76,7 @@ describe('hikidashi auth gdrive', () => {
     expect(await command('auth', 'gdrive', 'gdrive://c')).toMatchObject({ code: 4 })
     expect(await command('auth', 'gdrive', 'gdrive://a', '--wait', '1s')).toMatchObject({
       code: 1,
-      err: expect.stringContaining('Nobody has allowed it in time'),
+      err: expect.stringContaining('Access was not granted in time'),
     })
     drive.oauth.settings.person = 'denies'
     const asking = start(['auth', 'gdrive', 'gdrive://b', '--config', 'hikidashi.json'], {
@@ -85,7 +85,7 @@ describe('hikidashi auth gdrive', () => {
     })
     const [url = ''] = await asking.says(/http:\/\/127\.0\.0\.1:\d+\/o\/oauth2\/v2\/auth\?\S+(?=\s)/)
     await fetch(url)
-    expect(await asking.ended).toMatchObject({ code: 1, err: expect.stringContaining('was not allowed') })
+    expect(await asking.ended).toMatchObject({ code: 1, err: expect.stringContaining('was not granted') })
     await expect(stat(join(home, 'gdrive-token.json'))).rejects.toThrow()
   })
 })

@@ -180,7 +180,7 @@ describe('watch', () => {
     await mkdir(join(home, 'other'), { recursive: true })
     const none = await run(['watch', join(home, 'other'), 'x://y'], { cwd: folder })
     expect(none).toMatchObject({ code: 4, out: '' })
-    expect(none.err).toContain(`Nothing can be told of file://${join(home, 'other')}/, x://y.`)
+    expect(none.err).toContain(`No changes can be reported for file://${join(home, 'other')}/, x://y.`)
     const mute = await listen(scripted(() => ({ resources: [] })))
     const unable = await run(['watch', '--url', mute], { cwd: folder })
     expect(unable).toMatchObject({ code: 4, out: '' })

@@ -147,9 +147,9 @@ describe('one context', () => {
         3,
         /The required resources take \d+ tokens, and the budget has room for 97: docs:.*Raise the budget/,
       ],
-      [['--pin', `${at}/hidden/plan.md`], 4, /not there: docs:\/\/held\/hidden\/plan\.md/],
+      [['--pin', `${at}/hidden/plan.md`], 4, /Required resources are missing: docs:\/\/held\/hidden\/plan\.md/],
       [['--pin', 'held'], 2, /held is a directory\. Pin what is in it, or say --mount/],
-      [['x', '--budget', 'lots'], 2, /It is a number of tokens, such as 8000 or 32k/],
+      [['x', '--budget', 'lots'], 2, /It is a number of tokens, at least 1, such as 8000 or 32k/],
       [['x', '--against', 'wrong.json'], 1, /wrong\.json: This is no manifest/],
       [['x', '--basket', 'none.json'], 1, /The file none\.json cannot be read/],
     ]

@@ -145,7 +145,7 @@ requires(
     pty.press('\r')
     await pty.until(/Written: context\.xml, \d+ tokens/)
     pty.press('e\r')
-    await pty.until(/It is there already/)
+    await pty.until(/The file exists already/)
     pty.press('q')
     await pty.until(/ended 0/)
     const printed = await readFile(join(home, 'context.xml'), 'utf8')
