@@ -162,7 +162,7 @@ requires(
     expect(await page.locator('.chart-box canvas').evaluate(countPixels, 'warm')).toBeGreaterThan(200)
     await page.locator('.chart-box').focus()
     await page.keyboard.press('Home')
-    await table.locator('th', { hasText: 'Time' }).waitFor()
+    await table.locator('th', { hasText: 'Selected' }).waitFor()
     expect(await axe(page)).toEqual([])
     await show(page, 'file:///site/temperature.csv')
     await page.getByRole('button', { name: 'Chart', exact: true }).click()
