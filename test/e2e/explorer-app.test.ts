@@ -152,7 +152,7 @@ requires(
     const image = app.getByRole('img', { name: /dot\.png/ })
     await expect.poll(() => image.evaluate((one) => (one as HTMLImageElement).naturalWidth), wait).toBe(1)
     await app.getByRole('button', { name: /^Basket/ }).click()
-    await app.getByText('This host accepts nothing from pages.').waitFor()
+    await app.getByText('This host accepts no context from pages.').waitFor()
     const { methods, contexts } = await seen()
     expect(methods).not.toContain('resources/read')
     expect(contexts).toEqual([])
@@ -174,7 +174,7 @@ requires(
     expect(await root.getAttribute('lang')).toBe('ja')
     expect((await seen()).sizes.at(-1)?.height).toBe(420)
     await app.getByRole('button', { name: 'ウィンドウ全体に表示' }).click()
-    await app.getByRole('button', { name: '会話の中に戻す' }).waitFor()
+    await app.getByRole('button', { name: '会話に戻す' }).waitFor()
     expect((await seen()).modes).toEqual(['fullscreen'])
     const background = () => app.locator('body').evaluate((body) => getComputedStyle(body).backgroundColor)
     const change = (context: object) =>

@@ -90,10 +90,10 @@ requires(
     await row(page, 'part-0.txt').locator('.pick').click()
     await expect.poll(() => count(page)).toBe('33')
     expect(await row(page, 'guide').getAttribute('aria-selected')).toBe('false')
-    expect(await row(page, 'guide').locator('.pick').getAttribute('title')).toBe('33 of it in the basket')
+    expect(await row(page, 'guide').locator('.pick').getAttribute('title')).toBe('33 of its files are in the basket')
     await row(page, 'guide').locator('.pick').click()
-    await dialog(page).getByText('33 more are in the basket already.').waitFor()
-    await dialog(page).getByRole('button', { name: 'Take out the 33 that are in it' }).click()
+    await dialog(page).getByText('33 more are already in the basket.').waitFor()
+    await dialog(page).getByRole('button', { name: 'Remove those files' }).click()
     await expect.poll(() => count(page)).toBe('0')
   })
 
@@ -136,7 +136,7 @@ requires(
     const page = await show('file:///site/design.docx')
     await expect.poll(() => page.locator('.preview-head .chip').first().textContent()).toBe('Word')
     await page.locator('.markdown h1', { hasText: '引き出しの設計書' }).waitFor()
-    await page.getByText('the basket and hikidashi pack take the same').waitFor()
+    await page.getByText('The basket and hikidashi pack use the same text').waitFor()
     expect(await axe(page)).toEqual([])
     await page
       .getByRole('button', { name: 'Original' })

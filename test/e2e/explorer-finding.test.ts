@@ -84,7 +84,7 @@ requires(
     expect(await axe(page)).toEqual([])
     await way.getByRole('link', { name: '設計 メモ' }).click()
     await page.getByRole('option', { name: /検索 設計\.md/ }).waitFor()
-    expect((await page.locator('.folder .preview-note').first().innerText()).trim()).toBe('ファイル 1')
+    expect((await page.locator('.folder .preview-note').first().innerText()).trim()).toBe('1 ファイル')
   })
 
   test('a folder shows its README below its entries, and can be added whole', async () => {
@@ -147,7 +147,7 @@ requires(
     })
     explorer = await explored(running, /Explore it in a browser: (\S+)/)
     await page
-      .getByRole('button', { name: 'Try now' })
+      .getByRole('button', { name: 'Reconnect now' })
       .click({ timeout: 2000 })
       .catch(() => {})
     await page.locator('.text .line', { hasText: 'striped' }).waitFor()

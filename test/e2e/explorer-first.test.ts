@@ -74,7 +74,7 @@ requires(
       await expect.poll(() => rows.allInnerTexts()).toEqual(titles)
       await expect
         .poll(() => page.locator('.home-mount-facts').first().innerText())
-        .toBe(language === 'English' ? '2 folders, 1 file' : 'フォルダー 2、ファイル 1')
+        .toBe(language === 'English' ? '2 folders, 1 file' : '2 フォルダー、1 ファイル')
       await expect
         .poll(() => page.locator('.home-command pre').innerText())
         .toMatch(/^claude mcp add --transport http \S+ http:\/\/127\.0\.0\.1:\d+\/mcp$/)

@@ -53,13 +53,13 @@ requires(
       expect((await page.locator('.basket').getByRole('button', { name, exact: true }).boundingBox())?.y).toBeLessThan(
         800,
       )
-    await page.getByText('other models count a little differently').waitFor()
+    await page.getByText('models count slightly differently').waitFor()
     expect(await axe(page)).toEqual([])
   })
 
   test('the filter refers to the rows that it narrows, and to nothing where there are none', async () => {
     const page = await tabs.open(`${explorer.url}#filter=zzzz`)
-    await page.getByText('Nothing fits.').waitFor()
+    await page.getByText('No matches.').waitFor()
     await page.locator('#filter:not([aria-controls])').waitFor()
     expect(await axe(page)).toEqual([])
     await page.locator('#filter').fill('')
@@ -126,7 +126,7 @@ requires(
     expect(await colourOf('.home-readme .markdown a')).toBe(await colourOf('.home-readme > h3 a'))
     expect(await axe(page)).toEqual([])
     await page.locator('#tree .row', { hasText: 'empty' }).first().click()
-    await page.getByText('Nothing is in this folder.').waitFor()
+    await page.getByText('This folder is empty.').waitFor()
     // The button disappears in an effect, after the text has been drawn.
     await expect
       .poll(() =>

@@ -131,7 +131,7 @@ requires(
     await page.locator('.text .line').first().waitFor()
     expect(page.url()).toContain('source=1')
     await show(page, 'file:///site/broken.json')
-    await page.getByText('This says that it is JSON, and is not').waitFor()
+    await page.getByText('This is not valid JSON').waitFor()
   })
 
   test('a table is read from Shift_JIS, sorted, and scrolled through 100,000 rows', async () => {
@@ -162,7 +162,7 @@ requires(
     expect(await page.locator('.chart-box canvas').evaluate(countPixels, 'warm')).toBeGreaterThan(200)
     await page.locator('.chart-box').focus()
     await page.keyboard.press('Home')
-    await table.locator('th', { hasText: 'Time' }).waitFor()
+    await table.locator('th', { hasText: 'Selected' }).waitFor()
     expect(await axe(page)).toEqual([])
     await show(page, 'file:///site/temperature.csv')
     await page.getByRole('button', { name: 'Chart', exact: true }).click()
@@ -234,7 +234,7 @@ requires(
     await show(page, 'file:///site/empty.txt')
     await page.getByText('This is empty.').waitFor()
     await show(page, 'file:///site/nothing.txt')
-    await page.getByRole('heading', { name: 'Nothing is here' }).waitFor()
+    await page.getByRole('heading', { name: 'Not found' }).waitFor()
     await show(page, 'file:///site/sound.wav')
     await page.locator('audio[src^="blob:"]').waitFor()
   })
@@ -301,7 +301,7 @@ requires(
       .first()
       .waitFor()
     rmSync(folder.at('site/live.txt'))
-    await page.getByText('This is no longer there').waitFor()
+    await page.getByText('This no longer exists').waitFor()
     await text.locator('.line', { hasText: 'changed' }).waitFor()
   })
 

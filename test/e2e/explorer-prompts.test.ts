@@ -86,7 +86,7 @@ requires(
     expect(pages).toBeGreaterThanOrEqual(50)
     await page.keyboard.press('Control+k')
     await page.keyboard.type('review')
-    await page.getByText('Only the first 150 prompts are looked at: this server has more.').waitFor()
+    await page.getByText('Only the first 150 prompts are searched: this server has more.').waitFor()
   })
 
   test('a prompt is chosen, filled in with completion, and its messages are shown, copied and picked from', async () => {

@@ -1,7 +1,9 @@
+import type { VNode } from 'preact'
 import { expect, test } from 'vitest'
 import { createUrl, followSteps, pushStep, replaceStep, stepBack, stepTo } from '../../src/explorer/web/host/connect.ts'
-import { parseMarkdown } from '../../src/explorer/web/host/views.tsx'
+import { ChartView, parseMarkdown } from '../../src/explorer/web/host/views.tsx'
 import { plainHtml } from '../../src/explorer/web/preview/model/bounds.ts'
+import { language } from '../../src/explorer/web/words/texts.ts'
 
 test('inside of a host, a document that would hold up the page is shown as its text', async () => {
   const endless = '_a'.repeat(50_000)
@@ -10,6 +12,21 @@ test('inside of a host, a document that would hold up the page is shown as its t
   expect(await parseMarkdown(long)).toEqual(plainHtml(long))
   const usual = 'Some *text* with [links](a.md) and `code`.\n\n'.repeat(2000)
   expect((await parseMarkdown(usual)).html).toContain('<em>text</em>')
+})
+
+test('inside of a host, the table of a time series has a column of times', () => {
+  const initial = language.value
+  const chart = { times: [0], series: [{ label: 'load', values: [1], last: 1, min: 1, max: 1, count: 1 }] }
+  const headIn = (code: typeof initial) => {
+    language.value = code
+    return (ChartView({ chart }) as VNode<{ readonly rows: readonly unknown[] }>).props.rows[0]
+  }
+  try {
+    expect(headIn('en')).toEqual(['Time', 'load'])
+    expect(headIn('ja')).toEqual(['時刻', 'load'])
+  } finally {
+    language.value = initial
+  }
 })
 
 test('inside of a host, steps are kept in memory and lead back', () => {

@@ -186,7 +186,9 @@ export function AddingDialog() {
   if (now === undefined) return null
   return (
     <dialog ref={dialog} class="adding" aria-labelledby="adding-title" onClose={cancelAdding}>
-      <h2 id="adding-title">{t(now.folder === undefined ? 'addMany' : 'addFolder', { name: shown(now.name) })}</h2>
+      <h2 id="adding-title">
+        {now.folder === undefined ? t('addMany', { what: shown(now.name) }) : t('addFolder', { name: shown(now.name) })}
+      </h2>
       <AddingBody now={now} />
     </dialog>
   )

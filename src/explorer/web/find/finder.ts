@@ -99,7 +99,7 @@ async function ask(view: View, mount: SearchMount, query: FoundQuery, signal: Ab
   const { contents } = await view.read(mount.uriOf(query), { signal })
   const [content] = contents
   const found = content !== undefined && 'text' in content ? parseFound(content.text) : undefined
-  if (found === undefined) throw new Error(`${mount.address} does not answer as a search does.`)
+  if (found === undefined) throw new Error(`The answer of ${mount.address} is not a search result.`)
   return found
 }
 

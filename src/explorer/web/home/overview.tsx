@@ -199,20 +199,20 @@ function Command({ text }: { readonly text: string }) {
 }
 
 const t = createWords({
-  mounts: ['Contents', '内容'],
-  counts: ['{folders} {folders:folder|folders}, {files} {files:file|files}', 'フォルダー {folders}、ファイル {files}'],
-  filesOnly: ['{files} {files:file|files}', 'ファイル {files}'],
+  mounts: ['Contents', 'コンテンツ'],
+  counts: ['{folders} {folders:folder|folders}, {files} {files:file|files}', '{folders} フォルダー、{files} ファイル'],
+  filesOnly: ['{files} {files:file|files}', '{files} ファイル'],
   countsPart: ['over {count} entries', '{count} 件以上'],
   single: ['one document', '文書 1 件'],
-  indexed: ['{count} {count:document|documents} indexed', '{count} 件の文書を索引済み'],
-  indexing: ['{count} documents indexed so far …', '{count} 件まで索引済み…'],
-  counting: ['Counting …', '数えています…'],
-  unavailable: ['Does not answer now', 'いまは応答がありません'],
+  indexed: ['{count} {count:document|documents} indexed', '文書 {count} 件を索引済み'],
+  indexing: ['{count} {count:document|documents} indexed so far…', '文書 {count} 件まで索引済み…'],
+  counting: ['Counting…', '数えています…'],
+  unavailable: ['Does not answer now', '応答がありません'],
   openSearch: ['Search names and contents', '名前と本文を検索'],
   addHost: ['Add this server to a host', 'このサーバーをホストに追加'],
   addHostDo: [
     'Your assistant then lists, searches and reads what you see here.',
-    'ここに見えるものを、アシスタントが一覧・検索・参照できるようになります。',
+    'ここに表示されているものを、アシスタントが一覧・検索・参照できるようになります。',
   ],
   addPrivate: [
     'This page serves only you. For a host, run this in a terminal:',
@@ -223,7 +223,7 @@ const t = createWords({
   inFile: ['in {file}', '{file} に記述'],
   copy: ['Copy this', 'これをコピー'],
   keys: [
-    'Arrow keys move in the tree, Enter opens, Space picks for the basket. Press ? for all keys.',
-    '矢印キーで移動、Enterで表示、スペースでバスケットに追加。すべてのキーは ? で確認できます。',
+    'Arrow keys move in the tree, Enter opens, Space adds to the basket. Press ? for all keys.',
+    '矢印キーで移動、Enter で表示、Space でバスケットに追加。すべてのキーは ? で確認できます。',
   ],
 })

@@ -202,7 +202,7 @@ export async function* messagesOf(body: ByteStream, onSign: () => void = () => {
 function messageOf(data: string): Wire {
   const message = jsonIn(data)
   if (isObject(message)) return message
-  throw new ResourceError('unavailable', 'The server sends events that are no messages.')
+  throw new ResourceError('unavailable', 'The server sent an event that is not a JSON-RPC message.')
 }
 
 /** The kind of error for each code of JSON-RPC and MCP that a hikidashi server sends. */

@@ -164,7 +164,7 @@ function SeriesTable({ chart, hidden, toggle, at, format }: TableProps) {
     <div class="chart-table">
       <table>
         <Head
-          names={[t('series'), ...(at === undefined ? [] : [t('time')]), t('last'), t('min'), t('max'), t('count')]}
+          names={[t('series'), ...(at === undefined ? [] : [t('atTime')]), t('last'), t('min'), t('max'), t('count')]}
         />
         <tbody>
           {chart.series.map(({ label, values, last, min, max, count }, index) => (

@@ -79,11 +79,7 @@ export function DataTable({ rows, children }: { readonly rows: Rows; readonly ch
   return (
     <div class="column">
       <div class="preview-bar thin">
-        <span class="quiet">
-          {body.length === 1 ? t('rowsOne') : t('rowsCount', { count: body.length })}
-          {', '}
-          {t('columnsCount', { count: wholeWidth })}
-        </span>
+        <span class="quiet">{t('tableSize', { rows: body.length, columns: wholeWidth })}</span>
         {children}
         <span class="spring" />
         <bdi class="cell-value one-line">{shown((at(cell.row)[cell.column] ?? '').slice(0, 500))}</bdi>

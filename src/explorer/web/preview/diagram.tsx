@@ -54,7 +54,7 @@ export function Diagram({ overview, uri }: { readonly overview: Overview; readon
         <Button name={t('zoomOut')} sign="−" onClick={() => zoom(0.8)} />
         <Button name={t('zoomIn')} sign="+" onClick={() => zoom(1.25)} />
         <span class="quiet">
-          {t('tables', { count: overview.tables.length })}, {t('relations', { count: overview.links.length })}
+          {t('diagramSize', { tables: overview.tables.length, relations: overview.links.length })}
         </span>
         <span class="spring" />
         <span class="quiet diagram-help">{t('diagramHelp')}</span>
@@ -129,7 +129,7 @@ function Table({ box, uri, isBeside: beside, onPick }: TableProps) {
       ))}
       {rest <= 0 ? null : (
         <text class="diagram-rest" x={x + 10} y={y + 44 + lines.length * 18}>
-          {lines.length === 0 ? t('allColumns', { count: rest }) : t('moreColumns', { count: rest })}
+          {t(lines.length === 0 ? 'columnsCount' : 'moreColumns', { count: rest })}
         </text>
       )}
     </a>

@@ -55,12 +55,12 @@ function copyBySelection(text: string): boolean {
 }
 
 const t = createWords({
-  'not-found': ['There is nothing here, or it may not be seen.', 'ここには何もないか、見る権限がありません。'],
-  unavailable: ['The source does not answer now.', 'いまは応答がありません。'],
-  internal: ['The server failed.', 'サーバーでエラーが起きました。'],
+  'not-found': ['This does not exist, or you may not see it.', '存在しないか、閲覧する権限がありません。'],
+  unavailable: ['The source does not answer now.', '応答がありません。'],
+  internal: ['The server reported an internal error.', 'サーバーで内部エラーが発生しました。'],
   copied: ['Copied.', 'コピーしました。'],
   notCopied: ['The browser does not let the page copy.', 'ブラウザーがコピーを許可していません。'],
-  unknown: ['Something went wrong.', '問題が起きました。'],
+  unknown: ['Something went wrong.', '問題が発生しました。'],
 })
 
 /** The reason of a failure, in a sentence for the reader. For invalid requests the message of the server is the most precise. */

@@ -38,7 +38,7 @@ const kinds: Readonly<Record<MountKind, readonly [icon: IconName, ...schemes: re
   web: ['globe', 'http', 'https', 'web'],
   screen: ['image', 'screen'],
   prompts: ['text', 'prompts'],
-  packages: ['box', 'packages'],
+  packages: ['box', 'pkg', 'packages'],
 }
 
 const kindOfScheme = new Map(
