@@ -91,6 +91,9 @@ export function Item({ item, isFirst, isLast }: ItemProps) {
 function LevelChoice({ item, label }: { readonly item: PlannedItem; readonly label: string }) {
   const { resource, level, taken } = item
   const cost = costs.value.get(resource.uri)
+  const offered = levelsOf(cost)
+  // A link can choose a level that the resource does not have, such as windows without a question.
+  const shown = level === 'auto' || offered.includes(level) ? offered : [level, ...offered]
   return (
     <select
       class="field"
@@ -99,7 +102,7 @@ function LevelChoice({ item, label }: { readonly item: PlannedItem; readonly lab
       onChange={({ currentTarget }) => setLevel(resource.uri, currentTarget.value as BasketLevel)}
     >
       <option value="auto">{t('auto', { level: t(taken) })}</option>
-      {levelsOf(cost).map((one) => {
+      {shown.map((one) => {
         const count = cost?.levels[one]
         return (
           <option key={one} value={one}>
