@@ -226,7 +226,7 @@ describe('a role', () => {
     await database.run('ALTER ROLE reader CONNECTION LIMIT 0')
     try {
       proxy.cut()
-      await eventually(async () => /no connection left/.test((await read(provider).catch((thrown) => thrown)).message))
+      await eventually(async () => /no free connection/.test((await read(provider).catch((thrown) => thrown)).message))
     } finally {
       await database.run('ALTER ROLE reader CONNECTION LIMIT -1')
     }
