@@ -69,7 +69,8 @@ async function ifAllowed<T>(answer: Promise<T>): Promise<T | undefined> {
   }
 }
 
-const roleGrant = /^GRANT ((?:(?:, ?)?`(?:[^`]|``)*`(?:@`(?:[^`]|``)*`)?)+) TO `(?:[^`]|``)*`@`/
+const quotedRole = /`(?:[^`]|``)*`(?:@`(?:[^`]|``)*`)?/
+const roleGrant = new RegExp(`^GRANT (${quotedRole.source}(?:, ?${quotedRole.source})*) TO \`(?:[^\`]|\`\`)*\`@\``)
 
 /** Returns the roles, quoted, that a grant line gives to an account. Roles that it gives to a role belong to that one. */
 export function rolesIn(line: string): readonly string[] {
@@ -77,7 +78,7 @@ export function rolesIn(line: string): readonly string[] {
 }
 
 function quotedRoles(list: string): readonly string[] {
-  return list.match(/`(?:[^`]|``)*`(?:@`(?:[^`]|``)*`)?/g) ?? []
+  return list.match(new RegExp(quotedRole, 'g')) ?? []
 }
 
 /** @throws ResourceError `unavailable` (reason `refused`) for an account that could do more than read, unless that is allowed. */
