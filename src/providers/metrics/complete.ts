@@ -146,7 +146,7 @@ const hourSeconds = 3600
  */
 export function wantedIn(
   params: Params,
-  { interval, now, spans }: { readonly interval: number; readonly now: number; readonly spans: boolean },
+  { intervalSeconds, now, spans }: { readonly intervalSeconds: number; readonly now: number; readonly spans: boolean },
 ): SeriesRequest {
   const form = formIn(params.get('as'))
   const [from, to, by] = [params.get('start'), params.get('end'), params.get('step')]
@@ -155,7 +155,7 @@ export function wantedIn(
   if (from === undefined && by === undefined && !spans && form !== 'chart')
     return { form, when: { at: end }, exact: true }
   const start = from === undefined ? Math.max(0, end - hourSeconds) : parseTime('start', from, now)
-  const step = by === undefined ? chooseStep(end - start, interval, fetched) : parseStep(by)
+  const step = by === undefined ? chooseStep(end - start, intervalSeconds, fetched) : parseStep(by)
   return { form, when: checkSpan({ start, end, step }), exact: by !== undefined }
 }
 

@@ -208,9 +208,9 @@ const niceSteps = [
  * Chooses the step of a span of some seconds: the interval of the samples, if that makes at most `most` points; otherwise a round number of
  * seconds, minutes, hours or days that does.
  */
-export function chooseStep(seconds: number, interval: number, most: number): number {
+export function chooseStep(seconds: number, intervalSeconds: number, most: number): number {
   const least = seconds / most
-  if (least <= interval) return interval
+  if (least <= intervalSeconds) return intervalSeconds
   return niceSteps.find((step) => step >= least) ?? Math.ceil(least / 86_400) * 86_400
 }
 
