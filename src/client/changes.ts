@@ -161,8 +161,8 @@ function createSteadyFeed(link: Link, options: SteadyOptions) {
         giveUp(unavailable(`The connection was lost ${failures} times in a row, and is not opened again.`))
         break
       }
-      const pause = Math.min(maxRetryMs, firstRetryMs * 2 ** failures++) * (0.5 + Math.random() / 2)
-      await sleep(pause, undefined, { signal: closing }).catch(() => {})
+      const pauseMs = Math.min(maxRetryMs, firstRetryMs * 2 ** failures++) * (0.5 + Math.random() / 2)
+      await sleep(pauseMs, undefined, { signal: closing }).catch(() => {})
       if (closing.aborted) return
       if (isIdle()) break
       try {

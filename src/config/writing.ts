@@ -32,12 +32,16 @@ export function writingOf(catalog: Catalog): WriteAccess | undefined {
     (mount.writers.includes('*') || principal.roles.some((role) => mount.writers.includes(role))) &&
     catalog.allows(principal, formatUri(parseAddress(mount.address), 'results/'))
 
-  const put = async (mount: WritableMount, value: unknown, { principal, signal }: Context) => {
-    signal.throwIfAborted()
+  /** A principal must not replace a result that it may not see. */
+  const checkVisible: CheckVisible = (mount, value, principal) => {
     const id = typeof value === 'object' && value !== null && 'id' in value ? value.id : undefined
-    // A principal must not replace a result that it may not see.
     if (typeof id === 'string' && isWrittenAlike(id) && !catalog.allows(principal, uriOf(mount, id)))
       throw notFound('the id may not be seen')
+  }
+
+  const put: Put = async (mount, value, { principal, signal }) => {
+    signal.throwIfAborted()
+    checkVisible(mount, value, principal)
     const stored = await mount.provider.put(value)
     return { ...stored, uri: uriOf(mount, stored.id) }
   }
@@ -49,7 +53,7 @@ export function writingOf(catalog: Catalog): WriteAccess | undefined {
     },
     postingAt: (path, principal) => {
       const mount = writable.filter(mayWrite(principal)).find(({ address }) => postPath(address) === path)
-      return mount === undefined ? undefined : postingTo(mount, put)
+      return mount === undefined ? undefined : postingTo(mount, put, checkVisible)
     },
   }
 }
@@ -70,6 +74,8 @@ function isWrittenAlike(id: string): boolean {
 
 type Saved = Stored & { readonly uri: string }
 type Put = (mount: WritableMount, value: unknown, context: Context) => Promise<Saved>
+/** @throws ResourceError `not-found` for an id that the principal may not see. */
+type CheckVisible = (mount: WritableMount, value: unknown, principal: Principal) => void
 
 function uriOf({ address }: WritableMount, id: string): string {
   return formatUri(parseAddress(address), `results/${id}`)
@@ -129,8 +135,11 @@ const sentences: Readonly<Record<Stored['status'], string>> = {
   unchanged: 'It was there already:',
 }
 
-/** Returns the endpoint that saves one analysis, or an array of them. If one in an array is malformed, none is saved. */
-function postingTo(mount: WritableMount, put: Put): Posting {
+/**
+ * Returns the endpoint that saves one analysis, or an array of them. If one in an array is malformed, or has an id that the principal may
+ * not see, none is saved.
+ */
+function postingTo(mount: WritableMount, put: Put, checkVisible: CheckVisible): Posting {
   return {
     post: async (value, context) => {
       if (!Array.isArray(value)) {
@@ -141,7 +150,10 @@ function postingTo(mount: WritableMount, put: Put): Posting {
         throw invalid(`There are ${value.length} analyses, and may be from 1 to ${mostAtOnce}.`, 'record', {
           field: '',
         })
-      for (const [index, one] of value.entries()) checkAt(mount, one, index)
+      for (const [index, one] of value.entries()) {
+        checkVisible(mount, one, context.principal)
+        checkAt(mount, one, index)
+      }
       const results: Saved[] = []
       for (const one of value) results.push(await put(mount, one, context))
       return { answer: { results }, created: results.some(({ status }) => status === 'created') }

@@ -163,8 +163,8 @@ const power = 2
  * decision 21.
  */
 const ofHistory = 0.25
-const day = 86_400_000
-const defaultHalfLife = 30 * day
+const dayMs = 86_400_000
+const defaultHalfLifeMs = 30 * dayMs
 
 /** The sums of the weighted scores of each resource. */
 export function sumsOf(lists: readonly RankedList[]): Map<string, number> {
@@ -214,7 +214,7 @@ export function compare(a: string, b: string): number {
 export function explain(
   { uri, priority, modified }: Resource,
   { relevance, because, isHistory = false }: Pick<Fused, 'relevance' | 'because'> & { readonly isHistory?: boolean },
-  { now, halfLife = defaultHalfLife, changes }: Pick<AssembleOptions, 'now' | 'halfLife' | 'changes'>,
+  { now, halfLife = defaultHalfLifeMs, changes }: Pick<AssembleOptions, 'now' | 'halfLife' | 'changes'>,
 ): Explanation {
   const factors: Factor[] = [{ name: 'relevance', value: relevance, because }]
   if (isHistory) factors.push({ name: 'history', value: ofHistory, because: 'a history of changes names everything' })
@@ -223,9 +223,9 @@ export function explain(
     factors.push({ name: 'priority', value: 0.75 + 0.5 * p, because: `priority ${p}` })
   }
   if (isKnown(modified)) {
-    const age = Math.max(0, now - modified)
-    const value = 0.8 + 0.2 * 2 ** (-age / halfLife)
-    factors.push({ name: 'recency', value, because: `modified ${(age / day).toFixed(1)} days ago` })
+    const ageMs = Math.max(0, now - modified)
+    const value = 0.8 + 0.2 * 2 ** (-ageMs / halfLife)
+    factors.push({ name: 'recency', value, because: `modified ${(ageMs / dayMs).toFixed(1)} days ago` })
   }
   const times = changes?.(uri)
   if (isKnown(times) && times > 0)

@@ -20,7 +20,7 @@ interface MountPrompt {
 /** Maximum length of an argument, in characters. */
 const maxArgument = 65_536
 /** Limits of the contents in one prompt (resources, images, sounds): their total size in bytes, and their number. */
-const [maxEmbedded, maxContents] = [4 * 1024 * 1024, 100]
+const [maxEmbeddedBytes, maxContents] = [4 * 1024 * 1024, 100]
 
 /**
  * Creates the prompts of all mounts as one principal sees them: those written in entries that it may see. Undefined when no mount
@@ -167,8 +167,10 @@ async function fillMessages(
         contents++
         bytes += 'bytes' in part ? part.bytes.length : contentLength(part.resource)
       }
-      if (contents > maxContents || bytes > maxEmbedded)
-        throw invalid('The resources of this prompt are too large, or too many.', 'too-large', { limit: maxEmbedded })
+      if (contents > maxContents || bytes > maxEmbeddedBytes)
+        throw invalid('The resources of this prompt are too large, or too many.', 'too-large', {
+          limit: maxEmbeddedBytes,
+        })
       filled.push({ role, content: part })
     }
   }

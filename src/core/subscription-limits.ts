@@ -109,12 +109,12 @@ export function createThrottle(intervalMs: number, act: () => void, clock: Clock
     /** Whether the caller may act now. When false, `act` is called once at the end of the interval. */
     admit: () => {
       if (cancel !== undefined) return false
-      const wait = last + intervalMs - clock.now()
-      if (wait <= 0) {
+      const waitMs = last + intervalMs - clock.now()
+      if (waitMs <= 0) {
         last = clock.now()
         return true
       }
-      cancel = clock.after(wait, () => {
+      cancel = clock.after(waitMs, () => {
         cancel = undefined
         last = clock.now()
         act()

@@ -234,12 +234,14 @@ function createPage(writer: Writer) {
       if (tables > 0) return
       if (cells !== undefined) endRow()
       writer.end()
-    } else if (/^h[1-6]$/.test(name) && cells === undefined) {
+    } else if (/^h[1-6]$/.test(name)) {
+      if (cells !== undefined) return flush()
       writer.heading(Number(name[1]), lineSoFar())
       forget()
     } else if (name === 'pre') {
       preformatted = Math.max(0, preformatted - 1)
-      if (cells !== undefined || preformatted > 0) return
+      if (cells !== undefined) return flush()
+      if (preformatted > 0) return
       writer.block(lineSoFar())
       forget()
     } else if (name === 'li' || blocks.has(name)) {

@@ -243,7 +243,7 @@ export function createFeedMount(options: FeedMountOptions) {
 
   /** Works until the signal aborts. */
   const run = async (signal: AbortSignal): Promise<void> => {
-    let wait = firstWaitMs
+    let waitMs = firstWaitMs
     tasks.hear([{}])
     enter('comparing')
     await mount.watch?.(tasks.hear, signal).catch(() => false)
@@ -251,7 +251,7 @@ export function createFeedMount(options: FeedMountOptions) {
       try {
         await work(signal)
         enter('current')
-        wait = firstWaitMs
+        waitMs = firstWaitMs
         const untilNext = mount.watch === undefined ? intervalMs : undefined
         const isDue = await tasks.wait(signal, tasks.hasLater() ? firstWaitMs * 4 : untilNext)
         if (isDue) tasks.due(mount.watch === undefined)
@@ -262,8 +262,8 @@ export function createFeedMount(options: FeedMountOptions) {
         enter('unavailable')
         failures = 0
         tasks.hear([{}])
-        await sleep(wait, signal)
-        wait = Math.min(wait * 2, maxWaitMs)
+        await sleep(waitMs, signal)
+        waitMs = Math.min(waitMs * 2, maxWaitMs)
       }
     }
     enter('waiting')

@@ -192,7 +192,7 @@ export function startFeed(options: FeedOptions) {
   }
 
   const run = async (): Promise<void> => {
-    let wait = firstWaitMs
+    let waitMs = firstWaitMs
     while (!ended.signal.aborted) {
       try {
         const lease = await store.lease(`search/${name}`, leaseMs)
@@ -202,15 +202,15 @@ export function startFeed(options: FeedOptions) {
         }
         others = await readFeedStatus(store, name)
         isStarting = false
-        wait = firstWaitMs
+        waitMs = firstWaitMs
         await sleep(firstWaitMs, ended.signal)
       } catch (error) {
         if (ended.signal.aborted) return
         others = undefined
         isStarting = false
         log('warn', 'an index cannot be updated now', { index: name, error })
-        await sleep(wait, ended.signal)
-        wait = Math.min(wait * 2, maxWaitMs)
+        await sleep(waitMs, ended.signal)
+        waitMs = Math.min(waitMs * 2, maxWaitMs)
       }
     }
   }

@@ -141,14 +141,14 @@ async function openEmbedding(texts: Texts, options: EmbedderOptions, log: Log) {
   let woken = false
   /** No requests go to a service that has failed until this time, by the clock of this process. */
   let restingUntil = 0
-  let wait: number = retryMs.first
+  let waitMs: number = retryMs.first
 
   const sent = async (passages: readonly string[], kind: 'query' | 'passage', signal: AbortSignal) => {
     try {
       const made = await embedder.embed(passages, kind, signal)
       if (failing !== undefined) log('info', 'The embedder answers again.')
       failing = undefined
-      wait = retryMs.first
+      waitMs = retryMs.first
       restingUntil = 0
       return made
     } catch (error) {
@@ -156,8 +156,8 @@ async function openEmbedding(texts: Texts, options: EmbedderOptions, log: Log) {
       const why = error instanceof Error ? error.message : 'It failed.'
       if (failing === undefined) log('warn', `The embedder fails: the search uses words alone. ${why}`)
       failing = why
-      restingUntil = performance.now() + wait
-      wait = Math.min(2 * wait, retryMs.most)
+      restingUntil = performance.now() + waitMs
+      waitMs = Math.min(2 * waitMs, retryMs.most)
       throw error
     }
   }
@@ -177,17 +177,17 @@ async function openEmbedding(texts: Texts, options: EmbedderOptions, log: Log) {
 
   const run = async () => {
     while (!abort.signal.aborted) {
-      let pause = lookMs
+      let pauseMs = lookMs
       woken = false
       try {
         for (let after: number | undefined = 0; after !== undefined && !abort.signal.aborted; )
           after = await embedSome(after)
       } catch {
-        pause = Math.max(50, restingUntil - performance.now())
+        pauseMs = Math.max(50, restingUntil - performance.now())
       }
       if (woken && failing === undefined) continue
       await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, pause)
+        const timer = setTimeout(resolve, pauseMs)
         timer.unref()
         wakeUp = () => {
           // While the service fails, new documents do not shorten the wait.

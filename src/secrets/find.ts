@@ -213,7 +213,7 @@ function findPutty(text: string): readonly Span[] {
 }
 
 /** Maximum number of decompressed bytes that are searched. A secret after that is not found. */
-const maxUnpacked = 1024 * 1024
+const maxUnpackedBytes = 1024 * 1024
 /** Maximum depth of base64 in base64. */
 const maxDepth = 3
 
@@ -266,7 +266,7 @@ function unpack(bytes: Buffer): Buffer {
   // Loaded at its first use: every process loads this module at its start, and hardly ever decompresses anything.
   const { gunzipSync, inflateSync } = process.getBuiltinModule('node:zlib')
   try {
-    return (isGzip ? gunzipSync : inflateSync)(bytes, { maxOutputLength: maxUnpacked })
+    return (isGzip ? gunzipSync : inflateSync)(bytes, { maxOutputLength: maxUnpackedBytes })
   } catch {
     // Not compressed, truncated, or too large.
     return bytes

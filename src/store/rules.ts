@@ -230,7 +230,12 @@ function wordsIn(text: string): number {
 /** PostgreSQL cannot store NUL, and neither engine can store a lone surrogate. */
 function checkPlain(text: string): void {
   if (text.includes('\0') || !text.isWellFormed()) throw refused('The text has characters that no text has.', 'text')
-  if (text.length > limits.value) throw refused(`A value has at most ${limits.value} bytes.`, 'too-large')
+  if (isLonger(text, limits.value)) throw refused(`A value has at most ${limits.value} bytes.`, 'too-large')
+}
+
+/** Whether a text has more than a number of bytes in UTF-8. A UTF-16 unit takes from one to three, so most texts are not counted. */
+function isLonger(text: string, maxBytes: number): boolean {
+  return text.length > maxBytes || (text.length * 3 > maxBytes && Buffer.byteLength(text) > maxBytes)
 }
 
 function checkTextTerms(terms: readonly string[]): void {

@@ -171,7 +171,7 @@ const mimeType =
   /^[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}\/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}(?:[ \t]*;[ \t]*[\w!#$%&'*+.^`|~-]+=(?:[\w!#$%&'*+.^`|~-]+|"[^"]*"))*$/
 
 /** The latest time that a `Date` can hold, in milliseconds. */
-const lastTime = 8.64e15
+const lastTimeMs = 8.64e15
 
 type Facts = Description & Pick<Entry, 'size' | 'modified' | 'version'>
 
@@ -182,7 +182,7 @@ export function metadataFaults(facts: Facts): readonly string[] {
     if (facts[name] !== undefined && !valid) faults.push(`${name} is ${show(facts[name])}`)
   }
   check('size', isCount(facts.size))
-  check('modified', typeof facts.modified === 'number' && Math.abs(facts.modified) <= lastTime)
+  check('modified', typeof facts.modified === 'number' && Math.abs(facts.modified) <= lastTimeMs)
   check('version', isText(facts.version))
   check('priority', typeof facts.priority === 'number' && facts.priority >= 0 && facts.priority <= 1)
   check('audience', isAudience(facts.audience))

@@ -55,7 +55,7 @@ export function deferred<P extends Provider>(open: () => Promise<P>, options: De
   requireArgument('deferred(open, options)', 'open', open, 'a function')
   requireKeys('The options of deferred(open, options)', options, { abilities: 'an object' })
   const { abilities, log = () => {}, now = () => performance.now() } = options
-  const { pauseMs: shortest = 1000, longestPauseMs: longest = 60_000 } = options
+  const { pauseMs: firstPauseMs = 1000, longestPauseMs = 60_000 } = options
   let opened: P | undefined
   let opening: Promise<P> | undefined
   let failure: { readonly reason: string; readonly until: number; readonly pauseMs: number } | undefined
@@ -70,7 +70,7 @@ export function deferred<P extends Provider>(open: () => Promise<P>, options: De
       return provider
     } catch (error) {
       const reason = isResourceError(error) ? error.message : 'internal error'
-      const pauseMs = Math.min(longest, failure === undefined ? shortest : failure.pauseMs * 2)
+      const pauseMs = Math.min(longestPauseMs, failure === undefined ? firstPauseMs : failure.pauseMs * 2)
       // The same fault is logged once.
       if (failure?.reason !== reason) log('warn', 'the mount cannot be opened; it is tried again', { reason: error })
       failure = { reason, until: now() + pauseMs, pauseMs }

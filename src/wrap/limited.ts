@@ -161,10 +161,10 @@ function createAdmission(
     slots.take() ?? slots.wait(caller.signal, timeoutMs, () => refused('Too many requests wait for it.', pauseMs))
 
   const requireAnswering = (leave: () => void): (() => void) => {
-    const wait = breaker.admit()
-    if (wait <= 0) return leave
+    const waitMs = breaker.admit()
+    if (waitMs <= 0) return leave
     leave()
-    throw refused('The circuit breaker of the source is open: it did not answer.', wait)
+    throw refused('The circuit breaker of the source is open: it did not answer.', waitMs)
   }
 
   return {
@@ -208,8 +208,8 @@ function limitedVerbs(provider: Provider, askSoon: AskSoon, askLong: RunWithinLi
   }
 }
 
-const refused = (message: string, wait: number) =>
-  unavailable(message, { retryAfter: Math.max(1, Math.ceil(wait / 1000)) })
+const refused = (message: string, waitMs: number) =>
+  unavailable(message, { retryAfter: Math.max(1, Math.ceil(waitMs / 1000)) })
 
 /** Creates the function that records each answer of a source, or the error instead. */
 function createLearner(breaker: ReturnType<typeof createBreaker>, options: LimitedOptions) {

@@ -85,22 +85,22 @@ export function createLooking<T>(options: LookingOptions<T>): Looking {
 
   const follow = async function* (first: T, signal: AbortSignal): AsyncGenerator<Change> {
     let known = first
-    let pause = intervalMs
+    let pauseMs = intervalMs
     while (!signal.aborted) {
       // Replicas that started at the same time do not all poll at the same time.
-      await wait(pause * (0.8 + Math.random() * 0.4), signal)
+      await wait(pauseMs * (0.8 + Math.random() * 0.4), signal)
       if (signal.aborted) return
       try {
         const now = await look(signal, known)
         yield* changesOf(known, now)
         known = now
-        pause = intervalMs
+        pauseMs = intervalMs
         away = false
       } catch (error) {
         if (signal.aborted) return
         if (!isResourceError(error)) throw error
         away = true
-        pause = Math.min(pause * 2, maxIntervalMs)
+        pauseMs = Math.min(pauseMs * 2, maxIntervalMs)
       }
     }
   }

@@ -21,7 +21,7 @@ interface BreakerOptions {
 export function createBreaker(options: BreakerOptions) {
   const { failures, maxPauseMs, now = () => performance.now(), random = Math.random } = options
   let inRow = 0
-  let pause = options.pauseMs
+  let pauseMs = options.pauseMs
   let until: number | undefined
   let trying = false
 
@@ -32,14 +32,14 @@ export function createBreaker(options: BreakerOptions) {
       const left = until - now()
       if (left > 0) return left
       // Callers that arrive during a trial are told to retry about when the next trial is allowed.
-      if (trying) return pause
+      if (trying) return pauseMs
       trying = true
       return 0
     },
     /** Reports an answer, also "not found". */
     succeeded: (): void => {
       inRow = 0
-      pause = options.pauseMs
+      pauseMs = options.pauseMs
       until = undefined
       trying = false
     },
@@ -49,9 +49,9 @@ export function createBreaker(options: BreakerOptions) {
       if (until === undefined && inRow < failures) return
       // Answers that arrive after it opened must not extend the pause again and again.
       if (until !== undefined && !trying) return
-      if (until !== undefined) pause = Math.min(pause * 2, maxPauseMs)
+      if (until !== undefined) pauseMs = Math.min(pauseMs * 2, maxPauseMs)
       trying = false
-      until = now() + pause * (0.75 + random() * 0.5)
+      until = now() + pauseMs * (0.75 + random() * 0.5)
     },
     /** Reports a request without an outcome: its caller aborted. */
     abandoned: (): void => {
@@ -84,7 +84,7 @@ export function createSemaphore(concurrent: number, waiting: number) {
       inside++
       return leave
     },
-    wait: (signal: AbortSignal, patience: number, full: () => ResourceError): Promise<() => void> =>
+    wait: (signal: AbortSignal, waitTimeoutMs: number, full: () => ResourceError): Promise<() => void> =>
       new Promise((resolve, reject) => {
         if (queue.size >= waiting) return reject(full())
         const settle = (then: () => void) => {
@@ -95,7 +95,7 @@ export function createSemaphore(concurrent: number, waiting: number) {
         }
         const enter = () => settle(() => resolve(leave))
         const onAbort = () => settle(() => reject(signal.reason))
-        const timer = setTimeout(() => settle(() => reject(full())), patience)
+        const timer = setTimeout(() => settle(() => reject(full())), waitTimeoutMs)
         queue.add(enter)
         signal.addEventListener('abort', onAbort)
       }),

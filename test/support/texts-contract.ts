@@ -100,6 +100,17 @@ export function textsContract(name: string, subject: StoreUnderTest): void {
       expect(await found(texts, weigh('fine'))).toEqual([])
     })
 
+    test('have values of at most 64 MiB in UTF-8, and not in characters', async () => {
+      const texts = begin()
+      const long = '€'.repeat(30_000_000)
+      const refusal = { kind: 'invalid', detail: { reason: 'too-large' } }
+      const { parts, ...text } = textOf('a', [['x']])
+      await expect(texts.put([{ ...text, parts, value: long }])).rejects.toMatchObject(refusal)
+      const large = parts.map((part) => ({ ...part, value: long }))
+      await expect(texts.put([{ ...text, parts: large }])).rejects.toMatchObject(refusal)
+      expect(await texts.size()).toMatchObject({ texts: 0 })
+    })
+
     test('are removed by their keys and by what keys begin with', async () => {
       const texts = begin()
       const keys = ['a/b', 'a/b/c', 'a/b/d/e', 'a/bc', 'z']

@@ -60,6 +60,7 @@ describe('a value', () => {
     { template: 'pairs/{a}-{b}', to: 'p/{a}{b}' },
     { template: 'search{?q,page}', to: 'find?type=all{&q,page}' },
     { template: 'plain/{id}{?fields}' },
+    { template: 'group/{id}', to: 'a%2Fb%3Fc/{id}' },
   ]
 
   test.each([
@@ -70,6 +71,11 @@ describe('a value', () => {
     ['api://x/users/%23x', '/v1/people/%23x.json'],
     ['api://x/users/%252e%252e', '/v1/people/%252e%252e.json'],
     ['api://x/users/%25', '/v1/people/%25.json'],
+    ['api://x/plain/100%25', '/v1/plain/100%25'],
+    ['api://x/plain/a%2541%25zz%25%25', '/v1/plain/a%2541%25zz%25%25'],
+    ['api://x/plain/%25E6%2597%25A5', '/v1/plain/%25E6%2597%25A5'],
+    ['api://x/plain/a%252eb', '/v1/plain/a%252eb'],
+    ['api://x/group/7', '/v1/a%2Fb%3Fc/7'],
     ['api://x/users/日本', '/v1/people/%E6%97%A5%E6%9C%AC.json'],
     ['api://x/users/...', '/v1/people/....json'],
     ['api://x/users/a@b:c', '/v1/people/a%40b%3Ac.json'],
@@ -109,6 +115,26 @@ describe('a value', () => {
       'api://x/search/x',
       'api://x/search?r=x',
     ],
+    // An API that decodes a value more than once would find structure in these.
+    ...[
+      'api://x/plain/%252e%252e%252fadmin',
+      'api://x/plain/%252e%252e',
+      'api://x/plain/.%252E',
+      'api://x/plain/%252e',
+      'api://x/users/a%252fb',
+      'api://x/users/a%25252fb',
+      'api://x/users/a%25%2532%2566b',
+      'api://x/users/a%255cb',
+      'api://x/users/a%253fb',
+      'api://x/users/a%2523b',
+      'api://x/users/a%2500b',
+      'api://x/users/a%25c2%2585b',
+      'api://x/users/%25ff%252f',
+      `api://x/users/%${'25'.repeat(12)}41`,
+      'api://x/pairs/a%252-fb',
+      'api://x/pairs/%25-2e',
+      'api://x/group/a%252fb',
+    ],
     ...['api://x/v1/users', 'api://x/people/1.json', 'api://x/users/1?x=y', 'api://x/users/1#x'],
   ])('in %s is asked for nowhere', async (uri) => {
     await expect(viewOf(open(routes)).read(uri)).rejects.toMatchObject({
@@ -136,6 +162,8 @@ describe('a listing', () => {
         item(null),
         item({ x: 1 }),
         item('x\ny'),
+        item('a%2fb'),
+        item('%2e%2e'),
         item(10),
         item('日'),
         item('B', { at: '2026-01-02T03:04:05Z' }),

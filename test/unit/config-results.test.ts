@@ -6,7 +6,8 @@ import { openCatalog } from '../../src/config/build.ts'
 import { type LoadResult, loadConfig } from '../../src/config/load.ts'
 import { planConfig } from '../../src/config/plan.ts'
 import { formatConfigProblem } from '../../src/config/problem.ts'
-import { postPath, writingOf } from '../../src/config/writing.ts'
+import { isWritable, postPath, writingOf } from '../../src/config/writing.ts'
+import { ResourceError } from '../../src/core/errors.ts'
 import { analysisOf } from '../support/results.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'hikidashi-config-results-'))
@@ -127,6 +128,24 @@ describe('a mount of results', () => {
         kind: 'not-found',
       })
       await expect(tool?.call({ to: 'a://x', ...analysisOf('x') }, context)).rejects.toMatchObject({ kind: 'invalid' })
+      // Nothing of an array with such an id is saved, and the answer is that of the id alone, whether or not a result has it.
+      const posting = writing?.postingAt('/results/x', context.principal)
+      const answerOf = async (value: unknown) => {
+        const thrown = await posting?.post(value, context).catch((error: unknown) => error)
+        return thrown instanceof ResourceError
+          ? { kind: thrown.kind, message: thrown.message, detail: thrown.detail }
+          : thrown
+      }
+      const first = analysisOf('first', { id: 'first' })
+      const alone = await answerOf(analysisOf('x', { id: 'secret-1' }))
+      expect(alone).toMatchObject({ kind: 'not-found' })
+      expect(await answerOf([first, analysisOf('x', { id: 'secret-1' })])).toEqual(alone)
+      await catalog.mounts.find(isWritable)?.provider.put(analysisOf('x', { id: 'secret-1' }))
+      expect(await answerOf([first, analysisOf('x', { id: 'secret-1' })])).toEqual(alone)
+      const read = () => catalog.view(context.principal).read('a://x/results/first')
+      await expect(read()).rejects.toMatchObject({ kind: 'not-found' })
+      expect(await answerOf([first, analysisOf('x', { id: 'other' })])).toMatchObject({ created: true })
+      expect(await read()).toHaveProperty('contents')
     } finally {
       await catalog.close()
     }

@@ -1,7 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { ResourceError, unavailable } from '../../src/core/errors.ts'
 import type { Provider } from '../../src/core/provider.ts'
-import { powersIn } from '../../src/providers/mysql/account.ts'
+import { powersIn, readFacts, requireHarmless, rolesIn } from '../../src/providers/mysql/account.ts'
 import { type MysqlOptions, mysql } from '../../src/providers/mysql/index.ts'
 import { openSession, targetOf } from '../../src/providers/mysql/session.ts'
 import { completeServerOptions } from '../../src/providers/relational/open.ts'
@@ -422,6 +423,30 @@ requires(
       ])
       expect(on('GRANT USAGE ON *.* TO `GRANT OPTION`@`%`')).toEqual([])
       expect(powersIn('GRANT DROP ON `a-b/{c}`.* TO `r`@`%`', ['A-B/{c}'])).toEqual(['DROP'])
+      // A line that nothing here can parse may give any right.
+      expect(on('GRANT INSERT ON "shop".* TO "r"@"%"')).toEqual(['an unknown right'])
+      expect(on('GRANT `writer` TO `r`@`%`')).toEqual([])
+    })
+
+    test('may take a role that only reads, with another within it', async () => {
+      await server.run(
+        'CREATE ROLE inner_reader; GRANT SELECT ON app.orders TO inner_reader; CREATE ROLE outer_reader; GRANT inner_reader TO outer_reader; ' +
+          "CREATE USER nested@'%' IDENTIFIED BY 'p'; GRANT SELECT ON app.* TO nested@'%'; GRANT outer_reader TO nested@'%'",
+      )
+      await answers(await open({ url: as('nested:p') }))()
+      await server.run('GRANT DELETE ON app.orders TO inner_reader')
+      expect(await failureOf(open({ url: as('nested:p') }), 'invalid')).toMatch(/DELETE/)
+    })
+
+    test('that may write is refused however the server quotes names', async () => {
+      await server.run("SET GLOBAL sql_mode = 'ANSI_QUOTES', GLOBAL sql_quote_show_create = 0")
+      try {
+        for (const account of ['writer:p', 'editor:p'])
+          expect(await failureOf(open({ url: as(account) }), 'invalid')).toMatch(/INSERT|UPDATE/)
+        await answers(await open())()
+      } finally {
+        await server.run('SET GLOBAL sql_mode = DEFAULT, GLOBAL sql_quote_show_create = 1')
+      }
     })
 
     test('cannot write, whatever it may do', async () => {
@@ -648,4 +673,58 @@ test('PT39: the pattern of a grant matches in linear time', () => {
   expect(on(`${'%a'.repeat(40)}%b`, `${'a'.repeat(63)}b`)).toEqual(['DROP'])
   expect(on('%%_%\\%', 'x%')).toEqual(['DROP'])
   expect(on('%\\%', 'x')).toEqual([])
+})
+
+describe('the roles of an account of MySQL', () => {
+  const own = [
+    'GRANT USAGE ON *.* TO `r`@`%`',
+    'GRANT SELECT ON `shop`.* TO `r`@`%`',
+    'GRANT `a``b`@`%`,`w`@`%` TO `r`@`%`',
+  ]
+  const settings = (allowPrivileged = false) => completeServerOptions({ schemas: ['shop'], allowPrivileged })
+  const asked: string[] = []
+
+  /** A server that answers `SHOW GRANTS … USING` with `expanded`. */
+  async function factsOf(active: string, expanded: () => Promise<readonly string[]>) {
+    asked.length = 0
+    return readFacts(async (text) => {
+      asked.push(text)
+      if (text.startsWith('SELECT')) return [['8.4.3', active]]
+      if (text === 'SHOW GRANTS') return own.map((line) => [line])
+      return text.startsWith('SHOW GRANTS FOR') ? (await expanded()).map((line) => [line]) : []
+    })
+  }
+  const judged =
+    (facts: Awaited<ReturnType<typeof factsOf>>, allowed = false) =>
+    () =>
+      requireHarmless(facts, settings(allowed), 'shop')
+
+  test('are named by a grant, several in one line', () => {
+    expect(own.flatMap(rolesIn)).toEqual(['`a``b`@`%`', '`w`@`%`'])
+    expect(rolesIn('GRANT `a`@`%`, `b`@`h` TO `r`@`%` WITH ADMIN OPTION')).toEqual(['`a`@`%`', '`b`@`h`'])
+    expect(rolesIn('GRANT `inner` TO `outer`')).toEqual([])
+    expect(rolesIn('GRANT `inner` TO PUBLIC')).toEqual([])
+    // A matcher with backtracking would not come to its end.
+    expect(rolesIn(`GRANT ${'`'.repeat(2000)} FOR \`r\`@\`%\``)).toEqual([])
+  })
+
+  test('count though none is active', async () => {
+    const facts = await factsOf('NONE', async () => ['GRANT SELECT, INSERT ON `shop`.* TO `r`@`%`'])
+    expect(asked).toContain('SHOW GRANTS FOR CURRENT_USER() USING `a``b`@`%`, `w`@`%`')
+    expect(judged(facts)).toThrow(/INSERT/)
+    expect(judged(facts, true)).not.toThrow()
+  })
+
+  test('that only read are accepted, active or not', async () => {
+    for (const active of ['NONE', '`w`@`%`']) expect(judged(await factsOf(active, async () => own))).not.toThrow()
+    expect(asked.at(-1)).toBe('SHOW GRANTS FOR CURRENT_USER() USING `a``b`@`%`, `w`@`%`')
+  })
+
+  test('are refused if the server does not show their grants', async () => {
+    const facts = await factsOf('NONE', () => Promise.reject(new ResourceError('internal', 'denied', { code: '1044' })))
+    expect(judged(facts)).toThrow(/role `a``b`@`%`, `w`@`%`.*"allowPrivileged": true/)
+    expect(judged(facts, true)).not.toThrow()
+    const late = unavailable('The statement exceeded its time-out.')
+    await expect(factsOf('NONE', () => Promise.reject(late))).rejects.toBe(late)
+  })
 })

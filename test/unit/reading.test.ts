@@ -180,6 +180,11 @@ describe('a page of HTML', () => {
     ['<p>a</p>b<p>c', 'a\n\nb\n\nc\n'],
     ['<td>lost<td>cells', 'lost\n\ncells\n'],
     ['<table><tr><td>a<table><tr><td>b<td>c</table><td>d</table>', 'a b c\td\n'],
+    [
+      '<table><tr><td><h2>Total</h2>12</td><td><pre>x</pre>y</td><td><p>a</p>b</td></tr></table>',
+      'Total 12\tx y\ta b\n',
+    ],
+    ['<table><tr><td>a<h6>b</h6><b>c</b><td><pre>d\n <pre>e</pre>f</pre>g</table>', 'a b c\td e f g\n'],
     ['<ul><li>a</ul></ul></li></div>b', '- a\n\nb\n'],
     ['<pre>a<pre>b</pre>c</pre>d', 'a\n\nbc\n\nd\n'],
     ['<ruby>漢<rt>かん</rt></ruby>字', '漢字\n'],

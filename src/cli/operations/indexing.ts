@@ -9,7 +9,7 @@ import { createProgress, type ProgressOptions } from '../terminal/progress.ts'
 /** Interval of the checks, in milliseconds. */
 const intervalMs = 100
 /** If no process feeds the index for this time, the existing index is searched. In milliseconds. */
-const longest = 20_000
+const feedTimeoutMs = 20_000
 
 /** Feeds a search, and resolves when each of its mounts is indexed, or does not answer. Shows the progress. */
 export async function waitForIndex(search: Search, io: Pick<Io, 'saysToTerminal' | 'say' | 'out'>): Promise<void> {
@@ -20,7 +20,7 @@ export async function waitForIndex(search: Search, io: Pick<Io, 'saysToTerminal'
     for (;;) {
       const now = await search.feedStatus()
       if (now?.mounts.every(isDone)) return
-      if (now === undefined && performance.now() - start > longest) return
+      if (now === undefined && performance.now() - start > feedTimeoutMs) return
       if (now !== undefined) progress.set(progressOf(now.mounts))
       await new Promise((resolve) => setTimeout(resolve, intervalMs))
     }

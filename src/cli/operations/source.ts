@@ -201,14 +201,14 @@ export async function nothingAt(uri: string, view?: View): Promise<CommandError>
 
 /** Maximum number of children that are compared in a directory, and maximum time of the search, in milliseconds. */
 const maxChildren = 2000
-const maxTime = 1500
+const searchTimeoutMs = 1500
 
 /**
  * Corrects a URI without a resource: each segment that does not exist is replaced by the nearest one in the view. It uses only
  * listings of the view, so it never names a denied resource. `undefined` if nothing is near.
  */
 export async function nearestUri(view: View, uri: string): Promise<string | undefined> {
-  const signal = AbortSignal.timeout(maxTime)
+  const signal = AbortSignal.timeout(searchTimeoutMs)
   try {
     const wanted = segmentsOf(uri)
     const mount = nearestMount(await view.mounts({ signal }), wanted)

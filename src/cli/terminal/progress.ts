@@ -30,7 +30,7 @@ export interface ProgressOptions extends ProgressState {
 const firstDelayMs = 1000
 const intervalMs = 120
 /** Delay before the first whole line, and interval between whole lines, which are not erased. In milliseconds. */
-const linePatience = 3000
+const firstLineDelayMs = 3000
 const lineIntervalMs = 5000
 
 /**
@@ -45,7 +45,7 @@ export function createProgress(io: Pick<Io, 'saysToTerminal' | 'out'>, options: 
     return { add: () => {}, set: () => {}, end: () => {} }
   const start = now()
   let { done, total, what = 'resources' } = options
-  let next = start + (isTerminal ? firstDelayMs : linePatience)
+  let next = start + (isTerminal ? firstDelayMs : firstLineDelayMs)
   let turn = 0
   const tell = () => {
     const time = now()

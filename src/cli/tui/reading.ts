@@ -7,7 +7,7 @@ import { formatSize } from '../terminal/io.ts'
 import { createFences, type Language, languageOf, type PreviewLine, type PreviewText } from './preview.ts'
 
 /** Size above which a text is read in parts, in bytes; lines of a part; maximum size of a content that is shown, in bytes. */
-const large = { size: 262_144, lines: 1000, whole: 1_048_576 }
+const large = { bytes: 262_144, lines: 1000, wholeBytes: 1_048_576 }
 /** Number of bytes shown of binary content. */
 const hexBytes = 512
 /** Maximum length of a line, in UTF-16 units. A longer line is shown as several lines, which bounds the work of the layout. */
@@ -21,7 +21,7 @@ export async function readShown(
   signal: AbortSignal,
 ): Promise<PreviewText> {
   if (uri.endsWith('/') || mimeType === directoryMimeType) return directoryShown(view, uri, signal)
-  const isWhole = size === undefined || size <= large.size || uri.includes('?')
+  const isWhole = size === undefined || size <= large.bytes || uri.includes('?')
   if (!isWhole) return readLarge(view, uri, size, signal)
   try {
     return await shownOf((await view.read(uri, { signal })).contents, uri)
@@ -114,14 +114,14 @@ async function bytesOf(content: ResourceContent): Promise<{ readonly bytes: Buff
   for await (const chunk of content.stream) {
     chunks.push(chunk)
     length += chunk.length
-    if (length > large.whole) break
+    if (length > large.wholeBytes) break
   }
   return bounded(Buffer.concat(chunks))
 }
 
 function bounded(bytes: Buffer) {
-  if (bytes.length <= large.whole) return { bytes, isWhole: true }
-  const start = bytes.subarray(0, large.whole)
+  if (bytes.length <= large.wholeBytes) return { bytes, isWhole: true }
+  const start = bytes.subarray(0, large.wholeBytes)
   return { bytes: start.subarray(0, wholeEnd(start)), isWhole: false }
 }
 

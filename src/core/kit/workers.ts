@@ -15,7 +15,7 @@ const mebibyte = 1024 * 1024
 const gibibyte = 1024 * mebibyte
 
 /** Memory of `git cat-file` in addition to the objects that it holds, in bytes. */
-const catFileBase = 128 * mebibyte
+const catFileBaseBytes = 128 * mebibyte
 /** Maximum number of copies of an object that `git cat-file` holds at once: its base, the result, and the part of the pack that it reads. */
 const catFileCopies = 8
 /** Maximum size of a file that git may write, in bytes. The git commands that the server runs have nothing to write. */
@@ -34,7 +34,7 @@ export const childLimits = {
   }),
   /** Limits of a long-lived `git cat-file`, which holds objects of at most `maxBytes`. */
   gitObjects: (maxBytes: number): ChildLimits => ({
-    memoryBytes: catFileBase + catFileCopies * maxBytes,
+    memoryBytes: catFileBaseBytes + catFileCopies * maxBytes,
     fileBytes: gitFileBytes,
   }),
   /** Limits of the process that reads an SQLite file. Node itself takes about 100 MiB of its memory. */

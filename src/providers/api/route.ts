@@ -46,6 +46,8 @@ export function compileRoute(options: RouteOptions) {
     throw fault(template, `${optional} may be left out of a query, and is in the path of "to"`)
   const matcher = compileTemplate(template)
   const target = compileTemplate(to.replace(/^\//, ''))
+  // The same URL without the escapes that the operator has written: `to` may contain %2F, and values may not.
+  const probe = compileTemplate(to.replace(/^\//, '').replace(/%[0-9a-f]{2}/gi, 'x'))
 
   /** Returns the values of the variables in a path with parameters; undefined when the route does not match. */
   const match = (path: string, params: Params): ReadonlyMap<string, string> | undefined => {
@@ -60,12 +62,20 @@ export function compileRoute(options: RouteOptions) {
     return own.inPath.every((name) => (values.get(name) ?? '') !== '') ? values : undefined
   }
 
-  /** Returns the path of a resource; undefined when the values form none, or one that would be parsed differently. */
+  /** Returns the encoded URL relative to `url`; undefined for a value that no path can hold. */
+  const urlOf = (values: ReadonlyMap<string, string>): string | undefined => {
+    if (!there.inPath.every((name) => isPathValue(values.get(name) ?? ''))) return undefined
+    const url = target.expand(values)
+    return isSound(url) && isSoundDecoded(probe.expand(values)) ? url : undefined
+  }
+
+  /** Returns the path of a resource; undefined when the values form none, one that would be parsed differently, or one without a URL. */
   const pathOf = (values: ReadonlyMap<string, string>): string | undefined => {
     const path = own.path.replace(/\{(\w+)\}/g, (_, name: string) => values.get(name) ?? '')
     if (path === '' || !isPath(path) || path.endsWith('/')) return undefined
     const found = match(path, new Map())
-    return own.inPath.every((name) => found?.get(name) === values.get(name)) ? path : undefined
+    const isSame = own.inPath.every((name) => found?.get(name) === values.get(name))
+    return isSame && urlOf(values) !== undefined ? path : undefined
   }
 
   return {
@@ -77,9 +87,8 @@ export function compileRoute(options: RouteOptions) {
     pathOf,
     /** Returns the encoded URL relative to `url`. @throws ResourceError `not-found` for a value that no path can hold. */
     urlOf: (values: ReadonlyMap<string, string>): string => {
-      for (const name of there.inPath) checkInPath(values.get(name) ?? '')
-      const url = target.expand(values)
-      if (!isSound(url)) throw notFound('the values make no path of the API')
+      const url = urlOf(values)
+      if (url === undefined) throw notFound('the values make no path of the API')
       return url
     },
     list: list === undefined ? undefined : { ...list, values: checkList(template, list, own.inPath) },
@@ -88,15 +97,48 @@ export function compileRoute(options: RouteOptions) {
 
 export type Route = ReturnType<typeof compileRoute>
 
-/** Throws `not-found` for a value that is empty, or that contains a slash, a backslash or a control character. */
-function checkInPath(value: string): void {
-  if (value === '' || /[/\\]|\p{Cc}/u.test(value)) throw notFound('a value that no path of the API can hold')
+/** Whether a value is not empty, and contains no slash, backslash or control character. */
+function isPathValue(value: string): boolean {
+  return value !== '' && !hasSeparator(value)
+}
+
+function hasSeparator(text: string): boolean {
+  return /[/\\]|\p{Cc}/u.test(text)
 }
 
 /** Whether no segment of the built URL is empty, `.` or `..`: two adjacent values could form such a segment. */
 function isSound(url: string): boolean {
   const path = url.replace(/\?.*$/s, '')
   return path === '' || path.split('/').every((segment) => !/^(?:\.|%2e){0,2}$/i.test(segment))
+}
+
+/** Maximum number of times that a segment is decoded. One that is still encoded then is refused. */
+const maxDecodings = 10
+
+/**
+ * Whether no structure appears in the segments of the built URL, however often the API decodes them. The first decoding returns the values
+ * themselves, in which `?` and `#` are allowed.
+ */
+function isSoundDecoded(url: string): boolean {
+  return url
+    .replace(/\?.*$/s, '')
+    .split('/')
+    .every((segment) => {
+      let text = decodedOnce(segment)
+      if (hasSeparator(text)) return false
+      for (let count = 1; count < maxDecodings; count++) {
+        const next = decodedOnce(text)
+        if (next === text) return !/^\.{1,2}$/.test(text)
+        if (/[?#]/.test(next) || hasSeparator(next)) return false
+        text = next
+      }
+      return false
+    })
+}
+
+/** Decodes percent-encoded UTF-8 once. Other percent signs stay as they are. */
+function decodedOnce(text: string): string {
+  return text.replace(/(?:%[0-9a-f]{2})+/gi, (run) => Buffer.from(run.replaceAll('%', ''), 'hex').toString('utf8'))
 }
 
 /** Returns the path of a template, and the variables of path and query. Throws for a variable that is neither `{name}` nor a parameter. */

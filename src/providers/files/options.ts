@@ -53,13 +53,13 @@ export interface FilesOptions {
 const defaultMaxBytes = 16 * 1024 * 1024
 const mostBytes = Math.min(256 * 1024 * 1024, constants.MAX_STRING_LENGTH)
 
-const defaultReconcile = 30_000
+const defaultReconcileMs = 30_000
 /** Maximum of `reconcile`: a day, in milliseconds. */
 const maxReconcileMs = 24 * 3_600_000
 
 /** @throws ResourceError `invalid` for a limit out of range. */
 export function completeOptions(options: FilesOptions) {
-  const { maxBytes = defaultMaxBytes, reconcile = defaultReconcile } = options
+  const { maxBytes = defaultMaxBytes, reconcile = defaultReconcileMs } = options
   if (!Number.isSafeInteger(maxBytes) || maxBytes < 1 || maxBytes > mostBytes)
     throw invalid(`maxBytes must be a whole number from 1 to ${mostBytes}.`, 'max-bytes')
   if (!Number.isFinite(reconcile) || reconcile < 100 || reconcile > maxReconcileMs)

@@ -46,8 +46,8 @@ export function createPageCache(
       try {
         return call()
       } finally {
-        const took = clock.now() - begun
-        note(took > waitedMs.withReads && (wereDisksRead() || took > waitedMs.always))
+        const tookMs = clock.now() - begun
+        note(tookMs > waitedMs.withReads && (wereDisksRead() || tookMs > waitedMs.always))
       }
     },
     /** Runs a call that uses the thread pool. */

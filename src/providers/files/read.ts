@@ -16,7 +16,7 @@ interface Bytes {
   readonly stats: BigIntStats
 }
 
-const chunk = 1024 * 1024
+const chunkBytes = 1024 * 1024
 /** Number of bytes at the start of a file that decide whether it is text, when only a part of it is read. */
 const headBytes = 8192
 const attempts = 6
@@ -125,7 +125,7 @@ async function readPart(
   const buffer = into(end - start + (beyond ? 1 : 0))
   let length = 0
   while (length < buffer.length) {
-    const part = { offset: length, length: Math.min(chunk, buffer.length - length), position: start + length }
+    const part = { offset: length, length: Math.min(chunkBytes, buffer.length - length), position: start + length }
     const read = await handle.read(buffer, part, signal)
     length += read
     // A short read means the end of the file only if all expected bytes have been read; before that it is merely short.

@@ -105,7 +105,7 @@ export function createClient(options: GcsOptions) {
           if (!isPassingError(error) || !mayRepeat()) throw error
         }
         // A random wait, so that many callers do not retry at once.
-        await sleep(Math.random() * Math.min(firstWait * 2 ** attempt, longestWait), signal)
+        await sleep(Math.random() * Math.min(firstWaitMs * 2 ** attempt, longestWaitMs), signal)
       }
     },
     close: () => agent.destroy(),
@@ -125,7 +125,7 @@ function isPassingError(error: unknown): boolean {
 
 /** Maximum number of attempts, and the maximum of the first wait and of any wait between them, in milliseconds. */
 const attempts = 3
-const [firstWait, longestWait] = [200, 2000]
+const [firstWaitMs, longestWaitMs] = [200, 2000]
 
 /** Converts an error of the connection to one for the caller. */
 export function translate(error: unknown): unknown {

@@ -33,7 +33,7 @@ export interface Corpus {
 
 /** Maximum number of attempts, and the maximum of the first wait and of any wait between them, in milliseconds. */
 const attempts = 5
-const [firstWait, longestWait] = [500, 16_000]
+const [firstWaitMs, longestWaitMs] = [500, 16_000]
 /** Maximum time that all requests pause after Google has asked for fewer requests, in milliseconds. */
 const maxQuietMs = 60_000
 /** Number of items requested per page: Drive's maximum. */
@@ -180,10 +180,10 @@ function createRequests({ credentials, endpoint, timeoutMs }: DriveClientOptions
   /** Returns the wait before the next attempt, in milliseconds; undefined if there must be none. */
   const waitAfter = (fault: RequestFault, attempt: number): number | undefined => {
     if (attempt >= attempts || !isPassing(fault)) return undefined
-    const most = Math.min(firstWait * 2 ** (attempt - 1), longestWait)
-    const wait = Math.max(fault.retryAfterMs ?? 0, most * (0.5 + Math.random() * 0.5))
-    if (isQuota(fault)) quietUntil = Math.max(quietUntil, performance.now() + Math.min(wait, maxQuietMs))
-    return wait
+    const mostMs = Math.min(firstWaitMs * 2 ** (attempt - 1), longestWaitMs)
+    const waitMs = Math.max(fault.retryAfterMs ?? 0, mostMs * (0.5 + Math.random() * 0.5))
+    if (isQuota(fault)) quietUntil = Math.max(quietUntil, performance.now() + Math.min(waitMs, maxQuietMs))
+    return waitMs
   }
 
   const attemptOnce = async <T>(work: Work<T>, signal: AbortSignal): Promise<RequestOutcome<T>> => {
@@ -224,9 +224,9 @@ function createRequests({ credentials, endpoint, timeoutMs }: DriveClientOptions
           renewed = true
           continue
         }
-        const wait = waitAfter(fault, attempt)
-        if (wait === undefined || wait > timeoutMs) throw errorFor(fault)
-        await sleep(wait, own)
+        const waitMs = waitAfter(fault, attempt)
+        if (waitMs === undefined || waitMs > timeoutMs) throw errorFor(fault)
+        await sleep(waitMs, own)
         own.throwIfAborted()
       }
     } catch (error) {

@@ -35,7 +35,7 @@ type ReadCall = Pick<Context, 'signal' | 'most'>
 /** Maximum number of bytes of cached exports: clients read them range by range. */
 const keptBytes = 32 * 2 ** 20
 /** Maximum size of an export in bytes. It exceeds Google's limit, which applies to the document and not to the export. */
-const maxExport = 4 * maxExportBytes
+const maxReadExportBytes = 4 * maxExportBytes
 
 /** Creates the reader of files: stored files, or ranges of them; Google's own formats in their export format. */
 export function createFileReader(client: DriveClient, maxBytes: number) {
@@ -50,7 +50,7 @@ export function createFileReader(client: DriveClient, maxBytes: number) {
 
   const exported = async ({ id, version }: DriveFile, mimeType: string, signal: AbortSignal): Promise<Buffer> => {
     const key = [id, version, mimeType].join(' ')
-    const found = exports.get(key) ?? (await client.export(id, mimeType, maxExport, signal))
+    const found = exports.get(key) ?? (await client.export(id, mimeType, maxReadExportBytes, signal))
     exports.set(key, found)
     return found
   }

@@ -16,7 +16,7 @@ const hosts: ReadonlySet<string> = new Set([
 /** Default maximum size of an answer, in bytes: fifty times that of a page of a thousand files. */
 const maxAnswerBytes = 32 * 2 ** 20
 /** Maximum number of bytes read of an error answer. */
-const maxRefusal = 64 * 1024
+const maxRefusalBytes = 64 * 1024
 
 /** Options of a request from the official client, as for `fetch`, with a limit. */
 interface Sending extends RequestInit {
@@ -56,7 +56,7 @@ export function createTransport(endpoint: string | undefined, timeoutMs: number)
         redirect: 'manual',
         signal: own.signal,
       })
-      const held = await bodyOf(response, response.ok ? size : maxRefusal)
+      const held = await bodyOf(response, response.ok ? size : maxRefusalBytes)
       return new Response([204, 205, 304].includes(response.status) ? null : held, {
         status: response.status,
         headers: response.headers,

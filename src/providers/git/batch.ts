@@ -17,7 +17,7 @@ interface Request {
 /** Maximum number of characters of git's error output that are stored. */
 const maxComplaint = 2000
 /** Maximum number of bytes of an object over the limit that are read and discarded; above it a new process is cheaper. */
-const drains = 4 * 1024 * 1024
+const maxDiscardedBytes = 4 * 1024 * 1024
 /** Time without a request after which the process is ended, in milliseconds: it holds packs open, even deleted ones. */
 const idleMs = 60_000
 
@@ -79,7 +79,7 @@ export function createBatch(mode: Mode, start: (args: readonly string[]) => Chil
       },
       tooLarge: (found) => {
         waiting.shift()?.resolve(found)
-        if (found.size <= drains) return watch()
+        if (found.size <= maxDiscardedBytes) return watch()
         restart()
       },
       // After output in another format, later answers could not be matched to requests.
@@ -175,7 +175,7 @@ interface AnswerEvents {
 }
 
 /** Maximum length of the first line of an answer: an id, a type and a size, or a name and an error. */
-const maxHeader = 1024
+const maxHeaderBytes = 1024
 
 /**
  * Parses the output of `git cat-file --batch` or `--batch-check`, in chunks of any size: `id type size`, and with contents the bytes and a
@@ -239,7 +239,7 @@ export function createAnswerReader(contents: boolean, events: AnswerEvents): (ch
         const end = chunk.indexOf(0x0a, at)
         header += chunk.toString('latin1', at, end === -1 ? chunk.length : end)
         at = end === -1 ? chunk.length : end + 1
-        if (end === -1 && header.length <= maxHeader) return
+        if (end === -1 && header.length <= maxHeaderBytes) return
         const line = header
         header = ''
         begin(line)

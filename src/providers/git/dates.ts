@@ -191,7 +191,7 @@ export type DatesOf = (commit: string) => Promise<FileDates>
 
 /** Maximum number of cached dates, over all commits. Those of the last commit are always cached. */
 const maxRememberedDates = 500_000
-const maxSteps = 512 * 1024 * 1024
+const maxStepsBytes = 512 * 1024 * 1024
 
 /**
  * Finds the dates of all files in one walk of two processes. It first goes back only to the last requested commit, whose dates are known.
@@ -214,7 +214,7 @@ export function createDates(
   const stepsFrom = async (commit: string, behind: string | undefined, signal: AbortSignal) => {
     const ends = ['--end-of-options', commit, ...(behind === undefined ? [] : [`^${behind}`]), '--']
     const args = ['rev-list', '--parents', '--timestamp', `--max-count=${maxCommits}`, ...ends]
-    const { bytes } = await launcher.run({ args, limit: maxSteps, signal })
+    const { bytes } = await launcher.run({ args, limit: maxStepsBytes, signal })
     const slices = createSlices()
     const steps: WalkedCommit[] = []
     let start = 0

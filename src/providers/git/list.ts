@@ -172,7 +172,7 @@ function indexAfter(items: GitItems, path: string): number {
 const maxValues = 100
 /** Maximum number of latest commits to propose, with their authors. */
 const maxRecent = 1000
-const maxLog = 1024 * 1024
+const maxLogBytes = 1024 * 1024
 const nothing: Completion = { values: [], total: 0, hasMore: false }
 
 /** Creates the completer of refs (`ref`, `from`, `to`), ids of the latest commits (`sha`), paths at a ref, and authors. */
@@ -190,7 +190,7 @@ export function createCompleter(
     if (found === undefined) return []
     const known = logs.get(found.commit)
     if (known !== undefined) return known
-    const { lines } = await readLog(launcher, found.commit, { limit: maxRecent }, maxLog, signal)
+    const { lines } = await readLog(launcher, found.commit, { limit: maxRecent }, maxLogBytes, signal)
     logs.set(found.commit, lines)
     return lines
   }

@@ -22,7 +22,7 @@ export interface Location {
 /** Returns the working tree that a repository is configured with (`core.worktree`), if any. */
 type WorkTreeOf = (gitDir: string) => Promise<string | undefined>
 
-const maxPointer = 4096 + 'gitdir: \n'.length
+const maxPointerBytes = 4096 + 'gitdir: \n'.length
 
 /**
  * Finds the directories of a repository, starting only at the path that the operator named: it searches neither above it nor inside it.
@@ -103,7 +103,7 @@ async function requireLayout({ gitDir, commonDir }: Location, fault: CreateError
 }
 
 async function readPointer(path: string, form: RegExp): Promise<string | undefined> {
-  const text = (await readSmallFile(path, maxPointer))?.toString('utf8').replace(/[\r\n]+$/, '')
+  const text = (await readSmallFile(path, maxPointerBytes))?.toString('utf8').replace(/[\r\n]+$/, '')
   return text === undefined ? undefined : form.exec(text)?.[1]
 }
 
@@ -123,7 +123,7 @@ function isInside(path: string, folders: readonly string[]): boolean {
 /** Maximum number and depth of object directories, the same depth as git's. */
 const maxStores = 32
 const maxDepth = 5
-const maxAlternates = 64 * 1024
+const maxAlternatesBytes = 64 * 1024
 
 /**
  * Opens the object directories of a repository: its own, and those that it borrows from, all of which must lie inside `roots`. The caller
@@ -163,7 +163,7 @@ async function alternatesOf(directory: Folder): Promise<readonly string[]> {
   const info = await openIn(directory, 'info')
   if (info === undefined) return []
   try {
-    const text = (await readIn(info, 'alternates', maxAlternates))?.toString('utf8') ?? ''
+    const text = (await readIn(info, 'alternates', maxAlternatesBytes))?.toString('utf8') ?? ''
     const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
     if (lines.some((line) => line.startsWith('"'))) throw new Error('a path in it is quoted')
     return lines
@@ -210,7 +210,7 @@ export interface RepositoryConfig {
   readonly checkout: readonly string[]
 }
 
-const maxConfig = 1024 * 1024
+const maxConfigBytes = 1024 * 1024
 
 const plain = /^(?:true|false|input|lf|crlf|native|minimal|default)$/
 
@@ -246,7 +246,7 @@ function isPromisor(key: string, value: string): boolean {
 
 async function load(gitDir: Folder): Promise<Buffer> {
   try {
-    return (await readIn(gitDir, 'config', maxConfig)) ?? Buffer.alloc(0)
+    return (await readIn(gitDir, 'config', maxConfigBytes)) ?? Buffer.alloc(0)
   } catch (error) {
     throw configFault(`has a config that cannot be read: ${error instanceof Error ? error.message : 'unknown'}.`)
   }
@@ -257,7 +257,7 @@ async function parse(text: Buffer, launcher: Launcher): Promise<ReadonlyMap<stri
   const { bytes, code } = await launcher.run({
     args: ['config', '--file', '-', '--no-includes', '--null', '--list'],
     input: text,
-    limit: 2 * maxConfig,
+    limit: 2 * maxConfigBytes,
     signal: new AbortController().signal,
     allows: [1, 128],
     // Error messages of git would repeat the content of the file.

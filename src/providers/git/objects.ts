@@ -11,13 +11,13 @@ export type ObjectFormat = 'sha1' | 'sha256'
 const readers = 3
 /** Time in milliseconds after which a process that is busy with one object gets no further requests. */
 const busyTimeoutMs = 60
-/** Maximum number of cached types and sizes. `maxKept` bounds the cached bytes of small contents. */
+/** Maximum number of cached types and sizes. `maxKeptBytes` bounds the cached bytes of small contents. */
 const maxFacts = 50_000
 /** Number of bytes that are hashed between two checks whether to yield to the event loop. */
-const hashedAtOnce = 1024 * 1024
+const hashPieceBytes = 1024 * 1024
 const maxTooMuch = 1000
-const maxKept = 32 * 1024 * 1024
-const keeps = 4 * 1024 * 1024
+const maxKeptBytes = 32 * 1024 * 1024
+const maxKeptObjectBytes = 4 * 1024 * 1024
 
 /** Reads the objects of the repository, only by full id. Every call has a time-out of its own. */
 export function createObjects(launcher: Launcher, format: ObjectFormat, timeoutMs: number) {
@@ -27,7 +27,7 @@ export function createObjects(launcher: Launcher, format: ObjectFormat, timeoutM
   const known = createRecent<BatchObject>(maxFacts)
   /** Objects that exceed git's memory limit: git would die over each of them again. */
   const tooMuch = createRecent<{ readonly error: ResourceError }>(maxTooMuch)
-  const kept = createRecent<BatchObject>(maxKept, ({ size }) => size + 200)
+  const kept = createRecent<BatchObject>(maxKeptBytes, ({ size }) => size + 200)
 
   /**
    * One process does most of the work, because it caches the base objects of deltas. Another one takes over while the first is busy with a
@@ -41,8 +41,8 @@ export function createObjects(launcher: Launcher, format: ObjectFormat, timeoutM
   const check = async (name: string, { bytes, oid, type, size }: BatchObject): Promise<void> => {
     if (bytes === undefined) return
     const hash = createHash(format).update(`${type} ${size}\0`)
-    for (let at = 0; at < bytes.length; at += hashedAtOnce) {
-      hash.update(bytes.subarray(at, at + hashedAtOnce))
+    for (let at = 0; at < bytes.length; at += hashPieceBytes) {
+      hash.update(bytes.subarray(at, at + hashPieceBytes))
       if (breath.due()) await breath.take()
     }
     if (hash.digest('hex') !== oid || (oid !== name && !name.includes('^')))
@@ -81,7 +81,7 @@ export function createObjects(launcher: Launcher, format: ObjectFormat, timeoutM
       await check(name, found)
       known.set(name, { oid: found.oid, type: found.type, size: found.size })
       // A copy: the bytes may be a slice of a larger chunk of output.
-      if (keep && found.bytes !== undefined && found.size <= keeps)
+      if (keep && found.bytes !== undefined && found.size <= maxKeptObjectBytes)
         kept.set(name, { ...found, bytes: Buffer.from(found.bytes) })
       return found
     },

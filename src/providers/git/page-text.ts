@@ -85,9 +85,9 @@ interface FileChange {
 }
 
 /** Maximum length of a patch, in bytes, and maximum number of files that are named. */
-const maxPatch = 256 * 1024
+const maxPatchBytes = 256 * 1024
 const maxFiles = 300
-const maxNumbers = 4 * 1024 * 1024
+const maxNumbersBytes = 4 * 1024 * 1024
 
 /** Lines of a patch that name files. (A removed line can look the same; it is then formatted the same.) */
 const named = /^(?:diff --git |--- |\+\+\+ |rename |copy |Binary files ).*$/gm
@@ -101,9 +101,9 @@ export async function readDifference(
 ) {
   const ends = ['--end-of-options', from, to, '--', ...(path === undefined ? [] : [path])]
   const plain = ['-r', '-M', '--no-ext-diff', '--no-textconv', '--no-color']
-  const limit = Math.min(maxPatch, maxBytes)
+  const limit = Math.min(maxPatchBytes, maxBytes)
   const [numbers, patch] = await Promise.all([
-    launcher.run({ args: ['diff-tree', ...plain, '--numstat', '-z', ...ends], limit: maxNumbers, signal }),
+    launcher.run({ args: ['diff-tree', ...plain, '--numstat', '-z', ...ends], limit: maxNumbersBytes, signal }),
     launcher.run({ args: ['diff-tree', ...plain, '--patch', ...ends], limit, signal }),
   ])
   const changes = parseNumbers(numbers.bytes.toString('utf8'))
@@ -170,7 +170,7 @@ function parseNumbers(text: string): readonly FileChange[] {
 
 /** Maximum size of a file to blame, in bytes. */
 const maxFileBytes = 1024 * 1024
-const maxOutput = 64 * 1024 * 1024
+const maxBlamedBytes = 64 * 1024 * 1024
 
 /** Checks that a file can be blamed: text, and not too large. Returns its encoding. */
 export function requireBlamable(bytes: Uint8Array | undefined, size: number): string {
@@ -202,7 +202,7 @@ export async function readBlame(
   const output = await launcher.run({
     // git blame has no --end-of-options; the id was resolved by this provider, and the argument after -- is a path.
     args: ['blame', '--porcelain', '--no-textconv', '--encoding=UTF-8', commit, '--', path],
-    limit: maxOutput,
+    limit: maxBlamedBytes,
     signal,
   })
   const lines = [title]

@@ -116,11 +116,11 @@ export function createRefs(options: RefsOptions) {
 
 export type Refs = ReturnType<typeof createRefs>
 
-const hashedAtOnce = 1024 * 1024
+const hashPieceBytes = 1024 * 1024
 
 async function hashInParts(hash: Hash, bytes: Buffer, slices: Slices): Promise<void> {
-  for (let at = 0; at < bytes.length; at += hashedAtOnce) {
-    hash.update(bytes.subarray(at, at + hashedAtOnce))
+  for (let at = 0; at < bytes.length; at += hashPieceBytes) {
+    hash.update(bytes.subarray(at, at + hashPieceBytes))
     await slices.rest()
   }
 }

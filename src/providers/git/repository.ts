@@ -31,7 +31,7 @@ export interface Repository {
   close(): Promise<void>
 }
 
-const maxShallow = 16 * 1024 * 1024
+const maxShallowBytes = 16 * 1024 * 1024
 
 /**
  * Finds git and the repository, and creates the folder in which git runs.
@@ -164,7 +164,7 @@ async function copyShallow(
   idLength: number,
   known: ReadonlySet<string>,
 ): Promise<ReadonlySet<string>> {
-  const bytes = await readIn(commonDir, 'shallow', maxShallow).catch(() => undefined)
+  const bytes = await readIn(commonDir, 'shallow', maxShallowBytes).catch(() => undefined)
   const ids = (bytes?.toString('latin1') ?? '').split('\n').filter((line) => line.length === idLength)
   const valid = ids.filter((line) => /^[0-9a-f]+$/.test(line))
   if (valid.length === known.size && valid.every((id) => known.has(id))) return known

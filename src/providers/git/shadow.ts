@@ -13,7 +13,7 @@ import type { ObjectFormat } from './objects.ts'
  */
 export type Shadow = Awaited<ReturnType<typeof createShadow>>
 
-const leastLarge = 1024 * 1024
+const leastLargeBytes = 1024 * 1024
 
 /** Folders to remove when this process exits without closing their provider. */
 const leftovers = new Set<string>()
@@ -54,7 +54,7 @@ export async function createShadow() {
       if (removed) throw unavailable('The git provider is closed.')
       await mkdir(folder, { recursive: true, mode: 0o700 })
       lent.reset()
-      const config = configOf(format, [`bigFileThreshold = ${Math.max(largeBytes, leastLarge)}`])
+      const config = configOf(format, [`bigFileThreshold = ${Math.max(largeBytes, leastLargeBytes)}`])
       for (const directory of [gitDir, refsDir]) {
         await rm(directory, { recursive: true, force: true })
         await createBare(directory, config)

@@ -10,7 +10,7 @@ import type { Repository } from './repository.ts'
 import { configOf, createBare } from './shadow.ts'
 
 const maxBytes = 4 * 1024 * 1024
-const maxExclude = 512 * 1024
+const maxExcludeBytes = 512 * 1024
 /** Maximum size of the copied index and its shared index, in bytes: the length or the disk usage, whichever is larger. */
 const maxIndexBytes = 256 * 1024 * 1024
 /** Maximum size of an index that is searched for the name of its shared index, in bytes. */
@@ -82,7 +82,7 @@ async function excludesOf(commonDir: Folder): Promise<Buffer | string> {
     const info = await openIn(commonDir, 'info')
     if (info === undefined) return ''
     try {
-      return (await readIn(info, 'exclude', maxExclude)) ?? ''
+      return (await readIn(info, 'exclude', maxExcludeBytes)) ?? ''
     } finally {
       info.close()
     }

@@ -63,14 +63,14 @@ export function createFetch(get: Get) {
     const key = formatHttpUrl(ask.url)
     const known = kept.get(key)
     if (known !== undefined && !fresh && known.epoch === epoch && performance.now() < known.until) return known.fetched
-    const wait = pausedUntil - performance.now()
-    if (wait > 0)
+    const waitMs = pausedUntil - performance.now()
+    if (waitMs > 0)
       throw unavailable('The server asked for a pause.', {
-        retryAfter: Math.ceil(wait / 1000),
+        retryAfter: Math.ceil(waitMs / 1000),
       })
     const answer = await get({ ...ask, own: { ...ask.own, ...conditionsOf(known) } })
-    const pause = pauseIn(answer)
-    if (pause > 0) pausedUntil = performance.now() + pause
+    const pauseMs = pauseIn(answer)
+    if (pauseMs > 0) pausedUntil = performance.now() + pauseMs
     const control = answer.header('cache-control') ?? ''
     if (answer.status === 304 && known !== undefined) {
       keep(key, { ...known, epoch: asked, until: performance.now() + freshMs }, control)
@@ -136,7 +136,7 @@ export function mediaTypeOf(header: string | undefined): MediaType {
 }
 
 /** Number of bytes of an HTML page that are searched for its charset (HTML Standard, 13.2.3.2). */
-const prescan = 1024
+const prescanBytes = 1024
 
 /**
  * Converts bytes of a media type to a content. Valid UTF-8 is text. For other text types a declared charset is used if it can decode every
@@ -153,7 +153,7 @@ export function contentOf(bytes: Buffer, { mimeType, charset }: MediaType): Cont
 }
 
 function charsetIn(bytes: Buffer, mimeType: string | undefined): string | undefined {
-  const start = bytes.toString('latin1', 0, prescan)
+  const start = bytes.toString('latin1', 0, prescanBytes)
   if (mimeType?.endsWith('xml')) return /^<\?xml[^>]{0,200}?encoding\s*=\s*["']([\w.:-]{1,40})["']/.exec(start)?.[1]
   return /<meta\b[^>]{0,200}?charset\s*=\s*["']?\s*([\w.:-]{1,40})/i.exec(start)?.[1]
 }

@@ -134,7 +134,7 @@ export interface SeriesRequest {
 
 /** Number of points fetched of each series with an automatic step; the shown points are selected from them. */
 const fetched = 10_000
-const hour = 3600
+const hourSeconds = 3600
 
 /**
  * Parses the parameters of a request for series.
@@ -146,7 +146,7 @@ const hour = 3600
  */
 export function wantedIn(
   params: Params,
-  { interval, now, spans }: { readonly interval: number; readonly now: number; readonly spans: boolean },
+  { intervalSeconds, now, spans }: { readonly intervalSeconds: number; readonly now: number; readonly spans: boolean },
 ): SeriesRequest {
   const form = formIn(params.get('as'))
   const [from, to, by] = [params.get('start'), params.get('end'), params.get('step')]
@@ -154,8 +154,8 @@ export function wantedIn(
   // A picture of one moment would be empty.
   if (from === undefined && by === undefined && !spans && form !== 'chart')
     return { form, when: { at: end }, exact: true }
-  const start = from === undefined ? Math.max(0, end - hour) : parseTime('start', from, now)
-  const step = by === undefined ? chooseStep(end - start, interval, fetched) : parseStep(by)
+  const start = from === undefined ? Math.max(0, end - hourSeconds) : parseTime('start', from, now)
+  const step = by === undefined ? chooseStep(end - start, intervalSeconds, fetched) : parseStep(by)
   return { form, when: checkSpan({ start, end, step }), exact: by !== undefined }
 }
 

@@ -56,16 +56,16 @@ function roundStep(step: number, binary: boolean): number {
   return ([1, 2, 2.5, 5, 10].find((factor) => factor * power >= step * 0.999) ?? 10) * power
 }
 
-const second = 1
-const minute = 60
-const hour = 3600
-const day = 86_400
+const minuteSeconds = 60
+const hourSeconds = 3600
+const daySeconds = 86_400
 
+/** Steps of a time axis, in seconds. */
 const timeSteps = [
-  ...[1, 2, 5, 10, 15, 30].map((count) => count * second),
-  ...[1, 2, 5, 10, 15, 30].map((count) => count * minute),
-  ...[1, 2, 3, 6, 12].map((count) => count * hour),
-  ...[1, 2, 4, 7, 14].map((count) => count * day),
+  ...[1, 2, 5, 10, 15, 30],
+  ...[1, 2, 5, 10, 15, 30].map((count) => count * minuteSeconds),
+  ...[1, 2, 3, 6, 12].map((count) => count * hourSeconds),
+  ...[1, 2, 4, 7, 14].map((count) => count * daySeconds),
 ]
 
 /** Returns at most `most` marks of a time axis (UTC): at round times, with the date at the first mark of a new day. */
@@ -79,7 +79,10 @@ export function timeMarks(start: number, end: number, most: number): readonly Ma
     const [date = '', clock = ''] = new Date(time * 1000).toISOString().split('T')
     const isNew = dayBefore !== '' && date !== dayBefore
     dayBefore = date
-    marks.push({ value: time, text: step >= day || isNew ? dayName(date) : clock.slice(0, step < minute ? 8 : 5) })
+    marks.push({
+      value: time,
+      text: step >= daySeconds || isNew ? dayName(date) : clock.slice(0, step < minuteSeconds ? 8 : 5),
+    })
   }
   return marks
 }
@@ -93,7 +96,7 @@ function dayName(date: string): string {
 
 function monthMarks(start: number, end: number, most: number): readonly Mark[] {
   const first = new Date(start * 1000)
-  const count = Math.ceil((end - start) / (28 * day))
+  const count = Math.ceil((end - start) / (28 * daySeconds))
   const every = [1, 2, 3, 6, 12, 24, 60, 120, 600].find((size) => count / size <= most) ?? 1200
   const marks: Mark[] = []
   const from = Math.ceil((first.getUTCFullYear() * 12 + first.getUTCMonth()) / every) * every

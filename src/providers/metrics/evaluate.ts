@@ -7,9 +7,9 @@ import { parseDuration, type TimeSpan } from './units.ts'
  * Returns the points of a series in a span: the measured points when the step is no longer than their interval, otherwise the last point
  * before each step.
  */
-export function pointsIn(series: Series, { start, end, step }: TimeSpan, interval: number): Series {
+export function pointsIn(series: Series, { start, end, step }: TimeSpan, intervalSeconds: number): Series {
   const { labels, times, values } = series
-  if (step <= interval * 1.5) {
+  if (step <= intervalSeconds * 1.5) {
     const [from, to] = [firstAtOrAfter(times, start), firstAfter(times, end)]
     return { labels, times: times.slice(from, to), values: values.slice(from, to) }
   }
@@ -17,7 +17,7 @@ export function pointsIn(series: Series, { start, end, step }: TimeSpan, interva
     const index = firstAfter(times, time) - 1
     const found = times[index]
     // A value older than a step and than a few intervals is stale.
-    return found !== undefined && time - found < Math.max(step, interval * 3) ? values[index] : undefined
+    return found !== undefined && time - found < Math.max(step, intervalSeconds * 3) ? values[index] : undefined
   })
 }
 

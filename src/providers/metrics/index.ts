@@ -54,7 +54,7 @@ export async function metrics(options: MetricsOptions): Promise<Provider> {
 
   const showSeries = async (metric: Metric, params: Params, { signal }: Context): Promise<TextContent> => {
     const matchers = parseMatchers(params.get('match') ?? '')
-    const wanted = wantedIn(params, { interval: source.interval, now: now(), spans: true })
+    const wanted = wantedIn(params, { intervalSeconds: source.intervalSeconds, now: now(), spans: true })
     if ('at' in wanted.when) throw invalid('Series need a span of time, not one time.', 'time')
     const selector = { metric: metric.name, matchers }
     const answer = await source.select(selector, wanted.when, signal)
@@ -66,7 +66,7 @@ export async function metrics(options: MetricsOptions): Promise<Provider> {
     if (query.trim() === '')
       throw invalid('Write the query: ?query=up, or ?query=sum(rate(http_requests_total[5m])).', 'query')
     if (query.length > maxQueryLength) throw invalid(`The query is longer than ${maxQueryLength} characters.`, 'query')
-    const wanted = wantedIn(params, { interval: source.interval, now: now(), spans: false })
+    const wanted = wantedIn(params, { intervalSeconds: source.intervalSeconds, now: now(), spans: false })
     const answer = await source.query(query, wanted.when, signal)
     return contentOf(answer, wanted, { query })
   }
@@ -141,14 +141,14 @@ function versioned(content: TextContent): Content {
 const now = () => Math.ceil(Date.now() / 1000)
 
 async function open(options: MetricsOptions, intervalMs: number, maxSeries: number): Promise<Source> {
-  const interval = intervalMs / 1000
+  const intervalSeconds = intervalMs / 1000
   if (options.source === 'self') {
-    const keep = bounded('keep', options.keep ?? defaults.keep, intervalMs, 366 * 24 * 3_600_000)
-    return self({ ...options, interval, keep: keep / 1000, maxSeries })
+    const keepMs = bounded('keep', options.keep ?? defaults.keep, intervalMs, 366 * 24 * 3_600_000)
+    return self({ ...options, intervalSeconds, keepSeconds: keepMs / 1000, maxSeries })
   }
   const { url, credentials, allow, allowAddresses = [], resolve } = options
   const source = prometheus({
-    ...{ url, credentials, interval, maxSeries, allowAddresses },
+    ...{ url, credentials, intervalSeconds, maxSeries, allowAddresses },
     ...defined({ resolve }),
     timeoutMs: bounded('timeoutMs', options.timeoutMs ?? defaults.timeoutMs, 1, 600_000),
     maxBytes: bounded('maxBytes', options.maxBytes ?? defaults.maxBytes, 1024, 1024 * 1024 * 1024),
@@ -217,9 +217,9 @@ function allowed(source: Source, allow: readonly string[]): Source {
     const segment = segmentOf(metric)
     return segment !== undefined && matches(segment)
   }
-  const { interval, stamp, close } = source
+  const { intervalSeconds, stamp, close } = source
   return {
-    interval,
+    intervalSeconds,
     stamp,
     metrics: async (signal) => (await source.metrics(signal)).filter(({ name }) => isAllowed(name)),
     select: async (selector, span, signal) => {

@@ -25,7 +25,7 @@ import { familyNames, type Moment, mostSteps, type TimeSpan, unitIn } from './un
 
 interface PrometheusOptions extends ClientOptions {
   /** Interval of the samples, in seconds. */
-  readonly interval: number
+  readonly intervalSeconds: number
   /** Maximum number of series read from an answer. */
   readonly maxSeries: number
 }
@@ -93,7 +93,7 @@ export function prometheus(options: PrometheusOptions): Source {
     textsIn(await get(path, fields, signal))
 
   return {
-    interval: options.interval,
+    intervalSeconds: options.intervalSeconds,
     metrics: async (signal) => {
       const [found, facts] = await Promise.all([
         names('label/__name__/values', [], signal),

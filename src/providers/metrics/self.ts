@@ -11,8 +11,8 @@ import type { Moment, TimeSpan } from './units.ts'
 interface SelfOptions {
   readonly measurements?: Measurements
   /** Interval of the measurements and retention time, in seconds. */
-  readonly interval: number
-  readonly keep: number
+  readonly intervalSeconds: number
+  readonly keepSeconds: number
   readonly maxSeries: number
   readonly store?: Store
   readonly name?: string
@@ -26,13 +26,13 @@ const mostPoints = 100_000
 
 /** Source for the measurements of this process, taken at an interval and kept for a time. */
 export async function self(options: SelfOptions): Promise<Source> {
-  const { interval, keep, maxSeries, store, name = 'self', log = () => {} } = options
+  const { intervalSeconds, keepSeconds, maxSeries, store, name = 'self', log = () => {} } = options
   const own = options.measurements === undefined ? measureProcess() : undefined
   const measurements = options.measurements ?? createMeasurements()
   if (own !== undefined) measurements.add(own.measure)
-  const capacity = Math.min(mostPoints, Math.ceil(keep / interval))
+  const capacity = Math.min(mostPoints, Math.ceil(keepSeconds / intervalSeconds))
   const history = createHistory(capacity, mostKept)
-  const kept = store === undefined ? undefined : await keepHistory({ store, name, keep, history, log })
+  const kept = store === undefined ? undefined : await keepHistory({ store, name, keepSeconds, history, log })
 
   const measure = () => {
     const sample = { time: Math.round(Date.now()) / 1000, metrics: measurements.read() }
@@ -40,7 +40,7 @@ export async function self(options: SelfOptions): Promise<Source> {
     kept?.write(sample)
   }
   measure()
-  const timer = setInterval(measure, interval * 1000)
+  const timer = setInterval(measure, intervalSeconds * 1000)
   timer.unref()
 
   const chosen = ({ metric, matchers }: Selector): readonly Series[] => {
@@ -53,14 +53,14 @@ export async function self(options: SelfOptions): Promise<Source> {
   }
 
   return {
-    interval,
+    intervalSeconds,
     metrics: async () => history.metrics,
-    select: async (selector, span) => answer(chosen(selector).map((one) => pointsIn(one, span, interval))),
+    select: async (selector, span) => answer(chosen(selector).map((one) => pointsIn(one, span, intervalSeconds))),
     query: async (text, when) => {
       const { over, ...selector } = parseExpression(text)
-      const span = spanOf(when, interval)
+      const span = spanOf(when, intervalSeconds)
       const series = chosen(selector).map((one) =>
-        over === undefined ? pointsIn(one, span, interval) : overTime(one, over.name, over.seconds, span),
+        over === undefined ? pointsIn(one, span, intervalSeconds) : overTime(one, over.name, over.seconds, span),
       )
       return answer('at' in when ? series.map((one) => lastOf(one, when.at)) : series)
     },
@@ -81,9 +81,9 @@ export async function self(options: SelfOptions): Promise<Source> {
 }
 
 /** Converts a moment to a span that contains its sample. */
-function spanOf(when: TimeSpan | Moment, interval: number): TimeSpan {
+function spanOf(when: TimeSpan | Moment, intervalSeconds: number): TimeSpan {
   // Queries are for whole seconds, so the sample is a little older.
-  const back = Math.max(5, interval * 3)
+  const back = Math.max(5, intervalSeconds * 3)
   return 'at' in when ? { start: when.at - back, end: when.at, step: back } : when
 }
 
@@ -169,7 +169,7 @@ interface KeepOptions {
   /** Name of the history in the store. Processes with the same name share one history. */
   readonly name: string
   /** Retention time, in seconds. */
-  readonly keep: number
+  readonly keepSeconds: number
   readonly history: History
   readonly log?: Log
 }
@@ -180,7 +180,7 @@ const page = 500
 const mostWaiting = 100
 
 /** Persists a history in a store, and loads the samples already there. Old samples expire by themselves. */
-async function keepHistory({ store, name, keep, history, log = () => {} }: KeepOptions) {
+async function keepHistory({ store, name, keepSeconds, history, log = () => {} }: KeepOptions) {
   const rows = store.collection(`metrics/${name}`)
   const missing = (error: unknown) => {
     if (!isResourceError(error)) throw error
@@ -200,7 +200,7 @@ async function keepHistory({ store, name, keep, history, log = () => {} }: KeepO
     for (let sample = waiting.shift(); sample !== undefined; sample = waiting.shift()) {
       const { time } = sample
       const value = gzipSync(JSON.stringify(sample))
-      await rows.put({ key: keyOf(time), value, expires: Math.round((time + keep) * 1000) }).catch(missing)
+      await rows.put({ key: keyOf(time), value, expires: Math.round((time + keepSeconds) * 1000) }).catch(missing)
     }
   })
   return {

@@ -175,7 +175,7 @@ export type PageName = (typeof pageNames)[number]
  */
 export interface Source {
   /** Interval of its samples, in seconds. */
-  readonly interval: number
+  readonly intervalSeconds: number
   /** Returns every metric once, in any order. */
   metrics(signal: AbortSignal): Promise<readonly Metric[]>
   /** Returns the series of one metric. */

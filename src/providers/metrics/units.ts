@@ -138,8 +138,8 @@ const units: Readonly<Record<string, number>> = {
 
 const durationPattern = /^(?:\d{1,9}(?:ms|[smhdwy]))+$/
 const absolute = /^(\d{4}-\d{2}-\d{2})(?:[Tt ](\d{2}:\d{2})(:\d{2}(?:\.\d{1,9})?)?)?([Zz]|[+-]\d{2}:\d{2})?$/
-/** Start of the year 10000 as Unix time. A later time is a mistake, such as milliseconds instead of seconds. */
-const lastTime = 253_402_300_800
+/** Start of the year 10000 as Unix time, in seconds. A later time is a mistake, such as milliseconds instead of seconds. */
+const lastTimeSeconds = 253_402_300_800
 
 /** Maximum number of points of a series: the limit of Prometheus. */
 export const mostSteps = 11_000
@@ -161,7 +161,7 @@ export function parseDuration(text: string): number | undefined {
  */
 export function parseTime(name: string, text: string, now: number): number {
   const time = relativeTime(text, now) ?? unixTime(text) ?? calendarTime(text)
-  if (time !== undefined && time >= 0 && time < lastTime) return time
+  if (time !== undefined && time >= 0 && time < lastTimeSeconds) return time
   throw invalid(
     `The parameter "${name}" is no time: write one such as -1h, -7d, now, 2026-11-21T10:00:00Z or 1795255200 (Unix seconds).`,
     'time',
@@ -208,9 +208,9 @@ const niceSteps = [
  * Chooses the step of a span of some seconds: the interval of the samples, if that makes at most `most` points; otherwise a round number of
  * seconds, minutes, hours or days that does.
  */
-export function chooseStep(seconds: number, interval: number, most: number): number {
+export function chooseStep(seconds: number, intervalSeconds: number, most: number): number {
   const least = seconds / most
-  if (least <= interval) return interval
+  if (least <= intervalSeconds) return intervalSeconds
   return niceSteps.find((step) => step >= least) ?? Math.ceil(least / 86_400) * 86_400
 }
 

@@ -1,3 +1,4 @@
+import { isResourceError } from '../../core/errors.ts'
 import type { ServerSettings } from '../relational/open.ts'
 import { refused } from './errors.ts'
 import { type Query, quoteName } from './sql.ts'
@@ -6,8 +7,10 @@ import { type Query, quoteName } from './sql.ts'
 export interface AccountFacts {
   readonly isMaria: boolean
   readonly version: readonly [major: number, minor: number]
-  /** Grants of the account and its roles, as the server writes them. */
+  /** Grants of the account, and of every role that it can activate, as the server writes them. */
   readonly grants: readonly string[]
+  /** Roles, quoted, whose grants the server does not show to the account. */
+  readonly unknownRoles: readonly string[]
 }
 
 /** Privileges that a read-only account may have. */
@@ -17,57 +20,100 @@ const harmless = new Set([
 ])
 
 export async function readFacts(query: Query): Promise<AccountFacts> {
+  // The settings of the server may quote the names in grants differently, or not at all.
+  await query("SET SESSION sql_mode = '', sql_quote_show_create = 1")
   const [row] = await query('SELECT VERSION(), CURRENT_ROLE()').catch(() => query("SELECT VERSION(), 'NONE'"))
   const [version, role] = [String(row?.[0]), String(row?.[1] ?? 'NONE')]
   const isMaria = /mariadb/i.test(version)
   const [, major, minor] = /^(\d+)\.(\d+)/.exec(version) ?? []
-  const grants = await grantsOf(query, isMaria, role)
-  return { isMaria, version: [Number(major), Number(minor)], grants }
+  const grants = isMaria ? await mariaGrants(query, role) : await mysqlGrants(query, role)
+  return { isMaria, version: [Number(major), Number(minor)], ...grants }
 }
 
-/** Returns the grants of the account and of its roles: of the active roles in MySQL, of all roles in MariaDB. */
-async function grantsOf(query: Query, isMaria: boolean, role: string): Promise<readonly string[]> {
-  const linesOf = async (sql: string) => (await query(sql)).map(([line]) => String(line))
-  const own = await linesOf('SHOW GRANTS')
-  if (!isMaria) return role === 'NONE' ? own : linesOf(`SHOW GRANTS FOR CURRENT_USER() USING ${role}`)
-  const found = [...own]
-  const seen = new Set<string>()
-  for (const line of found) {
-    const name = /^GRANT `((?:[^`]|``)+)` TO /.exec(line)?.[1]?.replaceAll('``', '`')
-    if (name === undefined || seen.has(name)) continue
-    seen.add(name)
-    // MariaDB shows the grants of a role only while the role is active.
-    await query(`SET ROLE ${quoteName(name)}`)
-    found.push(...(await linesOf('SHOW GRANTS')))
+type Grants = Pick<AccountFacts, 'grants' | 'unknownRoles'>
+
+/** Returns the grants of the account and its roles. `SHOW GRANTS` of MySQL gives the privileges of a role only if `USING` names it. */
+async function mysqlGrants(query: Query, active: string): Promise<Grants> {
+  const own = await linesOf(query, 'SHOW GRANTS')
+  const roles = [...new Set([...own.flatMap(rolesIn), ...quotedRoles(active)])]
+  if (roles.length === 0) return { grants: own, unknownRoles: [] }
+  const all = await ifAllowed(linesOf(query, `SHOW GRANTS FOR CURRENT_USER() USING ${roles.join(', ')}`))
+  return all === undefined ? { grants: own, unknownRoles: roles } : { grants: [...own, ...all], unknownRoles: [] }
+}
+
+/** Returns the grants of the account and its roles. MariaDB shows the grants of a role, and of the roles within it, only while it is active. */
+async function mariaGrants(query: Query, active: string): Promise<Grants> {
+  const own = await linesOf(query, 'SHOW GRANTS')
+  const roles = [...new Set(own.flatMap(rolesIn))]
+  const grants = [...own]
+  const unknownRoles: string[] = []
+  for (const role of roles) {
+    if ((await ifAllowed(query(`SET ROLE ${role}`))) === undefined) unknownRoles.push(role)
+    else grants.push(...(await linesOf(query, 'SHOW GRANTS')))
   }
-  if (seen.size > 0) await query(`SET ROLE ${role === 'NONE' ? role : quoteName(role)}`)
-  return found
+  if (roles.length > 0) await query(`SET ROLE ${active === 'NONE' ? active : quoteName(active)}`)
+  return { grants, unknownRoles }
+}
+
+async function linesOf(query: Query, sql: string): Promise<readonly string[]> {
+  return (await query(sql)).map(([line]) => String(line))
+}
+
+/** Returns undefined if the server refuses a statement. Rethrows the error of a lost or overloaded connection. */
+async function ifAllowed<T>(answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer
+  } catch (error) {
+    if (!isResourceError(error) || error.kind === 'unavailable') throw error
+    return undefined
+  }
+}
+
+const quotedRole = /`(?:[^`]|``)*`(?:@`(?:[^`]|``)*`)?/
+const roleGrant = new RegExp(`^GRANT (${quotedRole.source}(?:, ?${quotedRole.source})*) TO \`(?:[^\`]|\`\`)*\`@\``)
+
+/** Returns the roles, quoted, that a grant line gives to an account. Roles that it gives to a role belong to that one. */
+export function rolesIn(line: string): readonly string[] {
+  return quotedRoles(roleGrant.exec(line)?.[1] ?? '')
+}
+
+function quotedRoles(list: string): readonly string[] {
+  return list.match(new RegExp(quotedRole, 'g')) ?? []
 }
 
 /** @throws ResourceError `unavailable` (reason `refused`) for an account that could do more than read, unless that is allowed. */
 export function requireHarmless(facts: AccountFacts, settings: ServerSettings, database: string | undefined): void {
-  const { isMaria, version, grants } = facts
+  const { isMaria, version, grants, unknownRoles } = facts
   const [major, minor] = version
   const isOld = isMaria ? major < 10 || (major === 10 && minor < 5) : major < 8
   if (isOld) throw refused('The server is older than MySQL 8 or MariaDB 10.5, and is not served.')
   const schemas = settings.schemas ?? (database === undefined ? undefined : [database])
   const powers = [...new Set(grants.flatMap((line) => powersIn(line, schemas)))]
-  if (powers.length === 0 || settings.allowPrivileged) return
-  throw refused(
-    `The account of the URL can do more than read: it has ${powers.slice(0, 5).join(', ')}. ` +
-      'Make one that only reads ("hikidashi init --sql mysql" prints how), or accept this one: "allowPrivileged": true.',
-  )
+  if (settings.allowPrivileged) return
+  if (powers.length > 0)
+    throw refused(`The account of the URL can do more than read: it has ${powers.slice(0, 5).join(', ')}. ${remedy}`)
+  if (unknownRoles.length > 0)
+    throw refused(
+      `The account of the URL can take the role ${unknownRoles.slice(0, 5).join(', ')}, and the server does not show what the role may do. ` +
+        remedy,
+    )
 }
 
-/** Returns the privileges beyond reading that a grant line gives, globally or on a served schema. */
+const remedy =
+  'Make an account that only reads ("hikidashi init --sql mysql" prints how), or accept this one: "allowPrivileged": true.'
+
+/**
+ * Returns the privileges beyond reading that a grant line gives, globally or on a served schema. A grant of an unknown form counts as one;
+ * a grant of roles does not: see {@link rolesIn}.
+ */
 export function powersIn(line: string, schemas: readonly string[] | undefined): readonly string[] {
   if (/^GRANT PROXY /.test(line)) return ['PROXY']
   const match =
-    /^GRANT (.+?) ON (?:(?:TABLE|FUNCTION|PROCEDURE|PACKAGE|PACKAGE BODY) )?(\*|`(?:[^`]|``)*`)\.(?:\*|`(?:[^`]|``)*`) TO /.exec(
+    /^GRANT (.+?) ON (?:(?:TABLE|FUNCTION|PROCEDURE|LIBRARY|PACKAGE|PACKAGE BODY) )?(\*|`(?:[^`]|``)*`)\.(?:\*|`(?:[^`]|``)*`) TO /.exec(
       line,
     )
   const [, list, on] = match ?? []
-  if (list === undefined || on === undefined) return []
+  if (list === undefined || on === undefined) return /^GRANT (?!`)/.test(line) ? ['an unknown right'] : []
   if (on !== '*' && !reaches(on.slice(1, -1).replaceAll('``', '`'), schemas)) return []
   const names = list
     .replace(/\((?:[^()`]|`(?:[^`]|``)*`)*\)/g, '')

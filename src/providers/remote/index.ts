@@ -67,17 +67,17 @@ export function remote(options: RemoteOptions): Provider {
   const session = createSession((signal) => connect(target, { ...limits, signal }), log)
   const closing = new AbortController()
   // Shorter than the time-out of the server: if the two processes wait for each other, the server gets its answer in time.
-  const patience = Math.ceil((timeoutMs * 2) / 3)
+  const waitTimeoutMs = Math.ceil((timeoutMs * 2) / 3)
 
   const takeAll = () => {
     const { signal, release } = followFor(closing.signal, listingTimeoutMs)
     const take = (view: RemoteView) => takeSnapshot(view, { mark, log, signal }, maxResources, listingTimeoutMs)
     return session.ask(take, signal).finally(release)
   }
-  const listing = createSnapshotKeeper(takeAll, refreshMs, patience)
+  const listing = createSnapshotKeeper(takeAll, refreshMs, waitTimeoutMs)
   const facts: ListFacts = { mark, address: options.address, log, signal: closing.signal }
   const keep = <T>(fetch: (view: RemoteView, facts: ListFacts) => Promise<T>) =>
-    createSnapshotKeeper(() => session.ask((view) => fetch(view, facts), closing.signal), refreshMs, patience)
+    createSnapshotKeeper(() => session.ask((view) => fetch(view, facts), closing.signal), refreshMs, waitTimeoutMs)
   const templates = keep(fetchTemplates)
   const prompts = options.prompts === false ? undefined : keep(fetchPrompts)
   const tools = options.tools === true ? keep(fetchTools) : undefined

@@ -32,10 +32,10 @@ export function createSession(connect: (signal: AbortSignal) => Promise<RemoteVi
 
   // The first attempt has no pause, because a restarted server is back at once.
   const failed = (): number => {
-    const pause = failures === 0 ? 0 : Math.min(maxPauseMs, firstPauseMs * 2 ** Math.min(failures - 1, 20))
+    const pauseMs = failures === 0 ? 0 : Math.min(maxPauseMs, firstPauseMs * 2 ** Math.min(failures - 1, 20))
     failures++
-    notBefore = performance.now() + pause
-    return pause
+    notBefore = performance.now() + pauseMs
+    return pauseMs
   }
 
   const begin = async (): Promise<RemoteView> => {
@@ -50,10 +50,10 @@ export function createSession(connect: (signal: AbortSignal) => Promise<RemoteVi
       if (closing.signal.aborted || dropped.has(view)) return
       drop(view)
       if (performance.now() - since >= stableMs) failures = 0
-      const pause = failed()
+      const pauseMs = failed()
       log('warn', 'the connection to the server has ended: it is opened again when it is needed', {
         failures,
-        pause,
+        pause: pauseMs,
         reason: reason.message,
       })
     })
@@ -78,9 +78,9 @@ export function createSession(connect: (signal: AbortSignal) => Promise<RemoteVi
     signal.throwIfAborted()
     if (closing.signal.aborted) throw unavailable('The mount is closed.')
     if (current === undefined) {
-      const wait = notBefore - performance.now()
-      if (wait > 0) {
-        const retryAfter = Math.ceil(wait / 1000)
+      const waitMs = notBefore - performance.now()
+      if (waitMs > 0) {
+        const retryAfter = Math.ceil(waitMs / 1000)
         throw unavailable('The server failed a moment ago: the next attempt waits.', { retryAfter })
       }
       const opening = begin()

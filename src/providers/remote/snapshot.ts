@@ -182,10 +182,10 @@ export type SnapshotKeeper<T> = ReturnType<typeof createSnapshotKeeper<T>>
 /**
  * Cache of a value that takes long to fetch from a server.
  *
- * @param refresh How long a fetched value is valid, in milliseconds.
- * @param patience Time-out of a waiting caller, in milliseconds. It also ends a deadlock with a server that waits for this one.
+ * @param refreshMs How long a fetched value is valid, in milliseconds.
+ * @param waitTimeoutMs Time-out of a waiting caller, in milliseconds. It also ends a deadlock with a server that waits for this one.
  */
-export function createSnapshotKeeper<T>(fetch: () => Promise<T>, refresh: number, patience: number) {
+export function createSnapshotKeeper<T>(fetch: () => Promise<T>, refreshMs: number, waitTimeoutMs: number) {
   let last: { readonly value: T; readonly from: number } | undefined
   let fetching: Promise<T> | undefined
 
@@ -204,7 +204,7 @@ export function createSnapshotKeeper<T>(fetch: () => Promise<T>, refresh: number
   }
 
   const waitFor = async (work: Promise<T>, signal: AbortSignal): Promise<T> => {
-    const own = followFor(signal, patience)
+    const own = followFor(signal, waitTimeoutMs)
     try {
       return await untilAborted(work, own.signal)
     } catch (error) {
@@ -231,7 +231,7 @@ export function createSnapshotKeeper<T>(fetch: () => Promise<T>, refresh: number
      */
     current: async (signal: AbortSignal): Promise<T> => {
       signal.throwIfAborted()
-      if (last !== undefined && (kept.told || performance.now() - last.from < refresh)) return last.value
+      if (last !== undefined && (kept.told || performance.now() - last.from < refreshMs)) return last.value
       return waitFor(fetching ?? begin(), signal)
     },
     /** Fetches the value again, and returns it with the previous one. */

@@ -154,8 +154,8 @@ export async function findRecord(records: Collection, id: string): Promise<Parse
 
 export type Tags = ReturnType<typeof createTags>
 
-/** Additional lifetime of a tag beyond that of its results, because clocks differ: a minute. */
-const slack = 60_000
+/** Additional lifetime of a tag beyond that of its results, because clocks differ, in milliseconds. */
+const tagSlackMs = 60_000
 const attempts = 16
 const tagsPageSize = 100
 
@@ -188,7 +188,8 @@ export function createTags(rows: Collection, records: Collection) {
   return {
     /** Records that a result with these tags is about to be written, which expires at that time. */
     note: async (tags: readonly string[], expires: number | undefined): Promise<void> => {
-      for (const tag of tags) await noteOne(tag, expires === undefined ? Number.POSITIVE_INFINITY : expires + slack)
+      for (const tag of tags)
+        await noteOne(tag, expires === undefined ? Number.POSITIVE_INFINITY : expires + tagSlackMs)
     },
     /** Returns the tags that a result has, in path order of their segments. */
     list: async function* (

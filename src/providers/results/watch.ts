@@ -116,9 +116,9 @@ function earliest(known: ReadonlyMap<string, WatchedResult>): number {
 function waitUntil(time: number, signal: AbortSignal) {
   let stop = () => {}
   const over = new Promise<undefined>((resolve) => {
-    const wait = Math.min(Math.max(time - Date.now(), 0) + togetherMs, maxWaitMs)
+    const waitMs = Math.min(Math.max(time - Date.now(), 0) + togetherMs, maxWaitMs)
     const end = () => resolve(undefined)
-    const timer = setTimeout(end, wait)
+    const timer = setTimeout(end, waitMs)
     timer.unref()
     signal.addEventListener('abort', end)
     stop = () => {

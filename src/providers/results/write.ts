@@ -56,8 +56,8 @@ export function createWriter(records: Collection, tags: Tags, options: WriteOpti
   /** Schedules a check of the limits, at most once in an interval (throttle). */
   const evictSoon = (): void => {
     if (timer !== undefined) return
-    const wait = Math.max(0, evicted + evictIntervalMs - performance.now())
-    timer = setTimeout(() => void evictPending(), evicted === 0 ? 0 : wait)
+    const waitMs = Math.max(0, evicted + evictIntervalMs - performance.now())
+    timer = setTimeout(() => void evictPending(), evicted === 0 ? 0 : waitMs)
     timer.unref()
   }
   const evictPending = async (): Promise<void> => {
@@ -151,11 +151,11 @@ function wrongTime(field: 'created' | 'expires', why: string): ResourceError {
   return invalid(`${field}: ${why}`, 'record', { field })
 }
 
-/** The last time that ISO 8601 can write with a year of four digits. */
-const lastTime = Date.UTC(10_000, 0) - 1
+/** The last time that ISO 8601 can write with a year of four digits, in milliseconds since 1970. */
+const lastTimeMs = Date.UTC(10_000, 0) - 1
 
 function timeText(time: number | undefined): string | undefined {
-  return time === undefined ? undefined : new Date(Math.min(time, lastTime)).toISOString()
+  return time === undefined ? undefined : new Date(Math.min(time, lastTimeMs)).toISOString()
 }
 
 /** Returns the total cost, rounded to 12 decimals so that the order of the votes has no effect. */

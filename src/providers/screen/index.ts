@@ -65,8 +65,8 @@ export async function createScreen(options: ScreenOptions, machine: Machine): Pr
       throw unavailable('Too many requests wait for a picture of a display.', { retryAfter: 1 })
     waiting++
     const turn = last.then(async () => {
-      const pause = ended + intervalMs - performance.now()
-      if (pause > 0) await sleep(pause, undefined, { signal })
+      const pauseMs = ended + intervalMs - performance.now()
+      if (pauseMs > 0) await sleep(pauseMs, undefined, { signal })
       signal.throwIfAborted()
       try {
         return await work()

@@ -128,9 +128,9 @@ function traceOf(file: string): string {
 }
 
 function waitUntilSettled(modified: number): void {
-  const age = Date.now() - modified
-  if (age < 0 || age >= unsettledMs) return
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, unsettledMs - age)
+  const ageMs = Date.now() - modified
+  if (ageMs < 0 || ageMs >= unsettledMs) return
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, unsettledMs - ageMs)
 }
 
 /** Checks that SQLite has opened the examined file, and not one that has replaced it meanwhile. */

@@ -200,10 +200,10 @@ export function createTurnstile({ rate, perPrincipal }: ServedLimits, meter: Met
         return { reason: 'share', share, answer: overloaded(null, 'share', connectionRetrySeconds) }
       }
       // A request that exceeds its own limit takes no token from the common one.
-      const wait = own?.take(share) || all?.take('') || 0
-      if (wait === 0) return Object.assign({ share }, caller, { share })
+      const waitSeconds = own?.take(share) || all?.take('') || 0
+      if (waitSeconds === 0) return Object.assign({ share }, caller, { share })
       meter.count('refusedRate')
-      return { reason: 'rate', share, answer: overloaded(null, 'rate', wait) }
+      return { reason: 'rate', share, answer: overloaded(null, 'rate', waitSeconds) }
     },
     /** Charges a request as several, since this number of bytes was read in vain. */
     charge: (share: string, read: number) => {

@@ -171,12 +171,12 @@ export function createKeys(url: string, create: typeof createLocalJWKSet, log: L
     /** Returns the cached keys, fetched again when they are old. @throws ResourceError `unavailable` */
     current: async (): Promise<FindKey> => {
       const have = known
-      const age = have === undefined ? Number.POSITIVE_INFINITY : performance.now() - have.at
-      if (have !== undefined && age < freshMs) return have.find
+      const ageMs = have === undefined ? Number.POSITIVE_INFINITY : performance.now() - have.at
+      if (have !== undefined && ageMs < freshMs) return have.find
       try {
         return await fetchOnce()
       } catch (error) {
-        if (have === undefined || age > lastGoodMs) throw error
+        if (have === undefined || ageMs > lastGoodMs) throw error
         return have.find
       }
     },

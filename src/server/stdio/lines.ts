@@ -109,9 +109,9 @@ export function createWriter(output: Writable) {
         return Promise.reject(error)
       }
     },
-    /** From now on, a reader that takes nothing for `patience` milliseconds counts as gone. */
-    hurry: (patience: number) => {
-      timer ??= setTimeout(fail, patience)
+    /** From now on, a reader that takes nothing for `graceMs` milliseconds counts as gone. */
+    hurry: (graceMs: number) => {
+      timer ??= setTimeout(fail, graceMs)
       output.on('drain', () => timer?.refresh())
     },
     /** Resolves when everything was handed to the reader, or the reader is gone. */

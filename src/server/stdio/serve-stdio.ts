@@ -127,9 +127,9 @@ async function serveClient(options: StdioOptions): Promise<void> {
   connection.drain()
   // Reads in flight are answered before the end, but neither a hanging read nor a client that does not read keeps the process
   // alive.
-  const grace = options.grace ?? 4000
-  const timer = setTimeout(() => void connection.close(), grace)
-  writer.hurry(grace)
+  const graceMs = options.grace ?? 4000
+  const timer = setTimeout(() => void connection.close(), graceMs)
+  writer.hurry(graceMs)
   if (stop.signal.aborted) await connection.close()
   await Promise.allSettled(answering)
   clearTimeout(timer)

@@ -6,7 +6,7 @@ import { ChangedError, chunksOf, inOneVersion, isTextPart } from '../part.ts'
 import { type Cleaner, markedFacts, type ReadPiece } from './cleaner.ts'
 
 /** Maximum number of bytes of the source that are scanned for one part. */
-const maxWay = 64 * 1024 * 1024
+const maxScannedBytes = 64 * 1024 * 1024
 /** Maximum size of a part, in bytes. */
 const maxPartBytes = 16 * 1024 * 1024
 
@@ -33,7 +33,7 @@ export function createRangeReader(provider: Provider, cleaner: Cleaner) {
       taken ||= clean.changed
       checkpoints.set(key, { version: source.facts().version, index: part.end(), at: clean.next })
       if (clean.final || part.full()) return part.content(markedFacts(facts, taken), clean.final)
-      if (clean.next - from.at > maxWay) throw tooFar(part.end())
+      if (clean.next - from.at > maxScannedBytes) throw tooFar(part.end())
     }
     throw new ResourceError('internal', 'a text ended without its last part')
   }

@@ -26,8 +26,8 @@ interface PreviewNote {
 }
 
 /** Size above which a text is read in parts, and maximum size of a content that only makes sense as a whole. Both in bytes. */
-const [largeText, largeWhole] = [1_000_000, 24_000_000]
-const retries = [1000, 2000, 4000] as const
+const [largeTextBytes, largeWholeBytes] = [1_000_000, 24_000_000]
+const retryDelaysMs = [1000, 2000, 4000] as const
 /** Maximum time to wait for the size of a resource before it is read, in milliseconds. */
 const sizeTimeoutMs = 800
 
@@ -90,7 +90,7 @@ export function createReader(uri: string, isOriginal = false) {
     if (!isThere) reading.value = { state: 'failed', error }
     else standing.value = { ...standing.value, ...(isAway ? { isFailing: true } : { isGone: true }) }
     if (!isResourceError(error, 'unavailable')) return
-    timer = setTimeout(() => void load(), retries[Math.min(failures++, retries.length - 1)])
+    timer = setTimeout(() => void load(), retryDelaysMs[Math.min(failures++, retryDelaysMs.length - 1)])
   }
 
   const start = async (): Promise<void> => {
@@ -235,10 +235,10 @@ export function bare(uri: string): string {
 /** The query of the first read of a resource: a large text is read in parts, from its beginning. */
 function firstQuery(uri: string, resource: Resource | undefined): string | undefined {
   const isAsked = ['bytes', 'tail', 'as', 'pointer'].some((name) => parameterOf(uri, name) !== undefined)
-  if (isAsked || resource?.size === undefined || resource.size <= largeText) return undefined
+  if (isAsked || resource?.size === undefined || resource.size <= largeTextBytes) return undefined
   const type = mediaTypeOf(resource.mimeType) ?? ''
   const isWhole = /json|csv|tab-separated|^image\/|^audio\/|^video\/|pdf|ndjson/.test(type) && type !== 'video/mp2t'
-  if (isWhole && resource.size <= largeWhole) return undefined
+  if (isWhole && resource.size <= largeWholeBytes) return undefined
   return isWhole && /^(image|audio|video)\/|pdf/.test(type) ? 'bytes=0-65535' : 'lines=1-'
 }
 

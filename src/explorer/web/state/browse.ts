@@ -178,7 +178,7 @@ function createRefresh(forest: Forest, listed: ResourceList): (change: { readonl
   let isPlanned = false
   let isRunning = false
   let isAskedAgain = false
-  let pause = 300
+  let pauseMs = 300
   const run = async () => {
     isPlanned = false
     isRunning = true
@@ -189,14 +189,14 @@ function createRefresh(forest: Forest, listed: ResourceList): (change: { readonl
     // A hidden list is loaded again when it is next shown.
     if (listed.state !== 'idle' && isListWanted.peek()) await listed.reload()
     else isListStale = listed.state !== 'idle'
-    pause = Math.min(60_000, Math.max(1000, 5 * (performance.now() - before)))
+    pauseMs = Math.min(60_000, Math.max(1000, 5 * (performance.now() - before)))
     isRunning = false
     if (isAskedAgain) ask()
     isAskedAgain = false
   }
   const ask = () => {
     if (isRunning) isAskedAgain = true
-    else if (!isPlanned) setTimeout(() => void run(), pause)
+    else if (!isPlanned) setTimeout(() => void run(), pauseMs)
     isPlanned = !isRunning
   }
   return ask

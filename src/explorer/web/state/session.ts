@@ -32,7 +32,7 @@ export const wish = signal<Wish | undefined>(undefined)
 export const liveness = signal<ChangesState>('off')
 
 /** Delays before the next tries to connect, in seconds (backoff). */
-const waits = [1, 2, 4] as const
+const retryDelaysSeconds = [1, 2, 4] as const
 
 /** Connects, and retries until the connection is established. */
 export async function start(connect: (options: ConnectOptions) => Promise<PageConnection>): Promise<void> {
@@ -47,9 +47,9 @@ export async function start(connect: (options: ConnectOptions) => Promise<PageCo
       failure.value = undefined
       return
     } catch (error) {
-      const wait = (waits[Math.min(tries, waits.length - 1)] ?? 4) * 1000
-      failure.value = { error, at: Date.now() + wait }
-      await untilRetry(wait)
+      const waitMs = (retryDelaysSeconds[Math.min(tries, retryDelaysSeconds.length - 1)] ?? 4) * 1000
+      failure.value = { error, at: Date.now() + waitMs }
+      await untilRetry(waitMs)
     }
   }
 }
@@ -61,7 +61,7 @@ export function retryNow(): void {
   retrying.dispatchEvent(new Event('retry'))
 }
 
-function untilRetry(wait: number): Promise<void> {
+function untilRetry(waitMs: number): Promise<void> {
   return new Promise((resolve) => {
     const end = () => {
       clearTimeout(timer)
@@ -69,7 +69,7 @@ function untilRetry(wait: number): Promise<void> {
       removeEventListener('online', end)
       resolve()
     }
-    const timer = setTimeout(end, wait)
+    const timer = setTimeout(end, waitMs)
     retrying.addEventListener('retry', end)
     addEventListener('online', end)
   })

@@ -198,7 +198,7 @@ const hour: Intl.DateTimeFormatOptions = { hour: '2-digit', minute: '2-digit' }
 const second: Intl.DateTimeFormatOptions = { ...hour, second: '2-digit' }
 const millisecond: Intl.DateTimeFormatOptions = { ...second, fractionalSecondDigits: 3 }
 
-const day = 86_400
+const daySeconds = 86_400
 
 /**
  * Labels of the times of an axis, each different from its neighbour.
@@ -220,8 +220,8 @@ export function timeLabels(times: readonly number[], span: number, locale: strin
 
 /** Time formats, from the shortest to the most precise. */
 function formsFor(span: number): readonly Intl.DateTimeFormatOptions[] {
-  if (span > 200 * day) return [month, date, { ...date, ...hour }]
-  if (span > 3 * day) return [date, { ...date, ...hour }]
+  if (span > 200 * daySeconds) return [month, date, { ...date, ...hour }]
+  if (span > 3 * daySeconds) return [date, { ...date, ...hour }]
   return span < 180 ? [second, millisecond] : [hour, second, millisecond]
 }
 
