@@ -56,7 +56,7 @@ export const openSettings: OpenSource<typeof settingsSource> = async (given, { f
   return sliced(
     settings({
       source: decoded(opened, defined({ language, rules: encodings })),
-      ...defined({ key, scrubber, formats, show, allow, maxBytes, maxDepth, maxNodes, deadlineMs: timeout }),
+      ...defined({ key, scrubber, formats, show, allow, maxBytes, maxDepth, maxNodes, timeoutMs: timeout }),
     }),
   )
 }

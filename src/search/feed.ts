@@ -26,7 +26,7 @@ interface FeedOptions
 }
 
 /** Interval of writing the progress, in milliseconds, and number of intervals after which its process counts as dead. */
-const tellMs = 1000
+const progressIntervalMs = 1000
 const staleTells = 10
 const firstWaitMs = 1000
 /** Maximum number of abort listeners of the feed of one mount: its readings, watches and timers. */
@@ -38,7 +38,7 @@ export async function readFeedStatus(store: Store, name: string): Promise<FeedSt
   const row = await store.collection(collectionName).get(name)
   if (row === undefined) return undefined
   const status = JSON.parse(Buffer.from(row.value).toString()) as FeedStatus
-  return Date.now() - row.modified > tellMs * staleTells ? undefined : status
+  return Date.now() - row.modified > progressIntervalMs * staleTells ? undefined : status
 }
 
 const collectionName = 'search-feeds'
@@ -141,7 +141,7 @@ export function startFeed(options: FeedOptions) {
       const states = status.mounts.map(({ state }) => state).join()
       const age = performance.now() - last
       // A changed state is written at once, numbers are throttled, and a heartbeat is written at the latest after the interval.
-      if (states !== before || age >= tellMs) {
+      if (states !== before || age >= progressIntervalMs) {
         const row = { key: name, value: Buffer.from(JSON.stringify(status)) }
         const isTold = await told.put(row).then(
           () => true,
@@ -150,7 +150,7 @@ export function startFeed(options: FeedOptions) {
         before = isTold ? states : ''
         last = performance.now()
       }
-      await sleep(tellMs / 10, signal)
+      await sleep(progressIntervalMs / 10, signal)
     }
   }
 

@@ -127,7 +127,7 @@ const mostUnits = 2000
 /** The first and the longest pause after a failure, in milliseconds (backoff). */
 const retryMs = { first: 1000, most: 60_000 }
 /** Interval of checks for passages that another process has written, in milliseconds. */
-const lookMs = 5000
+const checkIntervalMs = 5000
 /** Maximum number of nearest passages per answer. */
 const mostNear = 100
 
@@ -177,7 +177,7 @@ async function openEmbedding(texts: Texts, options: EmbedderOptions, log: Log) {
 
   const run = async () => {
     while (!abort.signal.aborted) {
-      let pauseMs = lookMs
+      let pauseMs = checkIntervalMs
       woken = false
       try {
         for (let after: number | undefined = 0; after !== undefined && !abort.signal.aborted; )

@@ -19,7 +19,7 @@ export interface Redactor {
 
 interface RedactorOptions {
   /** Time-out of a part of half a megabyte, in milliseconds. Default `workerLimits.redaction`: 5000. */
-  readonly deadlineMs?: number
+  readonly timeoutMs?: number
   /** File that the worker runs; tests use one that hangs or dies. */
   readonly file?: string
 }
@@ -28,7 +28,7 @@ export function createRedactor(options: RedactorOptions = {}): Redactor {
   const { file = join(import.meta.dirname, `worker${extname(import.meta.filename)}`) } = options
   const host = createHost<Job, ScanAnswer>(file, {
     ...workerLimits.redaction,
-    ...defined({ deadlineMs: options.deadlineMs }),
+    ...defined({ timeoutMs: options.timeoutMs }),
   })
   const run = async (job: Job, signal: AbortSignal): Promise<ScanAnswer | Failure> => {
     const outcome = await host.run(job, signal)

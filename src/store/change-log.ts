@@ -16,7 +16,7 @@ export interface ChangeLogOptions {
   /** How long a row is kept, in milliseconds. A process that was away for half of it learns that everything may have changed. Default 120,000. */
   readonly keepMs?: number
   /** Interval at which the log is read even without a notification, in milliseconds. Default 15,000. */
-  readonly beatMs?: number
+  readonly readIntervalMs?: number
   /** Time after which the lease of a process that died is free, in milliseconds. Default 6,000. */
   readonly leaseMs?: number
 }
@@ -27,7 +27,7 @@ export interface ChangeLogOptions {
  * and a reader that continues from its last revision misses none.
  */
 export function createChangeLog(options: ChangeLogOptions): SharedChanges {
-  const { store, log = () => {}, keepMs = 120_000, beatMs = 15_000, leaseMs = 6000 } = options
+  const { store, log = () => {}, keepMs = 120_000, readIntervalMs = 15_000, leaseMs = 6000 } = options
   const rows = store.collection(collection)
   const origin = randomUUID()
   const followers = new Map<string, Set<(changes: readonly Change[]) => void>>()
@@ -58,7 +58,7 @@ export function createChangeLog(options: ChangeLogOptions): SharedChanges {
     }
     const beat = async () => {
       for (let beats = 0; !signal.aborted; beats++) {
-        await sleep(beatMs * (0.9 + Math.random() * 0.2), signal)
+        await sleep(readIntervalMs * (0.9 + Math.random() * 0.2), signal)
         if (signal.aborted) return
         await readUntilDone()
         if (beats % 4 === 0) await rows.evict({ age: keepMs }).catch(() => {})

@@ -53,9 +53,9 @@ export interface PostgresStore {
     /** Maximum number of connections, besides the one that listens. By default 8. */
     readonly connections?: number
     /** Time-out of connecting, and of waiting for a connection, in milliseconds. By default 5000. */
-    readonly connectMs?: number
+    readonly connectTimeoutMs?: number
     /** Time-out of one statement, in milliseconds. By default 10,000. */
-    readonly statementMs?: number
+    readonly statementTimeoutMs?: number
   }
 }
 

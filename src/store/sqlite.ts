@@ -9,7 +9,7 @@ import type { Message, Question, SqliteOperations } from './sqlite/operations.ts
 import type { Changed } from './sqlite/rows.ts'
 
 /** Interval at which the file is checked for writes of other processes while there is a listener, in milliseconds. */
-const lookMs = 150
+const checkIntervalMs = 150
 
 /** The operations that change a collection. */
 const writing: ReadonlySet<string> = new Set(['put', 'delete', 'evict', 'dropLease'])
@@ -86,12 +86,12 @@ function createWatching(changes: Remote<SqliteOperations>['changes']) {
     if (wanted.size === 0) {
       clearTimeout(timer)
       timer = undefined
-    } else timer ??= setTimeout(tick, lookMs)
+    } else timer ??= setTimeout(tick, checkIntervalMs)
   })
 
   const tick = () => {
     look()
-    timer = setTimeout(tick, lookMs)
+    timer = setTimeout(tick, checkIntervalMs)
   }
   const take = ({ collection, revision, keys }: Changed) => {
     known.set(collection, revision)
@@ -130,7 +130,7 @@ function createWatching(changes: Remote<SqliteOperations>['changes']) {
 }
 
 /** Time-out of a request, in milliseconds. A request that has not begun by then is dropped. */
-const waitMs = 10_000
+const requestTimeoutMs = 10_000
 /** Maximum number of waiting requests. */
 const mostWaiting = 10_000
 
@@ -208,8 +208,8 @@ function createThread(file: string, warn: (message: string) => void) {
       worker ??= start()
       worker.ref()
       const id = ++last
-      const timer = setTimeout(() => reject(failure('busy')), waitMs)
-      const question: Question = { id, name, values, deadline: Date.now() + waitMs }
+      const timer = setTimeout(() => reject(failure('busy')), requestTimeoutMs)
+      const question: Question = { id, name, values, deadline: Date.now() + requestTimeoutMs }
       waiting.set(id, {
         question,
         settle: (message) => {

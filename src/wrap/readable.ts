@@ -75,10 +75,10 @@ const forms: readonly string[] = ['text', 'markdown'] satisfies readonly Reading
 export function readable(provider: Provider, options: ReadableOptions = {}): Provider {
   requireProvider('readable(provider, options)', provider)
   const { maxBytes = 32 * 1024 * 1024, maxCharacters = 8_000_000 } = options
-  const { timeoutMs = workerLimits.documents.deadlineMs, memoryMb = workerLimits.documents.memoryMb } = options
+  const { timeoutMs = workerLimits.documents.timeoutMs, memoryMb = workerLimits.documents.memoryMb } = options
   const limits = { characters: maxCharacters, unpacked: maxBytes * unpackedPerByte }
   const file = join(import.meta.dirname, '../readings', `worker${extname(import.meta.filename)}`)
-  const host = createHost<ReadingJob, ReadingAnswer>(file, { deadlineMs: timeoutMs, memoryMb })
+  const host = createHost<ReadingJob, ReadingAnswer>(file, { timeoutMs, memoryMb })
   const kept = createRecent<Content & { readonly text: string }>(keptCharacters, ({ text }) => text.length)
   const hopeless = createRecent<{ readonly error: ResourceError; readonly until: number }>(1000)
   let waiting = 0

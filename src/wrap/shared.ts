@@ -12,7 +12,7 @@ interface SharedOptions {
 }
 
 /** Interval at which a replica that does not watch a polled source tries to take it over, in milliseconds. */
-const takeOverMs = 2000
+const takeOverIntervalMs = 2000
 
 /**
  * Shares the changes of a source among replicas: each replica reports the changes that any of them sees. Only one replica at a
@@ -127,7 +127,7 @@ async function watchInTurn(watch: Watch, watching: Watching) {
     const answer = await take()
     if (answer === 'taken') {
       await end()
-      return () => sleep(takeOverMs, signal)
+      return () => sleep(takeOverIntervalMs, signal)
     }
     const held = answer === 'unknown' ? undefined : answer
     lease = held
@@ -135,7 +135,7 @@ async function watchInTurn(watch: Watch, watching: Watching) {
       await begin()
       if (!isFirst) queue.add([{}])
     }
-    return held === undefined ? () => sleep(takeOverMs, signal) : () => untilOver(held.signal, signal)
+    return held === undefined ? () => sleep(takeOverIntervalMs, signal) : () => untilOver(held.signal, signal)
   }
   const goOn = async (first: () => Promise<void>): Promise<void> => {
     try {

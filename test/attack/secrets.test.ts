@@ -412,7 +412,7 @@ describe('what is not edited', () => {
     async (fault) => {
       const own = createRedactor({
         file: new URL('../support/faulty-redactor.mjs', import.meta.url).pathname,
-        deadlineMs: 300,
+        timeoutMs: 300,
       })
       const provider = redacted(memory({ bad: `password: x ${fault}`, good: 'fine' }), { redactor: own })
       const [content] = await provider.read({ path: 'bad', params: new Map() }, context)

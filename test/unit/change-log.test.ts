@@ -118,7 +118,7 @@ describe('the log of changes', () => {
   })
 
   test('a reader that was without the store for a while hears everything that was told meanwhile', async () => {
-    const [one, other] = [await replica(), await replica({ beatMs: 50 })]
+    const [one, other] = [await replica(), await replica({ readIntervalMs: 50 })]
     const changes = await heard(other.log, 'docs:///')
     other.down = true
     await expect(other.log.catchUp()).rejects.toThrow(/does not answer/)
@@ -130,7 +130,7 @@ describe('the log of changes', () => {
   })
 
   test('a notification that is lost delays a change, and loses none', async () => {
-    const [one, other] = [await replica(), await replica({ beatMs: 300 })]
+    const [one, other] = [await replica(), await replica({ readIntervalMs: 300 })]
     const changes = await heard(other.log, 'docs:///')
     other.down = true
     await one.log.publish('docs:///', [{ path: 'unheard' }])
@@ -139,7 +139,7 @@ describe('the log of changes', () => {
   })
 
   test('one that was away for longer than rows are kept hears that everything may have changed', async () => {
-    const other = await replica({ keepMs: 200, beatMs: 50 })
+    const other = await replica({ keepMs: 200, readIntervalMs: 50 })
     const changes = await heard(other.log, 'docs:///')
     other.down = true
     const since = performance.now()

@@ -15,9 +15,9 @@ function rowOf(start: string): string {
 
 const size = (bytes: number) =>
   bytes >= 2 ** 30 && bytes % 2 ** 30 === 0 ? `${bytes / 2 ** 30} GiB` : `${bytes / 2 ** 20} MiB`
-const workerOf = ({ memoryMb, deadlineMs }: { readonly memoryMb: number; readonly deadlineMs: number }) => [
+const workerOf = ({ memoryMb, timeoutMs }: { readonly memoryMb: number; readonly timeoutMs: number }) => [
   `${memoryMb} MiB of JavaScript`,
-  `${deadlineMs / 1000} seconds`,
+  `${timeoutMs / 1000} seconds`,
 ]
 
 test.each([

@@ -260,11 +260,11 @@ describe('a fault', () => {
 })
 
 describe('asking a person', () => {
-  const ask = (visit: (url: string) => Promise<unknown>, patienceMs = 30_000) => {
+  const ask = (visit: (url: string) => Promise<unknown>, timeoutMs = 30_000) => {
     const visits: Promise<unknown>[] = []
     const grant = askGrant({
       client: drive.oauth.client,
-      patienceMs,
+      timeoutMs,
       endpoint: drive.url,
       show: (url) => void visits.push(visit(url)),
     })

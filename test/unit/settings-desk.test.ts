@@ -31,7 +31,7 @@ test('a file without secrets is looked through once, and again when it or its pa
     source: { list: (...given) => memory(files).list(...given), read: (...given) => memory(files).read(...given) },
     policy: { show: 'safe', allow: [] },
     limits: defaultLimits,
-    deadlineMs: 5000,
+    timeoutMs: 5000,
     without: [],
     file,
   })

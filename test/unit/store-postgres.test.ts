@@ -34,8 +34,8 @@ const open = async (options: Partial<PostgresStore['postgres']> = {}): Promise<S
     connectionString: server.url,
     schema,
     connections: 4,
-    connectMs: 3000,
-    statementMs: 3000,
+    connectTimeoutMs: 3000,
+    statementTimeoutMs: 3000,
     ...options,
   }
   const log = (level: string, message: string, fields?: object) =>
@@ -119,7 +119,7 @@ describe('a store in PostgreSQL', () => {
   )
 
   test('fails and does not hang while its server is frozen, and goes on after it', async () => {
-    const store = await open({ connectMs: 1000, statementMs: 1000 })
+    const store = await open({ connectTimeoutMs: 1000, statementTimeoutMs: 1000 })
     const rows = store.collection('c')
     await rows.put({ key: 'a', value })
     server.freeze()
@@ -167,7 +167,7 @@ describe('a store in PostgreSQL', () => {
   })
 
   test('is busy, and no more than that, while somebody keeps its tables locked', async () => {
-    const store = await open({ statementMs: 1000 })
+    const store = await open({ statementTimeoutMs: 1000 })
     await store.collection('c').put({ key: 'a', value })
     const client = new pg.Client({ connectionString: server.superuserUrl })
     await client.connect()
@@ -259,7 +259,7 @@ describe('a store in PostgreSQL', () => {
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
     const { port } = silent.address() as { port: number }
     try {
-      const store = await open({ connectionString: `postgres://a:b@127.0.0.1:${port}/c`, connectMs: 300 })
+      const store = await open({ connectionString: `postgres://a:b@127.0.0.1:${port}/c`, connectTimeoutMs: 300 })
       await expect(store.collection('c').get('a')).rejects.toMatchObject(gone)
       await store.close()
     } finally {

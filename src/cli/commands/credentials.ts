@@ -202,7 +202,7 @@ async function authorize(address: string | undefined, { config, open, wait }: Au
     const { askGrant } = await import('../../providers/gdrive/credentials.ts')
     const grant = await askGrant({
       client,
-      patienceMs: wait,
+      timeoutMs: wait,
       show: (url) => {
         io.say(`Open this address in a browser on this machine, and allow what it asks for:\n\n${url}\n`)
         if (open) void openBrowser(url, io)

@@ -67,7 +67,7 @@ interface WorkerLimits {
    * Time-out of one job, in milliseconds. A thread that exceeds it is ended. On a busy machine a job has up to four times as long:
    * until this process has used this much CPU time.
    */
-  readonly deadlineMs: number
+  readonly timeoutMs: number
 }
 
 /**
@@ -77,11 +77,11 @@ interface WorkerLimits {
  */
 export const workerLimits = {
   /** Limits of the thread that extracts the text of documents and workbooks. An operator can set another time-out. */
-  documents: { memoryMb: 256, deadlineMs: 20_000 },
+  documents: { memoryMb: 256, timeoutMs: 20_000 },
   /** Limits of the thread that searches texts for secrets, half a megabyte of text in each job. */
-  redaction: { memoryMb: 512, deadlineMs: 5000 },
+  redaction: { memoryMb: 512, timeoutMs: 5000 },
   /** Limits of the thread that parses settings files. An operator can set another time-out. */
-  settings: { memoryMb: 512, deadlineMs: 5000 },
+  settings: { memoryMb: 512, timeoutMs: 5000 },
 } as const satisfies Readonly<Record<string, WorkerLimits>>
 
 /** Memory of PDFium in the thread that reads documents, in bytes: V8 does not count WebAssembly towards the limit of a thread. */
@@ -136,7 +136,7 @@ interface Task<Job, Result> {
  *
  * @param file The file that the worker runs. It posts `ready` when it can take jobs, and then one answer for each job, in order.
  */
-export function createHost<Job, Result>(file: string, { deadlineMs, memoryMb }: WorkerLimits) {
+export function createHost<Job, Result>(file: string, { timeoutMs, memoryMb }: WorkerLimits) {
   const waiting: Task<Job, Result>[] = []
   let worker: Worker | undefined
   let ready = false
@@ -150,14 +150,14 @@ export function createHost<Job, Result>(file: string, { deadlineMs, memoryMb }: 
 
   const watchJob = () => {
     const before = process.cpuUsage()
-    const last = performance.now() + patience * deadlineMs
+    const last = performance.now() + patience * timeoutMs
     const look = () => {
       const { user, system } = process.cpuUsage(before)
-      const left = Math.min(deadlineMs - (user + system) / 1000, last - performance.now())
+      const left = Math.min(timeoutMs - (user + system) / 1000, last - performance.now())
       if (left <= 0) end('late')
       else watch(Math.max(left, 10), look)
     }
-    watch(deadlineMs, look)
+    watch(timeoutMs, look)
   }
 
   /** Ends the worker, and settles its job with the failure. If the worker never became ready, the waiting jobs fail, too. */

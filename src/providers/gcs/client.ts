@@ -47,7 +47,7 @@ export function createClient(options: GcsOptions) {
   })
   const agentOptions = { keepAlive: true, maxSockets: sockets, maxFreeSockets: sockets, lookup: guardedLookup }
   const agent = secure ? new HttpsAgent(agentOptions) : new HttpAgent(agentOptions)
-  const attemptMs = Math.max(100, Math.floor(timeoutMs / 3))
+  const attemptTimeoutMs = Math.max(100, Math.floor(timeoutMs / 3))
 
   const authorize = async (): Promise<Headers> => {
     if (anonymous) return {}
@@ -69,7 +69,7 @@ export function createClient(options: GcsOptions) {
       })
       const timer = setTimeout(
         () => request.destroy(Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' })),
-        attemptMs,
+        attemptTimeoutMs,
       )
       request.on('error', (error) => {
         clearTimeout(timer)

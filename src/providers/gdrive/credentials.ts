@@ -146,7 +146,7 @@ function parseToken(text: string): RefreshToken | undefined {
 interface GrantOptions {
   readonly client: OAuthClient
   /** Time-out for the person, in milliseconds. */
-  readonly patienceMs: number
+  readonly timeoutMs: number
   /** Shows the person the URL to open. */
   readonly show: (url: string) => void
   readonly endpoint?: string
@@ -160,7 +160,7 @@ interface GrantOptions {
  * @throws ResourceError `unavailable` when the person did not allow it, or Google returned no token. No message holds a code or token.
  */
 export async function askGrant(options: GrantOptions): Promise<RefreshToken> {
-  const { client, patienceMs, show, signal = new AbortController().signal } = options
+  const { client, timeoutMs, show, signal = new AbortController().signal } = options
   const endpoint = options.endpoint === undefined ? undefined : standInEndpoint(options.endpoint)
   const state = randomBytes(32).toString('base64url')
   const callback = await listenFor(state)
@@ -180,7 +180,7 @@ export async function askGrant(options: GrantOptions): Promise<RefreshToken> {
       ...defined({ code_challenge: codeChallenge, code_challenge_method: method }),
     })
     show(url)
-    const waiting = followFor(signal, patienceMs)
+    const waiting = followFor(signal, timeoutMs)
     const code = await callback.code(waiting.signal).finally(waiting.release)
     const { tokens } = await oauth.getToken({ code, codeVerifier }).catch((error: unknown) => {
       const { reason, status, code: system } = faultOf(error)

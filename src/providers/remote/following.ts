@@ -21,7 +21,7 @@ interface FollowingOptions {
   /** Whether a path that is not listed has the canonical spelling. */
   readonly isSpelled: (path: string) => Promise<boolean>
   /** Interval at which the listing is compared if the server does not report changes, in milliseconds. */
-  readonly refresh: number
+  readonly refreshIntervalMs: number
   /** Called when entries may have changed. */
   readonly onListed: () => void
   readonly log: Log
@@ -98,7 +98,7 @@ function createFollowed({ listing, isSpelled }: Pick<FollowingOptions, 'listing'
 
 /** Creates the watch of a server: it yields the changes of the listing, and of the followed paths. */
 export function createFollowing(options: FollowingOptions) {
-  const { open, listing, sideLists, refresh, onListed, log } = options
+  const { open, listing, sideLists, refreshIntervalMs, onListed, log } = options
   const followed = createFollowed(options)
   let running: FollowingRun | undefined
   let hears = true
@@ -193,7 +193,7 @@ export function createFollowing(options: FollowingOptions) {
       if (silent.length > 0) {
         timer = setInterval(() => {
           for (const renewSilent of silent) void renewSilent()
-        }, refresh)
+        }, refreshIntervalMs)
         timer.unref()
       }
       running = run

@@ -96,7 +96,7 @@ export function remote(options: RemoteOptions): Provider {
       ...(tools === undefined ? [] : [sideListOf('tools', toolDirectory, tools, ({ tool }) => tool)]),
     ],
     isSpelled: (path) => isSpelled(path, closing.signal),
-    refresh: refreshMs,
+    refreshIntervalMs: refreshMs,
     onListed: () => void templates.renew(closing.signal).catch(() => {}),
     log,
   })

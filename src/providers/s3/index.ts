@@ -84,7 +84,7 @@ const maxAnswerBytes = 8 * 2 ** 20
 /** Creates the official client with limits of time, connections and answer sizes; it follows no redirect to another host. */
 function createClient(options: S3ClientOptions): S3Client {
   const { endpoint, region, pathStyle, credentials, timeoutMs } = options
-  const attemptMs = Math.max(100, Math.floor(timeoutMs / maxAttempts))
+  const attemptTimeoutMs = Math.max(100, Math.floor(timeoutMs / maxAttempts))
   const agent = { keepAlive: true, maxSockets: sockets, maxFreeSockets: sockets, lookup: guardedLookup }
   const config: S3ClientConfig = {
     ...(endpoint === undefined ? {} : { endpoint: endpoint.url }),
@@ -100,9 +100,9 @@ function createClient(options: S3ClientOptions): S3Client {
     requestHandler: {
       httpAgent: agent,
       httpsAgent: agent,
-      connectionTimeout: Math.min(attemptMs, 5000),
-      requestTimeout: attemptMs,
-      socketTimeout: attemptMs,
+      connectionTimeout: Math.min(attemptTimeoutMs, 5000),
+      requestTimeout: attemptTimeoutMs,
+      socketTimeout: attemptTimeoutMs,
       throwOnRequestTimeout: true,
       logger: { debug: nothing, info: nothing, warn: nothing, error: nothing },
     },

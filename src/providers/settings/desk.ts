@@ -13,7 +13,7 @@ interface DeskOptions {
   readonly source: Provider
   readonly policy: Policy
   readonly limits: Limits
-  readonly deadlineMs: number
+  readonly timeoutMs: number
   readonly without: readonly Layer[]
   /** File that the worker runs; tests use one that hangs. */
   readonly file?: string
@@ -23,9 +23,9 @@ export type Desk = ReturnType<typeof createDesk>
 
 /** Creates access to files of settings, which a worker parses. A complete file without secrets is scanned only once. */
 export function createDesk(options: DeskOptions) {
-  const { source, policy, limits, without, deadlineMs } = options
+  const { source, policy, limits, without, timeoutMs } = options
   const file = options.file ?? join(import.meta.dirname, `worker${extname(import.meta.filename)}`)
-  const host = createHost<SettingsRequest, Reply>(file, { ...workerLimits.settings, deadlineMs })
+  const host = createHost<SettingsRequest, Reply>(file, { ...workerLimits.settings, timeoutMs })
   const harmless = createHarmless()
   return {
     /**

@@ -35,7 +35,7 @@ export interface SettingsOptions extends FormatRules, Partial<Policy>, Partial<L
   /** Removes known secrets, too. */
   readonly scrubber?: Scrubber
   /** Time-out for reading one file, in milliseconds. Default `workerLimits.settings`: 5000. */
-  readonly deadlineMs?: number
+  readonly timeoutMs?: number
   /** File that the worker runs, and detector layers that are left out: for tests. */
   readonly file?: string
   readonly without?: readonly Layer[]
@@ -74,7 +74,7 @@ export function settings(options: SettingsOptions): Provider {
     source,
     policy: { show, allow },
     limits,
-    deadlineMs: options.deadlineMs ?? workerLimits.settings.deadlineMs,
+    timeoutMs: options.timeoutMs ?? workerLimits.settings.timeoutMs,
     without: options.without ?? [],
     ...defined({ file: options.file }),
   })

@@ -20,7 +20,7 @@ const endMs = 5000
 
 /** A server that is reached by a few connections, each of which may be lost at any time. */
 export function connectTo(options: PostgresStore['postgres']) {
-  const { connectionString, connections = 8, connectMs = 5000, statementMs = 10_000 } = options
+  const { connectionString, connections = 8, connectTimeoutMs = 5000, statementTimeoutMs = 10_000 } = options
   const sockets = new Set<Socket>()
   const stream = () => {
     const socket = new Socket()
@@ -32,11 +32,11 @@ export function connectTo(options: PostgresStore['postgres']) {
     connectionString,
     stream,
     application_name: 'hikidashi',
-    connectionTimeoutMillis: connectMs,
-    statement_timeout: statementMs,
-    lock_timeout: Math.ceil(statementMs / 2),
-    idle_in_transaction_session_timeout: statementMs,
-    query_timeout: statementMs + graceMs,
+    connectionTimeoutMillis: connectTimeoutMs,
+    statement_timeout: statementTimeoutMs,
+    lock_timeout: Math.ceil(statementTimeoutMs / 2),
+    idle_in_transaction_session_timeout: statementTimeoutMs,
+    query_timeout: statementTimeoutMs + graceMs,
     keepAlive: true,
     types: { getTypeParser: parserOf },
   }
@@ -160,7 +160,7 @@ export function isMissing(error: unknown): boolean {
 /** First and longest pause before another connection is tried, in milliseconds (backoff). */
 const retryMs = { first: 100, most: 2000 }
 /** Interval at which an idle connection is checked, in milliseconds. */
-const beatMs = 10_000
+const heartbeatIntervalMs = 10_000
 
 /**
  * One connection that receives all notifications, as long as a listener exists.
@@ -257,7 +257,7 @@ export function createListening(
 
 async function beat(client: pg.Client, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
-    await sleep(beatMs, signal)
+    await sleep(heartbeatIntervalMs, signal)
     if (!signal.aborted) await client.query('select 1').catch(() => {})
   }
 }

@@ -14,10 +14,10 @@ export interface Statement {
 /**
  * The part of SQLite that the store uses. It is the same in `node:sqlite`, which could replace the library some day.
  *
- * @param busyMs Time-out for the lock of another process that writes, in milliseconds.
+ * @param busyTimeoutMs Time-out for the lock of another process that writes, in milliseconds.
  */
-export function openDatabase(file: string, busyMs: number) {
-  const database = new DatabaseSync(file, { timeout: busyMs, defensive: true })
+export function openDatabase(file: string, busyTimeoutMs: number) {
+  const database = new DatabaseSync(file, { timeout: busyTimeoutMs, defensive: true })
   return {
     exec: (sql: string): void => database.exec(sql),
     /** Runs statements that name the tables in which FTS5 keeps its index. SQLite protects them from all other statements. */

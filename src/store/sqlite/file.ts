@@ -18,7 +18,7 @@ import { createOperations, type SqliteOperations } from './operations.ts'
 import { checkTermIndex, migrate } from './schema.ts'
 
 /** Time-out for another process that writes, or that opens or repairs the file, in milliseconds. */
-const busyMs = 5000
+const busyTimeoutMs = 5000
 
 /**
  * Number of attempts to open a file: two before it counts as damaged, because a short failure of the disk causes the same error
@@ -69,7 +69,7 @@ function openSound(file: string, warn: Warn): OpenFile {
   // SQLite would take a file that is shorter than its header for a new one.
   const length = look(file)?.size ?? 0
   if (length > 0 && length < 100) throw failure('damaged', 'no header')
-  const database = openDatabase(file, busyMs)
+  const database = openDatabase(file, busyTimeoutMs)
   try {
     database.exec('pragma trusted_schema = off; pragma cell_size_check = on; pragma temp_store = memory')
     migrate(database)
@@ -180,7 +180,7 @@ function alone<Result>(file: string, act: () => Result): Result {
   make(guard)
   // The guard file is always empty; other content is removed.
   if ((look(guard)?.size ?? 0) > 0) truncateSync(guard)
-  const database = openDatabase(guard, busyMs)
+  const database = openDatabase(guard, busyTimeoutMs)
   try {
     database.exec('begin exclusive')
     return act()

@@ -112,7 +112,7 @@ function withoutTwins(hits: readonly FoundHit[]): readonly FoundHit[] {
 /** Delay after the last key before contents are searched (debounce), in milliseconds. */
 const pauseMs = 250
 /** Interval at which a search is repeated while its index grows, in milliseconds. */
-const growingMs = 1500
+const growingIntervalMs = 1500
 
 /** Runs the search of the current address, once the reader stops typing. */
 export function useResults() {
@@ -172,7 +172,7 @@ export function useResults() {
     const controller = new AbortController()
     const begin = () => void follow(found, controller.signal).catch(() => {})
     // Show the progress of the index at once.
-    const timer = setTimeout(begin, growth.value === undefined ? 0 : growingMs)
+    const timer = setTimeout(begin, growth.value === undefined ? 0 : growingIntervalMs)
     return () => {
       clearTimeout(timer)
       controller.abort()

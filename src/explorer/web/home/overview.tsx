@@ -103,7 +103,8 @@ function SearchFacts({ uri }: { readonly uri: string }) {
       } catch {
         // Without a status, the card shows no number.
       }
-      if (!controller.signal.aborted && isGrowing(status.value)) timer = setTimeout(() => void look(), growingMs)
+      if (!controller.signal.aborted && isGrowing(status.value))
+        timer = setTimeout(() => void look(), growingIntervalMs)
     }
     void look()
     return () => {
@@ -117,7 +118,7 @@ function SearchFacts({ uri }: { readonly uri: string }) {
 }
 
 /** Interval at which the status is read while the index grows, in milliseconds. */
-const growingMs = 1500
+const growingIntervalMs = 1500
 
 /** Counts the entries of all mounts concurrently, and shows each result as it arrives. */
 function useInsides(mounts: readonly Resource[]): ReadonlyMap<string, FolderSummary | 'failed'> {
