@@ -68,15 +68,18 @@ export function web(options: WebOptions): Provider {
     )
   if (named.size < pages.length) throw invalid('A page is named twice in "pages".', 'path')
 
-  const accept = (contentType: string | undefined) => {
-    const { mimeType } = mediaTypeOf(contentType)
+  const requireWanted = (mimeType: string | undefined) => {
     if (mimeType !== undefined && !isWanted(mimeType))
       throw invalid('The page has a media type that is not served ("types" of the mount).', 'type')
   }
+  const accept = (contentType: string | undefined) => requireWanted(mediaTypeOf(contentType).mimeType)
 
   let listed: { readonly table: PageTable; readonly until: number } | undefined
+  /** The number of the last load of the list, and that of the first load whose result may be cached. */
+  let [begun, newest] = [0, 0]
   const renew = () => {
     renewAnswers()
+    newest = begun + 1
     if (listed !== undefined) listed = { ...listed, until: 0 }
   }
   /** Returns the listed pages. A list that cannot be fetched again stays unchanged. */
@@ -84,14 +87,16 @@ export function web(options: WebOptions): Provider {
     if (llms === undefined) return named
     if (listed !== undefined && !fresh && performance.now() < listed.until) return listed.table
     const url = httpUrlBelow(base, encodePath(llms))
+    const own = ++begun
     try {
       const { body } = await load({ url, signal, fresh })
       const found = pagesOf(body.toString('utf8'), url, base)
-      listed = {
-        table: tableOf([...found, { path: llms, title: 'The list of the pages' }, ...pages]),
-        until: performance.now() + listMs,
+      const loaded = tableOf([...found, { path: llms, title: 'The list of the pages' }, ...pages])
+      if (own >= newest) {
+        newest = own
+        listed = { table: loaded, until: performance.now() + listMs }
       }
-      return listed.table
+      return loaded
     } catch (error) {
       signal.throwIfAborted()
       if (!isResourceError(error)) throw error
@@ -111,7 +116,10 @@ export function web(options: WebOptions): Provider {
       throw notFound('no page that the configuration names')
     if (!fetch)
       throw invalid('This page is not read through this server. Its URI is its address: fetch it from there.', 'direct')
-    return load({ url: httpUrlBelow(base, encodePath(path)), accept, signal, fresh })
+    const fetched = await load({ url: httpUrlBelow(base, encodePath(path)), accept, signal, fresh })
+    // The list of the pages may be cached with any type.
+    requireWanted(fetched.mimeType)
+    return fetched
   }
 
   /** Yields the listed pages with their current versions. The version of a missing page is the kind of its error. */
