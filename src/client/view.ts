@@ -27,7 +27,7 @@ export function createRemoteView(link: Link, changes: RemoteChanges): RemoteView
   let readsDirectories: boolean | undefined
   let isOurs = false
 
-  const { gatherOnce, gatheredDirectory } = createGathering(async (cursor, options) =>
+  const { gatherOnce, gatheredDirectory, forget } = createGathering(async (cursor, options) =>
     hasResources ? (await listPage(requests, cursor, options)).page : { items: [], cache: noCache },
   )
   const complete = async (
@@ -43,6 +43,12 @@ export function createRemoteView(link: Link, changes: RemoteChanges): RemoteView
       throw error
     }
   }
+
+  const subscribe: RemoteChanges['open'] = (listener) =>
+    changes.open((change) => {
+      if (change.listed) forget()
+      listener(change)
+    })
 
   const prompts: PromptView = {
     ...(tells.prompts ? { live: true } : {}),
@@ -118,7 +124,7 @@ export function createRemoteView(link: Link, changes: RemoteChanges): RemoteView
     ...(hasTools ? { remoteTools: createRemoteTools(link) } : {}),
 
     // Offer subscriptions only if the server declares notifications.
-    ...(tells.updated || tells.listed || tells.prompts || tells.tools ? { live: true, subscribe: changes.open } : {}),
+    ...(tells.updated || tells.listed || tells.prompts || tells.tools ? { live: true, subscribe } : {}),
     over: link.over,
     get readsDirectories() {
       return readsDirectories
@@ -161,6 +167,12 @@ function createGathering(
   list: (cursor: string | undefined, options: CallOptions | undefined) => Promise<Page<Resource>>,
 ) {
   let gathered: { readonly resources: readonly Resource[]; readonly until: number } | undefined
+  /** Number of changes of the list so far. */
+  let changed = 0
+  const forget = (): void => {
+    gathered = undefined
+    changed++
+  }
 
   const gather = async (options: CallOptions | undefined): Promise<readonly Resource[]> => {
     const resources: Resource[] = []
@@ -177,9 +189,12 @@ function createGathering(
   }
 
   const gatherOnce = async (options: CallOptions | undefined): Promise<readonly Resource[]> => {
-    if (gathered === undefined || gathered.until < performance.now())
-      gathered = { resources: await gather(options), until: performance.now() + gatheredMs }
-    return gathered.resources
+    if (gathered !== undefined && performance.now() <= gathered.until) return gathered.resources
+    const begun = changed
+    const resources = await gather(options)
+    // A list that was requested before a change is not cached.
+    if (begun === changed) gathered = { resources, until: performance.now() + gatheredMs }
+    return resources
   }
 
   const gatheredDirectory = async (
@@ -194,7 +209,7 @@ function createGathering(
     return undefined
   }
 
-  return { gatherOnce, gatheredDirectory }
+  return { gatherOnce, gatheredDirectory, forget }
 }
 
 /**
