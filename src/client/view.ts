@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { invalid, isResourceError, notFound, ResourceError } from '../core/errors.ts'
 import { defined, isObject, objectOf } from '../core/kit/object.ts'
-import type { CallOptions, Page, PromptView, Resource } from '../core/view.ts'
+import type { CallOptions, ChangeListener, Page, PromptView, Resource, ViewChange } from '../core/view.ts'
 import type { RemoteChanges } from './changes.ts'
 import type { Link } from './connection.ts'
 import { isUnknownMethod } from './failures.ts'
@@ -27,7 +27,7 @@ export function createRemoteView(link: Link, changes: RemoteChanges): RemoteView
   let readsDirectories: boolean | undefined
   let isOurs = false
 
-  const { gatherOnce, gatheredDirectory } = createGathering(async (cursor, options) =>
+  const { gatherOnce, gatheredDirectory, heard } = createGathering(async (cursor, options) =>
     hasResources ? (await listPage(requests, cursor, options)).page : { items: [], cache: noCache },
   )
   const complete = async (
@@ -118,7 +118,9 @@ export function createRemoteView(link: Link, changes: RemoteChanges): RemoteView
     ...(hasTools ? { remoteTools: createRemoteTools(link) } : {}),
 
     // Offer subscriptions only if the server declares notifications.
-    ...(tells.updated || tells.listed || tells.prompts || tells.tools ? { live: true, subscribe: changes.open } : {}),
+    ...(tells.updated || tells.listed || tells.prompts || tells.tools
+      ? { live: true, subscribe: (tell: ChangeListener) => changes.open((change) => tell(heard(change))) }
+      : {}),
     over: link.over,
     get readsDirectories() {
       return readsDirectories
@@ -161,6 +163,12 @@ function createGathering(
   list: (cursor: string | undefined, options: CallOptions | undefined) => Promise<Page<Resource>>,
 ) {
   let gathered: { readonly resources: readonly Resource[]; readonly until: number } | undefined
+  /** Number of changes of the list so far. A list that was requested before a change is not cached. */
+  let changed = 0
+  const heard = (change: ViewChange): ViewChange => {
+    if (change.listed) [gathered, changed] = [undefined, changed + 1]
+    return change
+  }
 
   const gather = async (options: CallOptions | undefined): Promise<readonly Resource[]> => {
     const resources: Resource[] = []
@@ -177,9 +185,11 @@ function createGathering(
   }
 
   const gatherOnce = async (options: CallOptions | undefined): Promise<readonly Resource[]> => {
-    if (gathered === undefined || gathered.until < performance.now())
-      gathered = { resources: await gather(options), until: performance.now() + gatheredMs }
-    return gathered.resources
+    if (gathered !== undefined && performance.now() <= gathered.until) return gathered.resources
+    const begun = changed
+    const resources = await gather(options)
+    if (begun === changed) gathered = { resources, until: performance.now() + gatheredMs }
+    return resources
   }
 
   const gatheredDirectory = async (
@@ -194,7 +204,7 @@ function createGathering(
     return undefined
   }
 
-  return { gatherOnce, gatheredDirectory }
+  return { gatherOnce, gatheredDirectory, heard }
 }
 
 /**

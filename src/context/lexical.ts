@@ -65,7 +65,8 @@ export async function matchWords(
     if (reading === undefined || resource === undefined || index === undefined) continue
     const isText = reading !== 'remembered' && 'text' in reading
     const bag = isText ? bagOf(reading.text) : reading === 'remembered' ? known.get(resource.uri) : null
-    if (isText) memory?.keepBag(resource, bag ?? null)
+    // The text may have changed after it was listed.
+    if (isText && reading.version === resource.version) memory?.keepBag(resource, bag ?? null)
     else if (reading !== 'remembered' && 'fault' in reading && reading.fault === 'not-text')
       memory?.keepBag(resource, null)
     if (bag === null || bag === undefined) continue
@@ -158,7 +159,7 @@ export async function estimateRarity(
     if (reading === 'remembered') return remembered === undefined || remembered === null ? [] : [countInBag(remembered)]
     if (reading === undefined || !('text' in reading)) return []
     const bag = remembered ?? bagOf(reading.text)
-    memory?.keepBag(resource, bag)
+    if (reading.version === resource.version) memory?.keepBag(resource, bag)
     return [countInBag(bag)]
   })
   const share = counts.length === 0 ? 0 : others.length / counts.length

@@ -217,6 +217,11 @@ export function isLater(error: unknown): boolean {
   return isResourceError(error, 'too-large') && error.detail.reason === 'later'
 }
 
+/** Whether a later retry may succeed, so that the error must not be cached. */
+export function isTransient(error: unknown): boolean {
+  return isLater(error) || isResourceError(error, 'unavailable') || isResourceError(error, 'internal')
+}
+
 /** Returns the error of a source that does not answer at the moment. The message and the detail go only to the log. */
 export function unavailable(message: string, detail: ErrorDetail = {}, cause?: unknown): ResourceError {
   return new ResourceError('unavailable', message, detail, cause === undefined ? {} : { cause })

@@ -39,6 +39,9 @@ interface VisibleDocuments {
   readonly counts: Map<string, number>
 }
 
+/** The last version of a set. Indexes share a store, whose caches tell sets apart by their versions. */
+let versions = 0
+
 /**
  * Tells what callers may see of an index. Keeps the list of indexed documents in memory, without their texts, so that each is checked once for
  * each class of callers, and later only new ones are checked. If callers see everything, nothing is kept.
@@ -49,7 +52,6 @@ export function createVisibility(texts: Texts) {
   let revision = -1
   /** The most recently used set is at the end (LRU). */
   const sets = new Map<string, VisibleDocuments>()
-  let versions = 0
   /** Serialises requests, because all of them change the cache. */
   let queue: Promise<unknown> = Promise.resolve()
   /** Whether the index contains only documents of these mounts, as of a revision. */

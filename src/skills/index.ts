@@ -1,4 +1,4 @@
-import { invalid, isResourceError, notFound } from '../core/errors.ts'
+import { invalid, isResourceError, isTransient, notFound } from '../core/errors.ts'
 import { createRecent } from '../core/kit/lru.ts'
 import type { Log } from '../core/log.ts'
 import { baseName, parentOf } from '../core/path.ts'
@@ -143,7 +143,8 @@ const maxListedBytes = 1024 * 1024
 export function describedSkills(provider: Provider): Provider {
   const known = createRecent<Partial<Entry>>(2000)
 
-  const factsOf = async ({ path, size = 0 }: Entry, context: Context): Promise<Partial<Entry>> => {
+  /** Resolves to undefined after an error that may pass. */
+  const factsOf = async ({ path, size = 0 }: Entry, context: Context): Promise<Partial<Entry> | undefined> => {
     if (size > maxListedBytes) return {}
     try {
       const [content] = await provider.read({ path, params: new Map() }, { ...context, bare: true })
@@ -152,6 +153,7 @@ export function describedSkills(provider: Provider): Provider {
       return 'fault' in header ? {} : { name: header.name, description: header.description, mimeType: 'text/markdown' }
     } catch (error) {
       // The file is still listed. Reading it reports the error.
+      if (isTransient(error)) return undefined
       if (isResourceError(error)) return {}
       throw error
     }
@@ -161,6 +163,7 @@ export function describedSkills(provider: Provider): Provider {
     if (!isNestedSkillFile(entry.path)) return entry
     const key = entry.version === undefined ? undefined : `${entry.version}/${entry.path}`
     const facts = (key === undefined ? undefined : known.get(key)) ?? (await factsOf(entry, context))
+    if (facts === undefined) return entry
     if (key !== undefined) known.set(key, facts)
     return { ...entry, ...facts }
   }

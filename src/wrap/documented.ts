@@ -1,5 +1,5 @@
 import { claimedPriority, requiredPriority } from '../core/entry.ts'
-import { isResourceError } from '../core/errors.ts'
+import { isResourceError, isTransient } from '../core/errors.ts'
 import { compileGlobs } from '../core/glob.ts'
 import { attempt, chain, promising, type Soon, soonOf } from '../core/kit/chain.ts'
 import { createRecent } from '../core/kit/lru.ts'
@@ -43,8 +43,8 @@ export function documented(provider: Provider, options: DocumentedOptions = {}):
   const languages = (options.languages ?? ['ja', 'en']).map((language) => language.toLowerCase())
   const known = createRecent<FrontMatter>(20_000)
 
-  /** Reads the front matter and the first heading at the beginning of a document. */
-  const readStart = async ({ path, title }: Entry, context: Context): Promise<FrontMatter> => {
+  /** Reads the front matter and the first heading at the beginning of a document. Resolves to undefined after an error that may pass. */
+  const readStart = async ({ path, title }: Entry, context: Context): Promise<FrontMatter | undefined> => {
     try {
       const range = { start: 0, end: frontMatterBytes }
       const [content] = await provider.read({ path, params: new Map(), range }, context)
@@ -58,6 +58,7 @@ export function documented(provider: Provider, options: DocumentedOptions = {}):
       }
     } catch (error) {
       // The document is listed anyway; a read reports the fault.
+      if (isTransient(error)) return undefined
       if (isResourceError(error)) return {}
       throw error
     }
@@ -69,6 +70,7 @@ export function documented(provider: Provider, options: DocumentedOptions = {}):
     if (!isTold || path.endsWith('/')) return entry
     const key = entry.version === undefined ? undefined : `${entry.version}/${path}`
     const found = (key === undefined ? undefined : known.get(key)) ?? (await readStart(entry, context))
+    if (found === undefined) return entry
     if (key !== undefined) known.set(key, found)
     return { ...entry, ...found, ...priorityOf(entry.priority, found.priority) }
   }

@@ -1,9 +1,12 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
+import type { RemoteChanges } from '../../src/client/changes.ts'
+import type { Link } from '../../src/client/connection.ts'
 import { childrenOf, rootsOf } from '../../src/client/requests.ts'
-import { nextCursor, openCursor } from '../../src/client/view.ts'
-import { isResourceError } from '../../src/core/errors.ts'
-import type { Resource } from '../../src/core/view.ts'
+import { createRemoteView, nextCursor, openCursor } from '../../src/client/view.ts'
+import { isResourceError, ResourceError } from '../../src/core/errors.ts'
+import { withResolvers } from '../../src/core/kit/abort.ts'
+import type { ChangeListener, Resource, ViewChange } from '../../src/core/view.ts'
 import { uris } from '../support/mcp-servers.ts'
 
 describe('a tree made of a listing', () => {
@@ -43,6 +46,59 @@ describe('a tree made of a listing', () => {
     const folder = { uri: 'x://a/b/', name: 'b', title: 'The folder', mimeType: 'inode/directory' }
     expect(childrenOf([...list('x://a/b/c'), folder], 'x://a/')).toEqual([folder])
     expect(childrenOf([folder], 'x://a/b/')).toEqual([])
+  })
+})
+
+describe('a tree of a server that reads no directories', () => {
+  const connect = () => {
+    const server = { listed: ['x://a/one'], send: async () => {} }
+    let tell = (_: ViewChange) => {}
+    const link = {
+      connection: { hasResources: true, hasPrompts: false, hasTools: false, tells: { listed: true }, revision: '' },
+      request: async (method: string) => {
+        if (method !== 'resources/list') throw new ResourceError('internal', 'no such method')
+        const resources = server.listed.map((uri) => ({ uri, name: uri }))
+        await server.send()
+        return { resources }
+      },
+    } as unknown as Link
+    const changes = {
+      open: (listener: ChangeListener) => {
+        tell = listener
+      },
+    } as unknown as RemoteChanges
+    const view = createRemoteView(link, changes)
+    const found = async () => uris((await view.directory({ uri: 'x://a/' })).items)
+    return { server, view, found, tell: (change: ViewChange) => tell(change) }
+  }
+
+  test('is made of a new listing after a notification of a change', async () => {
+    const { server, view, found, tell } = connect()
+    let heard: Promise<readonly string[]> | undefined
+    view.subscribe?.(() => {
+      heard = found()
+    })
+    expect(await found()).toEqual(['x://a/one'])
+    server.listed = ['x://a/one', 'x://a/two']
+    expect(await found()).toEqual(['x://a/one'])
+    tell({ uris: [], listed: true })
+    expect(await heard).toEqual(server.listed)
+  })
+
+  test('is not made of a listing that was requested before the change', async () => {
+    const { server, view, found, tell } = connect()
+    view.subscribe?.(() => {})
+    const { promise, resolve } = withResolvers<void>()
+    const send = vi.fn(() => promise)
+    server.send = send
+    const slow = found()
+    await vi.waitFor(() => expect(send).toHaveBeenCalled())
+    server.listed = ['x://a/two']
+    tell({ uris: [], listed: true })
+    server.send = async () => {}
+    resolve()
+    await slow
+    expect(await found()).toEqual(['x://a/two'])
   })
 })
 

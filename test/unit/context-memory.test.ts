@@ -185,3 +185,20 @@ test('what an item would take at a level that does not fit is told exactly, at e
   expect(await fullAt(8000)).toEqual([['windows', whole]])
   expect(await fullAt(2 * whole)).toEqual([['full', whole]])
 })
+
+test('a text that changed after it was listed is not taken for the listed version', async () => {
+  const notes = entriesOf({
+    'a.md': { text: 'Of kettles.\n', version: '1' },
+    'b.md': { text: 'Of stones.\n', version: '1' },
+  })
+  let isChanged = true
+  const read: Provider['read'] = async (request, context) =>
+    isChanged && request.path === 'a.md' ? [{ text: 'Of zeppelins.\n', version: '2' }] : notes.read(request, context)
+  const catalog = createCatalog({ mounts: [{ address: 'm://m', provider: { ...notes, read } }] })
+  const memory = createMemory()('x')
+  const ask = (more: Partial<AssembleOptions>) =>
+    assemble(catalog.view(alice), { query: 'zeppelins', budget: 1000, now, ...more })
+  expect((await ask({ memory })).text).toContain('zeppelins')
+  isChanged = false
+  expect((await ask({ memory })).manifest).toEqual((await ask({})).manifest)
+})

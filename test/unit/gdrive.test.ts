@@ -3,6 +3,7 @@ import { createCatalog } from '../../src/core/catalog.ts'
 import { indexer } from '../../src/core/mount-reader.ts'
 import type { Change, Content, Context, Entry, ListQuery, Principal, Provider } from '../../src/core/provider.ts'
 import type { GdriveOptions } from '../../src/providers/gdrive/index.ts'
+import { createReaders } from '../../src/providers/gdrive/model.ts'
 import { documents } from '../../src/wrap/documents.ts'
 import { addBudget, fillDrive, oddNames, openDrive, served } from '../support/drive-samples.ts'
 import { type DriveStandIn, sendDriveError, startDrive } from '../support/drive-stand-in.ts'
@@ -233,6 +234,29 @@ describe('what is read', () => {
       message: expect.stringContaining('exports at most'),
       detail: { limit: 10 * 1024 * 1024 },
     })
+  })
+})
+
+describe('who may read', () => {
+  const ann = { id: 'p', type: 'user', emailAddress: 'ann@example.org' }
+  const [ended, limited] = [
+    { ...ann, expirationTime: '2020-01-01T00:00:00Z' },
+    { ...ann, view: 'metadata' },
+  ]
+  const files = { a: [ended], b: [ann], c: [limited] }
+  const lookUp = async (id: string) => files[id as keyof typeof files]
+  const byId = (id: string) => ({ id, permissionIds: ['p'] })
+  const namesOf = async (...asked: Parameters<ReturnType<typeof createReaders>>[0]) =>
+    (await readersOf(asked, lookUp)).map((readers) => [...readers])
+  let readersOf = createReaders()
+  beforeEach(() => {
+    readersOf = createReaders()
+  })
+
+  test('a permission that has ended, or is for less than the content, says nothing of other files', async () => {
+    expect(await namesOf(byId('a'), byId('c'), byId('b'))).toEqual([[], [], ['ann@example.org']])
+    for (const permissions of [[ended], [limited]])
+      expect(await namesOf({ id: 'd', permissions }, byId('b'))).toEqual([[], ['ann@example.org']])
   })
 })
 

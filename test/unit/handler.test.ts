@@ -81,6 +81,22 @@ describe('a handler in a server of somebody else', () => {
     }
   })
 
+  test('asks again for a view that could not be made', async () => {
+    const { view } = createCatalog({ mounts: [{ address: 'file:///r', provider: memory({ a: 'the text' }) }] })
+    let isReady = false
+    const handler = await createHandler(
+      (principal) => {
+        if (isReady) return view(principal)
+        throw new Error('not ready')
+      },
+      { name: 't', version: '1' },
+    )
+    handlers.push(handler)
+    expect((await readText(handler)).status).toBe(500)
+    isReady = true
+    expect(await readText(handler)).toEqual({ status: 200, said: 'the text' })
+  })
+
   test('serves the official client through the Fetch standard, with no server at all', async () => {
     const handler = await handle()
     for (const mode of ['auto', 'legacy'] as const) {

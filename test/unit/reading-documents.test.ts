@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Catalog, createCatalog } from '../../src/core/catalog.ts'
+import { later, ResourceError, unavailable } from '../../src/core/errors.ts'
 import type { Content, Provider } from '../../src/core/provider.ts'
 import type { View } from '../../src/core/view.ts'
 import { files } from '../../src/providers/files/index.ts'
@@ -108,6 +109,20 @@ describe('documents that speak for themselves', () => {
     source.entries.set('a.md', { text: '---\ntitle: 新しい\n---\n', version: '2' })
     expect(await listAll(provider)).toContainEqual({ path: 'a.md', version: '2', title: '新しい' })
     expect(source.calls.read).toBe(2)
+  })
+
+  test('are opened again after a read that failed for a while', async () => {
+    const source = memory({ 'a.md': { text, version: '1' } })
+    for (const fault of [unavailable('Away.'), later(9_000_000), new ResourceError('internal', 'a fault')]) {
+      let isAway = true
+      const provider = documented(
+        { ...source, read: async (...asked) => (isAway ? Promise.reject(fault) : source.read(...asked)) },
+        { frontMatter: ['**'] },
+      )
+      expect(await listAll(provider)).toEqual([{ path: 'a.md', version: '1' }])
+      isAway = false
+      expect(await listAll(provider)).toMatchObject([{ path: 'a.md', title: '手引き' }])
+    }
   })
 
   test('are listed although they cannot be read', async () => {

@@ -268,6 +268,18 @@ describe('a search', () => {
     await index.close()
   })
 
+  test('gives each caller its own documents, also if two indexes of one process have the same name', async () => {
+    const name = `test-${++made}`
+    const [one, other] = await Promise.all([1, 2].map(() => openSearchIndex({ store: stores.SQLite, name })))
+    await one?.put([documentOf('ada.txt', 'needle'), documentOf('bob.txt', 'needle')])
+    const of =
+      (path: string): Allows =>
+      ({ uri }) =>
+        uri.endsWith(path)
+    for (const [index, path] of [[one, 'ada.txt'] as const, [other, 'bob.txt'] as const])
+      expect(index && pathsOf(await find(index, 'needle', { allows: of(path) }))).toEqual([path])
+  })
+
   test('tells what was cut by older rules, so that it is put again', async () => {
     const name = `test-${++made}`
     const labels = { mount: 'files://m' }

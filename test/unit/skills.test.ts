@@ -5,10 +5,12 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { type AccessRule, compileAccess } from '../../src/core/access.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
+import { unavailable } from '../../src/core/errors.ts'
 import type { Principal, Provider } from '../../src/core/provider.ts'
 import { createHandler, type Handler } from '../../src/server/http/handler.ts'
 import { describedSkills, ownSkills, ownSkillsProvider, skillLimits, withSkills } from '../../src/skills/index.ts'
 import { redacted } from '../../src/wrap/redacted.ts'
+import { listAll } from '../support/folder.ts'
 import { live } from '../support/live.ts'
 import { type MemoryEntry, memory } from '../support/memory.ts'
 
@@ -184,6 +186,18 @@ describe('skills, to the official client', () => {
     expect(read.verified).toBe(true)
     expect(read.text).toContain('[redacted]')
     expect(read.text).not.toContain(key)
+  })
+
+  test('have their names in a listing as soon as a source that was away answers again', async () => {
+    const source = memory({ 'a/review/SKILL.md': { text: head('review'), version: '1' } })
+    let isAway = true
+    const provider = describedSkills({
+      ...source,
+      read: async (...asked) => (isAway ? Promise.reject(unavailable('Away.')) : source.read(...asked)),
+    })
+    expect(await listAll(provider)).toEqual([{ path: 'a/review/SKILL.md', version: '1' }])
+    isAway = false
+    expect(await listAll(provider)).toMatchObject([{ name: 'review', description: 'Does review.' }])
   })
 
   test('follow their files', async () => {

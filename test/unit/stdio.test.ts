@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { PassThrough, Readable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import { createCatalog } from '../../src/core/catalog.ts'
@@ -328,4 +329,27 @@ describe('stdio', () => {
       Array(3).fill({ code: -32603, message: 'Internal error' }),
     )
   })
+})
+
+test('a client is answered as soon as the view, which could not be made before, can be made', async () => {
+  const catalog = createCatalog({ mounts: [{ address: 'file:///r', provider: memory({ a: 'x' }) }] })
+  const [input, output] = [new PassThrough(), new PassThrough()]
+  let calls = 0
+  const served = serveStdio({
+    ...{ name: 't', version: '1', log: () => {}, input, output },
+    view: (principal) => {
+      if (++calls === 1) throw new Error('not ready')
+      return catalog.view(principal)
+    },
+  })
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } }
+  const initialize = async (id: number) => {
+    input.write(`${JSON.stringify({ jsonrpc: '2.0', id, method: 'initialize', params })}\n`)
+    const [line] = await once(output, 'data')
+    return JSON.parse(String(line))
+  }
+  expect(await initialize(1)).toMatchObject({ id: 1, error: { code: -32603 } })
+  expect(await initialize(2)).toMatchObject({ id: 2, result: { serverInfo: { name: 't' } } })
+  input.end()
+  await served
 })

@@ -115,6 +115,45 @@ describe('an llms.txt as the list of a mount', () => {
     await ended
   })
 
+  test('a list whose answer was on its way during a change does not replace the newer one', async () => {
+    for (const { change, isNewer } of [
+      { change: (provider: ReturnType<typeof open>) => provider.renew?.(), isNewer: false },
+      { change: listed, isNewer: true },
+    ]) {
+      const provider = open()
+      let send = () => {}
+      const held = new Promise<void>((resolve) => {
+        send = resolve
+      })
+      const { answer } = server
+      text = list
+      server.answer = async (_, response) => {
+        const old = text
+        server.answer = answer
+        await held
+        response.writeHead(200, { 'content-type': 'text/markdown', 'cache-control': 'no-store' }).end(old)
+      }
+      const slow = listed(provider)
+      await vi.waitFor(() => expect(server.answer).toBe(answer))
+      text = `${list}- [New](new.md)\n`
+      const found = await change(provider)
+      send()
+      expect(await slow).toHaveLength(5)
+      if (isNewer) expect(found).toHaveLength(6)
+      expect(await listed(provider)).toHaveLength(6)
+    }
+  })
+
+  test('a list of a type that is not served is no page, also after it was read as a list', async () => {
+    const provider = open({ types: ['text/html'] })
+    const read = () => provider.read({ path: 'llms.txt', params: new Map() }, context())
+    server.answer = (_, response) => response.writeHead(200, { 'content-type': 'text/markdown', etag: '"1"' }).end(list)
+    for (let i = 0; i < 2; i++) {
+      await expect(read()).rejects.toMatchObject({ kind: 'invalid', detail: { reason: 'type' } })
+      await listed(provider)
+    }
+  })
+
   test('hostile links name no page, and no line takes long', () => {
     const at = parseHttpUrl('https://x.example/docs/llms.txt')
     const base = parseHttpUrl('https://x.example/docs')

@@ -51,6 +51,25 @@ describe('a page', () => {
     expect(Object.keys(request?.headers ?? {}).sort()).toEqual(['accept-encoding', 'connection', 'host', 'user-agent'])
   })
 
+  test('is the newest one that arrived, although an answer to an earlier request came after it', async () => {
+    const bodies = ['old', 'new']
+    let send = () => {}
+    server.answer = (_, response) => {
+      const body = bodies.shift()
+      const end = () => void response.writeHead(200, { 'content-type': 'text/plain' }).end(body)
+      if (body === 'old') send = end
+      else end()
+    }
+    const provider = open()
+    const slow = read(provider)
+    await vi.waitFor(() => expect(server.requests).toHaveLength(1))
+    expect(await read(provider)).toMatchObject({ text: 'new' })
+    send()
+    expect(await slow).toMatchObject({ text: 'old' })
+    expect(await read(provider)).toMatchObject({ text: 'new' })
+    expect(server.requests).toHaveLength(2)
+  })
+
   test('that is not named is not asked for, nor is anything for a listing', async () => {
     const provider = open({ match: ['docs/**'], pages: [{ path: 'index' }, { path: '', title: 'Home' }] })
     const listed = []

@@ -189,7 +189,7 @@ const maxLookUps = 200
  * For items in shared drives Drive returns only ids of permissions; unknown ids are looked up.
  */
 export function createReaders() {
-  /** Names by the id of a permission; ids are the same for every file. */
+  /** Names by the id of a permission; ids are the same for every file, unlike the end of a permission and its view. */
   const known = new Map<string, string | undefined>()
   /** One set for all files that are shared in the same way. */
   const sets = new Map<string, Readers>()
@@ -197,7 +197,8 @@ export function createReaders() {
   const learn = (permissions: readonly Permission[]): readonly string[] =>
     permissions.flatMap((permission) => {
       const name = nameOf(permission)
-      if (typeof permission.id === 'string') known.set(permission.id, name)
+      const isSameEverywhere = (permission.expirationTime ?? permission.view ?? null) === null
+      if (typeof permission.id === 'string' && isSameEverywhere) known.set(permission.id, name)
       return name === undefined ? [] : [name]
     })
 
@@ -220,9 +221,11 @@ export function createReaders() {
         continue
       }
       const ids = permissionIds ?? []
-      if (typeof id === 'string' && ids.some((one) => !known.has(one)) && left-- > 0)
-        learn(await lookUp(id).catch(() => []))
-      answers.push(ids.length === 0 ? nobody : setOf(ids.flatMap((one) => known.get(one) ?? [])))
+      const isUnknown = typeof id === 'string' && ids.some((one) => !known.has(one)) && left-- > 0
+      const found = isUnknown ? await lookUp(id).catch(() => []) : []
+      const own = new Set(found.map((permission) => permission.id))
+      const others = ids.filter((one) => !own.has(one)).flatMap((one) => known.get(one) ?? [])
+      answers.push(ids.length === 0 ? nobody : setOf([...learn(found), ...others]))
     }
     return answers
   }

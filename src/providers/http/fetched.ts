@@ -30,6 +30,8 @@ interface CachedFetch {
   readonly modified: string | undefined
   /** The epoch in which the answer was requested: see {@link createFetch}. */
   readonly epoch: number
+  /** The number of the request. An answer to an earlier request never replaces one to a later request. */
+  readonly order: number
   /** Time until which the answer is used without revalidation, as `performance.now()` returns it. */
   readonly until: number
 }
@@ -50,10 +52,12 @@ const maxPauseMs = 5 * 60_000
 export function createFetch(get: Get) {
   /** The epoch: the number of calls of `renew`. An answer of an earlier epoch is revalidated. */
   let epoch = 0
+  let requests = 0
   const kept = createRecent<CachedFetch>(maxCacheBytes, ({ fetched }) => fetched.body.length + 1000)
   let pausedUntil = 0
 
   const keep = (key: string, found: CachedFetch, control: string) => {
+    if ((kept.get(key)?.order ?? 0) > found.order) return
     if (/\bno-store\b/i.test(control) || found.fetched.body.length > maxCacheBytes / 4) kept.delete(key)
     else kept.set(key, found)
   }
@@ -68,12 +72,13 @@ export function createFetch(get: Get) {
       throw unavailable('The server asked for a pause.', {
         retryAfter: Math.ceil(waitMs / 1000),
       })
+    const order = ++requests
     const answer = await get({ ...ask, own: { ...ask.own, ...conditionsOf(known) } })
     const pauseMs = pauseIn(answer)
     if (pauseMs > 0) pausedUntil = performance.now() + pauseMs
     const control = answer.header('cache-control') ?? ''
     if (answer.status === 304 && known !== undefined) {
-      keep(key, { ...known, epoch: asked, until: performance.now() + freshMs }, control)
+      keep(key, { ...known, order, epoch: asked, until: performance.now() + freshMs }, control)
       return known.fetched
     }
     if (answer.status < 200 || answer.status > 299 || answer.status === 206) {
@@ -82,7 +87,7 @@ export function createFetch(get: Get) {
     }
     const fetched = fetchedOf(answer)
     const [etag, modified] = [answer.header('etag'), answer.header('last-modified')]
-    keep(key, { fetched, etag, modified, epoch: asked, until: performance.now() + freshMs }, control)
+    keep(key, { fetched, etag, modified, order, epoch: asked, until: performance.now() + freshMs }, control)
     return fetched
   }
   /** Causes every answer that is cached now to be revalidated before it is used. */

@@ -1,6 +1,6 @@
 import { invalid, isResourceError, notFound, unavailable } from '../../core/errors.ts'
 import { compileGlobs } from '../../core/glob.ts'
-import { httpUrlBelow } from '../../core/http-url.ts'
+import { type HttpUrl, httpUrlBelow } from '../../core/http-url.ts'
 import { defined, requireKeys } from '../../core/kit/object.ts'
 import { comparePaths, isPath } from '../../core/path.ts'
 import type { Context, Description, Entry, Provider } from '../../core/provider.ts'
@@ -68,40 +68,18 @@ export function web(options: WebOptions): Provider {
     )
   if (named.size < pages.length) throw invalid('A page is named twice in "pages".', 'path')
 
-  const accept = (contentType: string | undefined) => {
-    const { mimeType } = mediaTypeOf(contentType)
+  const requireWanted = (mimeType: string | undefined) => {
     if (mimeType !== undefined && !isWanted(mimeType))
       throw invalid('The page has a media type that is not served ("types" of the mount).', 'type')
   }
+  const accept = (contentType: string | undefined) => requireWanted(mediaTypeOf(contentType).mimeType)
 
-  let listed: { readonly table: PageTable; readonly until: number } | undefined
+  const list = llms === undefined ? undefined : createPageList(load, { base, llms, pages })
   const renew = () => {
     renewAnswers()
-    if (listed !== undefined) listed = { ...listed, until: 0 }
+    list?.renew()
   }
-  /** Returns the listed pages. A list that cannot be fetched again stays unchanged. */
-  const table = async (signal: AbortSignal, fresh = false): Promise<PageTable> => {
-    if (llms === undefined) return named
-    if (listed !== undefined && !fresh && performance.now() < listed.until) return listed.table
-    const url = httpUrlBelow(base, encodePath(llms))
-    try {
-      const { body } = await load({ url, signal, fresh })
-      const found = pagesOf(body.toString('utf8'), url, base)
-      listed = {
-        table: tableOf([...found, { path: llms, title: 'The list of the pages' }, ...pages]),
-        until: performance.now() + listMs,
-      }
-      return listed.table
-    } catch (error) {
-      signal.throwIfAborted()
-      if (!isResourceError(error)) throw error
-      if (listed !== undefined) {
-        listed = { table: listed.table, until: performance.now() + retryMs }
-        return listed.table
-      }
-      throw unavailable('The list of the pages (llms) cannot be fetched.')
-    }
-  }
+  const table = async (signal: AbortSignal, fresh = false) => (list === undefined ? named : list.table(signal, fresh))
   const isNamed = async (path: string, signal: AbortSignal) =>
     named.has(path) || matches(path) || (llms !== undefined && (path === llms || (await table(signal)).has(path)))
 
@@ -111,7 +89,10 @@ export function web(options: WebOptions): Provider {
       throw notFound('no page that the configuration names')
     if (!fetch)
       throw invalid('This page is not read through this server. Its URI is its address: fetch it from there.', 'direct')
-    return load({ url: httpUrlBelow(base, encodePath(path)), accept, signal, fresh })
+    const fetched = await load({ url: httpUrlBelow(base, encodePath(path)), accept, signal, fresh })
+    // The list of the pages may be cached with any type.
+    requireWanted(fetched.mimeType)
+    return fetched
   }
 
   /** Yields the listed pages with their current versions. The version of a missing page is the kind of its error. */
@@ -166,6 +147,44 @@ export function web(options: WebOptions): Provider {
   }
   if (poll === undefined || !fetch) return provider
   return polled(provider, { intervalMs: poll, look: (signal) => look({ principal: watcher, signal }) })
+}
+
+/** Creates the list of the pages that an `llms.txt` names, together with the named ones. */
+function createPageList(
+  load: ReturnType<typeof createFetch>['fetch'],
+  { base, llms, pages }: { readonly base: HttpUrl; readonly llms: string; readonly pages: readonly LinkedPage[] },
+) {
+  let listed: { readonly table: PageTable; readonly until: number } | undefined
+  /** The number of the last load of the list, and that of the first load whose result may be cached. */
+  let [begun, newest] = [0, 0]
+  return {
+    /** Causes the list to be loaded again before it is used. */
+    renew: () => {
+      newest = begun + 1
+      if (listed !== undefined) listed = { ...listed, until: 0 }
+    },
+    /** Returns the listed pages. A list that cannot be fetched again stays unchanged. */
+    table: async (signal: AbortSignal, fresh: boolean): Promise<PageTable> => {
+      if (listed !== undefined && !fresh && performance.now() < listed.until) return listed.table
+      const url = httpUrlBelow(base, encodePath(llms))
+      const own = ++begun
+      try {
+        const { body } = await load({ url, signal, fresh })
+        const found = pagesOf(body.toString('utf8'), url, base)
+        const table = tableOf([...found, { path: llms, title: 'The list of the pages' }, ...pages])
+        if (own < newest) return table
+        newest = own
+        listed = { table, until: performance.now() + listMs }
+        return table
+      } catch (error) {
+        signal.throwIfAborted()
+        if (!isResourceError(error)) throw error
+        if (listed === undefined) throw unavailable('The list of the pages (llms) cannot be fetched.')
+        if (own >= newest) listed = { ...listed, until: performance.now() + retryMs }
+        return listed.table
+      }
+    },
+  }
 }
 
 type PageTable = ReadonlyMap<string, LinkedPage>

@@ -144,7 +144,8 @@ function createChannels(options: ServedOptions) {
         const opening = openView(options, principal, 'modern')
         opening.then(
           (open) => channels.get(key) === opening && channels.set(key, open),
-          () => {},
+          // A failure is not cached.
+          () => channels.get(key) === opening && channels.delete(key),
         )
         channel = opening
       }

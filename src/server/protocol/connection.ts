@@ -60,7 +60,7 @@ const tooSlow: WireError = {
 export type Connection = ReturnType<typeof createConnection>
 
 /**
- * @param open Opens the channel of an era; called once for each era that is needed.
+ * @param open Opens the channel of an era; called once for each era that is needed, and again after a failure.
  * @param server Name and version for the result of a `subscriptions/listen`, the share of the gate to use, and the revisions that
  * the transport serves (default all).
  */
@@ -92,7 +92,8 @@ export function createConnection(
       channels.set(era, channel)
       void channel.then(
         (ready) => opened.set(era, ready),
-        () => {},
+        // A failure is not cached.
+        () => channels.delete(era),
       )
     }
     return channel
