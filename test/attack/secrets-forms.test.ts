@@ -284,6 +284,44 @@ describe('values of YAML over lines', () => {
   })
 })
 
+describe('SE22: a file in a patch and in a blame hides the same secrets', () => {
+  const { planted: secret } = password()
+  const files: Readonly<Record<string, string>> = {
+    'users.csv': `user,password\nu1,${secret}\nu2,${secret}\n`,
+    'table.md': `| user | password |\n|---|---|\n| u1 | ${secret} |\n`,
+    'secret.yaml': `apiVersion: v1\nkind: Secret\nstringData:\n  abc: ${secret}\n`,
+    'folded.yaml': `auth:\n  password: >-\n    ${secret}\n    ${secret}\nother: 1\n`,
+    'pair.yaml': `env:\n  - name: DB_PASSWORD\n    value: ${secret}\n`,
+    'next.json': `{\n  "password":\n    "${secret}"\n}\n`,
+    'next.properties': `db.password=\\\n   ${secret}\n`,
+    'headers.http': `Authorization: Bearer\n ${secret}\n`,
+    'one.ini': `password=${secret}\n`,
+  }
+  const numbered = (text: string) =>
+    text.replace(/\n$/, '').replace(
+      /^/gm,
+      (() => {
+        let line = 0
+        return () => `${String(++line).padStart(6)}  `
+      })(),
+    )
+  const patchOf = (file: string, text: string) =>
+    `diff --git a/${file} b/${file}\n--- a/${file}\n+++ b/${file}\n${text}`
+  const forms: Readonly<Record<string, (file: string, text: string) => string>> = {
+    'commits/0123456789ab': (file, text) => patchOf(file, `@@ -0,0 +1,9 @@\n${text.replace(/^(?=.)/gm, '+')}`),
+    'diff/a/b': (file, text) => patchOf(file, `@@ -1,9 +1 @@ heading\n${text.replace(/^(?=.)/gm, '-')}`),
+    'blame/HEAD/': (file, text) =>
+      `Blame of ${file} at HEAD (0123456789ab).\n0123456789ab 2026-11-27 a: first\n${numbered(text)}\n`,
+    'blame/main/': (file, text) =>
+      `Blame of ${file} at main (0123456789ab).\n0123456789ab 2026-11-27 a: first\n${numbered(text).replace(/\n(?=.*$)/, '\n1123456789ab 2026-11-28 b: second\n')}\n`,
+  }
+  test.each(Object.entries(files))('%s', async (file, text) => {
+    expect(leaks(await shown(text, file), [secret])).toEqual([])
+    for (const [path, make] of Object.entries(forms))
+      await expectHidden(make(file, text), path.endsWith('/') ? path + file : path, [secret])
+  })
+})
+
 test.each<[string, string]>([
   ['members', '"d":"'.repeat(100_000)],
   ['members without a value', 'd: '.repeat(150_000)],
