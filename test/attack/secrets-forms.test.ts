@@ -284,6 +284,35 @@ describe('values of YAML over lines', () => {
   })
 })
 
+test('SE22: the end of a table hides the columns that the whole table hides', async () => {
+  const { planted: secret } = password()
+  const rows = Array.from({ length: 3000 }, (_, i) => `u${i},${secret},n${i}\n`).join('')
+  const provider = documents(ranged({ 'users.csv': `user,password,note\n${rows}` }), {
+    through: (whole) => redacted(whole, { redactor }),
+  })
+  for (const tail of ['1', '2', '2999', '3000', '3001', '100000']) {
+    const text = await read(provider, 'users.csv', { tail })
+    expect(leaks(text, [secret]), tail).toEqual([])
+    expect(text.split('\n')).toHaveLength(Math.min(Number(tail), 3001) + 1)
+    expect(text.startsWith('user,')).toBe(Number(tail) > 3000)
+    expect(text.endsWith('u2999,[redacted],n2999\n')).toBe(true)
+  }
+})
+
+test('SE22: a file that is withheld shows no end without a secret', async () => {
+  const { planted: secret } = password()
+  const text = `password=${secret}\n${'a plain line\n'.repeat(3000)}`
+  for (const make of [memory, ranged]) {
+    const through = (whole: Provider) => redacted(whole, { redactor, mode: 'withhold' })
+    const provider = documents(make({ 'a.log': text, 'b.log': 'one\ntwo\n' }), { through })
+    const whole = await read(provider, 'a.log')
+    expect(whole).toContain('withheld')
+    expect(await read(provider, 'a.log', { tail: '2' })).toBe(whole)
+    expect(await read(provider, 'a.log', { lines: '2000-2001' }).catch(() => '')).not.toContain('plain')
+    expect(await read(provider, 'b.log', { tail: '1' })).toBe('two\n')
+  }
+})
+
 describe('SE22: a file in a patch and in a blame hides the same secrets', () => {
   const { planted: secret } = password()
   const files: Readonly<Record<string, string>> = {
