@@ -534,4 +534,12 @@ test('an overview and a table name no table that the rules hide, but for its own
     expect(text, path).toMatch(/orders/)
     expect(text, path).not.toMatch(/customers/i)
   }
+  // The index is for every caller. Without rules nobody is kept from a table.
+  for (const access of [rules, undefined]) {
+    const mount = { address: 'sqlite://app', provider: await open(), ...(access && { access }) }
+    const reader = createCatalog({ mounts: [mount] }).reader('sqlite://app')
+    const contents = await reader?.read({ path: 'overview', params: new Map() }, new AbortController().signal)
+    const [content] = contents ?? []
+    expect(content !== undefined && 'text' in content && /orders/.test(content.text)).toBe(access === undefined)
+  }
 })
