@@ -62,10 +62,13 @@ export interface MountReader {
 export const indexer: Principal = { id: 'hikidashi-index', roles: [] }
 const principal = indexer
 /** Denies the other paths of an entry to the indexer, so that an entry with several paths is indexed under its own path only. */
-const allows = () => false
+const denied = () => false
+/** The same for a mount without rules, where a document about several entries hides none of them. Compared by identity. */
+export const unruled = () => false
 
 export function createMountReader(mount: Mounted, watch: MountWatch | undefined): MountReader {
   const { provider, root } = mount
+  const allows = mount.restricted ? denied : unruled
   return {
     address: mount.address.text,
     ...(root.title === undefined ? {} : { title: root.title }),

@@ -34,13 +34,14 @@ export const openFiles: OpenSource<typeof filesSource> = async (options, { folde
 /** Opens the history of a repository, whose files are documents. */
 export const openGit: OpenSource<typeof gitSource> = async (given, { folder, log, documents }) => {
   const { git } = await import('./git/index.ts')
-  const { timeout, alternates = [], ...options } = given
+  const { timeout, alternates = [], redact = 'off', ...options } = given
+  const { isVault } = redact === 'off' ? {} : await import('../secrets/credential-files.ts')
   return documents(
     await git({
       ...options,
       repository: resolveFolder(given.repository, folder),
       alternates: alternates.map((name) => resolveFolder(name, folder)),
-      ...defined({ timeoutMs: timeout }),
+      ...defined({ timeoutMs: timeout, withheld: isVault }),
       log,
     }),
   )

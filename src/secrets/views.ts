@@ -93,19 +93,30 @@ export interface View {
 const isPlain = /^[^\\&%\r\n"'\u0080-\uffff]*$/
 
 /**
- * Returns the views of a text. The first one is the text itself; then its escapes are decoded (JSON, JavaScript, XML, `%41`),
+ * Returns the views of a text. The first one is the text itself; then the prefixes of lines of a patch or a blame are removed, its escapes are decoded (JSON, JavaScript, XML, `%41`),
  * invisible characters are removed, full-width forms become ASCII, and continued lines are joined. Each view is made of the one
  * before. A view that changes nothing is left out.
  */
 export function viewsOf(text: string): readonly View[] {
   const views: View[] = [{ text, startOf: (index) => index, endOf: (index) => index }]
   if (isPlain.test(text)) return views
-  for (const change of [readEscapes, readEscapes, readPercents, joinLines]) {
+  for (const change of [stripPrefixes, readEscapes, readEscapes, readPercents, joinLines]) {
     const last = views.at(-1)
     const next = last === undefined ? undefined : change(last)
     if (next !== undefined) views.push(next)
   }
   return views
+}
+
+/** Prefixes of the lines of a patch, and of a blame as a git mount writes it, with its lines that name a commit. */
+const patchPrefix = /^(?:[+ -]|@@ -[\d,]+ \+[\d,]+ @@ ?)/gm
+const blamePrefix = /^(?: {5}\d| {4}\d\d| {3}\d{3}| {2}\d{4}| \d{5}|\d{6,7}) {2}|^[0-9a-f]{12} \d{4}-\d\d-\d\d .*\n/gm
+
+function stripPrefixes(view: View): View | undefined {
+  if (/^@@ -[\d,]+ \+[\d,]+ @@/m.test(view.text)) return rewrite(view, patchPrefix, () => '')
+  // A part of a blame has no title. Any text may have a line that begins with a number, but seldom two in succession.
+  const isBlame = /^Blame of |^ {0,5}\d{1,7} {2}.*\n(?:[0-9a-f]{12} .*\n)? {0,5}\d{1,7} {2}/m.test(view.text)
+  return isBlame ? rewrite(view, blamePrefix, () => '') : undefined
 }
 
 const escapes =

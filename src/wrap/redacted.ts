@@ -15,8 +15,10 @@ import type {
 } from '../core/provider.ts'
 import type { Scrubber } from '../core/scrub.ts'
 import type { ProvidedTool, ToolLink, ToolPart, Tools } from '../core/tool.ts'
+import { isTableFile } from '../secrets/assignments.ts'
 import { type Layer, redactPhrase } from '../secrets/find.ts'
 import { type Redactor, sharedRedactor } from '../secrets/redactor.ts'
+import { type TailFacts, tailIn, tailKey, withoutTail } from './part.ts'
 import {
   type Cleaner,
   cleanCompletion,
@@ -27,6 +29,7 @@ import {
   createCleaner,
   createSeal,
   isSecretPath,
+  redactedKey,
   type Seal,
 } from './redacted/cleaner.ts'
 import { createRangeReader } from './redacted/range.ts'
@@ -75,11 +78,22 @@ export function redacted(given: Provider, options: RedactedOptions = {}): Provid
   const readRange = createRangeReader(provider, cleaner)
   const { stat, watch, complete, prompts, tools } = provider
 
+  /** Returns the column names of a table of which the content is the end; empty for any other content. */
+  const headOf = async (content: Content, request: ReadRequest, context: Context): Promise<string> => {
+    const isEnd = (content.meta?.[tailKey] as TailFacts | undefined)?.earlier === true
+    if (!isEnd || !('text' in content) || !isTableFile(request.path)) return ''
+    const [start] = await provider.read({ ...withoutTail(request), range: { start: 0, end: maxHeadBytes } }, context)
+    return start !== undefined && 'text' in start ? `${/^[^\r\n]*/.exec(start.text)?.[0] ?? ''}\n` : ''
+  }
+
   const readWhole = async ({ path, params }: ReadRequest, context: Context): Promise<readonly Content[]> => {
     const contents: Content[] = []
     for (const content of await provider.read({ path, params }, context)) {
       if (content.path !== undefined && isSecretPath(content.path)) continue
-      contents.push(await cleaner.whole(content, path, context.signal))
+      const head = await headOf(content, { path, params }, context)
+      const asked = head !== '' && 'text' in content ? { ...content, text: head + content.text } : content
+      const clean = await cleaner.whole(asked, path, context.signal)
+      contents.push(head === '' ? clean : withoutHead(clean))
     }
     if (contents.length === 0) throw notFound('every part has a secret in its path')
     return contents
@@ -96,6 +110,11 @@ export function redacted(given: Provider, options: RedactedOptions = {}): Provid
     read: async (request, context) => {
       const { path, range } = request
       if (isSecretPath(path)) throw notFound('a secret in the path')
+      if (mode === 'withhold' && tailIn(request.params) !== undefined) {
+        // The end may have no secret although the rest has one.
+        const whole = await readWhole(withoutTail(request), context)
+        if (whole.some(({ meta }) => meta?.[redactedKey] !== undefined)) return whole
+      }
       // Only the whole content shows whether it contains a secret.
       if (range === undefined || mode === 'withhold' || cleaner.isVault(path)) return readWhole(request, context)
       const part = await readRange(request, range, context)
@@ -117,6 +136,16 @@ export function redacted(given: Provider, options: RedactedOptions = {}): Provid
     ...(tools && { tools: cleanTools(tools, cleaner, seal) }),
     ...(watch && { watch: async (signal) => named(await watch(signal)) }),
   }
+}
+
+/** Maximum length of the column names of a table, in bytes. */
+const maxHeadBytes = 4096
+
+/** Returns a text without its first line, unless it is withheld. */
+function withoutHead(content: Content): Content {
+  if (!('text' in content) || content.meta?.[redactedKey] === 'withheld') return content
+  const text = content.text.slice(content.text.indexOf('\n') + 1)
+  return { ...content, size: Buffer.byteLength(text), text }
 }
 
 /** Changes without those whose path contains a secret. */

@@ -284,6 +284,73 @@ describe('values of YAML over lines', () => {
   })
 })
 
+test('SE22: the end of a table hides the columns that the whole table hides', async () => {
+  const { planted: secret } = password()
+  const rows = Array.from({ length: 3000 }, (_, i) => `u${i},${secret},n${i}\n`).join('')
+  const provider = documents(ranged({ 'users.csv': `user,password,note\n${rows}` }), {
+    through: (whole) => redacted(whole, { redactor }),
+  })
+  for (const tail of ['1', '2', '2999', '3000', '3001', '100000']) {
+    const text = await read(provider, 'users.csv', { tail })
+    expect(leaks(text, [secret]), tail).toEqual([])
+    expect(text.split('\n')).toHaveLength(Math.min(Number(tail), 3001) + 1)
+    expect(text.startsWith('user,')).toBe(Number(tail) > 3000)
+    expect(text.endsWith('u2999,[redacted],n2999\n')).toBe(true)
+  }
+})
+
+test('SE22: a file that is withheld shows no end without a secret', async () => {
+  const { planted: secret } = password()
+  const text = `password=${secret}\n${'a plain line\n'.repeat(3000)}`
+  for (const make of [memory, ranged]) {
+    const through = (whole: Provider) => redacted(whole, { redactor, mode: 'withhold' })
+    const provider = documents(make({ 'a.log': text, 'b.log': 'one\ntwo\n' }), { through })
+    const whole = await read(provider, 'a.log')
+    expect(whole).toContain('withheld')
+    expect(await read(provider, 'a.log', { tail: '2' })).toBe(whole)
+    expect(await read(provider, 'a.log', { lines: '2000-2001' }).catch(() => '')).not.toContain('plain')
+    expect(await read(provider, 'b.log', { tail: '1' })).toBe('two\n')
+  }
+})
+
+describe('SE22: a file in a patch and in a blame hides the same secrets', () => {
+  const { planted: secret } = password()
+  const files: Readonly<Record<string, string>> = {
+    'users.csv': `user,password\nu1,${secret}\nu2,${secret}\n`,
+    'table.md': `| user | password |\n|---|---|\n| u1 | ${secret} |\n`,
+    'secret.yaml': `apiVersion: v1\nkind: Secret\nstringData:\n  abc: ${secret}\n`,
+    'folded.yaml': `auth:\n  password: >-\n    ${secret}\n    ${secret}\nother: 1\n`,
+    'pair.yaml': `env:\n  - name: DB_PASSWORD\n    value: ${secret}\n`,
+    'next.json': `{\n  "password":\n    "${secret}"\n}\n`,
+    'next.properties': `db.password=\\\n   ${secret}\n`,
+    'headers.http': `Authorization: Bearer\n ${secret}\n`,
+    'one.ini': `password=${secret}\n`,
+  }
+  const numbered = (text: string) =>
+    text.replace(/\n$/, '').replace(
+      /^/gm,
+      (() => {
+        let line = 0
+        return () => `${String(++line).padStart(6)}  `
+      })(),
+    )
+  const patchOf = (file: string, text: string) =>
+    `diff --git a/${file} b/${file}\n--- a/${file}\n+++ b/${file}\n${text}`
+  const forms: Readonly<Record<string, (file: string, text: string) => string>> = {
+    'commits/0123456789ab': (file, text) => patchOf(file, `@@ -0,0 +1,9 @@\n${text.replace(/^(?=.)/gm, '+')}`),
+    'diff/a/b': (file, text) => patchOf(file, `@@ -1,9 +1 @@ heading\n${text.replace(/^(?=.)/gm, '-')}`),
+    'blame/HEAD/': (file, text) =>
+      `Blame of ${file} at HEAD (0123456789ab).\n0123456789ab 2026-11-27 a: first\n${numbered(text)}\n`,
+    'blame/main/': (file, text) =>
+      `Blame of ${file} at main (0123456789ab).\n0123456789ab 2026-11-27 a: first\n${numbered(text).replace(/\n(?=.*$)/, '\n1123456789ab 2026-11-28 b: second\n')}\n`,
+  }
+  test.each(Object.entries(files))('%s', async (file, text) => {
+    expect(leaks(await shown(text, file), [secret])).toEqual([])
+    for (const [path, make] of Object.entries(forms))
+      await expectHidden(make(file, text), path.endsWith('/') ? path + file : path, [secret])
+  })
+})
+
 test.each<[string, string]>([
   ['members', '"d":"'.repeat(100_000)],
   ['members without a value', 'd: '.repeat(150_000)],

@@ -4,7 +4,9 @@ import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Provider } from '../../src/core/provider.ts'
+import { openGit } from '../../src/providers/folder-sources.ts'
 import { type GitOptions, git } from '../../src/providers/git/index.ts'
+import type { OpenContext } from '../../src/providers/source.ts'
 import { bundled } from '../support/bundled.ts'
 import {
   type Asked,
@@ -331,3 +333,40 @@ describe('the temporary folder', () => {
     await expect(asked.read('log')).rejects.toMatchObject({ kind: 'unavailable' })
   })
 })
+
+test.each(['mask', 'off'] as const)(
+  'with redact %s, a patch shows files that hold secrets as their contents are',
+  async (redact) => {
+    const names = ['.netrc', 'a b/credentials.json', 'ä/id_rsa', 'notes.txt']
+    for (const name of names) repository.write(name, `held ${name.length}\n`)
+    const first = repository.commit('third')
+    repository.write('.netrc', 'held again\n')
+    repository.git('mv', 'a b/credentials.json', 'plain.txt')
+    repository.write('image/secring.gpg', Buffer.from([0, 1, 2]))
+    repository.git('rm', '-q', 'ä/id_rsa')
+    const second = repository.commit('fourth')
+    const provider = await openGit({ repository: repository.dir, redact }, {
+      folder: repository.dir,
+      log: () => {},
+      documents: async (inner: Provider) => inner,
+    } as unknown as OpenContext)
+    opened.push(provider)
+    const { text } = ask(provider)
+    for (const path of [`commits/${first}`, `commits/${second}`, `diff/${first}/${second}`]) {
+      const page = await text(path)
+      const held = page.match(/held \S+/g) ?? []
+      if (redact === 'off') expect(page).not.toContain('[redacted]')
+      else
+        expect(
+          held.filter((found) => found !== 'held 9'),
+          path,
+        ).toEqual([])
+      expect(page).toContain('.netrc')
+    }
+    const page = await text(`commits/${first}`)
+    expect(page).toContain('+held 9\n')
+    if (redact === 'off') expect(page.match(/\+held /g)).toHaveLength(4)
+    else expect(page.match(/^\[redacted\] The changes are withheld/gm)).toHaveLength(3)
+    if (redact !== 'off') expect(await text(`diff/${first}/${second}`, { path: '.netrc' })).not.toContain('held again')
+  },
+)

@@ -155,6 +155,50 @@ describe('a server of ours', () => {
   })
 })
 
+test('a search of a server names no document that the rules of the mount hide', async () => {
+  const hit = (document: string, score: number) => ({
+    ...{ uri: `${document}?lines=1-2`, document, mount: 'docs://manual', title: `Title of ${document}` },
+    ...{ lines: { start: 1, end: 2 }, score, snippet: { text: `snippet of ${document}`, marks: [] } },
+  })
+  const hits = [hit('docs://manual/secret/a.md', 1), hit('docs://manual/b.md', 0.4)]
+  const answer = { query: 'x', hits, total: 2, notes: ['docs://manual/secret is still being indexed.'] }
+  const catalog = createCatalog({
+    mounts: [
+      {
+        address: 'search://manual',
+        provider: {
+          list: async function* () {},
+          read: async ({ params }) =>
+            params.get('as') === 'markdown'
+              ? [{ mimeType: 'text/markdown', text: hits.map(({ title }) => title).join('\n') }]
+              : [{ mimeType: foundMimeType, text: JSON.stringify(answer) }],
+          templates: async () => [
+            { template: '{?q,as}', name: 'search', mimeType: foundMimeType },
+            { template: '{+query}{?as}', name: 'search in the path', mimeType: foundMimeType },
+          ],
+          complete: async ({ argument }) => ({ values: [`${argument.value}secret-word`] }),
+        },
+      },
+    ],
+  })
+  const log = () => {}
+  const service = await serveHttp({ view: catalog.view, name: 'b', version: '1', log, host: '127.0.0.1', port: 0 })
+  const provider = remote({ target: { url: service.url }, address: 'remote://there', timeoutMs: 10_000 })
+  const rules = compileAccess([{ allow: ['*'] }, { deny: ['*'], match: '**/secret/**' }])
+  const relaying = createCatalog({ mounts: [{ address: 'remote://there', provider, access: rules }] })
+  endings.push(service.close, catalog.close, relaying.close)
+  const view = relaying.view(principal)
+  for (const query of ['?q=x', '?q=x&as=markdown', '/x', '/x?as=markdown']) {
+    const { contents } = await view.read(`remote://there/search/manual${query}`)
+    const [content] = contents
+    const text = content !== undefined && 'text' in content ? content.text : ''
+    expect(text, query).not.toMatch(/secret|0\.4|total/)
+    expect(text, query).toContain('remote://there/docs/manual/b.md')
+  }
+  const uriTemplate = 'remote://there/search/manual/{+query}{?as}'
+  expect((await view.complete({ uriTemplate, argument: { name: 'query', value: 'x' } })).values).toEqual([])
+})
+
 test('a server that has more in its directories than it lists is shown with it', async () => {
   const asked: unknown[] = []
   const url = await listen(

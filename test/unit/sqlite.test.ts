@@ -2,6 +2,8 @@ import { execFileSync, spawn } from 'node:child_process'
 import * as fs from 'node:fs'
 import { DatabaseSync } from '@photostructure/sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { compileAccess } from '../../src/core/access.ts'
+import { createCatalog } from '../../src/core/catalog.ts'
 import type { Provider } from '../../src/core/provider.ts'
 import { checksOf, generatedOf, itemsOf, textOf as textOfTokens } from '../../src/providers/sqlite/definitions.ts'
 import { type SqliteOptions, sqlite } from '../../src/providers/sqlite/index.ts'
@@ -514,3 +516,30 @@ test('changes of the catalog and of rows are told, and of another file everythin
     await watching.stop()
   }
 }, 60_000)
+
+test('an overview and a table name no table that the rules hide, but for its own keys', async () => {
+  const rules = compileAccess([{ allow: ['*'] }, { deny: ['guest'], match: 'orders/**' }])
+  const hidesCustomers = compileAccess([{ allow: ['*'] }, { deny: ['guest'], match: 'customers/**' }])
+  const read = async (access: typeof rules, path: string, roles: readonly string[]) => {
+    const catalog = createCatalog({ mounts: [{ address: 'sqlite://app', provider: await open(), access }] })
+    const [content] = (await catalog.view({ id: 'a', roles }).read(`sqlite://app/${path}`)).contents
+    return content !== undefined && 'text' in content ? content.text : ''
+  }
+  for (const path of ['overview', 'overview?format=mermaid', 'customers/schema']) {
+    expect(await read(rules, path, []), path).toMatch(/orders/i)
+    expect(await read(rules, path, ['guest']), path).not.toMatch(/orders/i)
+  }
+  for (const path of ['overview', 'overview?format=mermaid']) {
+    const text = await read(hidesCustomers, path, ['guest'])
+    expect(text, path).toMatch(/orders/)
+    expect(text, path).not.toMatch(/customers/i)
+  }
+  // The index is for every caller. Without rules nobody is kept from a table.
+  for (const access of [rules, undefined]) {
+    const mount = { address: 'sqlite://app', provider: await open(), ...(access && { access }) }
+    const reader = createCatalog({ mounts: [mount] }).reader('sqlite://app')
+    const contents = await reader?.read({ path: 'overview', params: new Map() }, new AbortController().signal)
+    const [content] = contents ?? []
+    expect(content !== undefined && 'text' in content && /orders/.test(content.text)).toBe(access === undefined)
+  }
+})

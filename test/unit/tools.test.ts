@@ -127,3 +127,23 @@ test('a role that is given or taken counts at once, and each call is recorded', 
     { principal: 'eve', verb: 'call', uri: 'echo', outcome: 'invalid' },
   ])
 })
+
+test('the progress that a tool reports has no known secret, and has the token of the client', async () => {
+  const telling: Tool = {
+    ...echo,
+    call: async (_, __, report) => {
+      report?.({ progress: 1, total: 2, message: 'signed in with hunter2-hunter2' })
+      return { text: 'done' }
+    },
+  }
+  const channel = await openView({ ...options, tools: () => [telling] }, speaker, 'modern')
+  const heard: unknown[] = []
+  const params = { ...say('x'), _meta: { ...meta, progressToken: 'hunter2-hunter2' } }
+  await channel.request(
+    { jsonrpc: '2.0', id: 1, method: 'tools/call', params },
+    { onNotification: (notification) => heard.push(notification.params) },
+  )
+  expect(heard).toEqual([
+    { progressToken: 'hunter2-hunter2', progress: 1, total: 2, message: 'signed in with [redacted]' },
+  ])
+})

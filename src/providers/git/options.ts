@@ -28,6 +28,8 @@ export interface GitOptions {
    * the system does not report. Default 30,000, at least 100.
    */
   readonly reconcile?: number
+  /** Whether a file is withheld: pages about the history name it, but show nothing of its content. Default: no file. */
+  readonly withheld?: PathTest
   readonly log?: Log
 }
 
@@ -56,6 +58,7 @@ export function completeOptions(options: GitOptions): Settings {
     git: options.git ?? 'git',
     watch: options.watch ?? true,
     reconcile: whole('reconcile', options.reconcile ?? 30_000, 24 * 3_600_000, 100),
+    withheld: options.withheld ?? (() => false),
     log: options.log ?? (() => {}),
     serves: compileGlobs(refs),
     patterns: [...new Set(refs.flatMap(patternsOf))],

@@ -6,6 +6,7 @@ import type { Content } from '../../core/provider.ts'
 import { decodeBytes } from '../../text/encoding/decode.ts'
 import { detectEncoding } from '../../text/encoding/detect.ts'
 import type { Launcher } from './launch.ts'
+import type { Settings } from './options.ts'
 
 /** Characters that hide adjacent text or control a terminal: control characters, and those that change the writing direction. */
 const hidden = /[\p{Cc}\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]/gu
@@ -76,6 +77,8 @@ interface DifferenceQuery {
   readonly note?: string
 }
 
+export type DifferenceSettings = Pick<Settings, 'maxBytes' | 'withheld'>
+
 interface FileChange {
   readonly added?: number
   readonly removed?: number
@@ -96,7 +99,7 @@ const named = /^(?:diff --git |--- |\+\+\+ |rename |copy |Binary files ).*$/gm
 export async function readDifference(
   launcher: Launcher,
   { from, to, path, note }: DifferenceQuery,
-  maxBytes: number,
+  { maxBytes, withheld }: DifferenceSettings,
   signal: AbortSignal,
 ) {
   const ends = ['--end-of-options', from, to, '--', ...(path === undefined ? [] : [path])]
@@ -119,8 +122,26 @@ export async function readDifference(
     ? `${cutMark(`the patch is longer than ${limit} bytes; see one file with diff/FROM/TO?path=`)}\n`
     : ''
   // git appends a tab to a name that contains a space.
-  const shown = textOf(patch).replace(named, (line) => oneLine(line.replace(/\t$/, ''), Number.POSITIVE_INFINITY))
+  const shown = withoutFiles(textOf(patch), withheld).replace(named, (line) =>
+    oneLine(line.replace(/\t$/, ''), Number.POSITIVE_INFINITY),
+  )
   return { text: `${lines.join('\n')}\n${shown === '' ? '' : '\n'}${shown}${end}`, cut }
+}
+
+/** Replaces the changes of the withheld files of a patch by a note, and leaves out their object ids, which are hashes of the contents. */
+function withoutFiles(patch: string, withheld: DifferenceSettings['withheld']): string {
+  const files = patch.split(/^(?=diff --git )/m).map((file) => {
+    const head = file.slice(0, /^(?:@@ |GIT binary patch)/m.exec(file)?.index)
+    const names = Array.from(head.matchAll(/^(?:--- |\+\+\+ |rename (?:from|to) )(.*)$/gm), ([, name = '']) => name)
+    // A change without lines, or of a binary file, is named on the first line only: twice the same.
+    const both = /^diff --git (.*)$/m.exec(head)?.[1] ?? ''
+    const paths = [...names, both.slice((both.length + 1) / 2)].map((name) =>
+      name.replace(/^"?(?:[ab]\/)?|"?\t?$/g, ''),
+    )
+    if (!paths.some(withheld)) return file
+    return `${head.replace(/^index .*\n/m, '')}[redacted] The changes are withheld: files of this name hold secrets.\n`
+  })
+  return files.join('')
 }
 
 /** Decodes a patch as text. File names are UTF-8; the content of each file has its own encoding. */

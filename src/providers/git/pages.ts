@@ -7,6 +7,7 @@ import type { ObjectFormat } from './objects.ts'
 import {
   contentOf,
   cutMark,
+  type DifferenceSettings,
   manyLines,
   oneLine,
   pageType,
@@ -33,7 +34,7 @@ type Find = (rest: string, table: RefTable, signal: AbortSignal) => Promise<Plan
 /** The text pages: git's output about the history. */
 export function createPages(repository: Repository, commits: Commits) {
   const { launcher, objects, trees, config, location, shadow, settings } = repository
-  const { maxBytes, maxCommits } = settings
+  const { maxBytes, maxCommits, withheld } = settings
   const tipsOf = createTips(commits)
   const readStatus = location.workTree === undefined ? undefined : createStatusReader(repository)
 
@@ -75,7 +76,7 @@ export function createPages(repository: Repository, commits: Commits) {
   const families: Readonly<Record<string, Find>> = {
     commits: async (rest, table, signal) => {
       const { commit, fixed } = await named(rest, table, signal)
-      const settingsOf = { format: config.format, maxBytes, shallow: repository.shallow() }
+      const settingsOf = { format: config.format, maxBytes, withheld, shallow: repository.shallow() }
       return {
         write: async () => ({ ...(await readCommit(launcher, commit, settingsOf, signal)), immutable: fixed }),
       }
@@ -154,7 +155,7 @@ async function writeDifference(
 ): Promise<TextPage> {
   const path = pathIn(params)
   const query = { from: from.commit, to: to.commit, ...defined({ path }) }
-  const difference = await readDifference(launcher, query, settings.maxBytes, signal)
+  const difference = await readDifference(launcher, query, settings, signal)
   const about = path === undefined ? '' : `, ${oneLine(path)}`
   const ends = [from, to].map(({ spelled, commit }) => `${oneLine(spelled)} (${shortId(commit)})`)
   return {
@@ -207,7 +208,7 @@ const maxMessageBytes = 64 * 1024
 async function readCommit(
   launcher: Launcher,
   commit: string,
-  settings: { readonly format: ObjectFormat; readonly maxBytes: number; readonly shallow: ReadonlySet<string> },
+  settings: DifferenceSettings & { readonly format: ObjectFormat; readonly shallow: ReadonlySet<string> },
   signal: AbortSignal,
 ): Promise<TextPage> {
   const head = await launcher.run({
@@ -251,7 +252,7 @@ async function readCommit(
       to: commit,
       ...(parents.length > 1 ? { note: 'compared with the first parent' } : {}),
     },
-    settings.maxBytes,
+    settings,
     signal,
   )
   return { text: `${lines.join('\n')}\n${difference.text}`, cut: head.cut || difference.cut }

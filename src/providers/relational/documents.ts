@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto'
 import { invalid } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import { metaKeys } from '../../core/meta.ts'
-import type { Content, Params } from '../../core/provider.ts'
+import { unruled } from '../../core/mount-reader.ts'
+import type { Content, Context, Params } from '../../core/provider.ts'
 import { rowsMimeType } from '../../core/search-answer.ts'
 import type {
   CatalogItem,
@@ -15,7 +16,7 @@ import type {
   Source,
   SourceContext,
 } from './model.ts'
-import { identityOf, segmentOf } from './names.ts'
+import { identityOf, keyOf, segmentOf } from './names.ts'
 
 /** The MIME types of the resources. docs/providers/postgres.md describes the formats. */
 export const mimeTypes = {
@@ -104,37 +105,53 @@ const [maxRelations, maxDrawn] = [1000, 100]
 const maxColumns = 30
 const chunk = 200
 
-/** Reads all tables and views of one schema, or of the database, and the references between them. */
+/** Returns a relation without the references from tables that the caller may not see. Its own keys stay: they are part of its definition. */
+export function visibleRelation(relation: Relation, only: string | undefined, { allows }: Pick<Context, 'allows'>) {
+  const sees = seenBy(only, allows)
+  return { ...relation, referencedBy: relation.referencedBy.filter(({ from }) => sees(from)) }
+}
+
+/** Returns whether the rules of the mount let the caller see the description of a table. */
+function seenBy(only: string | undefined, allows: Context['allows']): (name: ObjectName) => boolean {
+  if (allows === undefined || allows === unruled) return () => true
+  return (name) => allows(`${keyOf(name, only)}schema`)
+}
+
+/** Reads all tables and views of one schema, or of the database, that the caller may see, and the references between them. */
 export async function readOverview(
   source: Source,
   schema: string | undefined,
   params: Params,
-  context: SourceContext,
+  context: SourceContext & Pick<Context, 'allows'>,
 ): Promise<Content | undefined> {
   const format = params.get('format')
   if (format !== undefined && format !== 'mermaid')
     throw invalid('An overview can be read as mermaid: write ?format=mermaid.', 'format')
   const prefix = schema === undefined || source.schema !== undefined ? '' : `${segmentOf(schema)}/`
-  const { names, more, found } = await namesOf(source, prefix, context)
+  const sees = seenBy(source.schema, context.allows)
+  const { names, more, found } = await namesOf(source, prefix, sees, context)
   // A schema without visible objects has no overview.
   if (!found && prefix !== '') return undefined
   const relations: Relation[] = []
   for (let at = 0; at < names.length; at += chunk)
     relations.push(...(await source.relations(names.slice(at, at + chunk), context)))
-  const sorted = inOrder(names, relations)
+  const sorted = inOrder(names, relations).map((relation) => ({
+    ...relation,
+    foreignKeys: relation.foreignKeys.filter(({ references }) => sees(references)),
+  }))
   const meta = more ? { [metaKeys.truncated]: true } : undefined
   const mermaid = diagramOf(sorted, source.schema)
   if (format === 'mermaid') return textContent(mermaid, mimeTypes.mermaid, meta)
   return jsonContent({ ...overviewDocument(sorted, schema, more), mermaid }, mimeTypes.overview, meta)
 }
 
-async function namesOf(source: Source, prefix: string, context: SourceContext) {
+async function namesOf(source: Source, prefix: string, sees: (name: ObjectName) => boolean, context: SourceContext) {
   const names: ObjectName[] = []
   let found = false
   for await (const page of pagesFrom(source, { from: prefix, prefix, limit: 1000 }, context))
     for (const item of page) {
       found = true
-      if (!('name' in item) || item.relation === undefined) continue
+      if (!('name' in item) || item.relation === undefined || !sees(item)) continue
       if (names.length === maxRelations) return { names, more: true, found }
       names.push({ schema: item.schema, name: item.name })
     }

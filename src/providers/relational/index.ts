@@ -9,6 +9,7 @@ import {
   relationDocument,
   routineDocument,
   textContent,
+  visibleRelation,
 } from './documents.ts'
 import { createCompleter, createLister } from './list.ts'
 import type { ObjectName, Relation, Source, SourceContext } from './model.ts'
@@ -63,7 +64,10 @@ export function relational(options: RelationalOptions): Provider {
       case 'extensions':
         return jsonContent(extensionsDocument(found(await source.extensions?.(context))), mimeTypes.extensions)
       case 'schema':
-        return jsonContent(relationDocument(await relationAt(parsed.name, context)), mimeTypes.schema)
+        return jsonContent(
+          relationDocument(visibleRelation(await relationAt(parsed.name, context), source.schema, context)),
+          mimeTypes.schema,
+        )
       case 'schema.sql':
         return textContent((await relationAt(parsed.name, context)).definition, mimeTypes.sql)
       case 'enum':

@@ -7,8 +7,8 @@ import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import { metaKeys } from '../../core/meta.ts'
 import { baseName } from '../../core/path.ts'
-import type { Content, Description, Entry, Template } from '../../core/provider.ts'
-import { type FoundHit, foundMimeType, parseFound } from '../../core/search-answer.ts'
+import type { Content, Context, Description, Entry, Template } from '../../core/provider.ts'
+import { type FoundHit, foundMimeType, parseFound, type SearchAnswer } from '../../core/search-answer.ts'
 import { compileTemplate } from '../../core/template.ts'
 import { formatUri, parseAddress } from '../../core/uri.ts'
 import type { Page, Resource, ResourceTemplate } from '../../core/view.ts'
@@ -167,11 +167,18 @@ function isTemplate(text: string): boolean {
   return attempt(() => compileTemplate(text), fallbackTo(undefined)) !== undefined
 }
 
-/** Rewrites the URIs in search results, so that they can be read here. Other content stays unchanged. */
-export function withFound(content: Content, address: string | undefined): Content {
-  if (address === undefined || content.mimeType !== foundMimeType || !('text' in content)) return content
+/**
+ * Rewrites the URIs in search results, so that they can be read here. Other content stays unchanged. If rules apply, hits in hidden documents are left
+ * out, with everything that depends on them: the total, the notes about mounts, and the scale of the scores.
+ *
+ * @param allows Whether the caller may see a path. When undefined, the caller may see all of them.
+ */
+export function withFound(content: Content, address: string | undefined, allows: Context['allows']): Content {
+  if (content.mimeType !== foundMimeType || !('text' in content)) return content
   const found = parseFound(content.text)
   if (found === undefined) return content
+  const answer = allows === undefined ? found : visibleIn(found, allows)
+  if (address === undefined) return allows === undefined ? content : { ...content, text: JSON.stringify(answer) }
   const here = parseAddress(address)
   const uriOf = (uri: string) => formatUri(here, pathOfForeign(uri))
   const hitOf = (hit: FoundHit): FoundHit => {
@@ -180,5 +187,15 @@ export function withFound(content: Content, address: string | undefined): Conten
     const uri = hit.uri === `${hit.document}${query}` ? `${uriOf(hit.document)}${query}` : uriOf(hit.uri)
     return { ...hit, uri, document: uriOf(hit.document), mount: uriOf(hit.mount) }
   }
-  return { ...content, text: JSON.stringify({ ...found, hits: found.hits.map(hitOf) }) }
+  return { ...content, text: JSON.stringify({ ...answer, hits: answer.hits.map(hitOf) }) }
+}
+
+function visibleIn({ total: _, ...found }: SearchAnswer, allows: (path: string) => boolean): SearchAnswer {
+  const seen = found.hits.filter(({ document }) => allows(pathOfForeign(document)))
+  const best = seen[0]?.score || 1
+  return {
+    ...found,
+    hits: seen.map((hit) => ({ ...hit, score: Math.min(1, hit.score / best) })),
+    notes: found.notes.filter((note) => !note.includes('://')),
+  }
 }

@@ -6,9 +6,19 @@ import { followFor } from '../../core/kit/abort.ts'
 import { defined, requireKeys } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import { comparePaths } from '../../core/path.ts'
-import type { Completion, CompletionRequest, Content, Context, Entry, Provider } from '../../core/provider.ts'
+import type {
+  Completion,
+  CompletionRequest,
+  Content,
+  Context,
+  Entry,
+  Params,
+  Provider,
+  Template,
+} from '../../core/provider.ts'
+import { foundMimeType, parseFound } from '../../core/search-answer.ts'
 import { compileTemplate } from '../../core/template.ts'
-import { decodeComponent } from '../../core/uri.ts'
+import { decodeComponent, encodePath } from '../../core/uri.ts'
 import { directoryMimeType, type ResourceContent, type ViewCompletionRequest } from '../../core/view.ts'
 import { fetchTemplates, relayed, withFound } from './entries.ts'
 import { createFollowing } from './following.ts'
@@ -111,6 +121,12 @@ export function remote(options: RemoteOptions): Provider {
     return uri
   }
 
+  const isSearch = async (path: string, params: Params, { signal }: Context): Promise<boolean> => {
+    const text = withParams(encodePath(path), params)
+    const searches = (await currentOf(templates, signal)).filter(({ template }) => template.mimeType === foundMimeType)
+    return searches.some(({ template: { template } }) => compileTemplate(template).match(text) !== undefined)
+  }
+
   return {
     list: async function* (query, context) {
       const taken = await snapshot(context)
@@ -127,7 +143,11 @@ export function remote(options: RemoteOptions): Provider {
       if (known === undefined) throw notFound('the server does not list it')
       return known.entry
     },
-    read: async ({ path, params }, context) => {
+    read: async ({ path, params: given }, context) => {
+      // Rules apply to the hits of a search, which only its JSON has one by one.
+      const asMarkdown =
+        context.allows !== undefined && given.get('as') === 'markdown' && (await isSearch(path, given, context))
+      const params = asMarkdown ? new Map([...given].filter(([name]) => name !== 'as')) : given
       const uri = withParams(await uriOf(path, context), params)
       const { contents } = await session
         .ask((view) => view.read(uri, context), context.signal)
@@ -140,13 +160,16 @@ export function remote(options: RemoteOptions): Provider {
       // instead.
       if (params.size === 0 && isDirectory(told, path) && isOnlyDirectory(await snapshot(context), path))
         throw notFound('it is a directory of the server: what is in it is listed')
-      return told.map((content) => withFound(content, options.address))
+      const shown = told.map((content) => withFound(content, options.address, context.allows))
+      return asMarkdown ? Promise.all(shown.map(markdownOf)) : shown
     },
     templates: async ({ signal }) => (await currentOf(templates, signal)).map(({ template }) => template),
-    complete: (request, { signal }) =>
+    complete: (request, { signal, allows }) =>
       completeThere(
         request,
         (template) => templates.current(signal).then((all) => all.find((one) => one.template.template === template)),
+        // Words that a search proposes may come from hidden documents.
+        ({ template }) => allows === undefined || template.mimeType !== foundMimeType,
         (asked) => session.ask((view) => view.complete(asked, { signal }), signal),
         signal,
       ),
@@ -166,13 +189,15 @@ export function remote(options: RemoteOptions): Provider {
 /** Completes a variable of a template: requests the values from the server, for its form of the template. */
 async function completeThere(
   { template, argument, arguments: given }: CompletionRequest,
-  find: (template: string) => Promise<{ readonly uriTemplate: string } | undefined>,
+  find: (template: string) => Promise<{ readonly template: Template; readonly uriTemplate: string } | undefined>,
+  isOpen: (found: { readonly template: Template }) => boolean,
   ask: (request: ViewCompletionRequest) => Promise<Completion>,
   signal: AbortSignal,
 ): Promise<Completion | undefined> {
   try {
     const known = await find(template)
     if (known === undefined) return undefined
+    if (!isOpen(known)) return { values: [] }
     const { textFrom, valueFor } = compileTemplate(template)
     const filled = new Map(Array.from(given, ([name, text]) => [name, valueFor(name, text)]))
     const { values, ...rest } = await ask({ uriTemplate: known.uriTemplate, argument, arguments: filled })
@@ -232,4 +257,11 @@ function isSame(told: string, asked: string): boolean {
 function plain(uri: string): string {
   const bare = uri.replace(/\/$/, '')
   return decodeComponent(bare) ?? bare
+}
+
+/** Writes the answer of a search as Markdown. */
+async function markdownOf(content: Content): Promise<Content> {
+  const { formatMarkdown } = await import('../search/answer.ts')
+  const found = 'text' in content ? parseFound(content.text) : undefined
+  return found === undefined ? content : { ...content, mimeType: 'text/markdown', text: formatMarkdown(found) }
 }

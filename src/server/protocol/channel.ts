@@ -214,13 +214,22 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
     return waiting.then(() => (abort.aborted ? failure(id, timedOut) : rescue(work, done, failed)), failed)
   }
 
+  /** Removes known secrets from texts that a source reports while it works. Other notifications have only what the client itself has sent. */
+  const withoutSecrets = (notification: Notification, asked: Request): Notification => {
+    const { method, params } = notification
+    if (params === undefined || (method !== 'notifications/progress' && method !== 'notifications/message'))
+      return notification
+    const clean = egress({ jsonrpc: '2.0', id: asked.id, result: params }, asked)
+    return 'result' in clean ? { ...notification, params: clean.result } : notification
+  }
+
   const request: Channel['request'] = (message, options = {}) => {
     const { signal, cancellation, onNotification } = options
     if (signal?.aborted || cancellation?.isCancelled) return undefined
     const abort = new LateAbort()
     let hasEnded = false
     const notify = (notification: Notification) => {
-      if (!hasEnded) onNotification?.(notification)
+      if (!hasEnded) onNotification?.(withoutSecrets(notification, message))
     }
     const answer = run(message, abort, notify, options)
     if (!(answer instanceof Promise)) {

@@ -8,7 +8,7 @@ import { protocolKeys, revisions } from './revisions.ts'
  * blobs, which stay base64.
  *
  * Values that the client itself has sent stay unchanged (its id, its URI, its progress token): a client that guesses learns
- * nothing from them. Notifications contain nothing else, and are not cleaned.
+ * nothing from them. Of notifications, only those of progress and log messages contain anything else: the channel passes them as results.
  */
 export type Egress = (response: Response, request: Request) => Response
 
