@@ -93,9 +93,9 @@ export interface View {
 const isPlain = /^[^\\&%\r\n"'\u0080-\uffff]*$/
 
 /**
- * Returns the views of a text. The first one is the text itself; then the prefixes of lines of a patch or a blame are removed, its escapes are decoded (JSON, JavaScript, XML, `%41`),
- * invisible characters are removed, full-width forms become ASCII, and continued lines are joined. Each view is made of the one
- * before. A view that changes nothing is left out.
+ * Returns the views of a text. The first one is the text itself; then the prefixes of the lines of a patch or a blame are removed,
+ * its escapes are decoded (JSON, JavaScript, XML, `%41`), invisible characters are removed, full-width forms become ASCII, and
+ * continued lines are joined. Each view is made of the one before. A view that changes nothing is left out.
  */
 export function viewsOf(text: string): readonly View[] {
   const views: View[] = [{ text, startOf: (index) => index, endOf: (index) => index }]

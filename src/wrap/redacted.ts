@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { invalid, notFound } from '../core/errors.ts'
+import { invalid, isLater, isResourceError, notFound, ResourceError } from '../core/errors.ts'
 import { mapped } from '../core/kit/groups.ts'
 import { defined, jsonIn, requireProvider } from '../core/kit/object.ts'
 import type { Log } from '../core/log.ts'
@@ -78,6 +78,11 @@ export function redacted(given: Provider, options: RedactedOptions = {}): Provid
   const readRange = createRangeReader(provider, cleaner)
   const { stat, watch, complete, prompts, tools } = provider
 
+  const refused = (error: unknown): never => {
+    if (mode === 'mask' || !isResourceError(error, 'too-large') || isLater(error)) throw error
+    throw new ResourceError('too-large', tooLargeToSearch, { ...error.detail, reason: 'secret' })
+  }
+
   /** Returns the column names of a table of which the content is the end; empty for any other content. */
   const headOf = async (content: Content, request: ReadRequest, context: Context): Promise<string> => {
     const isEnd = (content.meta?.[tailKey] as TailFacts | undefined)?.earlier === true
@@ -88,7 +93,7 @@ export function redacted(given: Provider, options: RedactedOptions = {}): Provid
 
   const readWhole = async ({ path, params }: ReadRequest, context: Context): Promise<readonly Content[]> => {
     const contents: Content[] = []
-    for (const content of await provider.read({ path, params }, context)) {
+    for (const content of await provider.read({ path, params }, context).catch(refused)) {
       if (content.path !== undefined && isSecretPath(content.path)) continue
       const head = await headOf(content, { path, params }, context)
       const asked = head !== '' && 'text' in content ? { ...content, text: head + content.text } : content
@@ -137,6 +142,9 @@ export function redacted(given: Provider, options: RedactedOptions = {}): Provid
     ...(watch && { watch: async (signal) => named(await watch(signal)) }),
   }
 }
+
+const tooLargeToSearch =
+  'With redact: "withhold", a resource is searched for secrets as a whole, even to read a part, and this one is too large for that.'
 
 /** Maximum length of the column names of a table, in bytes. */
 const maxHeadBytes = 4096

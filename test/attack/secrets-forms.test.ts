@@ -1,5 +1,6 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { afterAll, describe, expect, test } from 'vitest'
+import { ResourceError } from '../../src/core/errors.ts'
 import type { Content, Context, Provider } from '../../src/core/provider.ts'
 import { createRedactor } from '../../src/secrets/redactor.ts'
 import { redactWindow } from '../../src/secrets/window.ts'
@@ -311,6 +312,24 @@ test('SE22: a file that is withheld shows no end without a secret', async () => 
     expect(await read(provider, 'a.log', { lines: '2000-2001' }).catch(() => '')).not.toContain('plain')
     expect(await read(provider, 'b.log', { tail: '1' })).toBe('two\n')
   }
+})
+
+test('SE22: a part of a file that is too large to be searched as a whole is refused with the reason', async () => {
+  const tooLarge: Provider = {
+    ...memory({ 'a.log': 'one' }),
+    read: async () => {
+      throw new ResourceError('too-large', 'Ask for a part of it.', { size: 5e9 })
+    },
+  }
+  const through = (mode: 'mask' | 'withhold') =>
+    documents(tooLarge, { through: (whole) => redacted(whole, { redactor, mode }) })
+  for (const params of [{ tail: '2' }, { lines: '1-2' }, { bytes: '0-9' }])
+    await expect(read(through('withhold'), 'a.log', params)).rejects.toMatchObject({
+      kind: 'too-large',
+      message: expect.stringContaining('is searched for secrets as a whole'),
+      detail: { size: 5e9, reason: 'secret' },
+    })
+  await expect(read(through('mask'), 'a.log')).rejects.toThrow('Ask for a part of it.')
 })
 
 describe('SE22: a file in a patch and in a blame hides the same secrets', () => {

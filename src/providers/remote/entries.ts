@@ -168,8 +168,8 @@ function isTemplate(text: string): boolean {
 }
 
 /**
- * Rewrites the URIs in search results, so that they can be read here. Other content stays unchanged. If rules apply, hits in hidden documents are left
- * out, with everything that depends on them: the total, the notes about mounts, and the scale of the scores.
+ * Rewrites the URIs in search results, so that they can be read here. Other content stays unchanged. If rules apply, hits in hidden
+ * documents are left out, with everything that depends on them: the total, the notes about mounts, and the scale of the scores.
  *
  * @param allows Whether the caller may see a path. When undefined, the caller may see all of them.
  */
