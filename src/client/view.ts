@@ -229,8 +229,7 @@ export function openCursor(cursor: string | undefined): WalkPosition {
   if (cursor === undefined) return start
   const parts = /^(\d{1,6})\.([\w-]{12})\.(.*)$/s.exec(cursor)
   const [, pages, mark, raw] = parts ?? []
-  if (pages === undefined || mark === undefined || raw === undefined)
-    throw foreignCursor()
+  if (pages === undefined || mark === undefined || raw === undefined) throw foreignCursor()
   return { cursor: raw, pages: Number(pages), mark }
 }
 

@@ -104,13 +104,15 @@ describe('what is wrong is reported', () => {
     expect(await problems(text)).toEqual([expect.stringContaining(`http.path: The server answers ${path} itself`)])
   })
 
-  test.each([{ path: '/metrics' }, { path: '/sse' }, { path: '/messages' }, { path: '/content/', contentLinks: false }])(
-    'the endpoint can be at a path that the configuration leaves free: %j',
-    async (http) => {
-      const mounts = { 'file:///docs': { provider: 'files', root: 'docs' } }
-      expect(await problems(JSON.stringify({ mounts, http: { metrics: false, ...http } }))).toEqual([])
-    },
-  )
+  test.each([
+    { path: '/metrics' },
+    { path: '/sse' },
+    { path: '/messages' },
+    { path: '/content/', contentLinks: false },
+  ])('the endpoint can be at a path that the configuration leaves free: %j', async (http) => {
+    const mounts = { 'file:///docs': { provider: 'files', root: 'docs' } }
+    expect(await problems(JSON.stringify({ mounts, http: { metrics: false, ...http } }))).toEqual([])
+  })
 
   test('all at once, in the order of the file, with place, key, fault and fix', async () => {
     const text = `{
