@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { invalid, isResourceError, notFound, ResourceError } from '../core/errors.ts'
+import { foreignCursor, invalid, isResourceError, notFound, ResourceError } from '../core/errors.ts'
 import { defined, isObject, objectOf } from '../core/kit/object.ts'
 import type { CallOptions, ChangeListener, Page, PromptView, Resource, ViewChange } from '../core/view.ts'
 import type { RemoteChanges } from './changes.ts'
@@ -92,7 +92,7 @@ export function createRemoteView(link: Link, changes: RemoteChanges): RemoteView
     directory: async ({ uri, cursor }, options) => {
       if (readsDirectories === false || isMadeUp(uri) || !hasResources) {
         // A directory derived from the listing has only one page.
-        if (cursor !== undefined) throw invalid('The cursor is not one that this listing gave to you.', 'cursor')
+        if (cursor !== undefined) throw foreignCursor()
         const page = await gatheredDirectory(uri, options)
         if (page === undefined) throw notFound('no such directory')
         return page
@@ -229,8 +229,7 @@ export function openCursor(cursor: string | undefined): WalkPosition {
   if (cursor === undefined) return start
   const parts = /^(\d{1,6})\.([\w-]{12})\.(.*)$/s.exec(cursor)
   const [, pages, mark, raw] = parts ?? []
-  if (pages === undefined || mark === undefined || raw === undefined)
-    throw invalid('The cursor is not one that this listing gave to you. Begin again.', 'cursor')
+  if (pages === undefined || mark === undefined || raw === undefined) throw foreignCursor()
   return { cursor: raw, pages: Number(pages), mark }
 }
 

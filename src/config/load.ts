@@ -103,6 +103,7 @@ export async function loadConfig(file: string, options: LoadOptions = {}): Promi
     ...cursors.findings,
     ...replicasFindings(document.value),
     ...listenFindings(document.value),
+    ...pathFindings(document.value),
     ...auditFindings(document.value, folder, servedBy),
   ]
   const absent = (await absences(mounts, folder, schemas)).map(({ address, finding }) => ({
@@ -237,6 +238,20 @@ function listenFindings(config: unknown): readonly Finding[] {
       fix: 'Add "allowedHosts" with the names that clients will use, or listen on the loopback.',
     },
   ]
+}
+
+/** Finds an endpoint at a path at which the server answers something else, so that no client could reach MCP. */
+function pathFindings(config: unknown): readonly Finding[] {
+  const http = memberOf(config, 'http')
+  const path = memberOf(http, 'path')
+  if (typeof path !== 'string') return []
+  const taken = ['/healthz', '/readyz', '/llms.txt']
+  if (![undefined, false].some((value) => memberOf(http, 'metrics') === value)) taken.push('/metrics')
+  if (memberOf(http, 'sse') === true) taken.push('/sse', '/messages')
+  const isLink = path.startsWith('/content/') && memberOf(http, 'contentLinks') !== false
+  if (!isLink && !taken.includes(path)) return []
+  const message = `The server answers ${path} itself, so no client could reach the endpoint.`
+  return [{ path: ['http', 'path'], message, fix: 'Write another path, such as "/mcp".' }]
 }
 
 /** Whether a file lies in a folder that a mount serves. */

@@ -237,6 +237,11 @@ export function invalid(message: string, reason: ErrorReason, detail: ErrorDetai
   return new ResourceError('invalid', message, { reason, ...detail })
 }
 
+/** The error for a cursor that the listing did not give to this principal. */
+export function foreignCursor(): ResourceError {
+  return invalid('The cursor is not one that this listing gave to you. Begin again.', 'cursor')
+}
+
 /** Returns the reason that other code (another server, or a provider made with the toolkit) has chosen, unchanged, as an {@link ErrorReason}. */
 export function foreignReason(reason: string): ErrorReason {
   return reason as ErrorReason

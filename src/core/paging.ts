@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
-import { invalid } from './errors.ts'
+import { foreignCursor, invalid } from './errors.ts'
 import type { Log } from './log.ts'
 import type { Mounted } from './mount.ts'
 import { comparePaths } from './path.ts'
@@ -33,7 +33,7 @@ export function createCursorSeal(secret: Uint8Array, earlier: readonly Uint8Arra
         const text = open(scope, cursor)
         if (text !== undefined) return text
       }
-      throw invalid('The cursor is not one that this listing gave to you. Begin again.', 'cursor')
+      throw foreignCursor()
     },
   }
 }

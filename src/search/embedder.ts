@@ -189,8 +189,16 @@ export function createVectors(texts: Texts, model: string) {
   let known = 0
   /** The change of the texts up to which removed texts have been dropped. */
   let swept = -1
+  let opening = -1
 
   const update = singleFlight(async () => {
+    const { opening: now } = await texts.size(model)
+    if (now !== opening) {
+      kept.clear()
+      known = 0
+      swept = -1
+      opening = now
+    }
     for (;;) {
       const some = await texts.vectors(model, known, inOneTurn.read)
       for (const { id, order, text, vector } of some) {

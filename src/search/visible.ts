@@ -50,6 +50,7 @@ export function createVisibility(texts: Texts) {
   /** In the order of their ids. */
   let entries: TextEntry[] = []
   let revision = -1
+  let opening = -1
   /** The most recently used set is at the end (LRU). */
   const sets = new Map<string, VisibleDocuments>()
   /** Serialises requests, because all of them change the cache. */
@@ -58,8 +59,9 @@ export function createVisibility(texts: Texts) {
   let covered: { readonly revision: number; readonly mounts: string; readonly whole: boolean } | undefined
 
   /** Whether a caller who sees all of these mounts sees the whole index. */
-  const isCovered = async (mounts: readonly string[], now: number): Promise<boolean> => {
-    const key = mounts.join('\n')
+  const isCovered = async (mounts: readonly string[]): Promise<boolean> => {
+    const { revision: now, opening } = await texts.size()
+    const key = [opening, ...mounts].join('\n')
     if (covered?.revision === now && covered.mounts === key) return covered.whole
     const whole = await areAllOf(texts, mounts)
     covered = { revision: now, mounts: key, whole }
@@ -68,7 +70,12 @@ export function createVisibility(texts: Texts) {
 
   const refresh = async (): Promise<void> => {
     const size = await texts.size()
-    if (size.revision === revision) return
+    if (size.opening === opening && size.revision === revision) return
+    if (size.opening !== opening) {
+      entries = []
+      sets.clear()
+      opening = size.opening
+    }
     for (;;) {
       const some = await texts.entries(entries.at(-1)?.id ?? 0, together.read)
       for (const entry of some) entries.push(entry)
@@ -125,8 +132,7 @@ export function createVisibility(texts: Texts) {
       if (allows === undefined) return undefined
       const { mounts } = allows
       if (mounts !== undefined && [...mounts.values()].every(({ reach }) => reach === 'all')) {
-        const { revision: now } = await texts.size()
-        if (await isCovered([...mounts.keys()], now)) return undefined
+        if (await isCovered([...mounts.keys()])) return undefined
       }
       const found = queue.then(() => {
         signal?.throwIfAborted()

@@ -164,6 +164,8 @@ interface TextsSize {
   readonly bytes: number
   /** Changes with each put and removal. */
   readonly revision: number
+  /** Changes if the file or the schema was made anew: then revisions and ids begin again, and name other texts. */
+  readonly opening: number
   /** The number of parts with a vector. */
   readonly embedded: number
 }

@@ -90,6 +90,30 @@ describe('a good configuration', () => {
 })
 
 describe('what is wrong is reported', () => {
+  test.each([
+    ['/healthz', {}],
+    ['/readyz', {}],
+    ['/llms.txt', {}],
+    ['/content/mcp', {}],
+    ['/metrics', { metrics: true }],
+    ['/sse', { sse: true }],
+    ['/messages', { sse: true }],
+  ])('the endpoint cannot be at %s, where the server answers something else', async (path, http) => {
+    const mounts = { 'file:///docs': { provider: 'files', root: 'docs' } }
+    const text = JSON.stringify({ mounts, http: { listen: 8787, ...http, path } })
+    expect(await problems(text)).toEqual([expect.stringContaining(`http.path: The server answers ${path} itself`)])
+  })
+
+  test.each([
+    { path: '/metrics' },
+    { path: '/sse' },
+    { path: '/messages' },
+    { path: '/content/', contentLinks: false },
+  ])('the endpoint can be at a path that the configuration leaves free: %j', async (http) => {
+    const mounts = { 'file:///docs': { provider: 'files', root: 'docs' } }
+    expect(await problems(JSON.stringify({ mounts, http: { metrics: false, ...http } }))).toEqual([])
+  })
+
   test('all at once, in the order of the file, with place, key, fault and fix', async () => {
     const text = `{
   "nmae": "y",

@@ -99,5 +99,6 @@ describe('the prompt assemble_context', () => {
     expect(await text('assemble_context_2')).toEqual({ text: 'of assemble_context.md' })
     expect(await text('z')).toEqual({ text: 'of z.md' })
     expect(await namesOf(promptsOf())).toEqual(['assemble_context'])
+    await expect(promptsOf().list({ cursor: 'stale' })).rejects.toMatchObject({ detail: { reason: 'cursor' } })
   })
 })

@@ -90,6 +90,7 @@ describe('what is too much over HTTP', () => {
     const { status, error } = await read(service, 'mem://m/long')
     expect(status).toBe(200)
     expect(error).toMatchObject({ code: -32602, data: { reason: 'too-large', limit: 2000 } })
+    expect(error?.message).toContain('?bytes=0-999 ')
     expect((await read(service)).error).toBeUndefined()
   })
 

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
@@ -160,4 +160,27 @@ test('Where a source has a say in who may see what, nothing of it is found until
   expect(await hitsOf(catalog.view(boss), { query: 'apple' })).toHaveLength(2)
   expect(await hitsOf(catalog.view(guest), { query: 'apple' })).toEqual([`${address}/a.txt`])
   expect(await complete()).toEqual([])
+})
+
+test('A store that was removed while it was open is made anew, and callers with access rules find what is indexed again', async () => {
+  const own = mkdtempSync(join(folder, 'removed-'))
+  const removed = await openStore({ sqlite: { file: join(own, 'store.sqlite') } })
+  const index = await openSearchIndex({ store: removed, name: 'removed' })
+  const documentOf = (path: string) => ({ uri: `m://m/${path}`, mount: 'm://m', version: '1', text: `needle ${path}` })
+  const allows = Object.assign(({ uri }: { readonly uri: string }) => !uri.endsWith('hidden.txt'), {
+    mounts: new Map([['m://m', { reach: 'some' as const, callers: 'guests' }]]),
+  })
+  const found = async () => {
+    const uris: string[] = []
+    for await (const { uri } of index.search({ text: 'needle', allows })) uris.push(uri)
+    return uris.sort()
+  }
+  await index.put([documentOf('a.txt'), documentOf('hidden.txt')])
+  expect(await found()).toEqual(['m://m/a.txt'])
+  for (const name of readdirSync(own)) rmSync(join(own, name))
+  expect(await found()).toEqual([])
+  // The ids begin again: those of the documents that the caller sees are now those of others.
+  await index.put([documentOf('hidden.txt'), documentOf('a.txt')])
+  expect(await found()).toEqual(['m://m/a.txt'])
+  await removed.close()
 })

@@ -91,6 +91,14 @@ describe.each(schemaRevisions)('on %s', (revision) => {
   })
 })
 
+test('a cursor that the lists of tools and prompts did not give is refused', async () => {
+  const ask = await open('2025-11-25', speaker)
+  for (const method of ['tools/list', 'prompts/list'])
+    expect(await ask(method, { cursor: 'stale' }), method).toMatchObject({
+      error: { code: -32602, data: { reason: 'cursor' } },
+    })
+})
+
 test('a call that fails says to the model what it can mend, and nothing of ours', async () => {
   const ask = await open('2025-11-25', speaker)
   expect(await ask('tools/call', say('wrong'))).toMatchObject({

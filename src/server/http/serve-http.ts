@@ -135,11 +135,10 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
       links === undefined
         ? known
         : Object.assign({}, known, { linkFor: (uri: string) => links.linkFor(known, baseOf(request))(uri) })
-    const route = options.sse ? pathname : url
-    if (route === path) return endpoint.serveMcp(request, response, caller)
+    if (url === path) return endpoint.serveMcp(request, response, caller)
     if (posted) return servePosts(request, response, caller, url)
-    if (options.sse && route === '/sse') return legacyHttp.openSse(request, response, caller)
-    if (!options.sse || route !== '/messages') return refuse(response, 404, nothingHere)
+    if (options.sse && url === '/sse') return legacyHttp.openSse(request, response, caller)
+    if (!options.sse || pathname !== '/messages') return refuse(response, 404, nothingHere)
     const message = await endpoint.readPermitted(request, response, caller)
     if (message !== undefined) await legacyHttp.postSse(request, response, caller.principal, message.value)
   })

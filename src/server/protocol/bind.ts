@@ -1,5 +1,5 @@
 import { withSignalOf } from '../../core/call.ts'
-import { fallbackTo, invalid, notFound } from '../../core/errors.ts'
+import { fallbackTo, foreignCursor, invalid, notFound } from '../../core/errors.ts'
 import { rescue, soonOf } from '../../core/kit/chain.ts'
 import { defined, isObject } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
@@ -190,7 +190,7 @@ const skillMethods: Readonly<Record<string, Method>> = {
   'skills/list': async ({ params, revision, signal, view: { skills } }) => {
     const query = pageIn(params)
     if (skills === undefined) {
-      if (query.cursor !== undefined) throw invalid('The cursor is not one of this list.', 'cursor')
+      if (query.cursor !== undefined) throw foreignCursor()
       return { skills: [], ...cached({ ttlMs: 0, scope: 'private' }, revision) }
     }
     const page = await skills.list(query, { signal })
@@ -218,7 +218,9 @@ const maxArgument = 65_536
 const promptMethods: Readonly<Record<string, Method>> = {
   'prompts/list': async ({ params, revision, signal, view: { prompts } }) => {
     const query = pageIn(params)
-    return prompts === undefined ? { prompts: [] } : promptsToWire(await prompts.list(query, { signal }), revision)
+    if (prompts !== undefined) return promptsToWire(await prompts.list(query, { signal }), revision)
+    if (query.cursor !== undefined) throw foreignCursor()
+    return { prompts: [] }
   },
   'prompts/get': async ({ params, revision, signal, view: { prompts } }) => {
     const name = requiredString(params, 'name')

@@ -249,9 +249,11 @@ function endOfPiece(text: string, end: number): number {
 }
 
 export function tooLong(limit: number): ResourceError {
+  // Base64 makes bytes a third longer, so a part of half the limit fits.
+  const last = Math.min(1_048_576, Math.floor(limit / 2)) - 1
   return new ResourceError(
     'too-large',
-    `The answer is larger than ${limit} bytes. Read a part of the resource: append ?lines=1-1000 or ?bytes=0-1048575 to its URI.`,
+    `The answer is larger than ${limit} bytes. Read a part of the resource: append ?lines=1-1000 or ?bytes=0-${last} to its URI.`,
     { reason: 'too-large', limit },
   )
 }

@@ -1,9 +1,9 @@
-import { invalid, isResourceError } from '../../core/errors.ts'
+import { foreignCursor, invalid, isResourceError } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import type { Principal } from '../../core/provider.ts'
 import type { Tool, ToolAnswer, ToolBlock, ToolLink } from '../../core/tool.ts'
-import { codes, isObject, ProtocolError, requiredString, wireError } from '../protocol/messages.ts'
+import { codes, isObject, optionalString, ProtocolError, requiredString, wireError } from '../protocol/messages.ts'
 import type { Call, ClientName, Method } from '../protocol/method.ts'
 import { type Revision, since } from '../protocol/revisions.ts'
 import { embeddedToWire, readToWire, resourceToWire, shownIcons } from '../protocol/wire.ts'
@@ -25,9 +25,10 @@ export const ownToolNames: readonly string[] = [
 
 /** Returns the methods for tools. A principal without tools always gets the answer of a server without tools. */
 export function toolMethods(toolbox: Toolbox | undefined, log: Log): Readonly<Record<string, Method>> {
-  const list: Method = async ({ revision, client, signal }) => ({
-    tools: ((await toolbox?.tools(client, signal)) ?? []).map((tool) => toolToWire(tool, revision)),
-  })
+  const list: Method = async ({ params, revision, client, signal }) => {
+    if (optionalString(params, 'cursor') !== undefined) throw foreignCursor()
+    return { tools: ((await toolbox?.tools(client, signal)) ?? []).map((tool) => toolToWire(tool, revision)) }
+  }
   if (toolbox === undefined) return { 'tools/list': list }
   const call: Method = async ({ params, revision, signal, client, report }) => {
     const tools = await toolbox.tools(client, signal)

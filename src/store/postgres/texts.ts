@@ -12,7 +12,10 @@ const readEntry = readerOf({ ...ofText, length: Number })
 const readWeighed = readerOf({ ...ofText, weight: Number })
 const readPart = readerOf({ ...ofText, place: Number, length: Number, value: String, text: String })
 const count = (value: unknown) => Number(value ?? 0)
-const readSize = readerOf({ texts: count, parts: count, length: count, bytes: count, revision: count, embedded: count })
+const readSize = readerOf({
+  ...{ texts: count, parts: count, length: count, bytes: count, revision: count },
+  ...{ opening: count, embedded: count },
+})
 
 /** Texts in the tables of a schema. The terms of a part are the lexemes of a tsvector, which is made here and not by PostgreSQL. */
 export function textsOn(ask: RunStatement, schema: string): Remote<TextOperations> {
@@ -90,7 +93,7 @@ export function textsOn(ask: RunStatement, schema: string): Remote<TextOperation
     },
     textsSize: async (name, model) => {
       const [found] = await ask(
-        `select h.texts, h.parts, h.length, h.bytes, h.revision,
+        `select h.texts, h.parts, h.length, h.bytes, h.revision, h.tableoid::bigint as opening,
            (select count(*) from ${schema}.vectors v where v.home = h.id and ($2::text is null or v.model = $2)) as embedded
          from ${schema}.homes h where h.name = $1`,
         [name, model ?? null],

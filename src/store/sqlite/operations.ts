@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import type { ResourceError } from '../../core/errors.ts'
 import type { TextOperations } from '../engine.ts'
@@ -49,6 +50,7 @@ function createTexts(database: Database): TextOperations {
     statements.saveHome.run(home.revision + 1, home.texts, home.parts, home.length, home.bytes, home.id)
   const saveTermSums = createTermSums(database)
   const owners = createOwnerTexts(database, statements)
+  const opening = randomInt(2 ** 48 - 1)
 
   const drop = (home: Home, text: SqliteRow): Home => {
     const id = Number(text.id)
@@ -131,7 +133,7 @@ function createTexts(database: Database): TextOperations {
     },
     textsSize: (name, model) => {
       const { id, ...size } = find(name) ?? { id: 0, revision: 0, texts: 0, parts: 0, length: 0, bytes: 0 }
-      return { ...size, embedded: Number(statements.embedded.get(id, model ?? null)?.n ?? 0) }
+      return { ...size, opening, embedded: Number(statements.embedded.get(id, model ?? null)?.n ?? 0) }
     },
     textsUnembedded: (name, model, after, limit) =>
       statements.unembedded.all(find(name)?.id ?? 0, model, after, limit).map((found) => {
