@@ -171,6 +171,15 @@ describe('JSON Web Keys', () => {
   })
 })
 
+test('a secret whose characters Markdown escapes is removed, also from a reading as Markdown', async () => {
+  const token = `ghp_${randomBytes(60).toString('base64').replace(/[+/=]/g, 'x').slice(0, 36)}`
+  const provider = documents(memory({ 'a.html': { text: `<p>Use ${token} now</p>`, mimeType: 'text/html' } }), {
+    through: (whole) => redacted(whole, { redactor }),
+  })
+  expect(await read(provider, 'a.html', { as: 'markdown' })).toContain('Use [redacted] now')
+  expect(await shown(`Use ${token.replace('_', '\\_')} now\n`, 'a.md')).toBe('Use [redacted] now\n')
+})
+
 describe('tables', () => {
   const id = 'AKIAIOSFODNN7EXAMPLE'
   const secret = `wJalr/${randomBytes(60).toString('base64').replace(/[+/=]/g, 'x').slice(0, 34)}`
