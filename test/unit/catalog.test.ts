@@ -437,7 +437,7 @@ describe('directories', () => {
         throw notFound('the source answers 404')
       },
     }
-    const all = createCatalog({ mounts: [{ uri: 'web://w', provider: source }] }).view({ id: 'x', roles: [] })
+    const all = createCatalog({ mounts: [{ address: 'web://w', provider: source }] }).view({ id: 'x', roles: [] })
     await expect(all.read('web://w/gone')).rejects.toMatchObject({ kind: 'not-found' })
   })
 })
