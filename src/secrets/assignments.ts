@@ -97,6 +97,9 @@ const maxName = 96
 const closing = /(?:\*{1,3}|_{2,3}|<\/(?:b|strong|i|em|u)>)(?=\s)/y
 const closingBefore = /(?:\*{1,3}|<\/(?:b|strong|i|em|u)>)$/
 
+/** Words that form a name with the next word, after a space: `API key: …`, `mot de passe : …`. */
+const wordsBefore = /(?<![\w-])(?:api|access|secret|private|auth|signing|encryption|master|mot de)[ \t]$/i
+
 /** The name before a separator, with or without quotes, emphasis, brackets and a `?` of TypeScript. */
 function nameBefore(text: string, at: number): { readonly text: string; readonly start: number } | undefined {
   let end = at
@@ -115,7 +118,10 @@ function nameBefore(text: string, at: number): { readonly text: string; readonly
   }
   let start = end
   while (start > floor && isNameCharacter(text.charCodeAt(start - 1))) start--
-  return start === end ? undefined : { text: text.slice(start, end), start }
+  if (start === end) return undefined
+  if (/^(?:keys?|passe)$/i.test(text.slice(start, end)))
+    start -= wordsBefore.exec(text.slice(Math.max(floor, start - 16), start))?.[0].length ?? 0
+  return { text: text.slice(start, end), start }
 }
 
 /** Lengths of a run of base64, in characters: one that can end in padding; one that is longer than any name or path. */

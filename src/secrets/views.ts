@@ -120,7 +120,7 @@ function stripPrefixes(view: View): View | undefined {
 }
 
 const escapes =
-  /\\u\{([0-9a-fA-F]{1,6})\}|\\u([0-9a-fA-F]{4})|\\U([0-9a-fA-F]{8})|\\x([0-9a-fA-F]{2})|\\([/\\"nrt`*_[\]<>|.=+~#!{}()-])|&#x([0-9a-fA-F]{1,6});|&#(\d{1,7});|&(amp|quot|apos|lt|gt);|([\uff01-\uff5e])/g
+  /\\u\{([0-9a-fA-F]{1,6})\}|\\u([0-9a-fA-F]{4})|\\U([0-9a-fA-F]{8})|\\x([0-9a-fA-F]{2})|\\([/\\"nrt`*_[\]<>|=+~#!{}()-])|&#x([0-9a-fA-F]{1,6});|&#(\d{1,7});|&(amp|quot|apos|lt|gt);|([\uff01-\uff5e])/g
 
 const breaks: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t' }
 
@@ -128,7 +128,7 @@ const entities: Readonly<Record<string, string>> = { amp: '&', quot: '"', apos: 
 
 function readEscapes(view: View): View | undefined {
   if (
-    !/\\[uUx/\\"nrt`*_[\]<>|.=+~#!{}()-]|&(?:#|amp|quot|apos|lt|gt)|[\uff01-\uff5e]/.test(view.text) &&
+    !/\\[uUx/\\"nrt`*_[\]<>|=+~#!{}()-]|&(?:#|amp|quot|apos|lt|gt)|[\uff01-\uff5e]/.test(view.text) &&
     view.text.search(unseen) === -1
   )
     return undefined

@@ -180,6 +180,14 @@ test('a secret whose characters Markdown escapes is removed, also from a reading
   expect(await shown(`Use ${token.replace('_', '\\_')} now\n`, 'a.md')).toBe('Use [redacted] now\n')
 })
 
+test('the value after a name of two words is removed', async () => {
+  const value = password().planted
+  for (const line of ['API key: V', '- **Secret key:** `V`', 'The access key = V', 'Mot de passe : V'])
+    await expectHidden(`# Notes\n\n${line.replace('V', value)}\nnext\n`, 'a.md', [value], ['next'])
+  for (const line of ['Primary key: id', 'API key: see the page of the operator', 'The key: abc12345'])
+    expect(await shown(line, 'a.md')).toBe(line)
+})
+
 test('the value after a name in bold is removed, as after the plain name', async () => {
   const value = password().planted
   const lines = ['**Password:** V', '**Password**: V', '*Password*: V', '- __Password:__ V', '> **Token:** `V`']
