@@ -183,7 +183,8 @@ function createView({ state, listing, directories, changes, route }: Parts, prin
       if (query !== undefined || !isResourceError(error, 'not-found')) throw error
       return directories.expand(mount, uri, path, context).then(listed, (missing: unknown) => {
         // When neither a file nor a directory exists, report why the path is not a file.
-        if (isResourceError(missing, 'not-found')) throw error
+        const isFile = isResourceError(missing, 'invalid') && missing.detail.reason === 'not-a-directory'
+        if (isFile || isResourceError(missing, 'not-found')) throw error
         return failed(missing)
       })
     }

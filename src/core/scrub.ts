@@ -52,7 +52,7 @@ export interface Scrubber {
  * Creates a scrubber of known secrets: the last defence, after the detectors that recognise secrets by their form.
  *
  * Each secret is found literally, in base64 and base64url (of UTF-8 and of UTF-16LE, at each of the three alignments), in
- * hexadecimal, percent-encoded, JSON-escaped, XML-escaped, and in UTF-16; in bytes also decoded, if the secret itself is base64
+ * hexadecimal, percent-encoded, escaped for JSON, XML and Markdown, and in UTF-16; in bytes also decoded, if the secret itself is base64
  * or hexadecimal. The password in a URL is a secret of its own, as is each long line of a secret with several lines. Secrets
  * shorter than {@link minSecretLength} are ignored.
  *
@@ -194,6 +194,9 @@ function partsOf(secret: string): readonly string[] {
   return parts
 }
 
+/** Characters that Markdown escapes: those of a document read as Markdown, of the overview, and of a report. */
+const markdownSpecial = [/[\\`*_[\]<>|]/g, /[\\`*_[\]<>|#]/g, /[\\`*_{}[\]<>()#|!~]/g]
+
 /** Returns every spelling of a secret in text. */
 function formsOf(secret: string): readonly string[] {
   const plain = Buffer.from(secret)
@@ -216,6 +219,7 @@ function formsOf(secret: string): readonly string[] {
     ],
     ...[units.map((unit) => `\\u${unit}`).join(''), units.map((unit) => `\\u${unit.toUpperCase()}`).join('')],
     ...[xmlEscaped(secret), xmlEscaped(secret).replaceAll("'", '&#39;'), xmlEscaped(secret).replaceAll("'", '&apos;')],
+    ...markdownSpecial.map((signs) => secret.replace(signs, '\\$&')),
     ...[[...secret].join('\0'), [...secret].join('\\u0000')],
   ]
   const base64 = [plain, Buffer.from(secret, 'utf16le')].flatMap(base64Forms)

@@ -24,7 +24,7 @@ export function isTableFile(path: string): boolean {
 }
 
 /** Separator between a name and its value; `::` is not a separator. */
-const separator = /(?<![:=!<>+])(?:===?|!==?|=>|:=|=|:(?![:=]))(?![=>])/g
+const separator = /(?:(?<![:=!<>+])(?:===?|!==?|=>|:=|=|:(?![:=]))|(?<=<\/(?:b|strong|i|em|u)>):(?!:))(?![=>])/g
 
 /**
  * Finds values whose names say that they are secret: in files of settings, in code, on command lines, in XML and SQL. In a file of
@@ -54,8 +54,11 @@ function findSeparated(text: string, style: FileStyle): readonly Span[] {
     }
     const before = text.slice(Math.max(line, name.start - 200), name.start)
     const shell = sign === '=' && text[index - 1] !== ' ' && text[index + 1] !== ' ' && /^[A-Z_\d]+$/.test(name.text)
+    const from = index + sign.length
+    closing.lastIndex = from
+    const emphasis = style === 'code' ? undefined : closing.exec(text)?.[0]
     const spans = secretValues(text, {
-      from: index + sign.length,
+      from: from + (emphasis?.length ?? 0),
       kind,
       style: shell && style === 'prose' ? 'config' : style === 'code' && isInText(before) ? 'prose' : style,
       first:
@@ -90,12 +93,21 @@ const isNameCharacter = (code: number) =>
 /** The longest name, in characters; of a longer one the end counts. */
 const maxName = 96
 
-/** The name before a separator, with or without quotes, brackets and a `?` of TypeScript. */
+/** The end of an emphasis in Markdown or HTML between a name and its value: `**Password:** hunter2`, `<b>Password:</b> hunter2`. */
+const closing = /(?:\*{1,3}|_{2,3}|<\/(?:b|strong|i|em|u)>)(?=\s)/y
+const closingBefore = /(?:\*{1,3}|<\/(?:b|strong|i|em|u)>)$/
+
+/** Words that form a name with the next word, after a space: `API key: …`, `mot de passe : …`. */
+const wordsBefore = /(?<![\w-])(?:api|access|secret|private|auth|signing|encryption|master|mot de)[ \t]$/i
+
+/** The name before a separator, with or without quotes, emphasis, brackets and a `?` of TypeScript. */
 function nameBefore(text: string, at: number): { readonly text: string; readonly start: number } | undefined {
   let end = at
   const floor = Math.max(0, at - maxName - 12)
   while (end > floor && (text[end - 1] === ' ' || text[end - 1] === '\t')) end--
   if (text[end - 1] === '?' || text[end - 1] === ']') end--
+  if (text[end - 1] === '*' || text[end - 1] === '>')
+    end -= closingBefore.exec(text.slice(Math.max(floor, end - 9), end))?.[0].length ?? 0
   const quote = /["'`]/.test(text[end - 1] ?? '') ? text[end - 1] : undefined
   if (quote !== undefined) {
     const close = text[end - 2] === '\\' ? end - 2 : end - 1
@@ -106,7 +118,10 @@ function nameBefore(text: string, at: number): { readonly text: string; readonly
   }
   let start = end
   while (start > floor && isNameCharacter(text.charCodeAt(start - 1))) start--
-  return start === end ? undefined : { text: text.slice(start, end), start }
+  if (start === end) return undefined
+  if (/^(?:keys?|passe)$/i.test(text.slice(start, end)))
+    start -= wordsBefore.exec(text.slice(Math.max(floor, start - 16), start))?.[0].length ?? 0
+  return { text: text.slice(start, end), start }
 }
 
 /** Lengths of a run of base64, in characters: one that can end in padding; one that is longer than any name or path. */

@@ -34,7 +34,7 @@ const isBeyondAscii = /[^\0-\x7f]/
 /** Words that make a name weak if they are its last significant word. */
 const weakWords = words(`
   pass pin auth cred authorization jwt bearer sig signature salt pepper session sessionid cookie cookies pat hmac psk sas
-  otp totp cvv cvc mnemonic
+  otp totp cvv cvc mnemonic passe
 `)
 
 /** Words that make a following `key` a secret key. */

@@ -94,7 +94,7 @@ const isPlain = /^[^\\&%\r\n"'\u0080-\uffff]*$/
 
 /**
  * Returns the views of a text. The first one is the text itself; then the prefixes of the lines of a patch or a blame are removed,
- * its escapes are decoded (JSON, JavaScript, XML, `%41`), invisible characters are removed, full-width forms become ASCII, and
+ * its escapes are decoded (JSON, JavaScript, XML, Markdown, `%41`), invisible characters are removed, full-width forms become ASCII, and
  * continued lines are joined. Each view is made of the one before. A view that changes nothing is left out.
  */
 export function viewsOf(text: string): readonly View[] {
@@ -120,14 +120,17 @@ function stripPrefixes(view: View): View | undefined {
 }
 
 const escapes =
-  /\\u\{([0-9a-fA-F]{1,6})\}|\\u([0-9a-fA-F]{4})|\\U([0-9a-fA-F]{8})|\\x([0-9a-fA-F]{2})|\\([/\\"nrt])|&#x([0-9a-fA-F]{1,6});|&#(\d{1,7});|&(amp|quot|apos|lt|gt);|([\uff01-\uff5e])/g
+  /\\u\{([0-9a-fA-F]{1,6})\}|\\u([0-9a-fA-F]{4})|\\U([0-9a-fA-F]{8})|\\x([0-9a-fA-F]{2})|\\([/\\"nrt`*_[\]<>|=+~#!{}()-])|&#x([0-9a-fA-F]{1,6});|&#(\d{1,7});|&(amp|quot|apos|lt|gt);|([\uff01-\uff5e])/g
 
 const breaks: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t' }
 
 const entities: Readonly<Record<string, string>> = { amp: '&', quot: '"', apos: "'", lt: '<', gt: '>' }
 
 function readEscapes(view: View): View | undefined {
-  if (!/\\[uUx/\\"nrt]|&(?:#|amp|quot|apos|lt|gt)|[\uff01-\uff5e]/.test(view.text) && view.text.search(unseen) === -1)
+  if (
+    !/\\[uUx/\\"nrt`*_[\]<>|=+~#!{}()-]|&(?:#|amp|quot|apos|lt|gt)|[\uff01-\uff5e]/.test(view.text) &&
+    view.text.search(unseen) === -1
+  )
     return undefined
   const pattern = new RegExp(`${escapes.source}|${unseen.source}`, 'g')
   return rewrite(view, pattern, ([whole = '', braced, short, long, byte, sign, hex, decimal, entity, wide]) => {

@@ -171,6 +171,36 @@ describe('JSON Web Keys', () => {
   })
 })
 
+test('a secret whose characters Markdown escapes is removed, also from a reading as Markdown', async () => {
+  const token = `ghp_${randomBytes(60).toString('base64').replace(/[+/=]/g, 'x').slice(0, 36)}`
+  const provider = documents(memory({ 'a.html': { text: `<p>Use ${token} now</p>`, mimeType: 'text/html' } }), {
+    through: (whole) => redacted(whole, { redactor }),
+  })
+  expect(await read(provider, 'a.html', { as: 'markdown' })).toContain('Use [redacted] now')
+  expect(await shown(`Use ${token.replace('_', '\\_')} now\n`, 'a.md')).toBe('Use [redacted] now\n')
+})
+
+test('the value after a name of two words is removed', async () => {
+  const value = password().planted
+  for (const line of ['API key: V', '- **Secret key:** `V`', 'The access key = V', 'Mot de passe : V'])
+    await expectHidden(`# Notes\n\n${line.replace('V', value)}\nnext\n`, 'a.md', [value], ['next'])
+  for (const line of ['Primary key: id', 'API key: see the page of the operator', 'The key: abc12345'])
+    expect(await shown(line, 'a.md')).toBe(line)
+})
+
+test('the value after a name in bold is removed, as after the plain name', async () => {
+  const value = password().planted
+  const lines = ['**Password:** V', '**Password**: V', '*Password*: V', '- __Password:__ V', '> **Token:** `V`']
+  for (const line of [...lines, '<b>Password:</b> V', '<strong>Password</strong>: V'])
+    await expectHidden(`# Notes\n\n${line.replace('V', value)}\nnext\n`, 'a.md', [value], ['next'])
+  const text = `<p><b>Password:</b> ${value}</p>`
+  const provider = documents(memory({ 'a.html': { text, mimeType: 'text/html' } }), {
+    through: (whole) => redacted(whole, { redactor }),
+  })
+  for (const params of [{}, { as: 'text' }, { as: 'markdown' }])
+    expect(leaks(await read(provider, 'a.html', params), [value])).toEqual([])
+})
+
 describe('tables', () => {
   const id = 'AKIAIOSFODNN7EXAMPLE'
   const secret = `wJalr/${randomBytes(60).toString('base64').replace(/[+/=]/g, 'x').slice(0, 34)}`

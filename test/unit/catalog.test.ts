@@ -427,6 +427,19 @@ describe('directories', () => {
     })
     await expect(view.directory({ uri: 'file:///r/nothing' })).rejects.toMatchObject({ kind: 'not-found' })
   })
+
+  test('are not what a read asks for, of an entry whose source has nothing at its path', async () => {
+    const source: Provider = {
+      list: async function* () {
+        yield { path: 'gone' }
+      },
+      read: async () => {
+        throw notFound('the source answers 404')
+      },
+    }
+    const all = createCatalog({ mounts: [{ address: 'web://w', provider: source }] }).view({ id: 'x', roles: [] })
+    await expect(all.read('web://w/gone')).rejects.toMatchObject({ kind: 'not-found' })
+  })
 })
 
 describe('mounting', () => {

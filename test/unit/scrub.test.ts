@@ -34,6 +34,12 @@ describe('a scrubber', () => {
     expect(scrub('<a b="p@ss/w+rd &quot;77&quot; ünï&amp;co">')).toBe('<a b="[redacted]">')
   })
 
+  test('finds a value in Markdown, where its signs are escaped', () => {
+    const { scrub: own } = createScrubber(['tulip_horse*9#(x)!'])
+    for (const text of ['tulip\\_horse\\*9#(x)!', 'tulip\\_horse\\*9\\#(x)!', 'tulip\\_horse\\*9\\#\\(x\\)\\!'])
+      expect(own(`a ${text} b`)).toBe('a [redacted] b')
+  })
+
   test('knows the password in a URL, and the lines of a key', () => {
     const line = 'MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQ'
     const { scrub: own } = createScrubber([
