@@ -28,6 +28,15 @@ export interface Searched {
 }
 
 const most = 100
+/** Maximum length of a query that a search takes, in characters, and in bytes in its URI. */
+const maxQuery = { characters: 1000, bytes: 7000 }
+
+/** Returns the beginning of a query that is short enough for a search. */
+function searchable(query: string): string {
+  let text = query.slice(0, maxQuery.characters).toWellFormed()
+  while (encodeURIComponent(text).length > maxQuery.bytes) text = text.slice(0, -10).toWellFormed()
+  return text
+}
 
 /** Queries every search of the view. If a search does not answer, a note says so, and its mounts are searched in another way. */
 export async function searchAll(
@@ -45,9 +54,10 @@ export async function searchAll(
   const resources: Resource[] = []
   const covered: string[] = []
   const notes: string[] = []
+  const searched = searchable(query)
   for (const reason of searchMounts(templates)) {
     const [answer, status] = await Promise.all([
-      textAt(view, () => reason.uriOf({ query, limit: most, audience }), options),
+      textAt(view, () => reason.uriOf({ query: searched, limit: most, audience }), options),
       textAt(view, () => reason.status, options),
     ])
     const found = answer === undefined ? undefined : parseFound(answer)
@@ -57,6 +67,8 @@ export async function searchAll(
       continue
     }
     notes.push(...saidOf(found))
+    if (searched.length < query.length)
+      notes.push(`the search at ${reason.address} took the first ${searched.length} characters of the query`)
     covered.push(...coveredBy(reason, status))
     lists.push(collect(found, lines))
     resources.push(...found.hits.map(resourceOf))

@@ -1,8 +1,10 @@
 import type { Description } from './entry.ts'
+import { invalid } from './errors.ts'
 import { defined, isCount, isObject, jsonIn, textsIn } from './kit/object.ts'
 import { type Origin, originOf } from './meta.ts'
 import type { Audience } from './provider.ts'
 import { compileTemplate, type UriTemplate } from './template.ts'
+import { maxUriBytes } from './uri.ts'
 import type { Resource, ResourceTemplate } from './view.ts'
 
 /** The MIME type of an answer to a search. */
@@ -92,7 +94,11 @@ export interface SearchMount {
   readonly status: string
   readonly title?: string
   readonly description?: string
-  /** Returns the URI of the answer to a query, whose content {@link parseFound} parses. The query may be any text. */
+  /**
+   * Returns the URI of the answer to a query, whose content {@link parseFound} parses. The query may be any text.
+   *
+   * @throws ResourceError `invalid` if the URI would be too long.
+   */
   uriOf(query: FoundQuery): string
 }
 
@@ -109,7 +115,12 @@ export function searchMounts(templates: readonly ResourceTemplate[]): readonly S
       status: `${compiled.literalPrefix}/${searchStatusPath}`,
       ...(title === undefined ? {} : { title }),
       ...(description === undefined ? {} : { description }),
-      uriOf: ({ query, ...rest }) => compiled.expand({ q: query, ...rest }),
+      uriOf: ({ query, ...rest }) => {
+        const uri = compiled.expand({ q: query, ...rest })
+        if (uri.length <= maxUriBytes) return uri
+        const limit = `1000 characters, and ${maxUriBytes} bytes in a URI, where a Japanese character takes nine`
+        throw invalid(`The text to search for is too long: at most ${limit}.`, 'search', { parameter: 'q' })
+      },
     }
     return [mount]
   })

@@ -201,10 +201,19 @@ export function contentFaults(facts: ContentFacts): readonly string[] {
   return faults
 }
 
-/** Formats a value for a report: as JSON, cut to 120 characters. */
+/** Formats a value for a report: as JSON if possible, cut to 120 characters. */
 export function show(value: unknown): string {
-  const text = typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? String(value))
+  const text = typeof value === 'number' ? String(value) : (jsonOf(value) ?? String(value))
   return text.length > 120 ? `${text.slice(0, 117)}...` : text
+}
+
+/** Returns a value as JSON, or undefined if it has none, such as a BigInt or an object that contains itself. */
+function jsonOf(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value)
+  } catch {
+    return undefined
+  }
 }
 
 function isText(value: unknown): boolean {

@@ -79,6 +79,14 @@ requires(
     expect(pty.terminal.buffer.active.type).toBe('normal')
   })
 
+  test('says that nothing is at a URI, in the words of the other commands', async () => {
+    run(`${tui} missing.txt`)
+    const screen = await pty.until(/There is nothing here, or/)
+    expect(screen).not.toContain('ENOENT')
+    pty.press('q')
+    await pty.until(/ended 0/)
+  })
+
   test('UI16 UI21 UI26: nothing of a resource reaches the terminal but as text', async () => {
     run(`${tui} evil.txt`)
     const screen = await pty.until(/first/)

@@ -233,6 +233,26 @@ describe('a search', () => {
     if (windows !== undefined) expect(windows.ranges).toEqual([{ start: 1, end: 8 }])
   })
 
+  test.each([
+    ['word '.repeat(800), 1000],
+    ['決済'.repeat(2000), 770],
+  ])('takes the beginning of a query that is too long for it (%#)', async (query, length) => {
+    const asked: string[] = []
+    const inner = searching(() => found([uri('c.md')]))
+    const view: View = {
+      ...inner,
+      read: (at, options) => {
+        asked.push(at)
+        return inner.read(at, options)
+      },
+    }
+    const { notes } = await assemble(view, { ...base, query })
+    expect(notes).toContain(`the search at search://all took the first ${length} characters of the query`)
+    const searched = asked.filter((at) => at.includes('?q='))
+    expect(searched).toHaveLength(1)
+    expect(searched[0]?.length).toBeLessThan(8192)
+  })
+
   test('finds what lies behind the end of what is listed', async () => {
     const view = searching(() => found([uri('c.md')]))
     const { items, notes } = await assemble(view, { ...base, query: 'unheard', limits: { listed: 1 } })

@@ -91,6 +91,11 @@ describe('a search in the explorer', () => {
     expect(queryOf({ q: 'a', minPriority: 'high', audience: 'everybody' })).toEqual({ query: 'a', limit: 20 })
   })
 
+  test('refuses a text that is too long for a URI', () => {
+    expect(placeAt('a').uriOf({ query: '決'.repeat(900) }).length).toBeLessThan(8192)
+    expect(() => placeAt('a').uriOf({ query: '決'.repeat(1000) })).toThrow(/^The text to search for is too long: /)
+  })
+
   test('joins several searches by score, and shows each hit once', async () => {
     const view = viewOf({
       'search://one': { query: 'w', hits: [hit('file:///a/1', 1), hit('file:///a/2', 0.4)], total: 2, notes: ['n'] },

@@ -257,6 +257,8 @@ describe('a secret', () => {
       },
     })
     expect(() => remote({ headers: ['authorization: ${A}'], tokenVariable: 'T' })).toThrow(/given twice/)
+    for (const header of ['X-Team', ': docs', 'X Team: docs', ''])
+      expect(() => remote({ headers: [header] })).toThrow('A header is written "Name: value".')
     expect(localLaunch({ folders: [], env: ['LANG=ja', 'TOKEN'] })).toMatchObject({
       env: { LANG: ['ja'], TOKEN: [{ variable: 'TOKEN' }] },
     })

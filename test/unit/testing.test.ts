@@ -19,6 +19,9 @@ const broken = async (provider: Provider, expectation: Expectation, given: Check
   return [...new Set(report.problems.map((problem) => problem.promise))]
 }
 
+const itself: Record<string, unknown> = {}
+itself.self = itself
+
 describe('the contract suite', () => {
   test('passes a provider that keeps every promise', async () => {
     const report = await checkProvider(rich(), expectationOf(contents), options)
@@ -51,6 +54,24 @@ describe('the contract suite', () => {
       },
       'list-paths',
       'it listed null, which is not an entry with a path',
+    ],
+    [
+      {
+        list: async function* () {
+          yield { path: 'a.txt', size: 1n }
+        },
+      },
+      'metadata',
+      'size is 1',
+    ],
+    [
+      {
+        list: async function* () {
+          yield { path: 'a.txt', title: itself }
+        },
+      },
+      'metadata',
+      'title is [object Object]',
     ],
     [{ templates: async () => 5 }, 'templates', 'it answered 5'],
   ])('reports an answer of a wrong type, as a program in JavaScript gives it: %o', async (wrong, promise, seen) => {

@@ -152,6 +152,7 @@ function refuseUrl(url: string): void {
 }
 
 function headerOf(header: string): [string, Value] {
+  if (!/^[\w!#$%&'*+.^`|~-]+:/.test(header)) throw misused('A header is written "Name: value".')
   const colon = header.indexOf(':')
   const name = header.slice(0, colon).trim()
   const value = pieces(header.slice(colon + 1).trim())

@@ -134,11 +134,9 @@ export function formatOf(host: Host, file: string): SettingsEditor {
     }
   }
   const checked = (text: string, path: Path, value: Json | undefined, after: string): string => {
-    const same = isDeepStrictEqual(
-      plain(format.parse(after)),
-      plain(withValueAt(format.parse(text) ?? {}, path, value)),
-    )
-    if (!same) throw failed(`${file} has a form that cannot be edited safely. Add the entry by hand: --print shows it.`)
+    const expected = plain(withValueAt(format.parse(text) ?? {}, path, value))
+    if (!isDeepStrictEqual(plain(parsedOrNothing(format, after)), expected))
+      throw failed(`${file} has a form that cannot be edited safely. Add the entry by hand: --print shows it.`)
     return after
   }
   return {
@@ -147,6 +145,16 @@ export function formatOf(host: Host, file: string): SettingsEditor {
     remove: (text, path) =>
       named(() => (valueAt(format.parse(text), path) === undefined ? text : removed(format, text, path, file))),
     show: format.show,
+  }
+}
+
+/** Parses an edited text, or returns undefined if the edit broke its syntax. */
+function parsedOrNothing(format: SettingsEditor, text: string): unknown {
+  try {
+    return format.parse(text)
+  } catch (error) {
+    if (error instanceof Error && error.name === 'FormatError') return undefined
+    throw error
   }
 }
 

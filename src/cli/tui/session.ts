@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { constants } from 'node:os'
 import type { ReadStream, WriteStream } from 'node:tty'
+import { isResourceError } from '../../core/errors.ts'
 import { withResolvers } from '../../core/kit/abort.ts'
 import type { CommandSource } from '../operations/source.ts'
 import { CommandError, exitCodes, explain } from '../terminal/exit.ts'
@@ -33,7 +34,11 @@ const maxCopied = 74_994
 export async function showSource(source: CommandSource, options: SessionOptions, io: Io): Promise<void> {
   const { view, catalog, uriOf } = source
   const { input, output, colour, uri, at, ...rest } = options
-  const reasonOf = (error: unknown): string => io.secrets.scrub(explain(error).message)
+  // Denied and missing look the same, so the reason of a provider is not shown.
+  const reasonOf = (error: unknown): string =>
+    isResourceError(error, 'not-found')
+      ? 'There is nothing here, or you may not see it.'
+      : io.secrets.scrub(explain(error).message)
   const loader = createLoader(view, reasonOf, catalog, at)
   let runner: Runner | undefined
   const { promise: ended, resolve: end } = withResolvers<SessionResult>()
