@@ -117,7 +117,7 @@ export const http = z.strictObject({
     ),
   allowedOrigins: z
     .array(
-      text.regex(/^[a-z][a-z0-9+.-]*:\/\/[^/\s]+$/, {
+      text.regex(/^(?:null|[a-z][a-z0-9+.-]*:\/\/[^/\s]+)$/, {
         error: refusal(
           'No browser sends this as an origin.',
           'Write scheme://host, with the port unless it is the default one, such as "https://app.example.org".',

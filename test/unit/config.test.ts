@@ -155,11 +155,12 @@ describe('what is wrong is reported', () => {
     const allowedOrigins = [
       'https://app.example.org:8443',
       'vscode-webview://x',
+      'null',
       'app.example.org',
       'https://a.example/',
     ]
     expect(await http({ allowedOrigins })).toEqual(
-      [2, 3].map((index) =>
+      [3, 4].map((index) =>
         expect.stringContaining(`http.allowedOrigins[${index}]: No browser sends this as an origin. Write scheme://`),
       ),
     )

@@ -6,7 +6,7 @@ import { checkPath, defaultConfig } from '../../config/folder.ts'
 import { defined } from '../../core/kit/object.ts'
 import { findOwn } from '../../secrets/find.ts'
 import { kindOfKey } from '../../secrets/keys.ts'
-import { isPublished, npxCommand, ownCommand } from '../operations/command-line.ts'
+import { headerForm, isPublished, npxCommand, ownCommand } from '../operations/command-line.ts'
 import { loadFound, withheldNote } from '../operations/withheld.ts'
 import { failed, misused } from '../terminal/exit.ts'
 import type { Launch, Value, ValuePiece } from './types.ts'
@@ -152,7 +152,7 @@ function refuseUrl(url: string): void {
 }
 
 function headerOf(header: string): [string, Value] {
-  if (!/^[\w!#$%&'*+.^`|~-]+:/.test(header)) throw misused('A header is written "Name: value".')
+  if (!headerForm.test(header)) throw misused('A header is written "Name: value".')
   const colon = header.indexOf(':')
   const name = header.slice(0, colon).trim()
   const value = pieces(header.slice(colon + 1).trim())

@@ -4,6 +4,9 @@ import { fileURLToPath } from 'node:url'
 import { misused } from '../terminal/exit.ts'
 import { escapeText } from '../terminal/text.ts'
 
+/** A header, from its name to the colon (RFC 9110, section 5.1). */
+export const headerForm = /^[\w!#$%&'*+.^`|~-]+:/
+
 /**
  * Splits a command line into words at white space, as a shell does. Quotes ('…' and "…") and `\` work as in a shell; on Windows, `\`
  * only separates the names in a path. Variables and wildcards are not expanded, because there is no shell.

@@ -17,7 +17,7 @@ import { CommandError, exitCodes, misused } from '../terminal/exit.ts'
 import type { Io } from '../terminal/io.ts'
 import { createTextLog, logLevels } from '../terminal/log.ts'
 import { createProgress } from '../terminal/progress.ts'
-import { splitCommand } from './command-line.ts'
+import { headerForm, splitCommand } from './command-line.ts'
 import { type LocalOptions, openLocal, requireLocal } from './local.ts'
 
 /** The options that choose the source of `ls`, `read`, `search` and similar commands: the local configuration, or a server. */
@@ -59,7 +59,7 @@ export function addSourceOptions(command: Command): Command {
 }
 
 function addHeader(header: string, headers: readonly string[] = []): readonly string[] {
-  if (!/^[\w!#$%&'*+.^`|~-]+:/.test(header)) throw new InvalidArgumentError('It is written "Name: value".')
+  if (!headerForm.test(header)) throw new InvalidArgumentError('It is written "Name: value".')
   return [...headers, header]
 }
 
