@@ -3,6 +3,7 @@ import { readdir, stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { basename, delimiter, isAbsolute, join, resolve } from 'node:path'
 import { errorCodeOf } from '../core/errors.ts'
+import { openWithin } from '../core/kit/within.ts'
 import { createFormats } from '../providers/settings/formats.ts'
 import { isThere } from '../schema/values.ts'
 import type { Finding } from './problem.ts'
@@ -97,8 +98,8 @@ export async function glanceAt(folder: string): Promise<Glance> {
     git: names.includes('.git') && isRepository(join(folder, '.git')) && isInPath('git'),
     settings: names.some((name) => name !== defaultConfig && formatOf(name) !== undefined),
     dotenv: entries.some((entry) => entry.name === '.env' && entry.isFile()),
-    prompts: await promptsIn(folder, entries),
-    skills: await skillsIn(folder, entries),
+    prompts: await promptsIn(folder),
+    skills: await skillsIn(folder),
   }
 }
 
@@ -115,28 +116,28 @@ function isInPath(program: string): boolean {
 }
 
 /** The folders of prompts that contain Markdown. */
-async function promptsIn(folder: string, entries: readonly Dirent[]): Promise<readonly string[]> {
+async function promptsIn(folder: string): Promise<readonly string[]> {
   const found: string[] = []
-  for (const name of promptFolders) {
-    const [top = ''] = name.split('/')
-    if (!entries.some((entry) => entry.name === top && entry.isDirectory())) continue
-    const files = await readdir(join(folder, name)).catch(() => [])
-    if (files.some((file) => /\.md$/i.test(file) && !/^readme\.md$/i.test(file))) found.push(name)
-  }
+  for (const name of promptFolders)
+    await lookInto(folder, name, (entries) => {
+      if (entries.some((file) => /\.md$/i.test(file.name) && !/^readme\.md$/i.test(file.name))) found.push(name)
+    })
   return found
 }
 
-/** The folders of skills that contain a skill. A folder behind a symbolic link is left out, because the link may lead anywhere. */
-async function skillsIn(folder: string, entries: readonly Dirent[]): Promise<readonly string[]> {
+/** The folders of skills that contain a skill. */
+async function skillsIn(folder: string): Promise<readonly string[]> {
   const found: string[] = []
-  for (const name of skillFolders) {
-    const [top = ''] = name.split('/')
-    if (!entries.some((entry) => entry.name === top && entry.isDirectory())) continue
-    const root = join(folder, name)
-    if (!lstatSync(root, { throwIfNoEntry: false })?.isDirectory()) continue
-    const within = await readdir(root, { withFileTypes: true }).catch(() => [])
-    const isSkill = (entry: Dirent) => entry.isDirectory() && isThere(join(root, entry.name, 'SKILL.md'))
-    if (within.some(isSkill)) found.push(name)
-  }
+  for (const name of skillFolders)
+    await lookInto(folder, name, (entries, at) => {
+      if (entries.some((entry) => entry.isDirectory() && isThere(join(at, entry.name, 'SKILL.md')))) found.push(name)
+    })
   return found
+}
+
+/** Examines the entries of a folder in a folder, if it is there. One that is reached through a symbolic link is not, because the link may lead anywhere. */
+async function lookInto(folder: string, name: string, look: (entries: readonly Dirent[], at: string) => void) {
+  await openWithin(join(folder, name), { folder, symlinks: 'deny' }, async ({ at }) =>
+    look(await readdir(at, { withFileTypes: true }), at),
+  ).catch(() => {})
 }

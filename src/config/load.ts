@@ -40,6 +40,8 @@ export interface Config extends Omit<ConfigFile, 'cursorSecret' | '$schema' | 's
   readonly secrets: readonly string[]
   /** `http.auth`, with its secrets. */
   readonly auth?: Auth
+  /** Whether a person named or trusts the configuration. */
+  readonly isTrusted: boolean
   /** The parts that are left out, because the user has not trusted the configuration. */
   readonly withheld: readonly Withheld[]
   /** The mounts whose folder or file is missing, each with the problem to report. Each use tries to open them again. */
@@ -128,7 +130,7 @@ export async function loadConfig(file: string, options: LoadOptions = {}): Promi
   const sealing = cursorSecret === undefined ? {} : { cursorSecret, earlierCursorSecrets }
   const auth = authorization.auth === undefined ? {} : { auth: authorization.auth }
   const secrets = await resolveSecrets(trusted, { folder, env })
-  const rest = { file: absolute, folder, secrets, store: kept.store, withheld, absent }
+  const rest = { file: absolute, folder, secrets, store: kept.store, isTrusted: isWhole, withheld, absent }
   return { config: { ...config, ...rest, ...sealing, ...auth } }
 }
 

@@ -6,11 +6,10 @@ import type { Log, Measurements } from '../core/log.ts'
 import type { Provider } from '../core/provider.ts'
 import { type SourceName, sourceNamed, sources } from '../providers/index.ts'
 import type { Search } from '../providers/search/index.ts'
-import type { DocumentFacts, MountSettings, OpenContext } from '../providers/source.ts'
+import { type DocumentFacts, located, type MountSettings, type OpenContext } from '../providers/source.ts'
 import type * as z from '../schema/builder.ts'
 import type { MountOptions } from '../schema/fields.ts'
 import type { documentsShape } from '../schema/shapes.ts'
-import { resolveFolder } from '../schema/values.ts'
 import { type Deferred, deferred } from '../wrap/deferred.ts'
 import { documents } from '../wrap/documents.ts'
 import { limited, type Outcome } from '../wrap/limited.ts'
@@ -45,13 +44,13 @@ export type DeferredMount = Mount & Pick<Deferred, 'open' | 'openingState'>
 
 /** Returns a mount that is opened at its first use. While it cannot be opened, requests fail with `unavailable`. */
 function deferMount(planned: PlannedMount, given: MountSettings): DeferredMount {
-  const { address, config, folder } = planned
+  const { config } = planned
   const settings = withMountLog(planned, given)
   const { log } = settings
   if (config.provider === 'search') {
     const open = async () => {
       const { openSearch } = await import('../providers/folder-sources.ts')
-      return openSearch(config, openContext(address, config, folder, settings))
+      return openSearch(config, openContext(planned, settings))
     }
     return withOpening(planned, deferredSearch(open, log), settings)
   }
@@ -90,7 +89,7 @@ function withOpening(planned: PlannedMount, provider: Deferred, settings: MountS
 async function openSource(planned: PlannedMount, settings: MountSettings): Promise<Provider> {
   const config = (await planned.refine?.()) ?? planned.config
   const { replicas: changes, ...rest } = settings
-  const provider = await withPolling(await openProvider(planned.address, config, planned.folder, rest), config)
+  const provider = await withPolling(await openProvider({ ...planned, config }, rest), config)
   if (changes === undefined) return provider
   const { withReplicas } = await import('./replicas.ts')
   return withReplicas(provider, config, { address: planned.address, changes })
@@ -161,31 +160,27 @@ export function observed(
 }
 
 /** Opens the provider of a mount, with its wrappers. */
-async function openProvider(
-  address: string,
-  config: MountConfig,
-  folder: string,
-  settings: MountSettings,
-): Promise<Provider> {
+async function openProvider(planned: PlannedMount, settings: MountSettings): Promise<Provider> {
+  const { config } = planned
   const { open } = await sources[config.provider].open()
   // TypeScript cannot see that a source and its options belong together.
   const openSource = open as (options: MountConfig, context: OpenContext) => Promise<Provider>
-  return openSource(config, openContext(address, config, folder, settings))
+  return openSource(config, openContext(planned, settings))
 }
 
 /** Returns the context with which a source opens a mount. */
 function openContext(
-  address: string,
-  config: MountConfig,
-  folder: string,
+  planned: PlannedMount,
   { key: given, versionKey, replicas: _, mountNumber: __, ...settings }: MountSettings,
 ): OpenContext {
+  const { address, config, folder, confined } = planned
   const { log, scrubber } = settings
   const redaction = async () => ({ log, ...defined({ scrubber, key: given ?? (await versionKey?.()) }) })
   return {
     ...settings,
     address,
     folder,
+    ...defined({ confined }),
     redaction,
     documents: (provider, facts) => withDocuments(provider, config, redaction, facts),
   }
@@ -245,12 +240,17 @@ function languagesOf({ languages, access = [] }: DocumentOptions, findsTwins: bo
 }
 
 /** The served folder of a mount; `undefined` if the mount does not serve a folder. */
-export function folderOf({ config, folder }: PlannedMount): string | undefined {
+export function folderOf(planned: PlannedMount): string | undefined {
+  return servedFolderOf(planned)?.path
+}
+
+function servedFolderOf(planned: PlannedMount) {
+  const { config } = planned
   switch (config.provider) {
     case 'files':
     case 'settings':
     case 'prompts':
-      return resolveFolder(config.root, folder)
+      return located(config.root, planned)
     default:
       return undefined
   }
@@ -263,18 +263,19 @@ export function folderOf({ config, folder }: PlannedMount): string | undefined {
  */
 export async function openMountLeftOut(planned: PlannedMount) {
   const { config } = planned
-  const root = folderOf(planned)
-  if (root === undefined) return undefined
+  const found = servedFolderOf(planned)
+  if (found === undefined) return undefined
+  const { path: root, ...within } = found
   const { openLeftOut } = await import('../providers/files/index.ts')
   switch (config.provider) {
     case 'files':
-      return openLeftOut({ ...config, root })
+      return openLeftOut({ ...config, root, ...within })
     case 'settings': {
       const { maxBytes: _, dotenv = true, ...options } = config
-      return openLeftOut({ ...options, root, dotenv })
+      return openLeftOut({ ...options, root, ...within, dotenv })
     }
     case 'prompts':
-      return openLeftOut({ ...config, include: config.include ?? ['**/*.md'], root })
+      return openLeftOut({ ...config, include: config.include ?? ['**/*.md'], root, ...within })
     default:
       return undefined
   }

@@ -12,6 +12,7 @@ import type { Feeding } from '../core/tool.ts'
 import { fileAddress, formatUri, overlap, parseAddress } from '../core/uri.ts'
 import type { View } from '../core/view.ts'
 import { sourceNamed } from '../providers/index.ts'
+import type { Confined } from '../providers/source.ts'
 import type { DeferredAbilities } from '../wrap/deferred.ts'
 import type { Config } from './load.ts'
 import type { MountConfig } from './schema.ts'
@@ -22,13 +23,17 @@ export interface PlannedMount {
   readonly config: MountConfig
   /** Base folder of relative paths of the mount. */
   readonly folder: string
+  /** Limits of the paths of the mount, if no person named them. */
+  readonly confined?: Confined
   /** Resolves to the configuration with which the mount is opened, if that depends on its source. Default: {@link config}. */
   readonly refine?: () => Promise<MountConfig>
 }
 
 /** The mounts of a configuration, in its order. */
-export function planConfig(config: Config): readonly PlannedMount[] {
-  return Object.entries(config.mounts).map(([address, mount]) => ({ address, config: mount, folder: config.folder }))
+export function planConfig({ mounts, folder, isTrusted, linkedRoots = true }: Config): readonly PlannedMount[] {
+  const confined =
+    isTrusted && linkedRoots ? undefined : ({ symlinks: linkedRoots ? 'beneath' : 'deny', outside: isTrusted } as const)
+  return Object.entries(mounts).map(([address, config]) => ({ address, config, folder, ...defined({ confined }) }))
 }
 
 /**

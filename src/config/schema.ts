@@ -166,6 +166,11 @@ export const settingsShape = {
   store: store.optionalKey(
     'The database of the server itself: results, its own measurements, and the index of searches.',
   ),
+  linkedRoots: z
+    .boolean()
+    .optionalKey(
+      'Follows symbolic links in the paths of mounts ("root", "repository", "file"). false: no link below the folder of the configuration is followed, as in a configuration that "hikidashi init" writes. A configuration that you have not trusted never leaves its folder by a link. By default true.',
+    ),
   replicas: z
     .boolean()
     .optionalKey(

@@ -163,11 +163,10 @@ export async function planSetUp(folders: readonly string[], options: { readonly 
 
 /** Plans a mount of the set-up. The mount of the files surveys the documents when it is opened. */
 function plannedIn(root: string, { address, config }: SetUpMount): PlannedMount {
-  if (config.provider !== 'files' || config.skills === true) return { address, config, folder: root }
+  const planned = { address, config, folder: root, confined: { symlinks: 'deny', outside: false } } as const
+  if (config.provider !== 'files' || config.skills === true) return planned
   return {
-    address,
-    config,
-    folder: root,
+    ...planned,
     refine: async () => {
       const { surveyDocuments } = await import('./survey.ts')
       return { ...config, ...surveyed(await surveyDocuments(root)) }

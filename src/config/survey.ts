@@ -1,7 +1,9 @@
+import { constants } from 'node:fs'
 import { open, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { defined } from '../core/kit/object.ts'
+import { openWithin } from '../core/kit/within.ts'
 import { isExcludedByDefault } from '../providers/files/excludes.ts'
 import { detectEncoding } from '../text/encoding/detect.ts'
 import { twinsOf } from '../wrap/twins.ts'
@@ -49,7 +51,7 @@ export async function surveyDocuments(folder: string): Promise<DocumentSurvey> {
   const found = new Set<SurveyedLanguage>()
   let frontMatter = false
   for (const path of paths) {
-    const start = await startOf(join(folder, path))
+    const start = await startOf(folder, path)
     const label = detectEncoding(start)
     const language = label === undefined ? undefined : languageOfLabel[label]
     if (language !== undefined) found.add(language)
@@ -68,7 +70,7 @@ export async function surveyDocuments(folder: string): Promise<DocumentSurvey> {
 /** Surveys a folder for `init`. Rejects as `readdir` does if the folder cannot be read. */
 export async function surveyFolder(folder: string): Promise<Survey> {
   const glance = await glanceAt(folder)
-  const postgres = glance.dotenv ? postgresIn(await startOf(join(folder, '.env'))) : undefined
+  const postgres = glance.dotenv ? postgresIn(await startOf(folder, '.env')) : undefined
   return {
     ...glance,
     ...(await surveyDocuments(folder)),
@@ -89,7 +91,7 @@ function postgresIn(dotenv: Buffer): string | undefined {
 export async function sqliteIn(folder: string): Promise<readonly string[]> {
   const found: string[] = []
   for (const path of await filesIn(folder, /\.(?:db|db3|s3db|sqlite|sqlite3)$/i, maxDatabases)) {
-    const start = await startOf(join(folder, path))
+    const start = await startOf(folder, path)
     const isDatabase = start.toString('latin1', 0, 16) === 'SQLite format 3\0'
     if (isDatabase && start.toString('latin1', 68, 72) !== 'hiki') found.push(path)
   }
@@ -105,7 +107,7 @@ async function filesIn(folder: string, pattern: RegExp, most: number): Promise<r
     const below: string[] = []
     for (const directory of level) {
       if (read++ >= maxFolders) return found
-      const entries = await readdir(join(folder, directory), { withFileTypes: true }).catch(() => [])
+      const entries = await entriesOf(folder, directory)
       for (const entry of entries) {
         const path = `${directory}${entry.name}`
         if (entry.isDirectory() && !entry.name.startsWith('.') && !isExcludedByDefault(`${path}/`))
@@ -118,18 +120,34 @@ async function filesIn(folder: string, pattern: RegExp, most: number): Promise<r
   return found
 }
 
-/** The beginning of a file; empty if the file cannot be read. */
-async function startOf(file: string): Promise<Buffer> {
-  const buffer = Buffer.alloc(sampleBytes)
+function entriesOf(folder: string, directory: string) {
+  return openWithin(join(folder, directory), { folder, symlinks: 'deny' }, ({ at }) =>
+    readdir(at, { withFileTypes: true }),
+  ).catch(() => [])
+}
+
+/** The beginning of a file in the folder; empty if the file cannot be read. */
+async function startOf(folder: string, path: string): Promise<Buffer> {
+  return (await contentIn(folder, path, sampleBytes)) ?? Buffer.alloc(0)
+}
+
+/** Reads the beginning of a file in a folder. Undefined: it cannot be read, is no file, or is reached through a symbolic link. */
+export async function contentIn(folder: string, path: string, maxBytes: number): Promise<Buffer | undefined> {
   try {
-    const handle = await open(file)
-    try {
-      const { bytesRead } = await handle.read(buffer, 0, sampleBytes, 0)
-      return buffer.subarray(0, bytesRead)
-    } finally {
-      await handle.close()
-    }
+    return await openWithin(join(folder, path), { folder, symlinks: 'deny' }, async ({ at }) => {
+      // Do not block on a FIFO.
+      const handle = await open(at, constants.O_RDONLY | constants.O_NONBLOCK)
+      try {
+        const stats = await handle.stat()
+        if (!stats.isFile()) return undefined
+        const length = Math.min(stats.size, maxBytes)
+        const { buffer, bytesRead } = await handle.read(Buffer.alloc(length), 0, length, 0)
+        return buffer.subarray(0, bytesRead)
+      } finally {
+        await handle.close()
+      }
+    })
   } catch {
-    return Buffer.alloc(0)
+    return undefined
   }
 }

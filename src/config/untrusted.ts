@@ -234,7 +234,7 @@ const settings: Rules<Omit<ConfigFile, 'mounts'>> = {
   audit: ({ file }) => [{ kind: 'writes', what: file }],
   store: (value, context) => effectsBy(store, value, context),
   // Replicas write only into the store, which has its own rule.
-  ...harmless('$schema name instructions overview clients context roles pages changes spill replicas'),
+  ...harmless('$schema name instructions overview clients context roles pages changes spill replicas linkedRoots'),
   cursorSecret: secrets,
 }
 

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { invalid, ResourceError } from '../core/errors.ts'
 import { defined } from '../core/kit/object.ts'
-import { isInTheClear, resolveFolder, resolveSecret } from '../schema/values.ts'
+import { pathWithin } from '../core/kit/within.ts'
+import { isInTheClear, resolveSecret } from '../schema/values.ts'
 import type { EmbedderOptions } from '../search/index.ts'
 import { decoded } from '../wrap/decoded.ts'
 import { sliced } from '../wrap/sliced.ts'
@@ -13,17 +14,23 @@ import { databaseOptions, rowOptions } from './relational/config.ts'
 import type { source as searchSource } from './search/config.ts'
 import type { Search } from './search/index.ts'
 import type { source as settingsSource } from './settings/config.ts'
-import { collectionName, type OpenSource, type OptionsOf } from './source.ts'
+import { collectionName, located, type OpenContext, type OpenSource, type OptionsOf } from './source.ts'
 import type { source as sqliteSource } from './sqlite/config.ts'
 
 // Functions that open the sources of a folder without a configuration. They are not in `config.ts`, so that they load no schema.
 
+/** Returns the options of `files` for a located folder. */
+function rootOf({ path, ...found }: ReturnType<typeof located>) {
+  return { root: path, ...found }
+}
+
 /** Opens a folder of files as documents. */
-export const openFiles: OpenSource<typeof filesSource> = async (options, { folder, log, documents }) => {
+export const openFiles: OpenSource<typeof filesSource> = async (options, context) => {
+  const { log, documents } = context
   const { files } = await import('./files/index.ts')
   const { rules = [], defaultExcludes } = options
   const { except = [] } = typeof defaultExcludes === 'object' ? defaultExcludes : {}
-  return documents(await files({ ...options, root: resolveFolder(options.root, folder), log }), {
+  return documents(await files({ ...options, ...rootOf(located(options.root, context)), log }), {
     // The heading of a file in another encoding is known only after decoding.
     headings: rules.flatMap(({ title, match }) => (title === 'heading' ? [match].flat() : [])),
     except,
@@ -32,15 +39,17 @@ export const openFiles: OpenSource<typeof filesSource> = async (options, { folde
 }
 
 /** Opens the history of a repository, whose files are documents. */
-export const openGit: OpenSource<typeof gitSource> = async (given, { folder, log, documents }) => {
+export const openGit: OpenSource<typeof gitSource> = async (given, context) => {
+  const { log, documents } = context
   const { git } = await import('./git/index.ts')
   const { timeout, alternates = [], redact = 'off', ...options } = given
   const { isVault } = redact === 'off' ? {} : await import('../secrets/credential-files.ts')
+  const { path: repository, ...found } = located(given.repository, context)
   return documents(
     await git({
       ...options,
-      repository: resolveFolder(given.repository, folder),
-      alternates: alternates.map((name) => resolveFolder(name, folder)),
+      ...{ repository, ...found },
+      alternates: alternates.map((name) => located(name, context).path),
       ...defined({ timeoutMs: timeout, withheld: isVault }),
       log,
     }),
@@ -48,12 +57,13 @@ export const openGit: OpenSource<typeof gitSource> = async (given, { folder, log
 }
 
 /** Opens the files of settings in a folder. */
-export const openSettings: OpenSource<typeof settingsSource> = async (given, { folder, log, redaction }) => {
+export const openSettings: OpenSource<typeof settingsSource> = async (given, context) => {
+  const { log, redaction } = context
   const [{ files }, { settings }] = await Promise.all([import('./files/index.ts'), import('./settings/index.ts')])
   const { dotenv = true, formats, timeout, show, allow, maxBytes, maxDepth, maxNodes, ...options } = given
   const { language, encodings } = given
   const { key, scrubber } = await redaction()
-  const opened = await files({ ...options, root: resolveFolder(given.root, folder), dotenv, log })
+  const opened = await files({ ...options, ...rootOf(located(given.root, context)), dotenv, log })
   return sliced(
     settings({
       source: decoded(opened, defined({ language, rules: encodings })),
@@ -63,38 +73,41 @@ export const openSettings: OpenSource<typeof settingsSource> = async (given, { f
 }
 
 /** Opens a database in a file. */
-export const openSqlite: OpenSource<typeof sqliteSource> = async (given, { folder, log }) => {
+export const openSqlite: OpenSource<typeof sqliteSource> = async (given, context) => {
   const options = { ...databaseOptions(given), ...rowOptions(given.rows) }
   const { sqlite } = await import('./sqlite/index.ts')
-  return sliced(await sqlite({ file: resolveFolder(given.file, folder), ...options, log }))
+  const { path: file, ...found } = located(given.file, context)
+  return sliced(await sqlite({ ...options, file, ...found, log: context.log }))
 }
 
 /** Opens the environment of the process, or the variables of a dotenv file. */
-export const openEnv: OpenSource<typeof envSource> = async ({ allow = [], file }, { folder, redaction }) => {
+export const openEnv: OpenSource<typeof envSource> = async ({ allow = [], file: name }, context) => {
   const { env } = await import('./env/index.ts')
-  const { key, scrubber } = await redaction()
-  const path = file === undefined ? undefined : resolveFolder(file, folder)
-  return env({ allow, ...defined({ key, scrubber, file: path }) })
+  const { key, scrubber } = await context.redaction()
+  const { path: file, within } = name === undefined ? {} : located(name, context)
+  return env({ allow, ...defined({ key, scrubber, file, within }) })
 }
 
 /** Opens a folder of prompts. They are made of the documents in it, which are redacted. */
-export const openPrompts: OpenSource<typeof promptsSource> = async (options, { folder, log, documents }) => {
+export const openPrompts: OpenSource<typeof promptsSource> = async (options, context) => {
+  const { log, documents } = context
   const [{ files }, { prompts }] = await Promise.all([import('./files/index.ts'), import('./prompts/index.ts')])
   const { limit, include = ['**/*.md'] } = options
-  const opened = await files({ ...options, include, root: resolveFolder(options.root, folder), log })
+  const opened = await files({ ...options, include, ...rootOf(located(options.root, context)), log })
   return prompts({ source: await documents(opened, { frontMatter: ['**/*.md'] }), log, ...defined({ limit }) })
 }
 
 /** Opens a search over other mounts, whose index is in the store of the configuration. */
 export const openSearch: OpenSource<typeof searchSource, Search> = async (
   { over, maxBytes, maxRows, refresh, embeddings },
-  { address, folder, log, store: lazyStore, scrubber, searchable },
+  context,
 ) => {
+  const { address, log, store: lazyStore, scrubber, searchable } = context
   if (lazyStore === undefined) throw new ResourceError('internal', 'There is no store to keep an index in.')
   const [{ search }, { openSearchIndex }, embedder] = await Promise.all([
     import('./search/index.ts'),
     import('../search/index.ts'),
-    embedderOf(embeddings, folder),
+    embedderOf(embeddings, context),
   ])
   const store = await lazyStore.open()
   const name = collectionName(address)
@@ -130,14 +143,17 @@ function wayOf(options: object = {}): string {
 
 async function embedderOf(
   given: OptionsOf<(typeof searchSource)['shape']>['embeddings'],
-  folder: string,
+  context: OpenContext,
 ): Promise<EmbedderOptions | undefined> {
   if (given === undefined) return undefined
   const { model, timeout, openai, ollama, local, allowAddresses } = given
   const common = { model, ...defined({ timeoutMs: timeout, allowAddresses }) }
   if (ollama !== undefined) return { ...common, ollama }
   if (openai === undefined)
-    return { ...common, local: local?.folder === undefined ? {} : { folder: resolveFolder(local.folder, folder) } }
+    return {
+      ...common,
+      local: local?.folder === undefined ? {} : { folder: await realFolder(located(local.folder, context)) },
+    }
   const { url, key } = openai
   if (key === undefined) return { ...common, openai: { url } }
   if (isInTheClear(url))
@@ -145,7 +161,12 @@ async function embedderOf(
       'The key would go over the network in the clear: write https:// in "embeddings.openai.url".',
       'insecure',
     )
-  const found = await resolveSecret(key, { folder })
+  const found = await resolveSecret(key, context)
   if ('message' in found) throw invalid(`There is no "embeddings.openai.key". ${found.message} ${found.fix}`, 'secret')
   return { ...common, openai: { url, key: found.value } }
+}
+
+/** The package that loads the models opens them by their paths, so the folder is checked before. */
+async function realFolder({ path, within }: ReturnType<typeof located>): Promise<string> {
+  return within === undefined ? path : pathWithin(path, within)
 }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { Within } from '../core/kit/within.ts'
 import type { Log, Measurements } from '../core/log.ts'
 import type { MountReader } from '../core/mount-reader.ts'
 import type { Provider } from '../core/provider.ts'
@@ -9,6 +10,7 @@ import type * as z from '../schema/builder.ts'
 import type { MountOptions, mountShape } from '../schema/fields.ts'
 import type { Finding } from '../schema/refusals.ts'
 import type { Effect, Context as EffectContext, Rules } from '../schema/shapes.ts'
+import { isInside, resolveFolder } from '../schema/values.ts'
 import type { Store, StoreOptions } from '../store/index.ts'
 import type { RedactedOptions } from '../wrap/redacted.ts'
 import type { SpilledOptions } from '../wrap/spilled.ts'
@@ -75,11 +77,29 @@ export interface DocumentFacts {
   readonly frontMatter?: readonly string[]
 }
 
+/** Limits of the paths of a mount: the symbolic links that are followed below the folder, and whether a path may lie outside of it. */
+export interface Confined {
+  readonly symlinks: Within['symlinks']
+  readonly outside: boolean
+}
+
+/** Returns the absolute path of a file or folder that a mount names, and the limits of its links. */
+export function located(
+  name: string,
+  { folder, confined }: Pick<OpenContext, 'folder' | 'confined'>,
+): { readonly path: string; readonly within?: Within } {
+  const path = resolveFolder(name, folder)
+  if (confined === undefined || (confined.outside && !isInside(path, folder))) return { path }
+  return { path, within: { folder, symlinks: confined.symlinks } }
+}
+
 /** The mount that a source is opened for. */
 export interface OpenContext extends Omit<MountSettings, 'key' | 'versionKey' | 'replicas' | 'mountNumber'> {
   readonly address: string
   /** The folder to which relative paths of the mount refer. */
   readonly folder: string
+  /** Limits of the paths of the mount, if no person named them. Undefined: their symbolic links are followed. */
+  readonly confined?: Confined
   /** Returns the known secrets, and the key of version hashes, for `redacted`. */
   redaction(): Promise<Pick<RedactedOptions, 'key' | 'scrubber' | 'log'>>
   /** Serves the files of a provider as documents, as the options of the mount say (`documentsShape`). */

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { constants, existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -55,6 +55,10 @@ async function printSql(database: string, io: Io): Promise<void> {
   await io.out.write(setupSql)
 }
 
+/** Flags to overwrite a file: a repository may have a link in its place. */
+const { O_WRONLY, O_CREAT, O_TRUNC, O_NOFOLLOW = 0 } = constants
+const overwrite = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW
+
 async function init(dir: string, options: InitOptions, io: Io): Promise<void> {
   const folder = resolve(dir)
   const survey = await surveyAll(folder).catch((error: unknown) => {
@@ -67,10 +71,11 @@ async function init(dir: string, options: InitOptions, io: Io): Promise<void> {
   if (options.stdout) return io.out.write(text)
   const file = join(folder, defaultConfig)
   try {
-    await writeFile(file, text, { flag: options.force ? 'w' : 'wx' })
+    await writeFile(file, text, { flag: options.force ? overwrite : 'wx' })
   } catch (error) {
     const code = errorCodeOf(error) ?? 'unknown'
     if (code === 'EEXIST') throw failed(`${file} exists already. To replace it: hikidashi init --force.`)
+    if (code === 'ELOOP') throw failed(`${file} is a symbolic link. Remove it, or write the file that it leads to.`)
     throw failed(`${file} cannot be written (${code}).`)
   }
   if (!(await keepTrust(file, Buffer.from(text)))) io.say(`Note: ${untrustedNote}`)
@@ -159,6 +164,8 @@ export function configFor(folder: string, address: string, survey: InitFindings)
   return `{
   // The configuration of hikidashi. To check it: hikidashi check. All keys: docs/configuration.md of hikidashi.
   "$schema": ${text(schemaFor(folder))},
+  // The paths below were found in the folder: none is followed through a symbolic link. Remove the key to follow links.
+  "linkedRoots": false,
   "mounts": {
     // The key is the address: the prefix of the URIs of all files in the mount. This name is the same on every machine.
     // If hosts on this machine should open the files that they read, use ${fileAddress(folder)} instead.

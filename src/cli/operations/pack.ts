@@ -8,7 +8,7 @@ import type { Catalog } from '../../core/catalog.ts'
 import { isResourceError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { parseAddress, parseUri } from '../../core/uri.ts'
-import { resolveFolder } from '../../schema/values.ts'
+import { located } from '../../providers/source.ts'
 import { failed } from '../terminal/exit.ts'
 import { cannot, count, type Io } from '../terminal/io.ts'
 import { coloursFor, createColumns, escapeText, readableUri } from '../terminal/text.ts'
@@ -108,7 +108,7 @@ export async function activityOf(mounts: readonly PlannedMount[], log: Log) {
   const counted = await Promise.all(
     repositories.map(async (found) => ({
       ...found,
-      counts: await countActivity({ repository: found.repository, log }),
+      counts: await countActivity({ ...found.place, log }),
     })),
   )
   const known = counted.filter(({ counts }) => counts !== undefined)
@@ -135,13 +135,14 @@ function pathBelow(address: string, uri: string): string | undefined {
 }
 
 /** Returns the git repository that a mount serves, and the prefix of its paths in the mount; empty for every other mount. */
-function repositoryOf({ address, config, folder }: PlannedMount) {
-  const { text } = parseAddress(address)
-  if (config.provider === 'git')
-    return [{ address: text, repository: resolveFolder(config.repository, folder), prefix: 'HEAD/' }]
-  if (config.provider !== 'files') return []
-  const root = resolveFolder(config.root, folder)
-  return isThere(join(root, '.git')) ? [{ address: text, repository: root, prefix: '' }] : []
+function repositoryOf(planned: PlannedMount) {
+  const { config } = planned
+  if (config.provider !== 'git' && config.provider !== 'files') return []
+  const { path: repository, ...found } = located(config.provider === 'git' ? config.repository : config.root, planned)
+  const { text: address } = parseAddress(planned.address)
+  const place = { repository, ...found }
+  if (config.provider === 'git') return [{ address, place, prefix: 'HEAD/' }]
+  return isThere(join(repository, '.git')) ? [{ address, place, prefix: '' }] : []
 }
 
 function isThere(path: string): boolean {

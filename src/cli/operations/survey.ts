@@ -1,7 +1,5 @@
-import { readFile, stat } from 'node:fs/promises'
-import { join } from 'node:path'
 import { type ParseError, parse } from 'jsonc-parser'
-import { type Survey, surveyFolder } from '../../config/survey.ts'
+import { contentIn, type Survey, surveyFolder } from '../../config/survey.ts'
 import { defined, memberOf, objectOf, textsIn } from '../../core/kit/object.ts'
 import { redactPhrase } from '../../secrets/find.ts'
 
@@ -38,22 +36,19 @@ const maxTemplates = 8
 /** Finds the OpenAPI description of a folder that gives a URL and has a GET request without required query. */
 async function apiIn(folder: string): Promise<DescribedApi | undefined> {
   for (const file of openApiFiles) {
-    const found = describedBy(await jsonIn(join(folder, file), maxOpenApiBytes))
+    const found = describedBy(await jsonIn(folder, file, maxOpenApiBytes))
     if (found !== undefined) return { file, ...found }
   }
   return undefined
 }
 
 /** Reads a JSON file, which may have comments. `undefined`: the file is missing, too large or malformed. */
-async function jsonIn(path: string, maxBytes: number): Promise<unknown> {
-  try {
-    if ((await stat(path)).size > maxBytes) return undefined
-    const errors: ParseError[] = []
-    const value: unknown = parse(await readFile(path, 'utf8'), errors, { allowTrailingComma: true })
-    return errors.length === 0 ? value : undefined
-  } catch {
-    return undefined
-  }
+async function jsonIn(folder: string, path: string, maxBytes: number): Promise<unknown> {
+  const content = await contentIn(folder, path, maxBytes + 1)
+  if (content === undefined || content.length > maxBytes) return undefined
+  const errors: ParseError[] = []
+  const value: unknown = parse(content.toString('utf8'), errors, { allowTrailingComma: true })
+  return errors.length === 0 ? value : undefined
 }
 
 function describedBy(description: unknown): Omit<DescribedApi, 'file'> | undefined {
@@ -103,7 +98,7 @@ const maxHostFileBytes = 256 * 1024
 export async function serversIn(folder: string): Promise<readonly DescribedServer[]> {
   const found = new Map<string, DescribedServer>()
   for (const [file, key] of hostFiles) {
-    const servers = objectOf(objectOf(await jsonIn(join(folder, file), maxHostFileBytes))[key])
+    const servers = objectOf(objectOf(await jsonIn(folder, file, maxHostFileBytes))[key])
     for (const [name, value] of Object.entries(servers)) {
       const mount = mountOf(objectOf(value))
       // A line end in the text would end the comment that contains it.

@@ -3,6 +3,7 @@ import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { invalid, isResourceError, notFound, ResourceError, unavailable } from '../../core/errors.ts'
 import { compileGlobs } from '../../core/glob.ts'
+import { openWithin, type Within } from '../../core/kit/within.ts'
 import { comparePaths, isPath } from '../../core/path.ts'
 import type { Content, Context, Entry, Provider } from '../../core/provider.ts'
 import { redactedMark, type Scrubber } from '../../core/scrub.ts'
@@ -29,6 +30,8 @@ export interface EnvOptions {
   readonly environment?: Readonly<Record<string, string | undefined>>
   /** The absolute path of a dotenv file, which replaces the variables of the process. */
   readonly file?: string
+  /** Limits of the path of the file at each read, if no person named it. By default its symbolic links are followed. */
+  readonly within?: Within
   /** Key of the hashes that serve as versions. Replicas share it; by default one is created for this process. */
   readonly key?: Uint8Array
   /** Scrubber that removes known secret values from shown values. */
@@ -49,10 +52,10 @@ const wildcard = /[*?[\]{}\\]/
  * @throws ResourceError `invalid` for a malformed glob, or one with a slash, which no name has.
  */
 export function env(options: EnvOptions = {}): Provider {
-  const { allow = [], environment = process.env, file, key = randomBytes(32) } = options
+  const { allow = [], environment = process.env, file, within, key = randomBytes(32) } = options
   const { scrubber, redactor = sharedRedactor() } = options
   const look =
-    file === undefined ? async (): Promise<Environment> => ({ variables: environment }) : createDotenvFile(file)
+    file === undefined ? async (): Promise<Environment> => ({ variables: environment }) : createDotenvFile(file, within)
   const seal = createSeal(key, JSON.stringify(allow))
   const slashed = allow.find((pattern) => pattern.includes('/'))
   if (slashed !== undefined)
@@ -134,13 +137,12 @@ const { maxBytes } = defaultLimits
  *
  * Reads throw ResourceError `unavailable` when the path is not that of a regular file, and `too-large` for a file of more than a mebibyte.
  */
-function createDotenvFile(file: string): () => Promise<Environment> {
+function createDotenvFile(file: string, within: Within | undefined): () => Promise<Environment> {
   let known: Environment | undefined
-  return async () => {
-    let handle: FileHandle | undefined
+  const lookAt = async (path: string): Promise<Environment> => {
+    // Do not block on a FIFO.
+    const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
     try {
-      // Do not block on a FIFO.
-      handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK)
       const { mtimeNs, ctimeNs, size, ino, isFile } = await statOf(handle)
       if (!isFile) throw unavailable('There is no file of variables there.')
       if (size > maxBytes)
@@ -151,11 +153,16 @@ function createDotenvFile(file: string): () => Promise<Environment> {
       const version = [mtimeNs, ctimeNs, size, ino].join(' ')
       if (known?.version !== version) known = { version, variables: variablesIn(await handle.readFile('utf8')) }
       return known
+    } finally {
+      await handle.close()
+    }
+  }
+  return async () => {
+    try {
+      return await (within === undefined ? lookAt(file) : openWithin(file, within, ({ at }) => lookAt(at)))
     } catch (error) {
       if (isResourceError(error)) throw error
       throw unavailable('The file of variables cannot be read.', {}, error)
-    } finally {
-      await handle?.close()
     }
   }
 }

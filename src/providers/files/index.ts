@@ -83,7 +83,7 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
   const rules = createRules(chosen.rules)
   const permit = { allowMounts, hardlinks }
   const { portable = process.platform !== 'linux', watches = 8192, pool = createPool() } = system
-  const opened = await openRoot({ root: options.root, allowMounts, portable }, pool, log)
+  const opened = await openRoot({ ...options, allowMounts, portable }, pool, log)
   const places = system.places?.(opened) ?? opened
   const ignoreFiles = chosen.gitignore ? createIgnoreFiles(places, pool, log) : undefined
   const names = createNameCache(visible, symlinks === 'beneath', pool)

@@ -74,7 +74,7 @@ export async function openLeftOut(options: FilesOptions) {
   const visible = (path: string, ignores: Position['aliases'][0]['ignores']) => judge(path, ignores) === undefined
   const permit = { allowMounts, hardlinks }
   const pool = createPool()
-  const places = await openRoot({ root: options.root, allowMounts }, pool, () => {})
+  const places = await openRoot({ ...options, allowMounts }, pool, () => {})
   const ignoreFiles = chosen.gitignore ? createIgnoreFiles(places, pool, log) : undefined
   const names = createNameCache(visible, symlinks === 'beneath', pool)
   const isListed = createSpelling(names, (place, name, signal) => lookAt(place, name, pool, signal))

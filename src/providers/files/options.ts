@@ -1,5 +1,6 @@
 import { constants } from 'node:buffer'
 import { invalid } from '../../core/errors.ts'
+import type { Within } from '../../core/kit/within.ts'
 import type { Log } from '../../core/log.ts'
 import type { FileRule } from './media.ts'
 
@@ -12,6 +13,8 @@ export type DefaultExcludes = boolean | { readonly except: readonly string[] }
 export interface FilesOptions {
   /** The absolute path of the directory to serve. */
   readonly root: string
+  /** Limits of the path of the root, if no person named it. By default its symbolic links are followed, once. */
+  readonly within?: Within
   /** Globs: serves only paths that match one, or are in a matching directory. Default exclusions still apply to them. */
   readonly include?: readonly string[]
   /** Globs, in any letter case: leaves out paths that match, or are in a matching directory. */

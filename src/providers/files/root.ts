@@ -2,6 +2,7 @@ import * as fs from 'node:fs'
 import * as os from 'node:os'
 import * as path from 'node:path'
 import { errorCodeOf, invalid, isResourceError, notFound, ResourceError } from '../../core/errors.ts'
+import { LeadsOutError, pathWithin, type Within } from '../../core/kit/within.ts'
 import type { Log } from '../../core/log.ts'
 import { adviceOn, failure, type Place, type Places, type Pool } from './access.ts'
 import { handleOf, openDescriptor, statOf } from './descriptor.ts'
@@ -9,6 +10,7 @@ import { openLinuxPlaces } from './linux.ts'
 
 interface RootOptions {
   readonly root: string
+  readonly within?: Within
   readonly allowMounts: boolean
   /** Whether to work without /proc, with weaker guarantees: see `openPortablePlaces`. */
   readonly portable?: boolean
@@ -18,12 +20,12 @@ interface RootOptions {
 const refused = ['/proc', '/sys', '/dev']
 
 /**
- * Resolves and opens a root. A symbolic link at or above it is followed once, at this call.
+ * Resolves and opens a root. A symbolic link at or above it is followed once, at this call, as far as `within` allows.
  *
  * @throws ResourceError `invalid` (reason `root`) for a root that is relative, missing, not a directory, not readable, or the whole machine.
  */
 export async function openRoot(options: RootOptions, pool: Pool, log: Log): Promise<Places> {
-  const real = await resolveRoot(options.root)
+  const real = await resolveRoot(options)
   if (real === (await realPath(os.homedir())))
     log('warn', 'the root of a files mount is the home directory: all of it can be read', { root: real })
   const portable = options.portable ?? process.platform !== 'linux'
@@ -37,19 +39,24 @@ export interface OpenedRoot {
 }
 
 /** Opens an open root once more, for another thread of this process: the same directory, even if it was renamed. */
-export async function openAgain(root: OpenedRoot, options: Omit<RootOptions, 'root'>, pool: Pool): Promise<Places> {
+export async function openAgain(
+  root: OpenedRoot,
+  options: Omit<RootOptions, 'root' | 'within'>,
+  pool: Pool,
+): Promise<Places> {
   if (options.portable ?? process.platform !== 'linux') return openPortablePlaces(root.real, pool)
   return openLinuxPlaces(root.real, options.allowMounts, pool, root.at)
 }
 
-async function resolveRoot(root: string): Promise<string> {
+async function resolveRoot({ root, within }: RootOptions): Promise<string> {
   const shown = JSON.stringify(root)
   const fault = (what: string) => invalid(`The root ${shown} of a files mount ${what}`, 'root')
   if (root === '') throw fault('is empty. Give the absolute path of a directory.')
   if (root.includes('\0')) throw fault('holds a NUL. Give the absolute path of a directory.')
   if (!path.isAbsolute(root)) throw fault(`is not absolute. Did you mean ${JSON.stringify(path.resolve(root))}?`)
   try {
-    const real = await fs.promises.realpath(root)
+    // A link that takes the place of a part of the path after this is found when the path is opened.
+    const real = within === undefined ? await fs.promises.realpath(root) : await pathWithin(root, within)
     if (path.parse(real).root === real || refused.some((at) => real === at || real.startsWith(`${at}/`)))
       throw fault('is a directory of the system. Give a directory of yours; never /, /proc, /sys or /dev.')
     if (!(await fs.promises.stat(real)).isDirectory())
@@ -58,6 +65,7 @@ async function resolveRoot(root: string): Promise<string> {
     return real
   } catch (error) {
     if (isResourceError(error)) throw error
+    if (error instanceof LeadsOutError) throw fault(`is not served: ${error.message}`)
     throw fault(adviceOn(error) ?? `cannot be opened (${errorCodeOf(error)}).`)
   }
 }

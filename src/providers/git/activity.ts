@@ -1,6 +1,7 @@
 import { fallbackTo, isResourceError } from '../../core/errors.ts'
 import { followFor } from '../../core/kit/abort.ts'
 import { defined } from '../../core/kit/object.ts'
+import type { Within } from '../../core/kit/within.ts'
 import type { Log } from '../../core/log.ts'
 import { completeOptions } from './options.ts'
 import { openRepository } from './repository.ts'
@@ -8,6 +9,8 @@ import { openRepository } from './repository.ts'
 interface ActivityOptions {
   /** Path of the repository, as in the provider's options. */
   readonly repository: string
+  /** As in the provider's options. */
+  readonly within?: Within
   /** Maximum number of commits to count, newest first. Default 1000. */
   readonly maxCommits?: number
   readonly log?: Log
@@ -25,8 +28,8 @@ const maxIdsBytes = 16 * 1024 * 1024
  * of the repository runs. Returns undefined when git, a repository or a commit is missing, or on a time-out.
  */
 export async function countActivity(options: ActivityOptions): Promise<ReadonlyMap<string, number> | undefined> {
-  const { maxCommits = 1000, log, repository } = options
-  const settings = completeOptions({ repository, refs: ['HEAD'], watch: false, timeoutMs, ...defined({ log }) })
+  const { maxCommits = 1000, log, repository, within } = options
+  const settings = completeOptions({ repository, refs: ['HEAD'], watch: false, timeoutMs, ...defined({ log, within }) })
   const { signal, release } = followFor(options.signal ?? [], timeoutMs)
   try {
     return await countIn(settings, maxCommits, signal)

@@ -2,10 +2,12 @@ import { realpath } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, resolve, sep } from 'node:path'
 import { errorCodeOf, invalid, isResourceError, type ResourceError, unavailable } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
+import { LeadsOutError, pathWithin } from '../../core/kit/within.ts'
 import { adviceOn } from '../files/access.ts'
 import { type Folder, LinkError, lookAt, openFolder, openIn, readIn, readSmallFile } from './folder.ts'
 import type { Launcher } from './launch.ts'
 import type { ObjectFormat } from './objects.ts'
+import type { GitOptions } from './options.ts'
 
 /** The directories of a repository: absolute paths without symbolic links. */
 export interface Location {
@@ -32,18 +34,22 @@ const maxPointerBytes = 4096 + 'gitdir: \n'.length
  *
  * @throws ResourceError `invalid` (reason `repository`); the message says what to do.
  */
-export async function locateRepository(repository: string, workTreeOf: WorkTreeOf): Promise<Location> {
+export async function locateRepository(
+  { repository, within }: Pick<GitOptions, 'repository' | 'within'>,
+  workTreeOf: WorkTreeOf,
+): Promise<Location> {
   const fault = (what: string) => invalid(`The repository ${JSON.stringify(repository)} ${what}`, 'repository')
   if (repository === '' || repository.includes('\0') || !isAbsolute(repository))
     throw fault(`is not an absolute path. Did you mean ${JSON.stringify(resolve(repository.replaceAll('\0', '')))}?`)
   try {
-    const named = await realpath(repository)
+    const named = within === undefined ? await realpath(repository) : await pathWithin(repository, within)
     const found = await followDotGit(named, workTreeOf, fault)
     const location = await withCommonDir(found, named, fault)
     await requireLayout(location, fault)
     return location
   } catch (error) {
     if (isResourceError(error)) throw error
+    if (error instanceof LeadsOutError) throw fault(`is not served: ${error.message}`)
     throw fault(adviceOn(error) ?? `cannot be opened: ${errorCodeOf(error) ?? sentence(error)}.`)
   }
 }

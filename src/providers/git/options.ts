@@ -1,11 +1,15 @@
 import { constants } from 'node:buffer'
 import { invalid } from '../../core/errors.ts'
 import { compileGlobs, type PathTest } from '../../core/glob.ts'
+import { defined } from '../../core/kit/object.ts'
+import type { Within } from '../../core/kit/within.ts'
 import type { Log } from '../../core/log.ts'
 
 export interface GitOptions {
   /** The absolute path of a working tree, of a bare repository, or of a `.git` directory. There is no search for a repository. */
   readonly repository: string
+  /** Limits of the path of the repository, if no person named it. By default its symbolic links are followed. */
+  readonly within?: Within
   /**
    * Globs over full ref names: only these refs, and the commits reachable from them, are served. `HEAD` is served when a glob matches it, or
    * when it is on a served branch. Default `HEAD`, `refs/heads/**` and `refs/tags/**`.
@@ -34,7 +38,7 @@ export interface GitOptions {
 }
 
 /** The options with their defaults. */
-export interface Settings extends Required<Omit<GitOptions, 'refs'>> {
+export interface Settings extends Required<Omit<GitOptions, 'refs' | 'within'>>, Pick<GitOptions, 'within'> {
   /** Whether a ref (its full name, or `HEAD`) is served. */
   readonly serves: PathTest
   /** Names of the refs and ref directories to read: the parts of the globs before their first wildcard. */
@@ -51,6 +55,7 @@ export function completeOptions(options: GitOptions): Settings {
   const { refs = defaultRefs } = options
   return {
     repository: options.repository,
+    ...defined({ within: options.within }),
     alternates: options.alternates ?? [],
     maxBytes: whole('maxBytes', options.maxBytes ?? 16 * 1024 * 1024, mostBytes),
     maxCommits: whole('maxCommits', options.maxCommits ?? 10_000, 1_000_000),

@@ -79,7 +79,7 @@ async function connect(
 ): Promise<Omit<Repository, 'close'>> {
   const largeBytes = settings.maxBytes
   await shadow.create('sha1', largeBytes)
-  const location = await locateRepository(settings.repository, async (gitDir) => {
+  const location = await locateRepository(settings, async (gitDir) => {
     const folder = await openFolder(gitDir)
     try {
       return (await readConfig(folder, launcher)).workTree

@@ -6,7 +6,7 @@ import { failureOf, isLost, stale } from './errors.ts'
 import { openFile } from './file.ts'
 import { createOperations, type Operations } from './operations.ts'
 
-/** Request to the child process. `open` comes first, with the file and the lock time-out. */
+/** Request to the child process. `open` comes first, with the file, the lock time-out, and whether the path of the file must be free of links. */
 export interface Question {
   readonly id: number
   readonly name: keyof Operations | 'open'
@@ -21,8 +21,8 @@ let operations: Operations | undefined
 
 function answer({ name, values }: Question): unknown {
   if (name === 'open') {
-    const [file, lockTimeoutMs] = values as [string, number]
-    const opened = openFile(file, lockTimeoutMs)
+    const [file, lockTimeoutMs, isLinkless] = values as [string, number, boolean]
+    const opened = openFile(file, lockTimeoutMs, isLinkless)
     operations = createOperations(opened, createCatalog(opened.database))
     // This first read throws if the file cannot be read.
     return operations.fingerprint()

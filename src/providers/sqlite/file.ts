@@ -1,4 +1,15 @@
-import { closeSync, constants, fstatSync, lstatSync, openSync, readdirSync, readSync, statSync } from 'node:fs'
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readlinkSync,
+  readSync,
+  statSync,
+} from 'node:fs'
+import { basename, dirname } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { DatabaseSync } from '@photostructure/sqlite'
 import { away, refused, stale } from './errors.ts'
@@ -24,10 +35,11 @@ const unsettledMs = 50
  * Opens a file only for reading: nothing is written, and nothing is created beside it. It is opened only once: after a replacement another
  * process opens the new file.
  *
+ * @param isLinkless Whether the path must be free of symbolic links. It was when the process started; one that came since is found.
  * @throws ResourceError `unavailable`, with the reason `refused` for anything but a regular file with a database; errors of
  *   SQLite and of the file system.
  */
-export function openFile(file: string, lockTimeoutMs: number) {
+export function openFile(file: string, lockTimeoutMs: number, isLinkless = false) {
   const identity = identify(file)
   const isLogged = checkHeader(file, identity)
   const way = wayOf(file, isLogged)
@@ -56,6 +68,7 @@ export function openFile(file: string, lockTimeoutMs: number) {
    */
   const check = (): void => {
     if (identify(file) !== identity) throw stale()
+    if (isLinkless) checkFolder(file)
     if (way === 'still') {
       if (traceOf(file) !== seen) throw stale()
       // SQLite holds no lock between statements, so closing the file here releases none.
@@ -131,6 +144,25 @@ function waitUntilSettled(modified: number): void {
   const ageMs = Date.now() - modified
   if (ageMs < 0 || ageMs >= unsettledMs) return
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, unsettledMs - ageMs)
+}
+
+/** Checks that the file and its log, as SQLite has opened them, are in the folder of the path, and not where a link to it leads. */
+function checkFolder(file: string): void {
+  if (process.platform !== 'linux') return
+  for (const name of readdirSync('/proc/self/fd')) {
+    const path = linkAt(`/proc/self/fd/${name}`)
+    if (path !== undefined && basename(path).startsWith(basename(file)) && dirname(path) !== dirname(file))
+      throw stale()
+  }
+}
+
+function linkAt(path: string): string | undefined {
+  try {
+    return readlinkSync(path)
+  } catch {
+    // The descriptor with which the folder was read is closed.
+    return undefined
+  }
 }
 
 /** Checks that SQLite has opened the examined file, and not one that has replaced it meanwhile. */

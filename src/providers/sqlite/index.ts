@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { invalid, isResourceError, ResourceError } from '../../core/errors.ts'
 import { sleep, untilAborted } from '../../core/kit/abort.ts'
 import { requireKeys } from '../../core/kit/object.ts'
+import { LeadsOutError, pathWithin, type Within } from '../../core/kit/within.ts'
 import { childLimits } from '../../core/kit/workers.ts'
 import type { Provider } from '../../core/provider.ts'
 import { spawnLimited } from '../program.ts'
@@ -12,12 +13,14 @@ import type { RowOptions } from '../relational/index.ts'
 import type { CatalogItem, ObjectName, Relation, RowPage, Source, SourceContext } from '../relational/model.ts'
 import { completeDatabaseOptions, createPool, type DatabaseOptions, openRelational } from '../relational/open.ts'
 import type { ChildAnswer, Question } from './child.ts'
-import { away, reasonOf } from './errors.ts'
+import { away, reasonOf, refused } from './errors.ts'
 import type { Operations } from './operations.ts'
 
 export interface SqliteOptions extends DatabaseOptions {
   /** The absolute path of the file. It is only read: neither the file nor anything beside it is written or created. */
   readonly file: string
+  /** Limits of the path of the file, if no person named it. By default links to its folder are followed. */
+  readonly within?: Within
   /** The served rows. Undefined: none. */
   readonly rows?: SqliteRowOptions
   /** Maximum number of processes that read the file at once. Default 2. */
@@ -61,7 +64,7 @@ function createSource(options: SqliteOptions) {
   const from = ({ name, rows }: Relation) => ({ table: name, access: rows, views })
   const closing = new AbortController()
   const settings = completeDatabaseOptions(options)
-  const pool = createPool((signal) => startReader(file, settings, signal), {
+  const pool = createPool((signal) => startReader(options, settings, signal), {
     ...settings,
     connections: options.connections ?? 2,
   })
@@ -165,10 +168,11 @@ const startMs = 30_000
  * @throws ResourceError `unavailable`, with the reason `refused` if only an operator can solve the problem.
  */
 async function startReader(
-  file: string,
+  options: Pick<SqliteOptions, 'file' | 'within'>,
   { statementTimeoutMs, lockTimeoutMs }: Pick<Required<DatabaseOptions>, 'statementTimeoutMs' | 'lockTimeoutMs'>,
   signal: AbortSignal,
 ) {
+  const file = await placeOf(options)
   signal.throwIfAborted()
   const child = startProcess()
   const waiting = new Map<number, (answer: ChildAnswer | undefined) => void>()
@@ -218,7 +222,7 @@ async function startReader(
   const onAbort = () => close()
   signal.addEventListener('abort', onAbort, { once: true })
   try {
-    await ask('open', [file, lockTimeoutMs], startMs + lockTimeoutMs + statementTimeoutMs)
+    await ask('open', [file, lockTimeoutMs, options.within !== undefined], startMs + lockTimeoutMs + statementTimeoutMs)
   } catch (error) {
     close()
     signal.throwIfAborted()
@@ -231,6 +235,19 @@ async function startReader(
     ask: (name: Question['name'], values: readonly unknown[]) => ask(name, values, statementTimeoutMs + lockTimeoutMs),
     isUsable: () => !ended && waiting.size === 0,
     close,
+  }
+}
+
+/** Returns the path of the file, without links if nobody named it. */
+async function placeOf({ file, within }: Pick<SqliteOptions, 'file' | 'within'>): Promise<string> {
+  if (within === undefined) return file
+  try {
+    return await pathWithin(file, within)
+  } catch (error) {
+    if (error instanceof LeadsOutError)
+      throw refused('The path of the database leads through a symbolic link, and nobody named it. Name its target.')
+    // The process that opens the file says what is wrong with it.
+    return file
   }
 }
 
