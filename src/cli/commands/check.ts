@@ -7,7 +7,7 @@ import { defined } from '../../core/kit/object.ts'
 import { isHeadRespelled, parseAddress } from '../../core/uri.ts'
 import { lazyStore } from '../../providers/source.ts'
 import { formatProblem } from '../../testing/index.ts'
-import { checkMount, hiddenFrom, isWrong, type MountReport } from '../operations/check-mounts.ts'
+import { checkMount, hiddenFrom, isWrong, type MountReport, servedByOtherNames } from '../operations/check-mounts.ts'
 import { countLeftOut } from '../operations/left-out.ts'
 import { planLocal, storeOf } from '../operations/local.ts'
 import { parseCount } from '../operations/source.ts'
@@ -82,12 +82,13 @@ async function check(options: CheckOptions, io: Io): Promise<void> {
   const respelled = local.mounts
     .filter(({ address }) => isHeadRespelled(address))
     .map(({ address }) => ({ address, served: parseAddress(address).text }))
+  const otherNames = servedByOtherNames(local.mounts)
   await store?.close()
   const wrong = reports.filter(isWrong).length
   const { withheld = [] } = local.config ?? {}
   const leftOut = withheld.map(withheldJson)
   const ok = wrong + problems.length + leftOut.length === 0
-  if (options.json) await writeJson(io.out, { file, ok, problems, mounts: reports, hidden, respelled, leftOut })
+  if (options.json) await writeJson(io.out, { file, ok, problems, mounts: reports, hidden, respelled, otherNames, leftOut })
   else {
     for (const address of hidden)
       io.say(
@@ -96,6 +97,10 @@ async function check(options: CheckOptions, io: Io): Promise<void> {
     for (const { address, served } of respelled)
       io.say(
         `Note: ${address} is served as ${served}: schemes and hosts have no case. Clients may write either, and are shown this one.`,
+      )
+    for (const address of otherNames)
+      io.say(
+        `Note: ${address} has "hardlinks": true: a file that its rules hide under one name is served under the other names that it has in the folder.`,
       )
   }
   if (!options.json && reports.some(({ leftOut }) => leftOut !== undefined && countLeftOut(leftOut) !== ''))
@@ -120,6 +125,7 @@ async function reportConfig(problems: readonly ConfigProblem[], { json }: CheckO
       mounts: [],
       hidden: [],
       respelled: [],
+      otherNames: [],
       leftOut: [],
     })
   else await out.write(formatConfigProblems(problems))

@@ -65,6 +65,15 @@ export async function checkMount(
   }
 }
 
+/** The addresses of mounts whose rules hide names while files with several names are served: a hidden file is served by its other names. */
+export function servedByOtherNames(mounts: readonly PlannedMount[]): readonly string[] {
+  return mounts.flatMap(({ address, config }) => {
+    if (!('hardlinks' in config) || config.hardlinks !== true) return []
+    const hides = (config.access ?? []).some(({ match }) => match !== undefined)
+    return hides || (config.exclude ?? []).length > 0 || config.include !== undefined ? [address] : []
+  })
+}
+
 /** Number of bytes at the beginning of a file that are examined for its encoding. */
 const encodingSampleBytes = 64 * 1024
 
