@@ -134,7 +134,7 @@ describe('a link in a folder without a configuration', () => {
     expect(leaks(JSON.stringify(survey))).toBe(false)
     const written = JSON.stringify(mountsFor(folder.root, 'file:///x', survey))
     for (const entry of entries.filter((one) => one === path || one.startsWith(`${path}/`)))
-      expect(written).not.toContain(JSON.stringify(entry))
+      expect(written).not.toMatch(new RegExp(`"(?:root|file)":"${entry.replaceAll('.', '\\.')}"`))
   })
 
   test.each(levels)('%s leads to nothing outside, if it comes between the plan and the first use', async (path) => {
