@@ -3,6 +3,7 @@ import * as os from 'node:os'
 import * as path from 'node:path'
 import { errorCodeOf, invalid, isResourceError, notFound, ResourceError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
+import { gitDirectoryAround } from '../checkout.ts'
 import { adviceOn, failure, type Place, type Places, type Pool } from './access.ts'
 import { handleOf, openDescriptor, statOf } from './descriptor.ts'
 import { openLinuxPlaces } from './linux.ts'
@@ -10,6 +11,8 @@ import { openLinuxPlaces } from './linux.ts'
 interface RootOptions {
   readonly root: string
   readonly allowMounts: boolean
+  /** Whether the private files of version control at a path are served. */
+  readonly servesPrivate: (path: string) => boolean
   /** Whether to work without /proc, with weaker guarantees: see `openPortablePlaces`. */
   readonly portable?: boolean
 }
@@ -24,6 +27,7 @@ const refused = ['/proc', '/sys', '/dev']
  */
 export async function openRoot(options: RootOptions, pool: Pool, log: Log): Promise<Places> {
   const real = await resolveRoot(options.root)
+  if (!options.servesPrivate('')) await refuseGitDirectory(options.root, real)
   if (real === (await realPath(os.homedir())))
     log('warn', 'the root of a files mount is the home directory: all of it can be read', { root: real })
   const portable = options.portable ?? process.platform !== 'linux'
@@ -37,7 +41,11 @@ export interface OpenedRoot {
 }
 
 /** Opens an open root once more, for another thread of this process: the same directory, even if it was renamed. */
-export async function openAgain(root: OpenedRoot, options: Omit<RootOptions, 'root'>, pool: Pool): Promise<Places> {
+export async function openAgain(
+  root: OpenedRoot,
+  options: Omit<RootOptions, 'root' | 'servesPrivate'>,
+  pool: Pool,
+): Promise<Places> {
   if (options.portable ?? process.platform !== 'linux') return openPortablePlaces(root.real, pool)
   return openLinuxPlaces(root.real, options.allowMounts, pool, root.at)
 }
@@ -60,6 +68,17 @@ async function resolveRoot(root: string): Promise<string> {
     if (isResourceError(error)) throw error
     throw fault(adviceOn(error) ?? `cannot be opened (${errorCodeOf(error)}).`)
   }
+}
+
+/** Throws for a root in which only git writes: its configuration may hold passwords, and its objects are no files for people. */
+async function refuseGitDirectory(root: string, real: string): Promise<void> {
+  const found = await gitDirectoryAround(real)
+  if (found === undefined) return
+  const what = found === real ? 'is a git directory' : `lies in the git directory ${JSON.stringify(found)}`
+  throw invalid(
+    `The root ${JSON.stringify(root)} of a files mount ${what}. Serve its history with the provider "git", or name a working tree.`,
+    'root',
+  )
 }
 
 async function realPath(at: string): Promise<string | undefined> {
