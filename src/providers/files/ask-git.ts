@@ -40,7 +40,7 @@ export async function settingsOf({ gitDir, top }: Checkout): Promise<GitSettings
   const named = values.get('core.excludesfile')
   return {
     excludesFile: named === undefined ? join(userFolder(), 'ignore') : resolve(top, named),
-    objectFormat: values.get('extensions.objectformat') ?? 'sha1',
+    objectFormat: values.get('extensions.objectformat') === 'sha256' ? 'sha256' : 'sha1',
   }
 }
 
@@ -72,10 +72,9 @@ export async function trackedAndIgnored(
   try {
     for (const name of ['objects', 'refs', 'info']) await mkdir(join(own, name))
     await writeFile(join(own, 'HEAD'), 'ref: refs/heads/none\n')
-    const version = objectFormat === 'sha1' ? 0 : 1
     await writeFile(
       join(own, 'config'),
-      `[core]\n\trepositoryformatversion = ${version}\n[extensions]\n\tobjectFormat = ${objectFormat}\n`,
+      `[core]\n\trepositoryformatversion = 1\n[extensions]\n\tobjectFormat = ${objectFormat}\n`,
     )
     await writeFile(join(own, 'info', 'exclude'), exclude, 'latin1')
     // The parts of a split index.
