@@ -87,6 +87,13 @@ export async function isOtherCheckout(target: string, root: string, around: read
   return isInside && basename(common) === '.git' && !(await isBare(common))
 }
 
+/** Does the same as {@link isOtherCheckout} for a folder below a root, which may be in the working tree `around`. */
+export async function isCopyIn(root: string, folder: string, around: Checkout | undefined): Promise<boolean> {
+  const [top, at] = await Promise.all([realpath(root), realpath(join(root, folder))])
+  const target = gitDirIn(await smallText(join(at, '.git')).catch(() => ''), at)
+  return target !== undefined && (await isOtherCheckout(target, top, around === undefined ? [] : [around.commonDir]))
+}
+
 async function namesIn<N extends string>(folder: string, names: readonly N[]): Promise<readonly N[]> {
   const found = await Promise.all(names.map((name) => exists(join(folder, name))))
   return names.filter((_, index) => found[index])

@@ -147,7 +147,10 @@ export async function openLeftOut(options: FilesOptions) {
           position = await walk.enter(parent, name, stats?.isDirectory() === true, signal)
         } catch (error) {
           if (!isResourceError(error, 'not-found')) throw error
-          return { reason: refusals[error.message] ?? 'missing', path: stats?.isDirectory() === true ? `${step}/` : step }
+          return {
+            reason: refusals[error.message] ?? 'missing',
+            path: stats?.isDirectory() === true ? `${step}/` : step,
+          }
         }
         parent.place.close()
       }
