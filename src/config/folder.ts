@@ -4,6 +4,7 @@ import { homedir } from 'node:os'
 import { basename, delimiter, isAbsolute, join, resolve } from 'node:path'
 import { errorCodeOf } from '../core/errors.ts'
 import { openWithin } from '../core/kit/within.ts'
+import { isGitDirectory } from '../providers/checkout.ts'
 import { createFormats } from '../providers/settings/formats.ts'
 import { isThere } from '../schema/values.ts'
 import type { Finding } from './problem.ts'
@@ -72,6 +73,8 @@ export interface Glance {
   readonly names: readonly string[]
   /** Whether the folder is the root of a git repository. */
   readonly git: boolean
+  /** Whether the folder is a git directory itself, such as a bare repository: it has a history, and no files for people. */
+  readonly bare?: boolean
   /** Whether the folder directly contains files of settings. */
   readonly settings: boolean
   /** Whether there is a file `.env`. (A folder of that name is a Python environment.) */
@@ -93,6 +96,8 @@ export async function glanceAt(folder: string): Promise<Glance> {
   const entries = await readdir(folder, { withFileTypes: true })
   const formatOf = createFormats({})
   const names = entries.map(({ name }) => name)
+  if (isGitDirectory((name) => names.includes(name)) && !names.includes('.git'))
+    return { names: [], git: true, bare: true, settings: false, dotenv: false, prompts: [], skills: [] }
   return {
     names,
     git: names.includes('.git') && isRepository(join(folder, '.git')) && isInPath('git'),

@@ -10,6 +10,8 @@ import type { DocumentSurvey } from './survey.ts'
 export interface SetUpMount {
   readonly address: string
   readonly config: MountConfig
+  /** Whether the search of the folder covers it. */
+  readonly searched?: boolean
 }
 
 interface SetUpOptions {
@@ -29,13 +31,19 @@ interface SetUpOptions {
  * search is separate ({@link searchMount}), since one search covers several folders. `hikidashi init` writes the same mounts.
  */
 export function setUpMounts(
-  { names, git, settings, dotenv, prompts, skills }: Glance,
+  { names, git, bare = false, settings, dotenv, prompts, skills }: Glance,
   { address, name, label, sqlite = [], documents }: SetUpOptions,
 ): readonly SetUpMount[] {
   const titled = (title: string) => (label === undefined ? title : `${title} · ${label}`)
+  const history = {
+    address: `git://${name}`,
+    config: { provider: 'git', title: titled('History'), repository: '.', redact: 'mask' },
+    searched: bare,
+  } as const
+  if (bare) return [history]
   return [
-    { address, config: filesConfig(titled('Files'), names, documents) },
-    ...when(git, `git://${name}`, { provider: 'git', title: titled('History'), repository: '.', redact: 'mask' }),
+    { address, config: filesConfig(titled('Files'), names, documents), searched: true },
+    ...(git ? [history] : []),
     ...when(settings, `config://${name}`, { provider: 'settings', title: titled('Settings'), root: '.' }),
     ...when(dotenv, `env://${name}`, { provider: 'env', title: titled('Environment'), file: '.env', poll: 5000 }),
     // The address that the specification reserves for prompts.
@@ -72,7 +80,10 @@ function each(
   const [, second] = sources
   const addressOf = (source: string) =>
     second === undefined ? address : formatUri(parseAddress(address), nameOf(source))
-  return sources.map((source) => ({ address: addressOf(source), config: configOf(source) }))
+  return sources.map((source) => {
+    const config = configOf(source)
+    return { address: addressOf(source), config, searched: config.provider === 'prompts' }
+  })
 }
 
 /** The first word in the path of a folder. */
@@ -82,9 +93,7 @@ function wordOf(folder: string): string {
 
 /** The search over the mounts of one or several folders. */
 export function searchMount(name: string, mounts: readonly SetUpMount[]): SetUpMount {
-  const over = mounts
-    .filter(({ config }) => (config.provider === 'files' && config.skills !== true) || config.provider === 'prompts')
-    .map(({ address }) => address)
+  const over = mounts.filter(({ searched }) => searched).map(({ address }) => address)
   return { address: `search://${name}`, config: { provider: 'search', title: 'Search', over } }
 }
 
@@ -138,16 +147,20 @@ export async function planSetUp(folders: readonly string[], options: { readonly 
   const isOne = roots.length === 1
   const glances = await Promise.all(roots.map(glanceAt))
   const mountsOf = (databases: readonly (readonly string[])[]): readonly PlannedMount[] => {
-    const all = roots.flatMap((root, index) => {
+    const found = roots.flatMap((root, index) => {
       const glance = glances[index]
       const name = names[index] ?? 'root'
       const address = addresses[index]
       if (glance === undefined || address === undefined) return []
       const label = isOne ? {} : { label: basename(root) }
-      const found = { address, name, ...label, sqlite: databases[index] ?? [] }
-      return setUpMounts(glance, found).map((mount) => plannedIn(root, mount))
+      const options = { address, name, ...label, sqlite: databases[index] ?? [] }
+      return setUpMounts(glance, options).map((mount) => ({ root, mount }))
     })
-    const search = searchMount(isOne ? (names[0] ?? 'root') : 'all', all)
+    const search = searchMount(
+      isOne ? (names[0] ?? 'root') : 'all',
+      found.map(({ mount }) => mount),
+    )
+    const all = found.map(({ root, mount }) => plannedIn(root, mount))
     return [...all, { ...search, folder: roots[0] ?? '' }]
   }
   return {

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { defined } from '../core/kit/object.ts'
 import { openWithin } from '../core/kit/within.ts'
+import { checkoutAround, isCopyIn, isGitDirectory } from '../providers/checkout.ts'
 import { isExcludedByDefault } from '../providers/files/excludes.ts'
 import { detectEncoding } from '../text/encoding/detect.ts'
 import { twinsOf } from '../wrap/twins.ts'
@@ -103,11 +104,15 @@ async function filesIn(folder: string, pattern: RegExp, most: number): Promise<r
   const found: string[] = []
   let level = ['']
   let read = 0
+  const top = await checkoutAround(folder)
   for (let depth = 0; depth < maxLevels && found.length < most; depth++) {
     const below: string[] = []
     for (const directory of level) {
       if (read++ >= maxFolders) return found
       const entries = await entriesOf(folder, directory)
+      const names = entries.map(({ name }) => name)
+      if (isGitDirectory((name) => names.includes(name))) continue
+      if (directory !== '' && names.includes('.git') && (await isCopyIn(folder, directory, top))) continue
       for (const entry of entries) {
         const path = `${directory}${entry.name}`
         if (entry.isDirectory() && !entry.name.startsWith('.') && !isExcludedByDefault(`${path}/`))

@@ -252,7 +252,7 @@ describe('an answer about what lies on a network', () => {
       for (const place of places) if (route !== undefined) addTo(route, { place, links: 0 })
       return 'answer'
     }
-    const kept = createKept(make, '.gitignore', { now: () => nowMs })
+    const kept = createKept(make, ['.gitignore'], { now: () => nowMs })
     for (let time = 0; time < 4; time++) await kept.answer({ path: 'a/note.md' }, context)
     kept.close()
     return { made, looked }

@@ -66,6 +66,10 @@ async function init(dir: string, options: InitOptions, io: Io): Promise<void> {
     if (code === 'ENOTDIR') throw failed(`${folder} is not a folder.`)
     throw failed(`The folder ${folder} does not exist, or cannot be read. Create it, or name another folder.`)
   })
+  if (survey.bare)
+    throw failed(
+      `${folder} is a git directory. Name a working tree; or serve the history: hikidashi serve ${joinCommand([folder])}`,
+    )
   const address = addressFor(folder)
   const text = configFor(folder, address, survey)
   if (options.stdout) return io.out.write(text)

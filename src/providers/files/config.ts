@@ -30,7 +30,10 @@ export const filesShape = {
   root: text.describe('The folder. A relative path starts at the configuration file; "~/" is the home folder.'),
   include: z.array(glob).min(1).optionalKey('Serves only paths that match one of these globs. By default everything.'),
   exclude: z.array(glob).optionalKey('Leaves out paths that match one of these globs.'),
-  gitignore: z.boolean().optionalKey('Leaves out files that .gitignore files ignore. By default true.'),
+  gitignore: z.boolean().optionalKey('Leaves out files that git ignores. By default true.'),
+  worktrees: z
+    .boolean()
+    .optionalKey('Serves other working trees of the same repository ("git worktree add"). By default false.'),
   defaultExcludes: z
     .union(
       [
@@ -76,7 +79,7 @@ export const folderEffects = {
   root: path,
   hardlinks: opens('files that have a second name elsewhere'),
   allowMounts: opens('other file systems that are mounted in the folder'),
-  ...harmless('include exclude gitignore hidden symlinks watch reconcile'),
+  ...harmless('include exclude gitignore worktrees hidden symlinks watch reconcile'),
 } as const
 
 export const source = defineSource({

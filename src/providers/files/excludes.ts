@@ -10,7 +10,7 @@ import { namesCredentials } from '../../secrets/credential-files.ts'
 /** Files and directories by their full name. */
 const names = new Set([
   // Version control.
-  ...['.git', 'git~1', '.hg', '.svn', '.jj', '.bzr', '_darcs'],
+  ...['.git', 'git~1', '.hg', '.svn', '.jj', '.sl', '.pijul', '.bzr', '_darcs', '.got', '.fslckout', '_fossil_'],
   // Dependencies and caches.
   ...['node_modules', 'bower_components', 'jspm_packages', '.pnpm-store', '.venv', 'venv', '__pycache__', '.cache'],
   ...['.pytest_cache', '.mypy_cache', '.ruff_cache', '.tox', '.nox', '.eggs', '.hypothesis', '.ipynb_checkpoints'],

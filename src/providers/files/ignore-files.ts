@@ -1,30 +1,50 @@
-import { fallbackTo } from '../../core/errors.ts'
-import { singleFlight } from '../../core/kit/abort.ts'
+import * as fs from 'node:fs'
+import { fallbackTo, notFound } from '../../core/errors.ts'
 import { createRecent } from '../../core/kit/lru.ts'
 import type { Log } from '../../core/log.ts'
-import { type Place, type Places, type Pool, untilAbort } from './access.ts'
-import { compileIgnores, type Ignores, ignoreEverything } from './ignores.ts'
-import { createDirectoryFacts, isSettled, lookAt, stampOf } from './stats.ts'
+import { gitDirectoryNames, gitDirIn, isGitDirectory, isOtherCheckout, maxPointerBytes } from '../checkout.ts'
+import type { Place, Places, Pool } from './access.ts'
+import { handleOf, openDescriptor, statOf } from './descriptor.ts'
+import {
+  compileIgnores,
+  type IgnoreKind,
+  type IgnoreLine,
+  type Ignores,
+  ignoreEverything,
+  overruled,
+  repositoriesOf,
+} from './ignores.ts'
+import { createRepositories, type RuleFile } from './repositories.ts'
+import { createDirectoryFacts, isSettled, lookAtAll, type MaybeStats, stampOf } from './stats.ts'
 
 export type IgnoreFiles = ReturnType<typeof createIgnoreFiles>
 
-/** Name of the file with the ignore rules of a directory. */
-export const ignoreFileName = '.gitignore'
-/** Maximum number of bytes read of a .gitignore. */
+/** The files of ignore rules in a directory, the weakest first. */
+const ruleFiles: readonly (readonly [name: string, kind: IgnoreKind])[] = [
+  ['.gitignore', 'git'],
+  ['.ignore', 'ignore'],
+  ['.hikidashiignore', 'own'],
+]
+/** Names of the files with the ignore rules of a directory. */
+export const ignoreFileNames: readonly string[] = ruleFiles.map(([name]) => name)
+
+/** The names in a directory that decide about it and its contents. */
+const lookedUp = ['.git', ...gitDirectoryNames, ...ignoreFileNames]
+
+/** Maximum number of bytes read of a file of ignore rules. */
 const maxBytes = 512 * 1024
 /**
  * Maximum total length of the patterns with wildcards that one path is compared with, those of all parent directories included, in automaton
  * steps (about one per character).
  */
 const maxSteps = 32_768
-/** Time that `.git/info/exclude`, which hardly ever changes, is cached, in milliseconds. */
-const excludeMaxAgeMs = 1000
-/** Age from which `.git/info/exclude` is loaded again in the background, in milliseconds: under load no request waits for it. */
-const excludeReloadAgeMs = 500
-const never = new AbortController().signal
 
-/** The fact that is recorded for a directory without a file of ignore rules. */
-const noRules = 'no .gitignore'
+/** The fact that is recorded for a directory with none of the names in {@link lookedUp}. */
+const plain = 'plain'
+
+/** Messages of the errors for directories that belong to version control. */
+export const refusedCheckout = 'another checkout'
+export const refusedGitDirectory = 'a git directory'
 
 interface CachedIgnores {
   readonly above: Ignores | undefined
@@ -34,105 +54,184 @@ interface CachedIgnores {
   readonly ignores: Ignores | undefined
 }
 
-/** Reads and compiles .gitignore files, and caches 10,000 of them. Any of them overrides `.git/info/exclude` of the root. */
-export function createIgnoreFiles(places: Places, pool: Pool, log: Log) {
+interface IgnoreFilesOptions {
+  readonly places: Places
+  readonly pool: Pool
+  readonly log: Log
+  /** Whether the rules of git apply. Those of `.ignore` and `.hikidashiignore` always do. */
+  readonly gitignore: boolean
+  /** Whether other working trees of a served repository are served. */
+  readonly worktrees: boolean
+  /** Whether the private files of version control at a path are served. */
+  readonly servesPrivate: (path: string) => boolean
+}
+
+/** Reads and compiles the files of ignore rules, and caches 10,000 of them. Knows the repositories to which directories belong. */
+export function createIgnoreFiles({ places, pool, log, gitignore, worktrees, servesPrivate }: IgnoreFilesOptions) {
   const facts = createDirectoryFacts()
   const files = createRecent<CachedIgnores>(10_000)
-  let excludes: { readonly time: number; readonly ignores: Ignores | undefined } | undefined
 
-  /** Reads a file below a directory, one character per byte, without following links. Returns `''` if it is not a regular file. */
-  const readText = async (
-    place: Place,
-    names: readonly string[],
-    path: string,
-    signal: AbortSignal,
-  ): Promise<string> => {
-    const [name, ...rest] = names
-    if (name === undefined) return readStart(places, place, path, signal)
-    const child = await places.child(place, name, { directory: rest.length > 0 }, signal)
+  /** Reads the beginning of a file in a directory, one character per byte. Returns `''` if it is not a regular file, and for a link. */
+  const readIn = async (place: Place, name: string, path: string, limit: number, signal: AbortSignal) => {
+    const child = await places.child(place, name, { directory: false }, signal)
     try {
-      return await readText(child, rest, path, signal)
+      if (!child.stats.isFile()) return ''
+      const handle = await places.open(child, signal)
+      return await readStart(handle, child.stats, path, limit, signal).finally(handle.close)
     } finally {
       child.close()
     }
   }
 
-  const readStart = async (places: Places, place: Place, path: string, signal: AbortSignal): Promise<string> => {
-    if (!place.stats.isFile()) return ''
-    const handle = await places.open(place, signal)
+  const readStart = async (
+    handle: Pick<Awaited<ReturnType<Places['open']>>, 'read'>,
+    { size }: fs.BigIntStats,
+    path: string,
+    limit: number,
+    signal: AbortSignal,
+  ): Promise<string> => {
+    const buffer = Buffer.alloc(Math.min(Number(size), limit))
+    let length = 0
+    for (let read = 1; read > 0 && length < buffer.length; length += read)
+      read = await handle.read(buffer, { offset: length, length: buffer.length - length, position: length }, signal)
+    if (size <= limit) return buffer.toString('latin1', 0, length)
+    log('warn', 'a file of ignore rules is too large: the rest of it is ignored', { path, limit })
+    return buffer.toString('latin1', 0, buffer.lastIndexOf('\n', length) + 1)
+  }
+
+  /** Reads the beginning of a file outside of the root; `''` if it cannot be read. */
+  const readOutside = async ({ at, shown, follow = false }: RuleFile): Promise<string> => {
+    const { O_RDONLY, O_NONBLOCK = 0, O_NOFOLLOW = 0 } = fs.constants
     try {
-      const buffer = Buffer.alloc(Math.min(Number(place.stats.size), maxBytes))
-      let length = 0
-      for (let read = 1; read > 0 && length < buffer.length; length += read)
-        read = await handle.read(buffer, { offset: length, length: buffer.length - length, position: length }, signal)
-      if (place.stats.size <= maxBytes) return buffer.toString('latin1', 0, length)
-      log('warn', 'a file of ignore rules is too large: the rest of it is ignored', { path, limit: maxBytes })
-      return buffer.toString('latin1', 0, buffer.lastIndexOf('\n', length) + 1)
-    } finally {
-      handle.close()
+      const flags = O_RDONLY | O_NONBLOCK | (follow ? 0 : O_NOFOLLOW)
+      const descriptor = await openDescriptor(at, flags, pool, { signal: never, local: true })
+      try {
+        const stats = await statOf(descriptor, false, pool, never)
+        if (!stats.isFile()) return ''
+        return await readStart(handleOf(descriptor, pool, { local: false, stats }), stats, shown, maxBytes, never)
+      } finally {
+        descriptor.close()
+      }
+    } catch {
+      return ''
     }
   }
 
+  /** Compiles rules. Unchanged rules are the same object. */
+  const compile = (text: string, file: RuleFile, above: Ignores | undefined, stamp = '', settled = false) => {
+    const { shown, kind, base, inside } = file
+    const known = files.get(shown)
+    const same = known !== undefined && known.above === above && known.text === text
+    const ignores = same ? known.ignores : text.trim() === '' ? above : compileNew(text, file, above)
+    files.set(shown, { above, stamp, settled, text, ignores })
+    return ignores
+
+    function compileNew(text: string, file: RuleFile, above: Ignores | undefined): Ignores {
+      const ignores = compileIgnores(text, base, above, { kind, inside, file: shown })
+      if (ignores.steps <= maxSteps) return ignores
+      log('warn', 'a file of ignore rules has too many wildcards: nothing in its directory is served', {
+        path: file.shown,
+        limit: maxSteps,
+      })
+      return ignoreEverything(base, above, { file: shown, pattern: 'too many wildcards' }, kind)
+    }
+  }
+
+  const repositories = createRepositories({ pool, git: gitignore, files: ruleFiles, read: readOutside, compile })
+
+  /** Returns the rules inside a directory that has a file of rules. */
   const load = async (
     place: Place,
-    file: { readonly names: readonly string[]; readonly base: string },
+    stats: fs.BigIntStats,
+    file: RuleFile,
+    name: string,
     above: Ignores | undefined,
     signal: AbortSignal,
   ): Promise<Ignores | undefined> => {
-    const path = `${file.base}${file.names.join('/')}`
-    // This may follow links, so it only tells whether the file changed. The content is read without following links.
-    const stats = await lookAt(place, file.names.join('/'), pool, signal)
-    if (stats === undefined && file.names.length === 1) facts.note(place, noRules)
-    if (stats === undefined || !stats.isFile()) return above
     const stamp = stampOf(stats)
-    const known = files.get(path)
+    const known = files.get(file.shown)
     if (known?.settled && known.stamp === stamp && known.above === above) return known.ignores
     const settled = isSettled(stats, Date.now())
     // As in git, a link or an unreadable file has no rules.
-    const text = await readText(place, file.names, path, signal).catch(fallbackTo('', 'not-found'))
-    const same = known !== undefined && known.above === above && known.text === text
-    const ignores = same ? known.ignores : text.trim() === '' ? above : compile(text, path, file.base, above)
-    files.set(path, { above, stamp, settled, text, ignores })
+    const text = await readIn(place, name, file.shown, maxBytes, signal).catch(fallbackTo('', 'not-found'))
+    if (file.kind === 'git') repositories.heard(Number(stats.ctimeMs))
+    return compile(text, file, above, stamp, settled)
+  }
+
+  /** Throws for a directory that only version control uses: a git directory, or another working tree of a served repository. */
+  const refusePrivate = async (
+    place: Place,
+    path: string,
+    found: ReadonlyMap<string, fs.BigIntStats>,
+    above: Ignores | undefined,
+    signal: AbortSignal,
+  ): Promise<void> => {
+    if (isGitDirectory((name) => found.has(name)) && !servesPrivate(path)) throw notFound(refusedGitDirectory)
+    if (worktrees || found.get('.git')?.isFile() !== true) return
+    const text = await readIn(place, '.git', `${path}.git`, maxPointerBytes, signal).catch(fallbackTo('', 'not-found'))
+    const around = repositoriesOf(above).map(({ commonDir }) => commonDir)
+    const isOther = async () => {
+      const target = gitDirIn(Buffer.from(text, 'latin1').toString(), await fs.promises.realpath(place.at))
+      return target !== undefined && (await isOtherCheckout(target, places.real, around))
+    }
+    if (await pool.run(isOther, { signal, hold: place })) throw notFound(refusedCheckout)
+  }
+
+  /** Rules for a directory that git ignores, in which tracked files are served. */
+  const onlyTracked = (path: string, above: Ignores | undefined): Ignores | undefined => {
+    const by = gitignore ? overruled(path, above) : undefined
+    if (by === undefined) return above
+    const known = files.get(`${path}/`)
+    if (known !== undefined && known.above === above) return known.ignores
+    const line: IgnoreLine = by.lineFor(path.slice(by.base.length)) ?? { file: by.base, pattern: '' }
+    const ignores = ignoreEverything(path, above, line)
+    files.set(`${path}/`, { above, stamp: '', settled: false, text: '', ignores })
     return ignores
   }
-
-  const compile = (text: string, path: string, base: string, above: Ignores | undefined): Ignores => {
-    const ignores = compileIgnores(text, base, above, { file: path })
-    if (ignores.steps <= maxSteps) return ignores
-    log('warn', 'a file of ignore rules has too many wildcards: nothing in its directory is served', {
-      path,
-      limit: maxSteps,
-    })
-    return ignoreEverything(base, above)
-  }
-
-  const loadExcludes = async (root: Place, signal: AbortSignal): Promise<Ignores | undefined> => {
-    const time = Date.now()
-    const ageMs = excludes === undefined ? Number.POSITIVE_INFINITY : Math.abs(time - excludes.time)
-    if (excludes !== undefined && ageMs < excludeReloadAgeMs) return excludes.ignores
-    const loading = loadingExcludes.run(root, time)
-    if (excludes === undefined || ageMs >= excludeMaxAgeMs) return untilAbort(loading, signal)
-    // The error is ignored here: once the rules are too old, a request waits for the load, and reports its error.
-    loading.catch(() => {})
-    return excludes.ignores
-  }
-
-  /** All waiting callers share one load, which takes several calls of the pool. */
-  const loadingExcludes = singleFlight(async (root: Place, time: number): Promise<Ignores | undefined> => {
-    root.keep()
-    const slow: Place = { ...root, local: false }
-    const file = { names: ['.git', 'info', 'exclude'], base: '' }
-    const ignores = await load(slow, file, undefined, never).finally(root.close)
-    excludes = { time, ignores }
-    return ignores
-  })
 
   return {
-    /** Returns the rules that apply inside a directory, given those of its parent directory. Unchanged rules are the same object. */
-    inside: async (place: Place, path: string, above: Ignores | undefined, signal: AbortSignal) => {
-      const around = path === '' ? await loadExcludes(place, signal) : above
-      if (facts.of(place)?.has(noRules)) return around
-      return load(place, { names: [ignoreFileName], base: path }, around, signal)
+    /**
+     * Returns the rules that apply inside a directory, given those of its parent directory. Unchanged rules are the same object.
+     *
+     * @throws ResourceError `not-found` for a directory that only version control uses.
+     */
+    inside: async (
+      place: Place,
+      path: string,
+      above: Ignores | undefined,
+      signal: AbortSignal,
+    ): Promise<Ignores | undefined> => {
+      const isRoot = path === ''
+      const outer = isRoot ? await repositories.rulesOf(place, '', undefined, signal) : onlyTracked(path, above)
+      if (facts.of(place)?.has(plain)) return outer
+      const looked = await lookAtAll(place, lookedUp, pool, signal)
+      const found = statsByName(looked)
+      if (found.size === 0) facts.note(place, plain)
+      let rules = outer
+      if (!isRoot) {
+        await refusePrivate(place, path, found, above, signal)
+        if (found.has('.git')) rules = await repositories.rulesOf(place, path, outer, signal)
+      }
+      // git reads no rules in a directory that it ignores.
+      const readsGit = gitignore && (isRoot || outer === above || rules !== outer)
+      for (const [name, kind] of ruleFiles) {
+        const stats = found.get(name)
+        if (stats?.isFile() !== true || (kind === 'git' && !readsGit)) continue
+        const file: RuleFile = { at: '', shown: `${path}${name}`, kind, base: path, inside: '' }
+        rules = await load(place, stats, file, name, rules, signal)
+      }
+      return rules
     },
   }
+}
+
+const never = new AbortController().signal
+
+function statsByName(looked: readonly MaybeStats[]): ReadonlyMap<string, fs.BigIntStats> {
+  const found = new Map<string, fs.BigIntStats>()
+  for (const [index, name] of lookedUp.entries()) {
+    const stats = looked[index]
+    if (stats !== undefined) found.set(name, stats)
+  }
+  return found
 }

@@ -3,10 +3,28 @@ import type { GlobStep } from '../../core/glob-syntax.ts'
 import { compileIgnorePattern, lowerCase, plainLength } from './ignore-pattern.ts'
 
 /**
- * The rules of one .gitignore file, linked to those of its parent directories. Immutable: changed rules are a new object, so decisions can be
- * cached by identity.
+ * Kinds of ignore rules, from the weakest: those of git, of `.ignore`, and of `.hikidashiignore`. A stronger kind decides over a weaker one,
+ * and within a kind the deepest file with a matching rule decides.
+ */
+const kinds = ['git', 'ignore', 'own'] as const
+export type IgnoreKind = (typeof kinds)[number]
+
+/** A repository, at the base of its rules: rules of git from above do not apply in it. */
+export interface IgnoringRepository {
+  /** Directory of its configuration, as an absolute path; undefined if it is unknown. */
+  readonly commonDir: string
+  /** Paths of tracked files that its rules match, and their directories with a final `/`, below the base. git serves them. */
+  readonly tracked: ReadonlySet<string>
+}
+
+/**
+ * The rules of one file of ignore rules, linked to those of its parent directories. Immutable: changed rules are a new object, so decisions can
+ * be cached by identity.
  */
 export interface Ignores {
+  readonly kind: IgnoreKind
+  /** Set for the first rules of a repository. */
+  readonly repository?: IgnoringRepository
   /** The directory of the rules, with a final `/`; `''` for the root. */
   readonly base: string
   readonly above: Ignores | undefined
@@ -47,6 +65,10 @@ interface WildRule extends IgnoreRule {
 const platformIgnoresCase = process.platform === 'darwin' || process.platform === 'win32'
 
 interface CompileOptions {
+  /** Default: `git`. */
+  readonly kind?: IgnoreKind
+  /** The path of the base below the directory of the file, for a file above the root. Default: the base is that directory. */
+  readonly inside?: string
   readonly ignoreCase?: boolean
   /** The path of the file, relative to the root. Default: `.gitignore` in the base. */
   readonly file?: string
@@ -65,7 +87,7 @@ export function compileIgnores(
   text: string,
   base: string,
   above: Ignores | undefined,
-  { ignoreCase = platformIgnoresCase, file = `${base}.gitignore` }: CompileOptions = {},
+  { kind = 'git', inside = '', ignoreCase = platformIgnoresCase, file = `${base}.gitignore` }: CompileOptions = {},
 ): Ignores {
   const [names, endings, paths] = [createTable(), createTable(), createTable()]
   const wild: WildRule[] = []
@@ -111,42 +133,85 @@ export function compileIgnores(
     return last
   }
   const judge = (path: string): boolean | undefined => {
-    const rule = find(path)
+    const rule = find(inside + path)
     return rule === undefined ? undefined : !rule.negated
   }
   const lineFor = (path: string): IgnoreLine | undefined => {
-    const rule = find(path)
+    const rule = find(inside + path)
     if (rule === undefined) return undefined
     const pattern = Buffer.from(text.split('\n')[rule.order - 1] ?? '', 'latin1').toString()
     return { file, line: rule.order, pattern: pattern.replace(/^\ufeff|\r$/g, '') }
   }
   const steps = wild.reduce((sum, rule) => sum + rule.steps.length, above?.steps ?? 0)
-  return { base, above, steps, judge, lineFor }
+  return { kind, base, above, steps, judge, lineFor }
 }
 
-/** Returns rules that ignore everything in a directory. */
-export function ignoreEverything(base: string, above: Ignores | undefined): Ignores {
-  const line = { file: `${base}.gitignore`, pattern: 'too many wildcards' }
-  return { base, above, steps: above?.steps ?? 0, judge: () => true, lineFor: () => line }
+/** Returns rules that ignore everything in a directory, because of a line. */
+export function ignoreEverything(
+  base: string,
+  above: Ignores | undefined,
+  line: IgnoreLine,
+  kind: IgnoreKind = 'git',
+): Ignores {
+  return { kind, base, above, steps: above?.steps ?? 0, judge: () => true, lineFor: () => line }
 }
 
-/** Whether a path is ignored: the deepest file with a matching rule decides. A directory's path ends in `/`. */
+/** Returns the beginning of the rules of a repository. */
+export function beginRepository(base: string, above: Ignores | undefined, repository: IgnoringRepository): Ignores {
+  const [judge, lineFor] = [() => undefined, () => undefined]
+  return { kind: 'git', repository, base, above, steps: above?.steps ?? 0, judge, lineFor }
+}
+
+/** The repositories that a directory with these rules lies in, the innermost first. */
+export function repositoriesOf(ignores: Ignores | undefined): readonly IgnoringRepository[] {
+  const found: IgnoringRepository[] = []
+  for (let at = ignores; at !== undefined; at = at.above) if (at.repository !== undefined) found.push(at.repository)
+  return found
+}
+
+/** The decision about a path, and the rules that made it. */
+interface Decision {
+  readonly ignored: boolean
+  readonly by: Ignores
+  /** Whether git tracks the path, although its rules ignore it. */
+  readonly tracked: boolean
+}
+
+function decide(path: string, ignores: Ignores | undefined): Decision | undefined {
+  let found: Decision | undefined
+  let isOutside = false
+  for (let at = ignores; at !== undefined; at = at.above) {
+    const { base, kind, repository } = at
+    const rank = kinds.indexOf(kind)
+    const isWeaker = found !== undefined && rank <= kinds.indexOf(found.by.kind)
+    const below = path.slice(base.length)
+    if (!isWeaker && !(rank === 0 && isOutside)) {
+      const ignored = at.judge(below)
+      if (ignored !== undefined) found = { ignored, by: at, tracked: false }
+    }
+    if (repository === undefined) continue
+    if (!isOutside && found?.by.kind === 'git' && repository.tracked.has(below)) found = { ...found, tracked: true }
+    isOutside = true
+  }
+  return found
+}
+
+/** Whether a path is ignored. A directory's path ends in `/`. */
 export function isIgnored(path: string, ignores: Ignores | undefined): boolean {
-  for (let at = ignores; at !== undefined; at = at.above) {
-    const verdict = at.judge(path.slice(at.base.length))
-    if (verdict !== undefined) return verdict
-  }
-  return false
+  const found = decide(path, ignores)
+  return found?.ignored === true && !found.tracked
 }
 
-/** Returns the line that ignores a path: the last match, in the deepest file with a matching rule. */
+/** Returns the line that ignores a path: the last match, in the file that decides. */
 export function ignoringLine(path: string, ignores: Ignores | undefined): IgnoreLine | undefined {
-  for (let at = ignores; at !== undefined; at = at.above) {
-    const below = path.slice(at.base.length)
-    const verdict = at.judge(below)
-    if (verdict !== undefined) return verdict ? at.lineFor(below) : undefined
-  }
-  return undefined
+  const found = decide(path, ignores)
+  return found?.ignored === true ? found.by.lineFor(path.slice(found.by.base.length)) : undefined
+}
+
+/** The rules that ignore a path which is served only because git tracks it. */
+export function overruled(path: string, ignores: Ignores | undefined): Ignores | undefined {
+  const found = decide(path, ignores)
+  return found?.ignored === true && found.tracked ? found.by : undefined
 }
 
 /** Returns the patterns of a file with their line numbers, without comments, empty lines and unescaped trailing spaces. */

@@ -8,7 +8,7 @@ import { baseName } from '../../core/path.ts'
 import type { Change, Content, Context, Degradation, Entry, Provider, Template } from '../../core/provider.ts'
 import { createPool, type Places, type Pool } from './access.ts'
 import { createHeadings } from './entries.ts'
-import { createIgnoreFiles, ignoreFileName } from './ignore-files.ts'
+import { createIgnoreFiles, ignoreFileNames } from './ignore-files.ts'
 import { createKept, type OpenPath, type PathAndRange } from './kept.ts'
 import { createLister } from './list.ts'
 import { createRules, mimeTypeFor } from './media.ts'
@@ -18,7 +18,7 @@ import { readStable, textOf } from './read.ts'
 import { openRoot } from './root.ts'
 import { createSpelling, type Look } from './spelling.ts'
 import { lookAt, stampOf } from './stats.ts'
-import { createVisibility } from './visibility.ts'
+import { createVisibility, ignoreOptions } from './visibility.ts'
 import { createWalk, rememberVerdicts } from './walk.ts'
 import {
   beginInThread,
@@ -82,10 +82,11 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
   const visible = rememberVerdicts(createVisibility({ ...options, ...chosen }))
   const rules = createRules(chosen.rules)
   const permit = { allowMounts, hardlinks }
+  const ignoring = ignoreOptions(chosen)
   const { portable = process.platform !== 'linux', watches = 8192, pool = createPool() } = system
-  const opened = await openRoot({ ...options, allowMounts, portable }, pool, log)
+  const opened = await openRoot({ ...options, allowMounts, portable, ...ignoring }, pool, log)
   const places = system.places?.(opened) ?? opened
-  const ignoreFiles = chosen.gitignore ? createIgnoreFiles(places, pool, log) : undefined
+  const ignoreFiles = createIgnoreFiles({ places, pool, log, ...ignoring })
   const names = createNameCache(visible, symlinks === 'beneath', pool)
   const { look = (place, name, signal) => lookAt(place, name, pool, signal) } = system
   const isListed = createSpelling(names, look)
@@ -94,7 +95,8 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
   const watched = {
     ...(options.include === undefined ? {} : { include: options.include }),
     ...(options.exclude === undefined ? {} : { exclude: options.exclude }),
-    ...{ defaultExcludes: chosen.defaultExcludes, hidden: chosen.hidden, gitignore: chosen.gitignore },
+    ...{ defaultExcludes: chosen.defaultExcludes, hidden: chosen.hidden },
+    ...{ gitignore: chosen.gitignore, worktrees: chosen.worktrees },
     dotenv: chosen.dotenv,
     ...{ symlinks, hardlinks, allowMounts, portable, reconcile, watches },
   }
@@ -133,13 +135,12 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
     }
   }
 
-  const ignoreFile = chosen.gitignore ? ignoreFileName : undefined
-  const reads = createKept(read, ignoreFile, system.clock)
+  const reads = createKept(read, ignoreFileNames, system.clock)
   const stat = async ({ path }: PathAndRange, context: Context, route?: OpenPath): Promise<Entry> => {
     check(context.signal)
     return lister.stat(path, context, route)
   }
-  const entries = createKept(stat, ignoreFile, system.clock)
+  const entries = createKept(stat, ignoreFileNames, system.clock)
   return {
     list: (query, context) => lister.list(query, context.signal, context.allows),
     stat: promising((path, context) => entries.answer({ path }, context)),

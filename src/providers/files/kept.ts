@@ -45,8 +45,8 @@ interface KeptAnswer<T> {
 
 interface CheckedDirectory {
   readonly place: Place
-  /** The stats of the file of ignore rules in a directory; undefined if it has none. */
-  readonly ignoreRules: BigIntStats | undefined
+  /** The stats of the files of ignore rules in a directory; undefined for each that it has not. */
+  readonly ignoreRules: readonly (BigIntStats | undefined)[]
 }
 
 /**
@@ -55,12 +55,12 @@ interface CheckedDirectory {
  * small read costs two or three calls of fstat(2) instead of a walk and a read.
  *
  * @param make Makes an answer. It adds the places that the answer is made from to the route, if there is one.
- * @param ignoreFile Name of the files of ignore rules. Undefined: such files have no effect.
+ * @param ignoreFiles Names of the files of ignore rules.
  * @param clock Returns the time in milliseconds since 1970.
  */
 export function createKept<T>(
   make: (request: PathAndRange, context: Context, route?: OpenPath) => Promise<T>,
-  ignoreFile?: string,
+  ignoreFiles: readonly string[] = [],
   clock: Pick<DateConstructor, 'now'> = Date,
 ) {
   const answers = new Map<string, KeptAnswer<T>>()
@@ -86,7 +86,7 @@ export function createKept<T>(
     if (known === undefined) return undefined
     if (arrival !== undefined && known.seenFor === arrival) return known.answer
     try {
-      if (known.until > clock.now() && areUnchanged(known.steps, ignoreFile)) {
+      if (known.until > clock.now() && areUnchanged(known.steps, ignoreFiles)) {
         known.seenFor = arrival
         return known.answer
       }
@@ -112,9 +112,8 @@ export function createKept<T>(
         if (statNow === undefined || !isSettled(stats, time, settledMs)) return answer
       const steps: CheckedDirectory[] = []
       for (const place of places) {
-        const mayRule = ignoreFile !== undefined && place.stats.isDirectory()
-        const ignoreRules = mayRule ? lookNow(place, ignoreFile) : undefined
-        if (ignoreRules !== undefined && !isSettled(ignoreRules, time, settledMs)) return answer
+        const ignoreRules = (place.stats.isDirectory() ? ignoreFiles : []).map((name) => lookNow(place, name))
+        if (ignoreRules.some((rules) => rules !== undefined && !isSettled(rules, time, settledMs))) return answer
         steps.push({ place, ignoreRules })
       }
       if (answers.has(path)) remove(path)
@@ -174,13 +173,15 @@ export function createKept<T>(
 }
 
 /** Whether all places of an answer, and the files of ignore rules in them, are unchanged. */
-function areUnchanged(steps: readonly CheckedDirectory[], ignoreFile: string | undefined): boolean {
+function areUnchanged(steps: readonly CheckedDirectory[], ignoreFiles: readonly string[]): boolean {
   for (const { place, ignoreRules } of steps) {
     const stats = place.statNow?.()
     if (stats === undefined || !hasStamp(stats, place.stats)) return false
-    if (ignoreFile === undefined || ignoreRules === undefined) continue
-    const rules = lookNow(place, ignoreFile)
-    if (rules === undefined || rules.dev !== ignoreRules.dev || !hasStamp(rules, ignoreRules)) return false
+    for (const [index, known] of ignoreRules.entries()) {
+      if (known === undefined) continue
+      const rules = lookNow(place, ignoreFiles[index] ?? '')
+      if (rules === undefined || rules.dev !== known.dev || !hasStamp(rules, known)) return false
+    }
   }
   return true
 }

@@ -6,14 +6,14 @@ import { breath } from '../../core/kit/breath.ts'
 import { defined } from '../../core/kit/object.ts'
 import { createPool } from './access.ts'
 import { isSecretName } from './excludes.ts'
-import { createIgnoreFiles } from './ignore-files.ts'
+import { createIgnoreFiles, refusedCheckout, refusedGitDirectory } from './ignore-files.ts'
 import { type IgnoreLine, ignoringLine } from './ignores.ts'
 import { createNameCache } from './names.ts'
 import { completeOptions, type FilesOptions } from './options.ts'
 import { openRoot } from './root.ts'
 import { createSpelling } from './spelling.ts'
 import { kindOf, lookAt } from './stats.ts'
-import { createNameJudge, type NameRule } from './visibility.ts'
+import { createNameJudge, ignoreOptions, type NameRule } from './visibility.ts'
 import { createWalk, mayRead, type Position } from './walk.ts'
 
 /** Why a file or a folder is not served. */
@@ -23,6 +23,10 @@ export type LeftOutReason =
   /** Private or generated files of version control, tools and editors: `.git`, `node_modules`. */
   | 'tools'
   | 'secret-name'
+  /** A git directory, known by its contents. */
+  | 'git-directory'
+  /** Another working tree of a repository that is served. */
+  | 'worktree'
   | 'link-denied'
   | 'link-outside'
   | 'link-broken'
@@ -40,7 +44,7 @@ export interface LeftOut {
   readonly reason: LeftOutReason
   /** The path that is left out: the requested path, or a parent folder with a final `/`. */
   readonly path: string
-  /** The .gitignore line that leaves it out. */
+  /** The line of a file of ignore rules that leaves it out. */
   readonly line?: IgnoreLine
   /** The glob of `exclude` that leaves it out. */
   readonly glob?: string
@@ -73,9 +77,10 @@ export async function openLeftOut(options: FilesOptions) {
   const judge = createNameJudge({ ...options, ...chosen })
   const visible = (path: string, ignores: Position['aliases'][0]['ignores']) => judge(path, ignores) === undefined
   const permit = { allowMounts, hardlinks }
+  const ignoring = ignoreOptions(chosen)
   const pool = createPool()
-  const places = await openRoot({ ...options, allowMounts }, pool, () => {})
-  const ignoreFiles = chosen.gitignore ? createIgnoreFiles(places, pool, log) : undefined
+  const places = await openRoot({ ...options, allowMounts, ...ignoring }, pool, () => {})
+  const ignoreFiles = createIgnoreFiles({ places, pool, log, ...ignoring })
   const names = createNameCache(visible, symlinks === 'beneath', pool)
   const isListed = createSpelling(names, (place, name, signal) => lookAt(place, name, pool, signal))
   const walk = createWalk({ places, pool, visible, permit, isListed, symlinks, ignoreFiles })
@@ -142,7 +147,10 @@ export async function openLeftOut(options: FilesOptions) {
           position = await walk.enter(parent, name, stats?.isDirectory() === true, signal)
         } catch (error) {
           if (!isResourceError(error, 'not-found')) throw error
-          return { reason: refusals[error.message] ?? 'missing', path: step }
+          return {
+            reason: refusals[error.message] ?? 'missing',
+            path: stats?.isDirectory() === true ? `${step}/` : step,
+          }
         }
         parent.place.close()
       }
@@ -224,4 +232,6 @@ const refusals: Readonly<Record<string, LeftOutReason>> = {
   'behind too many links': 'link-depth',
   'a link leads in a loop': 'link-circle',
   'too deep': 'depth',
+  [refusedCheckout]: 'worktree',
+  [refusedGitDirectory]: 'git-directory',
 }

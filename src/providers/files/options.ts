@@ -19,8 +19,13 @@ export interface FilesOptions {
   readonly include?: readonly string[]
   /** Globs, in any letter case: leaves out paths that match, or are in a matching directory. */
   readonly exclude?: readonly string[]
-  /** Whether .gitignore files and `.git/info/exclude` of the root apply. Default true. */
+  /**
+   * Whether the ignore rules of git apply: `.gitignore` files, `info/exclude` and `core.excludesFile` of each repository. Those of `.ignore` and
+   * `.hikidashiignore` always apply. Default true.
+   */
   readonly gitignore?: boolean
+  /** Whether other working trees (`git worktree add`) of a repository that is served are served too. Default false. */
+  readonly worktrees?: boolean
   /** Whether version control, dependencies, caches, credentials, `.env` files and editor backups are left out. Default true. */
   readonly defaultExcludes?: DefaultExcludes
   /**
@@ -69,6 +74,7 @@ export function completeOptions(options: FilesOptions) {
     throw invalid(`reconcile must be a number of milliseconds from 100 to ${maxReconcileMs}.`, 'reconcile')
   return {
     gitignore: options.gitignore ?? true,
+    worktrees: options.worktrees ?? false,
     defaultExcludes: options.defaultExcludes ?? true,
     dotenv: options.dotenv ?? false,
     hidden: options.hidden ?? true,

@@ -4,6 +4,7 @@ import * as path from 'node:path'
 import { errorCodeOf, invalid, isResourceError, notFound, ResourceError } from '../../core/errors.ts'
 import { LeadsOutError, pathWithin, type Within } from '../../core/kit/within.ts'
 import type { Log } from '../../core/log.ts'
+import { gitDirectoryAround } from '../checkout.ts'
 import { adviceOn, failure, type Place, type Places, type Pool } from './access.ts'
 import { handleOf, openDescriptor, statOf } from './descriptor.ts'
 import { openLinuxPlaces } from './linux.ts'
@@ -12,6 +13,8 @@ interface RootOptions {
   readonly root: string
   readonly within?: Within
   readonly allowMounts: boolean
+  /** Whether the private files of version control at a path are served. */
+  readonly servesPrivate: (path: string) => boolean
   /** Whether to work without /proc, with weaker guarantees: see `openPortablePlaces`. */
   readonly portable?: boolean
 }
@@ -26,6 +29,7 @@ const refused = ['/proc', '/sys', '/dev']
  */
 export async function openRoot(options: RootOptions, pool: Pool, log: Log): Promise<Places> {
   const real = await resolveRoot(options)
+  if (!options.servesPrivate('')) await refuseGitDirectory(options.root, real)
   if (real === (await realPath(os.homedir())))
     log('warn', 'the root of a files mount is the home directory: all of it can be read', { root: real })
   const portable = options.portable ?? process.platform !== 'linux'
@@ -41,7 +45,7 @@ export interface OpenedRoot {
 /** Opens an open root once more, for another thread of this process: the same directory, even if it was renamed. */
 export async function openAgain(
   root: OpenedRoot,
-  options: Omit<RootOptions, 'root' | 'within'>,
+  options: Omit<RootOptions, 'root' | 'within' | 'servesPrivate'>,
   pool: Pool,
 ): Promise<Places> {
   if (options.portable ?? process.platform !== 'linux') return openPortablePlaces(root.real, pool)
@@ -68,6 +72,17 @@ async function resolveRoot({ root, within }: RootOptions): Promise<string> {
     if (error instanceof LeadsOutError) throw fault(`is not served: ${error.message}`)
     throw fault(adviceOn(error) ?? `cannot be opened (${errorCodeOf(error)}).`)
   }
+}
+
+/** Throws for a root in which only git writes: its configuration may hold passwords, and its objects are no files for people. */
+async function refuseGitDirectory(root: string, real: string): Promise<void> {
+  const found = await gitDirectoryAround(real)
+  if (found === undefined) return
+  const what = found === real ? 'is a git directory' : `lies in the git directory ${JSON.stringify(found)}`
+  throw invalid(
+    `The root ${JSON.stringify(root)} of a files mount ${what}. Serve its history with the provider "git", or name a working tree.`,
+    'root',
+  )
 }
 
 async function realPath(at: string): Promise<string | undefined> {

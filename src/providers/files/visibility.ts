@@ -50,6 +50,17 @@ export function createNameJudge(options: VisibilityOptions) {
 
 type PathTest = (path: string) => boolean
 
+/** Returns the options that decide about repositories and files of ignore rules. */
+export function ignoreOptions(options: {
+  readonly gitignore: boolean
+  readonly worktrees: boolean
+  readonly defaultExcludes: DefaultExcludes
+}) {
+  const { gitignore, worktrees, defaultExcludes } = options
+  const excepted = typeof defaultExcludes === 'object' ? compileGlobs(defaultExcludes.except) : () => !defaultExcludes
+  return { gitignore, worktrees, servesPrivate: excepted }
+}
+
 function createDefaultExclusion(excludes: DefaultExcludes): PathTest {
   if (excludes === false) return () => false
   if (excludes === true || excludes.except.length === 0) return isExcludedByDefault

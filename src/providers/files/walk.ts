@@ -65,8 +65,7 @@ interface WalkOptions {
   readonly permit: PermitOptions
   readonly isListed: IsListed
   readonly symlinks: 'deny' | 'beneath'
-  /** Reader of .gitignore files. Undefined: they have no effect. */
-  readonly ignoreFiles: IgnoreFiles | undefined
+  readonly ignoreFiles: IgnoreFiles
 }
 
 /** Maximum depth of directories that are served: a walk holds one descriptor for each. */
@@ -83,7 +82,7 @@ export function createWalk({ places, pool, visible, permit, isListed, symlinks, 
   const root = async (signal: AbortSignal, allows: Allows = () => true): Promise<Position> => {
     const place = await places.root(signal)
     try {
-      const alias: Alias = { path: '', ignores: await ignoreFiles?.inside(place, '', undefined, signal) }
+      const alias: Alias = { path: '', ignores: await ignoreFiles.inside(place, '', undefined, signal) }
       return { place, aliases: [alias], device: place.stats.dev, allows, trail: [identityOf(place)], links: 0 }
     } catch (error) {
       place.close()
@@ -146,7 +145,7 @@ export function createWalk({ places, pool, visible, permit, isListed, symlinks, 
       const identity = identityOf(place)
       if (trail.includes(identity)) throw notFound('a link leads in a loop')
       for (const [at, { path, ignores }] of aliases.entries())
-        aliases[at] = { path, ignores: await ignoreFiles?.inside(place, path, ignores, signal) }
+        aliases[at] = { path, ignores: await ignoreFiles.inside(place, path, ignores, signal) }
       return { place, aliases: [...aliases, ...real], device, allows, trail: [...trail, identity], links }
     } catch (error) {
       place.close()

@@ -123,6 +123,7 @@ export function createConfirmations(send: () => void) {
 export interface WatchOptions extends VisibilityOptions, PermitOptions {
   readonly root: OpenedRoot
   readonly gitignore: boolean
+  readonly worktrees: boolean
   readonly symlinks: 'deny' | 'beneath'
   readonly portable: boolean
   /** Time from the end of one round, in which everything is compared, to the beginning of the next, in milliseconds. */

@@ -10,7 +10,7 @@ import { createNameCache } from './names.ts'
 import { openAgain } from './root.ts'
 import { createSpelling } from './spelling.ts'
 import { lookAt } from './stats.ts'
-import { createVisibility } from './visibility.ts'
+import { createVisibility, ignoreOptions } from './visibility.ts'
 import { createWalk, identityOf } from './walk.ts'
 import { createDirectories, type Directories, type Directory } from './watch-directories.ts'
 import { createHandles } from './watch-handles.ts'
@@ -90,7 +90,7 @@ export async function watchFiles(
   const pool = createPool(1)
   const visible = createVisibility(options)
   const places = await openAgain(options.root, { allowMounts, portable }, pool)
-  const ignoreFiles = options.gitignore ? createIgnoreFiles(places, pool, log) : undefined
+  const ignoreFiles = createIgnoreFiles({ places, pool, log, ...ignoreOptions(options) })
   const names = createNameCache(visible, symlinks === 'beneath', pool, true)
   const isListed = createSpelling(names, (place, name, signal) => lookAt(place, name, pool, signal))
   const walk = createWalk({ places, pool, visible, permit, isListed, symlinks, ignoreFiles })

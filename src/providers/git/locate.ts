@@ -3,6 +3,7 @@ import { basename, dirname, isAbsolute, join, resolve, sep } from 'node:path'
 import { errorCodeOf, invalid, isResourceError, type ResourceError, unavailable } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import { LeadsOutError, pathWithin } from '../../core/kit/within.ts'
+import { checkoutAround } from '../checkout.ts'
 import { adviceOn } from '../files/access.ts'
 import { type Folder, LinkError, lookAt, openFolder, openIn, readIn, readSmallFile } from './folder.ts'
 import type { Launcher } from './launch.ts'
@@ -62,14 +63,19 @@ async function followDotGit(named: string, workTreeOf: WorkTreeOf, fault: Create
   const stats = await lookAt(dotGit)
   if (stats === undefined) {
     if ((await lookAt(join(named, 'HEAD'))) !== undefined) return { gitDir: named, linked: false }
-    throw fault('is not a git repository. Name a folder that has a .git, or a bare repository; or run git init there.')
+    const around = await checkoutAround(named)
+    const advice =
+      around === undefined
+        ? 'Name a folder that has a .git, or a bare repository; or run git init there.'
+        : `It lies in the working tree ${JSON.stringify(around.top)}: name that.`
+    throw fault(`is not a git repository. ${advice}`)
   }
   if (stats.isSymbolicLink()) throw fault('has a .git that is a symbolic link. Name the repository that it leads to.')
   if (stats.isDirectory()) return { gitDir: dotGit, workTree: named, linked: false }
 
   const target = await readPointer(dotGit, /^gitdir: (.+)$/)
   if (target === undefined) throw fault('has a .git that is neither a directory nor a file that names one.')
-  const gitDir = await realpath(resolve(named, target))
+  const gitDir = await realTarget(resolve(named, target), 'has a .git file', fault)
   if (isInside(gitDir, [named])) return { gitDir, workTree: named, linked: false }
   const back = await readPointer(join(gitDir, 'gitdir'), /^(.+)$/)
   if (back !== undefined && (await isSame(resolve(gitDir, back), dotGit)))
@@ -78,7 +84,7 @@ async function followDotGit(named: string, workTreeOf: WorkTreeOf, fault: Create
   if (workTree !== undefined && (await isSame(resolve(gitDir, workTree), named)))
     return { gitDir, workTree: named, linked: true }
   throw fault(
-    'has a .git file that leads to a repository elsewhere, which does not lead back. Name that repository itself.',
+    'has a .git file that leads to a repository elsewhere, which does not lead back. Name that repository itself, or run git worktree repair in it.',
   )
 }
 
@@ -86,7 +92,8 @@ async function followDotGit(named: string, workTreeOf: WorkTreeOf, fault: Create
 async function withCommonDir(start: Start, named: string, fault: CreateError): Promise<Location> {
   const { gitDir, linked, workTree } = start
   const common = await readPointer(join(gitDir, 'commondir'), /^(.+)$/)
-  const commonDir = common === undefined ? gitDir : await realpath(resolve(gitDir, common))
+  const commonDir =
+    common === undefined ? gitDir : await realTarget(resolve(gitDir, common), 'has a commondir file', fault)
   const path = join(commonDir, 'worktrees', basename(gitDir))
   if (commonDir !== gitDir && gitDir !== path && !isInside(commonDir, [named]))
     throw fault('has a commondir file that leads to a repository elsewhere. Name that repository itself.')
@@ -95,6 +102,17 @@ async function withCommonDir(start: Start, named: string, fault: CreateError): P
     commonDir,
     ...defined({ workTree }),
     roots: [named, ...(linked ? [gitDir] : []), commonDir],
+  }
+}
+
+/** Returns the real path of the git directory that a file leads to. */
+async function realTarget(target: string, file: string, fault: CreateError): Promise<string> {
+  try {
+    return await realpath(target)
+  } catch (error) {
+    if (errorCodeOf(error) !== 'ENOENT' && errorCodeOf(error) !== 'ENOTDIR') throw error
+    const advice = 'Put that git directory back, or run git worktree repair in the repository that it belongs to.'
+    throw fault(`${file} that leads to the git directory ${JSON.stringify(target)}, which does not exist. ${advice}`)
   }
 }
 

@@ -3,13 +3,14 @@ import { documentEffects, documentsShape } from '../../schema/shapes.ts'
 import { filesShape, folderEffects } from '../files/config.ts'
 import { defineSource } from '../source.ts'
 
-const { root, include, exclude, gitignore, hidden, symlinks, hardlinks, allowMounts, watch, reconcile } = filesShape
+const { root, include, exclude, gitignore, worktrees, hidden, symlinks, hardlinks, allowMounts, watch, reconcile } =
+  filesShape
 
 /** The options of a mount whose provider is `prompts`. */
 const promptsShape = {
   root,
   include: include.describe('Serves only paths that match one of these globs. By default "**/*.md".'),
-  ...{ exclude, gitignore, hidden, symlinks, hardlinks, allowMounts },
+  ...{ exclude, gitignore, worktrees, hidden, symlinks, hardlinks, allowMounts },
   limit: z
     .int()
     .min(1)

@@ -5,22 +5,18 @@ import { filesShape, folderEffects } from '../files/config.ts'
 import { defineSource } from '../source.ts'
 import { formats } from './formats.ts'
 
-const { root, include, exclude, hidden, symlinks, hardlinks, allowMounts, watch, reconcile } = filesShape
+const { root, include, exclude, worktrees, hidden, symlinks, hardlinks, allowMounts, watch, reconcile } = filesShape
 
 /** The options of a mount whose provider is `settings`. */
 const settingsShape = {
   root,
   include,
   exclude,
-  gitignore: z
-    .boolean()
-    .optionalKey('Leaves out files that .gitignore files ignore, except dotenv files. By default true.'),
+  gitignore: z.boolean().optionalKey('Leaves out files that git ignores, except dotenv files. By default true.'),
   dotenv: z
     .boolean()
-    .optionalKey(
-      'Serves dotenv files (.env, .env.local, prod.env), even if .gitignore files ignore them. By default true.',
-    ),
-  ...{ hidden, symlinks, hardlinks, allowMounts },
+    .optionalKey('Serves dotenv files (.env, .env.local, prod.env), even if git ignores them. By default true.'),
+  ...{ worktrees, hidden, symlinks, hardlinks, allowMounts },
   formats: z
     .record(glob, z.enum(formats))
     .optionalKey('The formats of files whose names do not show the format, by glob. The last match applies.'),

@@ -1,0 +1,123 @@
+import { lstat, readFile, realpath, stat } from 'node:fs/promises'
+import { basename, dirname, join, resolve, sep } from 'node:path'
+
+/** A working tree of a git repository, found without git: absolute paths without symbolic links. */
+export interface Checkout {
+  /** The folder of the checked-out files. */
+  readonly top: string
+  /** Directory of `HEAD` and the index. */
+  readonly gitDir: string
+  /** Directory of the configuration, `info/exclude` and the objects; equals `gitDir` except for a linked working tree. */
+  readonly commonDir: string
+}
+
+/** The names by which a git directory is known, whatever its own name is (`is_git_directory` in `setup.c` of git). */
+export const gitDirectoryNames = ['HEAD', 'objects', 'refs', 'packed-refs'] as const
+
+/** Whether a directory that has some of {@link gitDirectoryNames} is a git directory. Copies lose empty folders: `refs` may be missing. */
+export function isGitDirectory(has: (name: (typeof gitDirectoryNames)[number]) => boolean): boolean {
+  return has('HEAD') && has('objects') && (has('refs') || has('packed-refs'))
+}
+
+/** Maximum size of a file that leads to a git directory, in bytes. */
+export const maxPointerBytes = 4096 + 'gitdir: \n'.length
+
+/** Returns the git directory that the text of a `.git` file leads to, as an absolute path; undefined if it leads nowhere. */
+export function gitDirIn(text: string, folder: string): string | undefined {
+  const target = /^gitdir: (.+?)[\r\n]*$/.exec(text)?.[1]
+  return target === undefined ? undefined : resolve(folder, target)
+}
+
+/** Returns the working tree whose top is a folder; undefined if the folder has no `.git` that leads to a repository, or a bare one. */
+export async function checkoutAt(folder: string): Promise<Checkout | undefined> {
+  try {
+    const top = await realpath(folder)
+    const dotGit = join(top, '.git')
+    const isFile = (await stat(dotGit)).isFile()
+    const named = isFile ? gitDirIn(await smallText(dotGit), top) : dotGit
+    if (named === undefined) return undefined
+    const gitDir = await realpath(named)
+    const common = (await smallText(join(gitDir, 'commondir')).catch(() => undefined))?.trim()
+    const commonDir = common === undefined ? gitDir : await realpath(resolve(gitDir, common))
+    const found = new Set(await namesIn(commonDir, gitDirectoryNames))
+    if (!(await exists(join(gitDir, 'HEAD'))) || !isGitDirectory((name) => found.has(name))) return undefined
+    return gitDir === commonDir && (await isBare(commonDir)) ? undefined : { top, gitDir, commonDir }
+  } catch {
+    return undefined
+  }
+}
+
+/** Returns the working tree that a folder is in: the nearest one, from the folder upwards. */
+export async function checkoutAround(folder: string): Promise<Checkout | undefined> {
+  for (let at = folder; ; at = dirname(at)) {
+    if (await exists(join(at, '.git'))) return checkoutAt(at)
+    if (at === dirname(at)) return undefined
+  }
+}
+
+/** Returns the git directory that a folder is, or is in, without a working tree in between. */
+export async function gitDirectoryAround(folder: string): Promise<string | undefined> {
+  for (let at = folder; at !== dirname(at); at = dirname(at)) {
+    const found = new Set(await namesIn(at, ['.git', ...gitDirectoryNames]))
+    if (found.has('.git')) return undefined
+    if (isGitDirectory((name) => found.has(name))) return at
+  }
+  return undefined
+}
+
+/**
+ * Whether a folder inside a served root is another working tree of a repository whose files are served anyway: its `.git` file leads to
+ * `worktrees/NAME` of a repository that the folder lies in, or whose main working tree lies in the root. A bare repository has no main one.
+ *
+ * @param target The git directory that the `.git` file leads to.
+ * @param around The common directories of the repositories that the folder lies in.
+ */
+export async function isOtherCheckout(target: string, root: string, around: readonly string[]): Promise<boolean> {
+  const [worktrees, name] = [dirname(target), basename(target)]
+  if (basename(worktrees) !== 'worktrees') return false
+  const common = await realpath(dirname(worktrees)).catch(() => undefined)
+  if (common !== undefined && around.includes(common)) return true
+  // A repository that was moved, or is seen from a container, has other paths in the `.git` files.
+  if (common === undefined) {
+    const known = await Promise.all(around.map((one) => exists(join(one, 'worktrees', name))))
+    return known.includes(true)
+  }
+  const main = dirname(common)
+  const isInside = main === root || main.startsWith(root.endsWith(sep) ? root : root + sep)
+  return isInside && basename(common) === '.git' && !(await isBare(common))
+}
+
+/** Does the same as {@link isOtherCheckout} for a folder below a root, which may be in the working tree `around`. */
+export async function isCopyIn(root: string, folder: string, around: Checkout | undefined): Promise<boolean> {
+  const [top, at] = await Promise.all([realpath(root), realpath(join(root, folder))])
+  const target = gitDirIn(await smallText(join(at, '.git')).catch(() => ''), at)
+  return target !== undefined && (await isOtherCheckout(target, top, around === undefined ? [] : [around.commonDir]))
+}
+
+async function namesIn<N extends string>(folder: string, names: readonly N[]): Promise<readonly N[]> {
+  const found = await Promise.all(names.map((name) => exists(join(folder, name))))
+  return names.filter((_, index) => found[index])
+}
+
+async function exists(path: string): Promise<boolean> {
+  return lstat(path).then(
+    () => true,
+    () => false,
+  )
+}
+
+/** Whether the configuration of a repository says that it has no working tree. */
+async function isBare(commonDir: string): Promise<boolean> {
+  const texts = ['config', 'config.worktree'].map((name) =>
+    smallText(join(commonDir, name), 1024 * 1024).catch(() => ''),
+  )
+  const text = (await Promise.all(texts)).join('\n')
+  return /^\s*bare\s*(?:=\s*(?:true|yes|on|1)\s*)?(?:[#;].*)?$/im.test(text)
+}
+
+/** Reads a regular file of at most `limit` bytes. Rejects for anything else. */
+async function smallText(path: string, limit = maxPointerBytes): Promise<string> {
+  const stats = await stat(path)
+  if (!stats.isFile() || stats.size > limit) throw new Error('not a small file')
+  return readFile(path, 'utf8')
+}
