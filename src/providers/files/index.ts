@@ -2,7 +2,7 @@ import { MessageChannel } from 'node:worker_threads'
 import { notFound, ResourceError, unavailable } from '../../core/errors.ts'
 import { createEvent } from '../../core/kit/abort.ts'
 import { promising } from '../../core/kit/chain.ts'
-import { requireKeys } from '../../core/kit/object.ts'
+import { defined, requireKeys } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import { baseName } from '../../core/path.ts'
 import type { Change, Content, Context, Degradation, Entry, Provider, Template } from '../../core/provider.ts'
@@ -62,6 +62,8 @@ export async function files(options: FilesOptions): Promise<Provider> {
 export interface FilesSystem {
   /** Whether to work by path, as on a system without /proc. */
   readonly portable?: boolean
+  /** The system whose rules names must fit. Default: this one. */
+  readonly platform?: NodeJS.Platform
   /** Maximum number of directories with a file system watch; other directories are compared at an interval. Default 8192. */
   readonly watches?: number
   /** Pool that runs the calls that may block. */
@@ -79,11 +81,11 @@ const maxKeptBytes = 64 * 1024
 /** Does the same as {@link files}, with additional options for tests. */
 export async function createFiles(options: FilesOptions, system: FilesSystem): Promise<Provider> {
   const { log, maxBytes, symlinks, allowMounts, hardlinks, watch, reconcile, ...chosen } = completeOptions(options)
-  const visible = rememberVerdicts(createVisibility({ ...options, ...chosen }))
+  const { portable = process.platform !== 'linux', platform, watches = 8192, pool = createPool() } = system
+  const visible = rememberVerdicts(createVisibility({ ...options, ...chosen, ...defined({ platform }) }))
   const rules = createRules(chosen.rules)
   const permit = { allowMounts, hardlinks }
-  const { portable = process.platform !== 'linux', watches = 8192, pool = createPool() } = system
-  const opened = await openRoot({ root: options.root, allowMounts, portable }, pool, log)
+  const opened = await openRoot({ root: options.root, allowMounts, portable, platform }, pool, log)
   const places = system.places?.(opened) ?? opened
   const ignoreFiles = chosen.gitignore ? createIgnoreFiles(places, pool, log) : undefined
   const names = createNameCache(visible, symlinks === 'beneath', pool)

@@ -1,6 +1,7 @@
 import { compileGlobs } from '../../core/glob.ts'
 import { baseName, segmentFault } from '../../core/path.ts'
 import { foldName, isDotenv, isExcludedByDefault } from './excludes.ts'
+import { isFileName } from './file-name.ts'
 import { type Ignores, isIgnored } from './ignores.ts'
 import type { DefaultExcludes } from './options.ts'
 
@@ -10,6 +11,8 @@ export interface VisibilityOptions {
   readonly defaultExcludes: DefaultExcludes
   readonly dotenv?: boolean
   readonly hidden: boolean
+  /** The system whose rules names must fit. Default: this one. */
+  readonly platform?: NodeJS.Platform
 }
 
 /**
@@ -35,10 +38,11 @@ export function createNameJudge(options: VisibilityOptions) {
   const excluded = createExclusion(options.exclude ?? [])
   const included = createInclusion(options.include)
   const excludedByDefault = createDefaultExclusion(options.defaultExcludes)
+  const { platform = process.platform } = options
   /** Like {@link Visibility}, but returns the rule that leaves a path out; undefined when it may be served. */
   return (path: string, ignores: Ignores | undefined): NameRule | undefined => {
     const name = baseName(path)
-    if (path.length > maxPath || segmentFault(name) !== undefined) return 'name'
+    if (path.length > maxPath || segmentFault(name) !== undefined || !isFileName(name, platform)) return 'name'
     if (!options.hidden && name.startsWith('.')) return 'hidden'
     const wanted = options.dotenv && isDotenv(path)
     if (!wanted && excludedByDefault(path)) return 'default'
