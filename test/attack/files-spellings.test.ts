@@ -49,11 +49,11 @@ async function open() {
 
 const aliases = [
   ...['SECRET/plan.md', 'Secret/plan.md', 'secret/PLAN.MD', 'PUB/open.md', 'pub/OPEN.md', 'pub/Open.md'],
-  ...['pub/が.md'.normalize('NFD'), '123\u00ad', 'pub/open\u00ad.md', 'CONFID~1.TXT', 'confid~1.txt', 'IGNORED.txt'],
+  ...['123\u00ad', 'pub/open\u00ad.md', 'CONFID~1.TXT', 'confid~1.txt', 'IGNORED.txt'],
   ...['ignore~1.txt', 'Confidential.txt'],
 ]
 
-test('PT36 where the file system folds names, only the spelling that is listed leads to anything', async () => {
+test('PT36 where the file system folds names, only the listed spelling and one that is canonically equal lead to anything', async () => {
   const provider = await open()
   // The file system itself knows them all.
   for (const path of aliases) {
@@ -69,6 +69,7 @@ test('PT36 where the file system folds names, only the spelling that is listed l
     await expect(provider.stat?.(path, contextOf()), path).rejects.toMatchObject({ kind: 'not-found' })
   }
   for (const prefix of ['SECRET/', 'PUB/']) expect(await listPaths(provider, { prefix })).toEqual([])
+  expect(await textAt(provider, 'pub/が.md'.normalize('NFD'))).toBe('composed')
 })
 
 test('PT36 no access rule is passed by with another spelling', async () => {

@@ -90,8 +90,8 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
   const ignoreFiles = chosen.gitignore ? createIgnoreFiles(places, pool, log) : undefined
   const names = createNameCache(visible, symlinks === 'beneath', pool)
   const { look = (place, name, signal) => lookAt(place, name, pool, signal) } = system
-  const isListed = createSpelling(names, look)
-  const walk = createWalk({ places, pool, visible, permit, isListed, symlinks, ignoreFiles })
+  const spelling = createSpelling(names, look)
+  const walk = createWalk({ places, pool, visible, permit, spelling, symlinks, ignoreFiles })
   const closing = new AbortController()
   const watched = {
     ...(options.include === undefined ? {} : { include: options.include }),
@@ -118,7 +118,8 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
     const { signal } = context
     check(signal)
     if (path === '' || path.endsWith('/')) throw notFound('a directory')
-    const { place } = await walk.to(path, context, route)
+    const { place, aliases } = await walk.to(path, context, route)
+    const listed = aliases[0].path
     const handle = await places.open(place, signal).finally(place.close)
     try {
       const found = await readStable(handle, range, maxBytes, context)
@@ -127,9 +128,10 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
         rules?.(path).facts.mimeType ?? mimeTypeFor(baseName(path), { text: text !== undefined, head: found.head })
       if (route !== undefined && found.stats.size > maxKeptBytes) route.isKept = false
       const facts = { mimeType, version: stampOf(found.stats), size: Number(found.stats.size) }
+      const named = listed === path ? {} : { path: listed }
       const part = text ?? { start: found.start, end: found.start + found.bytes.length }
       const where = range === undefined ? {} : { range: { start: part.start, end: part.end } }
-      return [Object.assign(facts, where, text === undefined ? { bytes: found.bytes } : { text: text.text })]
+      return [Object.assign(facts, named, where, text === undefined ? { bytes: found.bytes } : { text: text.text })]
     } finally {
       handle.close()
     }

@@ -1,4 +1,4 @@
-import { isResourceError } from '../../core/errors.ts'
+import { isResourceError, notFound } from '../../core/errors.ts'
 import { breath } from '../../core/kit/breath.ts'
 import { inGroups } from '../../core/kit/groups.ts'
 import { indexAfter } from '../../core/kit/sorted.ts'
@@ -78,7 +78,7 @@ export function createLister({ walk, names, permit, rules, headings, pool, confi
     const position = await walk.to(path, context, route)
     if (position.place.stats.isFile()) return entriesIn.describe(position, context.signal)
     position.place.close()
-    return describeDirectory(path, position.place.stats)
+    return describeDirectory(position.aliases[0].path, position.place.stats)
   }
 
   const groups = async function* (
@@ -101,6 +101,8 @@ export function createLister({ walk, names, permit, rules, headings, pool, confi
     try {
       const start = await walk.to(prefix, { signal, allows })
       try {
+        // Entries begin with the prefix: a directory that is listed in another spelling has none.
+        if (start.aliases[0].path !== prefix) throw notFound('listed in another spelling')
         frames.push(await open(start, rest, signal))
       } catch (error) {
         start.place.close()

@@ -1,4 +1,4 @@
-import { compileGlobs } from '../../core/glob.ts'
+import { compileGlobs, compileReach } from '../../core/glob.ts'
 import { baseName, segmentFault } from '../../core/path.ts'
 import { foldName, isDotenv, isExcludedByDefault } from './excludes.ts'
 import { isFileName } from './file-name.ts'
@@ -76,24 +76,15 @@ function createExclusion(patterns: readonly string[]): PathTest {
 function createInclusion(patterns: readonly string[] | undefined): PathTest {
   if (patterns === undefined) return () => true
   const matches = compileGlobs(patterns)
-  const stems = patterns.map(stemOf)
+  const reach = compileReach(patterns)
   const within: PathTest = remembered((directory) => {
     if (directory === '') return false
     return matches(directory) || within(directory.slice(0, directory.lastIndexOf('/', directory.length - 2) + 1))
   })
   return (path) => {
-    if (path.endsWith('/')) return within(path) || stems.some((stem) => stem.startsWith(path) || path.startsWith(stem))
+    if (path.endsWith('/')) return within(path) || reach(path) !== 'none'
     return within(path.slice(0, path.lastIndexOf('/') + 1)) || matches(path)
   }
-}
-
-/** Returns the literal directories at the start of a glob, with a final `/`; `''` when the glob may match anywhere. */
-function stemOf(pattern: string): string {
-  const segments = pattern.replace(/^\//, '').split('/')
-  const last = pattern.endsWith('/') ? -2 : -1
-  const magic = segments.findIndex((segment) => /[*?[{\\]/.test(segment))
-  const literal = segments.slice(0, magic === -1 ? last : Math.min(magic, segments.length - 1))
-  return literal.map((segment) => `${segment}/`).join('')
 }
 
 function remembered(test: PathTest): PathTest {

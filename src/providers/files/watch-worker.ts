@@ -92,8 +92,8 @@ export async function watchFiles(
   const places = await openAgain(options.root, { allowMounts, portable }, pool)
   const ignoreFiles = options.gitignore ? createIgnoreFiles(places, pool, log) : undefined
   const names = createNameCache(visible, symlinks === 'beneath', pool, true)
-  const isListed = createSpelling(names, (place, name, signal) => lookAt(place, name, pool, signal))
-  const walk = createWalk({ places, pool, visible, permit, isListed, symlinks, ignoreFiles })
+  const spelling = createSpelling(names, (place, name, signal) => lookAt(place, name, pool, signal))
+  const walk = createWalk({ places, pool, visible, permit, spelling, symlinks, ignoreFiles })
   const schedule = createSchedule<Directory>()
   const pending = createPending()
   let suspected = false
