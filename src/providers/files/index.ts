@@ -6,7 +6,7 @@ import { defined, requireKeys } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import { baseName } from '../../core/path.ts'
 import type { Change, Content, Context, Degradation, Entry, Provider, Template } from '../../core/provider.ts'
-import { createPool, type Places, type Pool } from './access.ts'
+import { createLeaveOut, createPool, type Places, type Pool } from './access.ts'
 import { createHeadings } from './entries.ts'
 import { createIgnoreFiles, ignoreFileName } from './ignore-files.ts'
 import { createKept, type OpenPath, type PathAndRange } from './kept.ts'
@@ -92,6 +92,7 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
   const { look = (place, name, signal) => lookAt(place, name, pool, signal) } = system
   const spelling = createSpelling(names, look)
   const walk = createWalk({ places, pool, visible, permit, spelling, symlinks, ignoreFiles })
+  const leaveOut = createLeaveOut(log)
   const closing = new AbortController()
   const watched = {
     ...(options.include === undefined ? {} : { include: options.include }),
@@ -99,6 +100,7 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
     ...{ defaultExcludes: chosen.defaultExcludes, hidden: chosen.hidden, gitignore: chosen.gitignore },
     dotenv: chosen.dotenv,
     ...{ symlinks, hardlinks, allowMounts, portable, reconcile, watches },
+    recursive: portable && ['darwin', 'win32'].includes(process.platform),
   }
   const { confirm, ...watching } = watch ? createWatch(places, watched, log, closing.signal) : { confirm: undefined }
   const check = (signal: AbortSignal): void => {
@@ -106,7 +108,17 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
     if (closing.signal.aborted) throw unavailable('The files provider is closed.')
   }
   const lister = createLister({
-    ...{ walk, names, permit, rules, headings: createHeadings(places), pool, check, keptMs: reconcile },
+    ...{
+      walk,
+      names,
+      permit,
+      rules,
+      headings: createHeadings(places, leaveOut),
+      pool,
+      leaveOut,
+      check,
+      keptMs: reconcile,
+    },
     ...(confirm === undefined ? {} : { confirm }),
   })
 

@@ -46,7 +46,8 @@ const [unasked, unaskedAgain] = [64, 8]
 const confirmedMs = 20
 
 /** Lists files, and describes one file or directory. Both return the same entry for a file. */
-export function createLister({ walk, names, permit, rules, headings, pool, confirm, keptMs, check }: ListerOptions) {
+export function createLister(options: ListerOptions) {
+  const { walk, names, confirm, keptMs, check, leaveOut } = options
   const open = async (position: Position, after: string, signal: AbortSignal): Promise<Frame> => {
     const found = await names.of(position, signal)
     const index = after === '' ? 0 : indexAfter(found.names, after)
@@ -65,13 +66,13 @@ export function createLister({ walk, names, permit, rules, headings, pool, confi
       return await open(position, after, signal)
     } catch (error) {
       position?.place.close()
-      if (isResourceError(error, 'not-found')) return undefined
-      throw error
+      if (!isResourceError(error, 'not-found')) leaveOut(pathIn(frame, name), error)
+      return undefined
     }
   }
 
   const cache = createLookedCache(keptMs)
-  const entriesIn = createEntries({ walk, permit, rules, headings, pool })
+  const entriesIn = createEntries(options)
 
   /** @param route Receives the places that the path leads through. */
   const stat = async (path: string, context: Context, route?: OpenPath): Promise<Entry> => {
