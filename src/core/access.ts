@@ -1,6 +1,7 @@
 import { invalid } from './errors.ts'
 import { compileGlobs, compileReach, type PathTest, type Reach } from './glob.ts'
 import { requireArgument } from './kit/object.ts'
+import { isComposable } from './path.ts'
 import type { Principal } from './provider.ts'
 import { closedAbove } from './tree.ts'
 import { parseAddress } from './uri.ts'
@@ -149,7 +150,9 @@ export function decoyOf(path: string, isClosed: (directory: string) => boolean):
   const name = segments[at] ?? ''
   const ending = at === last && !path.endsWith('/') ? (/(?<=.)\.\w{1,10}$/.exec(name)?.[0] ?? '') : ''
   unguessable ??= makeUnguessable()
-  segments[at] = `${unguessable}${hashOf(name)}`.padEnd(name.length - ending.length, '0') + ending
+  // Sources compare only names that are not ASCII with other compositions of their letters.
+  const letter = isComposable(name) ? '\u00e9' : '0'
+  segments[at] = `${unguessable}${hashOf(name)}${letter}`.padEnd(name.length - ending.length, '0') + ending
   return segments.join('/')
 }
 

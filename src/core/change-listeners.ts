@@ -1,5 +1,6 @@
 import type { Log } from './log.ts'
 import type { Mounted } from './mount.ts'
+import { canonicalPath } from './path.ts'
 import type { Change, ChangedKind, Principal } from './provider.ts'
 import { formatUri } from './uri.ts'
 import type { ViewChange } from './view.ts'
@@ -83,13 +84,13 @@ export function createChangeListeners(mount: Mounted, log: Log) {
         const known = told.get(listener) ?? { uris: new Set(), below: new Set() }
         told.set(listener, known)
         for (const uri of uris) known.uris.add(uri)
-        if (of !== undefined && keyOf(of) !== at && known.below.size <= maxBelow) known.below.add(of)
+        if (of !== undefined && canonicalKey(of) !== at && known.below.size <= maxBelow) known.below.add(of)
       }
     }
     if (batch.everything) for (const path of paths.keys()) tell(path, undefined)
     else for (const path of batch.changed) for (const at of selfAndAbove(path)) tell(at, path)
     // A changed directory includes its contents: notify the listeners of paths below it, too, by their own path.
-    const directories = new Set([...batch.changed].filter((path) => path.endsWith('/')).map(keyOf))
+    const directories = new Set([...batch.changed].filter((path) => path.endsWith('/')).map(canonicalKey))
     if (directories.size > 0) for (const at of paths.keys()) if (isBelow(at, directories)) tell(at, undefined)
     const cameOrWent = [...batch.listed]
     /** For each principal, whether it sees any of the listed paths. Decided once for all of its listeners. */
@@ -118,7 +119,7 @@ export function createChangeListeners(mount: Mounted, log: Log) {
 
   return {
     add: (listener: Listener, path: string, uri: string) => {
-      const at = keyOf(path)
+      const at = canonicalKey(path)
       const listeners = paths.get(at) ?? new Map<Listener, Spellings>()
       paths.set(at, listeners)
       const known = listeners.get(listener)
@@ -126,7 +127,7 @@ export function createChangeListeners(mount: Mounted, log: Log) {
       listeners.set(listener, { path, within, uris: (known?.uris ?? new Set()).add(uri) })
     },
     remove: (listener: Listener, path: string, uri: string) => {
-      const at = keyOf(path)
+      const at = canonicalKey(path)
       const uris = paths.get(at)?.get(listener)?.uris
       uris?.delete(uri)
       if (uris?.size === 0) paths.get(at)?.delete(listener)
@@ -138,7 +139,7 @@ export function createChangeListeners(mount: Mounted, log: Log) {
     addWhole: (hear: (changes: readonly Change[]) => void) => void wholes.add(hear),
     removeWhole: (hear: (changes: readonly Change[]) => void) => void wholes.delete(hear),
     /** Whether anyone listens to exactly this path. A directory is written without its final `/`. */
-    hasPath: (path: string): boolean => paths.has(path),
+    hasPath: (path: string): boolean => paths.has(canonicalPath(path)),
     hasWhole: (): boolean => wholes.size > 0,
     isEmpty: (): boolean => paths.size === 0 && lists.size === 0 && wholes.size === 0,
     /** Notifies each listener of the changes that it may see. */
@@ -151,9 +152,14 @@ export function keyOf(path: string): string {
   return path.endsWith('/') ? path.slice(0, -1) : path
 }
 
+/** Returns the key of a path that all canonically equivalent spellings share: a source may list another one than the listener has. */
+function canonicalKey(path: string): string {
+  return canonicalPath(keyOf(path))
+}
+
 /** Yields a path and every directory above it, including the root. */
 function* selfAndAbove(path: string): Generator<string> {
-  let at = keyOf(path)
+  let at = canonicalKey(path)
   yield at
   while (at !== '') {
     at = at.slice(0, Math.max(0, at.lastIndexOf('/')))

@@ -1,6 +1,6 @@
 import { fallbackTo, invalid } from './errors.ts'
 import type { Mounted, MountTemplate } from './mount.ts'
-import { baseName, isPath } from './path.ts'
+import { baseName, canonicalPath, isComposable, isPath } from './path.ts'
 import type { Completion, Context } from './provider.ts'
 import { children } from './tree.ts'
 import type { ViewCompletionRequest } from './view.ts'
@@ -10,7 +10,8 @@ export const maxCompletions = 100
 
 /** Completes a typed text with the values that begin with it. At most {@link maxCompletions} of them are returned. */
 export function completionOf(values: readonly string[], typed = ''): Completion {
-  const fitting = values.filter((value) => value.startsWith(typed))
+  const begin = canonicalPath(typed)
+  const fitting = values.filter((value) => canonicalPath(value).startsWith(begin))
   return { values: fitting.slice(0, maxCompletions), total: fitting.length, hasMore: fitting.length > maxCompletions }
 }
 
@@ -195,10 +196,23 @@ async function completeFromTree(
     if (values.length === maxCompletions) return { values, hasMore: true }
     take(child.path)
   }
+  if (values.length > 0 || !isComposable(typed)) return completionOf(values)
+
+  // The source may list the directory, and the names in it, in another composition of their letters.
+  const listed = directory === '' ? '' : ((await find(mount, directory, context))?.path ?? directory)
+  const begin = canonicalPath(typed)
+  for await (const child of children(list, listed)) {
+    context.signal.throwIfAborted()
+    if (!canonicalPath(child.path).startsWith(begin)) continue
+    if (values.length === maxCompletions) return { values, hasMore: true }
+    take(`${directory}${child.path.slice(listed.length)}`)
+  }
   return completionOf(values)
 }
 
 async function exists(mount: Mounted, path: string, context: Context): Promise<boolean> {
-  if (!isPath(path)) return false
-  return mount.find(path, context).then((found) => found !== undefined, fallbackTo(false, 'invalid'))
+  return isPath(path) && (await find(mount, path, context))?.path === path
 }
+
+const find = (mount: Mounted, path: string, context: Context) =>
+  mount.find(path, context).catch(fallbackTo(undefined, 'invalid'))

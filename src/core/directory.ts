@@ -3,7 +3,7 @@ import { cursorScope, isVisible, sizeOf } from './listing.ts'
 import { metaKeys } from './meta.ts'
 import type { Mounted } from './mount.ts'
 import { type CatalogState, createPageBuilder } from './paging.ts'
-import { baseName } from './path.ts'
+import { baseName, canonicalPath, isComposable } from './path.ts'
 import type { Content, Context, Entry } from './provider.ts'
 import { type Child, children } from './tree.ts'
 import { encodeSegment } from './uri.ts'
@@ -43,7 +43,7 @@ export function createDirectoryReader(state: CatalogState): DirectoryReader {
 
   const page: DirectoryReader['page'] = async (mount, path, cursor, context) => {
     const directory = asDirectory(path)
-    const scope = cursorScope(`directory ${mount.uriOf(directory)}`, context.principal)
+    const scope = cursorScope(`directory ${mount.uriOf(canonicalPath(directory))}`, context.principal)
     const [number, after] = cursor === undefined ? [0] : await resume(mount, cursor, scope, context)
     const builder = createPageBuilder<Resource>(state.paging, number)
     let last = after
@@ -58,7 +58,10 @@ export function createDirectoryReader(state: CatalogState): DirectoryReader {
         }
       last = child.path
     }
-    if (builder.items.length === 0 && cursor === undefined) await requireDirectory(mount, directory, context)
+    if (builder.items.length === 0 && (cursor === undefined || isComposable(directory))) {
+      const listed = await requireDirectory(mount, directory, context)
+      if (listed !== directory) return page(mount, listed, cursor, context)
+    }
     return { items: builder.items, cache: mount.cache }
   }
 
@@ -78,7 +81,10 @@ export function createDirectoryReader(state: CatalogState): DirectoryReader {
       }
       lines.push(line)
     }
-    if (lines.length === 0) await requireDirectory(mount, directory, context)
+    if (lines.length === 0) {
+      const listed = await requireDirectory(mount, directory, context)
+      if (listed !== directory) return list(mount, uri, listed, context)
+    }
     const text = lines.map((line) => `${line}\n`).join('')
     const name = directory === '' ? mount.name : baseName(directory)
     return [{ uri, name, mimeType: directoryMimeType, text, ...(more ? { meta: truncated() } : {}) }]
@@ -108,7 +114,8 @@ export function createDirectoryReader(state: CatalogState): DirectoryReader {
       contents.push({ ...content, uri: at, name })
     }
     if (contents.length > 0) return contents
-    await requireDirectory(mount, directory, context)
+    const listed = await requireDirectory(mount, directory, context)
+    if (listed !== directory) return expand(mount, uri, listed, context)
     // An empty directory exists: an empty answer would mean that it does not.
     return [{ uri, name: directory === '' ? mount.name : baseName(directory), mimeType: directoryMimeType, text: '' }]
   }
@@ -139,13 +146,17 @@ function lineOf({ path, entry }: Child): string {
   return facts.join('  ')
 }
 
-/** Returns if a directory without visible children exists. Throws `not-found` if it does not, and `invalid` if it is a file. */
-async function requireDirectory(mount: Mounted, directory: string, context: Context): Promise<void> {
+/**
+ * Returns the path under which the source lists a directory that seems to have no visible children: the path itself, or one that is canonically
+ * equivalent. Throws `not-found` if it does not exist, and `invalid` if it is a file.
+ */
+async function requireDirectory(mount: Mounted, directory: string, context: Context): Promise<string> {
   if (directory === '') {
-    if (mount.access(context.principal, '')) return
+    if (mount.access(context.principal, '')) return directory
     throw notFound('nothing in the mount is visible')
   }
-  if ((await mount.find(directory, context)) !== undefined) return
+  const found = await mount.find(directory, context)
+  if (found !== undefined) return canonicalPath(found.path) === canonicalPath(directory) ? found.path : directory
   if ((await mount.find(directory.slice(0, -1), context)) !== undefined)
     throw invalid('This resource is not a directory.', 'not-a-directory')
   throw notFound('no such directory')

@@ -1,4 +1,5 @@
 import { fresh, type GlobStep, jumpsIn, parseGlob, type Transition, waysFrom } from './glob-syntax.ts'
+import { canonicalPath } from './path.ts'
 
 /** Whether a glob matches a path of a mount. A final `/` marks a directory. */
 export type PathTest = (path: string) => boolean
@@ -16,7 +17,7 @@ const slash = 0x2f
  * `*` and `?` stay within a segment; `**` as a whole segment is any number of segments (elsewhere it is `*`), so `x/**` is
  * everything below `x` and not `x` itself. `[abc]`, `[a-z]`, `[!a-z]` or `[^a-z]` is one character of a class, `{a,b}` either
  * alternative, nested to any depth, and `\` escapes the next character. Names that begin with a dot are names like any other. One
- * character is one code point; nothing is normalised.
+ * character is one code point. Canonically equivalent texts are equal: both are compared in their composed form (NFC).
  *
  * As in .gitignore, a glob without a `/` is compared with the base name at any depth, where a final `/` does not count; one that
  * begins with `/` is anchored to the root of the mount. A glob that ends in `/` matches a directory and everything below it. Any
@@ -33,7 +34,7 @@ export function compileGlob(pattern: string, options: GlobOptions = {}): PathTes
 
 /** Compiles several globs into one test that passes when any of them matches. Without globs it never passes. See {@link compileGlob}. */
 export function compileGlobs(patterns: readonly string[], options: GlobOptions = {}): PathTest {
-  const form = options.ignoreCase === true ? foldCase : (text: string) => text
+  const form = options.ignoreCase === true ? foldCase : canonicalPath
   const programs = patterns.map((pattern) => compileGlobProgram(form(pattern)))
   return (path) => {
     const codes = codePoints(form(path))
@@ -43,7 +44,7 @@ export function compileGlobs(patterns: readonly string[], options: GlobOptions =
 
 /** Converts code point by code point, so that no neighbour makes a difference (`Σ` is `σ` at the end of a word too). */
 function foldCase(text: string): string {
-  return Array.from(text, (character) => character.toLowerCase()).join('')
+  return canonicalPath(Array.from(canonicalPath(text), (character) => character.toLowerCase()).join(''))
 }
 
 function codePoints(text: string): readonly number[] {
@@ -220,9 +221,9 @@ export type Reach = 'all' | 'some' | 'none'
  * alone. It may return `some` although all or none match.
  */
 export function compileReach(patterns: readonly string[]): (directory: string) => Reach {
-  const programs = patterns.map(compileGlobProgram)
+  const programs = patterns.map((pattern) => compileGlobProgram(canonicalPath(pattern)))
   return (directory) => {
-    const path = codePoints(directory)
+    const path = codePoints(canonicalPath(directory))
     let reach: Reach = 'none'
     // Run every program, even after one has decided: the time must not reveal which directories match.
     for (const { steps } of programs) {

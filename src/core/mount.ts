@@ -174,7 +174,9 @@ export function createMount(options: MountOptions): Mounted {
     find: async (path, context) => {
       const asked = mount.asked(path, context.principal)
       const found = await findEntry(provider, asked.path, context)
-      return asked.denied ? undefined : found
+      if (asked.denied || found === undefined || found.path === path) return asked.denied ? undefined : found
+      // The source lists it in another spelling, which decides.
+      return allows(context.principal, found.path) ? found : undefined
     },
     findAny: (path, context) => findEntry(provider, path, context),
     templates: async (context) => (await provider.templates?.(context))?.map(templateFor) ?? [],

@@ -40,6 +40,19 @@ export function isPath(path: string): boolean {
   return body.split('/').every((segment) => segmentFault(segment) === undefined)
 }
 
+/**
+ * Returns one text for all spellings of a path that are canonically equivalent (Unicode, UAX #15): keyboards write `が` as one code point, and
+ * macOS writes it in names as two.
+ */
+export function canonicalPath(path: string): string {
+  return path.normalize('NFC')
+}
+
+/** Whether a path may have several canonically equivalent spellings. */
+export function isComposable(path: string): boolean {
+  return /[^ -~]/.test(path)
+}
+
 /** Returns the last segment, without a final `/`. `''` for the root. */
 export function baseName(path: string): string {
   const body = path.endsWith('/') ? path.slice(0, -1) : path

@@ -2,8 +2,11 @@ import * as fs from 'node:fs'
 import { afterEach, expect, test } from 'vitest'
 import { compileAccess } from '../../src/core/access.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
+import type { ResourceError } from '../../src/core/errors.ts'
 import type { Provider } from '../../src/core/provider.ts'
+import { createPool } from '../../src/providers/files/access.ts'
 import { createFiles, type FilesSystem } from '../../src/providers/files/index.ts'
+import { openRoot } from '../../src/providers/files/root.ts'
 import { useFiles } from '../support/files.ts'
 import { contextOf, listPaths, textAt } from '../support/folder.ts'
 
@@ -46,11 +49,11 @@ async function open() {
 
 const aliases = [
   ...['SECRET/plan.md', 'Secret/plan.md', 'secret/PLAN.MD', 'PUB/open.md', 'pub/OPEN.md', 'pub/Open.md'],
-  ...['pub/が.md'.normalize('NFD'), '123\u00ad', 'pub/open\u00ad.md', 'CONFID~1.TXT', 'confid~1.txt', 'IGNORED.txt'],
+  ...['123\u00ad', 'pub/open\u00ad.md', 'CONFID~1.TXT', 'confid~1.txt', 'IGNORED.txt'],
   ...['ignore~1.txt', 'Confidential.txt'],
 ]
 
-test('PT36 where the file system folds names, only the spelling that is listed leads to anything', async () => {
+test('PT36 where the file system folds names, only the listed spelling and one that is canonically equal lead to anything', async () => {
   const provider = await open()
   // The file system itself knows them all.
   for (const path of aliases) {
@@ -66,6 +69,7 @@ test('PT36 where the file system folds names, only the spelling that is listed l
     await expect(provider.stat?.(path, contextOf()), path).rejects.toMatchObject({ kind: 'not-found' })
   }
   for (const prefix of ['SECRET/', 'PUB/']) expect(await listPaths(provider, { prefix })).toEqual([])
+  expect(await textAt(provider, 'pub/が.md'.normalize('NFD'))).toBe('composed')
 })
 
 test('PT36 no access rule is passed by with another spelling', async () => {
@@ -77,3 +81,105 @@ test('PT36 no access rule is passed by with another spelling', async () => {
   expect((await view.read('file:///docs/pub/open.md')).contents).toMatchObject([{ text: 'open' }])
   await catalog.close()
 })
+
+/** The names that Windows takes for something else than a file in the folder: other folders, streams, devices, names without their ends. */
+const windowsAliases = [
+  ...[
+    '2024\\plan.md',
+    '..\\outside\\f',
+    'a.md::$DATA',
+    'a.md:stream',
+    'C:',
+    'a.md.',
+    'a.md ',
+    'a.md. .',
+    '2024./plan.md',
+  ],
+  ...[
+    '2024 /plan.md',
+    'CON',
+    'con',
+    'NUL',
+    'nul.txt',
+    'NUL .txt',
+    'COM1',
+    'com¹.log',
+    'LPT9.md',
+    'CONIN$',
+    'a.m?',
+    'a.*',
+  ],
+]
+
+test('PT36 on Windows no character is part of a name that means something to the system', async () => {
+  folder.write({
+    '2024/plan.md': 'CANARY',
+    'a.md': 'open',
+    'console.md': 'console',
+    'com10.md': 'com',
+    'nul-1.md': 'nul',
+  })
+  /** Opens what Windows opens: a backslash is a separator, streams and ends are dropped, wildcards and devices lead to `a.md`. */
+  const opens = (name: string) => {
+    const plain = name.replace(/:.*/s, '').replace(/[. ]+$/, '')
+    if (/^(?:con|nul|com.|lpt.|conin\$)(?: *\..*)?$/i.test(plain) || /[?*]/.test(plain) || plain === '') return 'a.md'
+    return plain.replaceAll('\\', '/')
+  }
+  for (const portable of [false, true]) {
+    const provider = await createFiles(
+      { root: folder.root, exclude: ['2024/**'] },
+      {
+        portable,
+        platform: 'win32',
+        places: (places) => ({
+          ...places,
+          child: (parent, name, steps, signal) => places.child(parent, opens(name), steps, signal),
+        }),
+        look: async () => undefined,
+      },
+    )
+    opened.push(provider)
+    expect(await listPaths(provider)).toEqual(['a.md', 'com10.md', 'console.md', 'nul-1.md'])
+    for (const path of windowsAliases) {
+      expect(await textAt(provider, path), path).toBe('!not-found')
+      await expect(provider.stat?.(path, contextOf()), path).rejects.toMatchObject({ kind: 'not-found' })
+      expect(await listPaths(provider, { prefix: `${path}/` }), path).toEqual([])
+    }
+    const access = compileAccess([{ allow: ['*'] }, { deny: ['*'], match: '2024/**' }])
+    const catalog = createCatalog({ mounts: [{ address: 'file:///C:/docs', provider, access }] })
+    const view = catalog.view({ id: 'guest', roles: [] })
+    for (const path of windowsAliases) {
+      const uri = `file:///C:/docs/${path.split('/').map(encodeURIComponent).join('/')}`
+      await expect(view.read(uri), uri).rejects.toMatchObject({ kind: 'not-found' })
+      await expect(view.directory({ uri: `${uri}/` }), uri).rejects.toMatchObject({ kind: 'not-found' })
+    }
+  }
+})
+
+test('PT36 without descriptors of directories, no child of a folder is opened by a name that Windows would split', async () => {
+  folder.write({ 'a\\b.md': 'CANARY', 'a.md': 'open' })
+  for (const [platform, kind] of [
+    ['win32', 'not-found'],
+    ['darwin', undefined],
+    ['linux', undefined],
+  ] as const) {
+    // biome-ignore format: a table
+    const places = await openRoot({ root: folder.root, allowMounts: false, portable: true, platform, servesPrivate: () => true }, createPool(), () => {})
+    const { signal } = new AbortController()
+    const child = places.child(await places.root(signal), 'a\\b.md', { directory: false }, signal)
+    const found = await child.then(() => undefined, (error: unknown) => (error as ResourceError).kind) // biome-ignore format: short
+    expect(found, platform).toBe(kind)
+  }
+})
+
+test.each(['linux', 'darwin'] as const)(
+  'PT36 on %s the characters of Windows are characters of names',
+  async (platform) => {
+    const names = ['2024\\plan.md', 'a.md.', 'a.md:stream', 'con', 'nul.txt']
+    folder.write(Object.fromEntries(names.map((name) => [name, name])))
+    const provider = await createFiles({ root: folder.root }, { platform })
+    opened.push(provider)
+    expect(await listPaths(provider)).toEqual([...names].sort())
+    for (const path of names) expect(await textAt(provider, path), path).toBe(path)
+  },
+)

@@ -265,14 +265,8 @@ describe('SB17, fault 21: a queue that overflows', () => {
       const { batches, closed } = await watchFiles(
         {
           root: { real: folder.root, at: folder.root },
-          ...{
-            gitignore: true,
-            worktrees: false,
-            symlinks: 'deny',
-            portable: false,
-            reconcile: 3_600_000,
-            watches: 100,
-          },
+          ...{ gitignore: true, worktrees: false, symlinks: 'deny', portable: false, recursive: false },
+          ...{ reconcile: 3_600_000, watches: 100 },
           ...{ defaultExcludes: true, hidden: true, hardlinks: false, allowMounts: false },
         },
         (level, message) => void logged.push(`${level}: ${message}`),

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { isResourceError } from '../../src/core/errors.ts'
-import { compileGlob, compileGlobProgram, compileGlobs, runGlob } from '../../src/core/glob.ts'
+import { compileGlob, compileGlobProgram, compileGlobs, compileReach, runGlob } from '../../src/core/glob.ts'
 import { volumeOf } from '../support/volume.ts'
 
 function check(glob: string, { yes, no }: { yes: readonly string[]; no: readonly string[] }): void {
@@ -85,6 +85,26 @@ describe('globs', () => {
     for (const path of ['a.jpg', 'X/A.JPG', 'a.jPg', 'a.ΣΣ', 'a.σσ']) expect(matches(path)).toBe(true)
     expect(compileGlob('[A-C]Ä', { ignoreCase: true })('bä')).toBe(true)
     expect(compileGlob('*.JPG')('a.jpg')).toBe(false)
+  })
+
+  it('take canonically equivalent texts as equal, in literals, classes and alternatives', () => {
+    const decomposed = 'が'.normalize('NFD')
+    for (const [glob, path] of [
+      ['が', decomposed],
+      [decomposed, 'が'],
+    ] as const) {
+      // biome-ignore format: a table
+      check(glob, { yes: [path, `a/${path}`], no: ['か'] })
+      check(`${glob}/**`, { yes: [`${path}/a`], no: ['か/a'] })
+      check(`x/${glob}/`, { yes: [`x/${path}/`, `x/${path}/a`], no: ['x/か/'] })
+      check(`[${glob}]?.md`, { yes: [`${path}${path}.md`], no: ['かx.md'] })
+      check(`{a,${glob}}`, { yes: [path], no: ['か'] })
+      expect(compileReach([`${glob}/**`])(`${path}/`)).toBe('all')
+      expect(compileGlob(glob.toUpperCase(), { ignoreCase: true })(path)).toBe(true)
+    }
+    check('?', { yes: ['é'.normalize('NFD'), '각'.normalize('NFD')], no: [] })
+    check('\u212b.md', { yes: ['\u00c5.md', 'A\u030a.md'], no: ['A.md'] })
+    expect(compileGlob('É*', { ignoreCase: true })('e\u0301x')).toBe(true)
   })
 
   it('join: any of several is enough, and of none there is none', () => {

@@ -3,7 +3,7 @@ import type { LeftOut, LeftOutCounts, LeftOutReason } from '../../providers/file
 /** Explanations of the reasons, in words that apply to every file that is left out for that reason. */
 const reasons: Readonly<Record<LeftOutReason, string>> = {
   missing: 'nothing is there',
-  name: 'its name cannot be part of a URI: it has a control character, or is too long',
+  name: 'its name is too long, or has a character that no URI or no name of this system can have',
   hidden: 'its name begins with a dot, and "hidden" is false',
   tools: 'left out by default: a file of version control, of a tool or of an editor ("defaultExcludes" serves it)',
   'secret-name': 'files of this name commonly hold secrets ("defaultExcludes" serves it)',

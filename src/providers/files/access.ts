@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import type { BigIntStats } from 'node:fs'
-import { errorCodeOf, notFound, ResourceError } from '../../core/errors.ts'
+import { errorCodeOf, isResourceError, notFound, ResourceError } from '../../core/errors.ts'
+import type { Log } from '../../core/log.ts'
 import type { PageCache } from './page-cache.ts'
 
 /**
@@ -192,4 +193,24 @@ export function failure(error: unknown): unknown {
   if (error instanceof ResourceError || code === undefined || code === 'ABORT_ERR') return error
   if (absent.has(code)) return notFound(`the file system says ${code}`)
   return new ResourceError('unavailable', `The file system says ${code}.`, {}, { cause: error })
+}
+
+/** Error codes for what this process or the system lacks. All other unknown errors are about one file or directory. */
+const lacks = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'ENOBUFS', 'EAGAIN'])
+/** Maximum number of names for which it is recorded that they were logged. */
+const maxLogged = 1000
+
+/** Leaves out one name in a directory that the file system fails on, and logs it once. Throws every error that is not about this name alone. */
+export type LeaveOut = (path: string, error: unknown) => void
+
+export function createLeaveOut(log: Log): LeaveOut {
+  const logged = new Set<string>()
+  return (path, error) => {
+    const code = isResourceError(error, 'unavailable') ? errorCodeOf(error.cause) : undefined
+    if (code === undefined || lacks.has(code)) throw error
+    if (logged.has(path)) return
+    if (logged.size >= maxLogged) logged.clear()
+    logged.add(path)
+    log('warn', 'the file system fails on a name: it is left out', { path, error: code })
+  }
 }

@@ -1,12 +1,12 @@
 import type { BigIntStats } from 'node:fs'
-import { fallbackTo, isResourceError } from '../../core/errors.ts'
+import { isResourceError } from '../../core/errors.ts'
 import { createRecent } from '../../core/kit/lru.ts'
 import { isText, wholeCharacters } from '../../core/kit/utf8.ts'
 import { baseName } from '../../core/path.ts'
 import type { Entry } from '../../core/provider.ts'
 import { directoryMimeType } from '../../core/view.ts'
 import { headingBytes, headingIn } from '../../text/front-matter.ts'
-import type { Place, Places, Pool } from './access.ts'
+import type { LeaveOut, Place, Places, Pool } from './access.ts'
 import { mimeTypeOf, noFacts, type RuleFacts, type Rules } from './media.ts'
 import type { DirectoryNames, FactsByName, FileFacts } from './names.ts'
 import { isSettled, kindOf, lookAtAll, modeAllows, type PermitOptions, stampOf } from './stats.ts'
@@ -18,6 +18,7 @@ export interface EntriesOptions {
   readonly rules: Rules | undefined
   readonly headings: Headings
   readonly pool: Pool
+  readonly leaveOut: LeaveOut
 }
 
 interface ListedDirectory {
@@ -31,7 +32,7 @@ type KnownFacts = FileFacts | 'nothing' | undefined
 const unruled: RuleFacts = { facts: noFacts, heading: false }
 
 /** Creates the functions that make entries: `of` for the files of a directory, `describe` for one file. */
-export function createEntries({ walk, permit, rules, headings, pool }: EntriesOptions) {
+export function createEntries({ walk, permit, rules, headings, pool, leaveOut }: EntriesOptions) {
   /** Cache of the facts that rules set for each name of a directory, because globs are slow. It lives as long as the names. */
   const told = new WeakMap<DirectoryNames, (RuleFacts | undefined)[]>()
 
@@ -88,8 +89,12 @@ export function createEntries({ walk, permit, rules, headings, pool }: EntriesOp
 
   /** Returns the entry of the target of a symbolic link. */
   const entryAt = async (directory: Position, name: string, signal: AbortSignal): Promise<Entry | undefined> => {
-    const found = walk.enter(directory, name, false, signal).then((position) => describe(position, signal))
-    return found.catch(fallbackTo(undefined, 'not-found'))
+    try {
+      return await describe(await walk.enter(directory, name, false, signal), signal)
+    } catch (error) {
+      if (!isResourceError(error, 'not-found')) leaveOut(`${directory.aliases[0].path}${name}`, error)
+      return undefined
+    }
   }
 
   /**
@@ -109,7 +114,10 @@ export function createEntries({ walk, permit, rules, headings, pool }: EntriesOp
     const seen = group.map((index) => looked?.at(index))
     const missing = [...seen.keys()].filter((i) => seen[i] === undefined)
     const names = missing.map((i) => directory.names.names[group[i] ?? -1] ?? '')
-    const stats = await lookAtAll(directory.position.place, names, pool, signal)
+    const { path } = directory.position.aliases[0]
+    const stats = await lookAtAll(directory.position.place, names, pool, signal, (name, error) =>
+      leaveOut(`${path}${name}`, error),
+    )
     for (const [at, i] of missing.entries()) {
       const judged = judge(directory, group[i] ?? -1, stats[at], looked, signal)
       seen[i] = judged instanceof Promise ? await judged : judged
@@ -182,7 +190,7 @@ export function describeDirectory(path: string, stats: BigIntStats): Entry {
 }
 
 /** Cache of the titles that files have in their first heading, by version and path. */
-export function createHeadings(places: Places) {
+export function createHeadings(places: Places, leaveOut: LeaveOut) {
   const titles = createRecent<{ readonly title: string | undefined }>(20_000)
 
   const read = async (entry: Entry, open: () => Promise<Place>, signal: AbortSignal): Promise<string | undefined> => {
@@ -204,8 +212,8 @@ export function createHeadings(places: Places) {
       try {
         known ??= { title: await read(entry, open, signal) }
       } catch (error) {
-        if (isResourceError(error, 'not-found')) return entry
-        throw error
+        if (!isResourceError(error, 'not-found')) leaveOut(entry.path, error)
+        return entry
       }
       titles.set(key, known)
       return known.title === undefined ? entry : { ...entry, title: known.title }

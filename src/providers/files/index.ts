@@ -2,11 +2,11 @@ import { MessageChannel } from 'node:worker_threads'
 import { notFound, ResourceError, unavailable } from '../../core/errors.ts'
 import { createEvent } from '../../core/kit/abort.ts'
 import { promising } from '../../core/kit/chain.ts'
-import { requireKeys } from '../../core/kit/object.ts'
+import { defined, requireKeys } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import { baseName } from '../../core/path.ts'
 import type { Change, Content, Context, Degradation, Entry, Provider, Template } from '../../core/provider.ts'
-import { createPool, type Places, type Pool } from './access.ts'
+import { createLeaveOut, createPool, type Places, type Pool } from './access.ts'
 import { createHeadings } from './entries.ts'
 import { createIgnoreFiles, ignoreFileNames } from './ignore-files.ts'
 import { createKept, type OpenPath, type PathAndRange } from './kept.ts'
@@ -62,6 +62,8 @@ export async function files(options: FilesOptions): Promise<Provider> {
 export interface FilesSystem {
   /** Whether to work by path, as on a system without /proc. */
   readonly portable?: boolean
+  /** The system whose rules names must fit. Default: this one. */
+  readonly platform?: NodeJS.Platform
   /** Maximum number of directories with a file system watch; other directories are compared at an interval. Default 8192. */
   readonly watches?: number
   /** Pool that runs the calls that may block. */
@@ -79,18 +81,19 @@ const maxKeptBytes = 64 * 1024
 /** Does the same as {@link files}, with additional options for tests. */
 export async function createFiles(options: FilesOptions, system: FilesSystem): Promise<Provider> {
   const { log, maxBytes, symlinks, allowMounts, hardlinks, watch, reconcile, ...chosen } = completeOptions(options)
-  const visible = rememberVerdicts(createVisibility({ ...options, ...chosen }))
+  const { portable = process.platform !== 'linux', platform, watches = 8192, pool = createPool() } = system
+  const visible = rememberVerdicts(createVisibility({ ...options, ...chosen, ...defined({ platform }) }))
   const rules = createRules(chosen.rules)
   const permit = { allowMounts, hardlinks }
   const ignoring = ignoreOptions(chosen)
-  const { portable = process.platform !== 'linux', watches = 8192, pool = createPool() } = system
-  const opened = await openRoot({ ...options, allowMounts, portable, ...ignoring }, pool, log)
+  const opened = await openRoot({ ...options, allowMounts, portable, platform, ...ignoring }, pool, log)
   const places = system.places?.(opened) ?? opened
   const ignoreFiles = createIgnoreFiles({ places, pool, log, ...ignoring })
   const names = createNameCache(visible, symlinks === 'beneath', pool)
   const { look = (place, name, signal) => lookAt(place, name, pool, signal) } = system
-  const isListed = createSpelling(names, look)
-  const walk = createWalk({ places, pool, visible, permit, isListed, symlinks, ignoreFiles })
+  const spelling = createSpelling(names, look)
+  const walk = createWalk({ places, pool, visible, permit, spelling, symlinks, ignoreFiles })
+  const leaveOut = createLeaveOut(log)
   const closing = new AbortController()
   const watched = {
     ...(options.include === undefined ? {} : { include: options.include }),
@@ -99,6 +102,7 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
     ...{ gitignore: chosen.gitignore, worktrees: chosen.worktrees },
     dotenv: chosen.dotenv,
     ...{ symlinks, hardlinks, allowMounts, portable, reconcile, watches },
+    recursive: portable && ['darwin', 'win32'].includes(process.platform),
   }
   const { confirm, ...watching } = watch ? createWatch(places, watched, log, closing.signal) : { confirm: undefined }
   const check = (signal: AbortSignal): void => {
@@ -106,7 +110,17 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
     if (closing.signal.aborted) throw unavailable('The files provider is closed.')
   }
   const lister = createLister({
-    ...{ walk, names, permit, rules, headings: createHeadings(places), pool, check, keptMs: reconcile },
+    ...{
+      walk,
+      names,
+      permit,
+      rules,
+      headings: createHeadings(places, leaveOut),
+      pool,
+      leaveOut,
+      check,
+      keptMs: reconcile,
+    },
     ...(confirm === undefined ? {} : { confirm }),
   })
 
@@ -118,7 +132,8 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
     const { signal } = context
     check(signal)
     if (path === '' || path.endsWith('/')) throw notFound('a directory')
-    const { place } = await walk.to(path, context, route)
+    const { place, aliases } = await walk.to(path, context, route)
+    const listed = aliases[0].path
     const handle = await places.open(place, signal).finally(place.close)
     try {
       const found = await readStable(handle, range, maxBytes, context)
@@ -127,9 +142,10 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
         rules?.(path).facts.mimeType ?? mimeTypeFor(baseName(path), { text: text !== undefined, head: found.head })
       if (route !== undefined && found.stats.size > maxKeptBytes) route.isKept = false
       const facts = { mimeType, version: stampOf(found.stats), size: Number(found.stats.size) }
+      const named = listed === path ? {} : { path: listed }
       const part = text ?? { start: found.start, end: found.start + found.bytes.length }
       const where = range === undefined ? {} : { range: { start: part.start, end: part.end } }
-      return [Object.assign(facts, where, text === undefined ? { bytes: found.bytes } : { text: text.text })]
+      return [Object.assign(facts, named, where, text === undefined ? { bytes: found.bytes } : { text: text.text })]
     } finally {
       handle.close()
     }

@@ -82,8 +82,8 @@ export async function openLeftOut(options: FilesOptions) {
   const places = await openRoot({ ...options, allowMounts, ...ignoring }, pool, () => {})
   const ignoreFiles = createIgnoreFiles({ places, pool, log, ...ignoring })
   const names = createNameCache(visible, symlinks === 'beneath', pool)
-  const isListed = createSpelling(names, (place, name, signal) => lookAt(place, name, pool, signal))
-  const walk = createWalk({ places, pool, visible, permit, isListed, symlinks, ignoreFiles })
+  const spelling = createSpelling(names, (place, name, signal) => lookAt(place, name, pool, signal))
+  const walk = createWalk({ places, pool, visible, permit, spelling, symlinks, ignoreFiles })
   const byName = (at: Position, step: string) => leftOutByName(at, step, judge, options.exclude)
 
   const byLink = async (at: Position, name: string, depth: number, signal: AbortSignal): Promise<LeftOut> => {

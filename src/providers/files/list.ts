@@ -1,4 +1,4 @@
-import { isResourceError } from '../../core/errors.ts'
+import { isResourceError, notFound } from '../../core/errors.ts'
 import { breath } from '../../core/kit/breath.ts'
 import { inGroups } from '../../core/kit/groups.ts'
 import { indexAfter } from '../../core/kit/sorted.ts'
@@ -46,7 +46,8 @@ const [unasked, unaskedAgain] = [64, 8]
 const confirmedMs = 20
 
 /** Lists files, and describes one file or directory. Both return the same entry for a file. */
-export function createLister({ walk, names, permit, rules, headings, pool, confirm, keptMs, check }: ListerOptions) {
+export function createLister(options: ListerOptions) {
+  const { walk, names, confirm, keptMs, check, leaveOut } = options
   const open = async (position: Position, after: string, signal: AbortSignal): Promise<Frame> => {
     const found = await names.of(position, signal)
     const index = after === '' ? 0 : indexAfter(found.names, after)
@@ -65,20 +66,20 @@ export function createLister({ walk, names, permit, rules, headings, pool, confi
       return await open(position, after, signal)
     } catch (error) {
       position?.place.close()
-      if (isResourceError(error, 'not-found')) return undefined
-      throw error
+      if (!isResourceError(error, 'not-found')) leaveOut(pathIn(frame, name), error)
+      return undefined
     }
   }
 
   const cache = createLookedCache(keptMs)
-  const entriesIn = createEntries({ walk, permit, rules, headings, pool })
+  const entriesIn = createEntries(options)
 
   /** @param route Receives the places that the path leads through. */
   const stat = async (path: string, context: Context, route?: OpenPath): Promise<Entry> => {
     const position = await walk.to(path, context, route)
     if (position.place.stats.isFile()) return entriesIn.describe(position, context.signal)
     position.place.close()
-    return describeDirectory(path, position.place.stats)
+    return describeDirectory(position.aliases[0].path, position.place.stats)
   }
 
   const groups = async function* (
@@ -101,6 +102,8 @@ export function createLister({ walk, names, permit, rules, headings, pool, confi
     try {
       const start = await walk.to(prefix, { signal, allows })
       try {
+        // Entries begin with the prefix: a directory that is listed in another spelling has none.
+        if (start.aliases[0].path !== prefix) throw notFound('listed in another spelling')
         frames.push(await open(start, rest, signal))
       } catch (error) {
         start.place.close()

@@ -7,6 +7,7 @@ import type { Log } from '../../core/log.ts'
 import { gitDirectoryAround } from '../checkout.ts'
 import { adviceOn, failure, type Place, type Places, type Pool } from './access.ts'
 import { handleOf, openDescriptor, statOf } from './descriptor.ts'
+import { isFileName } from './file-name.ts'
 import { openLinuxPlaces } from './linux.ts'
 
 interface RootOptions {
@@ -17,6 +18,8 @@ interface RootOptions {
   readonly servesPrivate: (path: string) => boolean
   /** Whether to work without /proc, with weaker guarantees: see `openPortablePlaces`. */
   readonly portable?: boolean
+  /** The system whose rules names must fit. Default: this one. */
+  readonly platform?: NodeJS.Platform | undefined
 }
 
 /** Folders of the operating system. They and the folders in them are refused as roots. */
@@ -33,7 +36,7 @@ export async function openRoot(options: RootOptions, pool: Pool, log: Log): Prom
   if (real === (await realPath(os.homedir())))
     log('warn', 'the root of a files mount is the home directory: all of it can be read', { root: real })
   const portable = options.portable ?? process.platform !== 'linux'
-  return portable ? openPortablePlaces(real, pool) : openLinuxPlaces(real, options.allowMounts, pool)
+  return portable ? openPortablePlaces(real, pool, options.platform) : openLinuxPlaces(real, options.allowMounts, pool)
 }
 
 /** An open root: its real path, and the path of its place (see `Place.at`). */
@@ -48,7 +51,7 @@ export async function openAgain(
   options: Omit<RootOptions, 'root' | 'within' | 'servesPrivate'>,
   pool: Pool,
 ): Promise<Places> {
-  if (options.portable ?? process.platform !== 'linux') return openPortablePlaces(root.real, pool)
+  if (options.portable ?? process.platform !== 'linux') return openPortablePlaces(root.real, pool, options.platform)
   return openLinuxPlaces(root.real, options.allowMounts, pool, root.at)
 }
 
@@ -100,7 +103,11 @@ async function realPath(at: string): Promise<string | undefined> {
  * file. A process that swaps directories inside the root at the right moments can still lead a call out of it, so use it only for trees that
  * you trust.
  */
-async function openPortablePlaces(real: string, pool: Pool): Promise<Places> {
+async function openPortablePlaces(
+  real: string,
+  pool: Pool,
+  platform: NodeJS.Platform = process.platform,
+): Promise<Places> {
   const prefix = real.endsWith(separator) ? real : `${real}${separator}`
 
   const call = async <T>(signal: AbortSignal, what: () => Promise<T>): Promise<T> => {
@@ -136,6 +143,7 @@ async function openPortablePlaces(real: string, pool: Pool): Promise<Places> {
       }
     },
     child: async (parent, name, { follow = false }, signal) => {
+      if (!isFileName(name, platform)) throw notFound('no name of a file')
       const path = `${parent.at}${separator}${name}`
       if (follow) return look(await requireInside(path, signal), signal)
       const place = await look(path, signal)

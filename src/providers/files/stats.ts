@@ -2,7 +2,7 @@ import type { BigIntStats } from 'node:fs'
 import * as fs from 'node:fs'
 import { isResourceError } from '../../core/errors.ts'
 import { breath } from '../../core/kit/breath.ts'
-import { failure, type Place, type Pool } from './access.ts'
+import { failure, type LeaveOut, type Place, type Pool } from './access.ts'
 
 /** Options that decide, besides the name of a file, whether it is served. */
 export interface PermitOptions {
@@ -37,26 +37,39 @@ export async function lookAt(place: Place, name: string, pool: Pool, signal: Abo
 /**
  * Returns the stats of several children of a directory. On a local file system the calls run on this thread, which is faster,
  * until they turn out to be slow. The pool then does the rest.
+ *
+ * @param leaveOut Called with a name that the file system fails on. Its stats are then undefined. Default: it throws the error.
  */
 export async function lookAtAll(
   place: Place,
   names: readonly string[],
   pool: Pool,
   signal: AbortSignal,
+  leaveOut: LeaveOut = rethrow,
 ): Promise<readonly MaybeStats[]> {
   const found: MaybeStats[] = []
   const start = performance.now()
   while (place.local && found.length < names.length) {
     // A thousand cached files take 5 ms, so calls that take longer wait for the disk.
     if (found.length % 8 === 0 && performance.now() - start > 5) break
-    found.push(lookNow(place, names[found.length] ?? ''))
+    const name = names[found.length] ?? ''
+    try {
+      found.push(lookNow(place, name))
+    } catch (error) {
+      leaveOut(name, error)
+      found.push(undefined)
+    }
   }
   // Not recorded after slow calls, or without any call: the kernel may not have the names in memory.
   if (found.length > 0 && found.length === names.length) place.looked?.()
   if (breath.due()) await breath.take()
   signal.throwIfAborted()
   if (found.length === names.length) return found
-  return found.concat(await lookInPool(place, names.slice(found.length), pool, signal))
+  return found.concat(await lookInPool(place, names.slice(found.length), pool, signal, leaveOut))
+}
+
+function rethrow(_: string, error: unknown): never {
+  throw error
 }
 
 /** Does the same as {@link lookAt} on this thread: for a place on a local file system. */
@@ -68,12 +81,24 @@ export function lookNow(place: Place, name: string): MaybeStats {
   }
 }
 
-async function lookInPool(place: Place, names: readonly string[], pool: Pool, signal: AbortSignal) {
+async function lookInPool(
+  place: Place,
+  names: readonly string[],
+  pool: Pool,
+  signal: AbortSignal,
+  leaveOut: LeaveOut = rethrow,
+) {
   // At most four tasks, each of which examines its names in sequence, so that one abort listener serves many names.
   const size = Math.ceil(names.length / 4)
   const parts = Array.from({ length: Math.ceil(names.length / size) }, (_, i) => names.slice(i * size, (i + 1) * size))
   const one = (name: string): Promise<MaybeStats> =>
-    fs.promises.lstat(`${place.at}/${name}`, { bigint: true }).catch(nothingOr)
+    fs.promises
+      .lstat(`${place.at}/${name}`, { bigint: true })
+      .catch(nothingOr)
+      .catch((error: unknown) => {
+        leaveOut(name, error)
+        return undefined
+      })
   const all = async (part: readonly string[]) => {
     const found: MaybeStats[] = []
     for (const name of part) found.push(await one(name))

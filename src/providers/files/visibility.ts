@@ -1,6 +1,7 @@
-import { compileGlobs } from '../../core/glob.ts'
+import { compileGlobs, compileReach } from '../../core/glob.ts'
 import { baseName, segmentFault } from '../../core/path.ts'
 import { foldName, isDotenv, isExcludedByDefault } from './excludes.ts'
+import { isFileName } from './file-name.ts'
 import { type Ignores, isIgnored } from './ignores.ts'
 import type { DefaultExcludes } from './options.ts'
 
@@ -10,6 +11,8 @@ export interface VisibilityOptions {
   readonly defaultExcludes: DefaultExcludes
   readonly dotenv?: boolean
   readonly hidden: boolean
+  /** The system whose rules names must fit. Default: this one. */
+  readonly platform?: NodeJS.Platform
 }
 
 /**
@@ -35,10 +38,11 @@ export function createNameJudge(options: VisibilityOptions) {
   const excluded = createExclusion(options.exclude ?? [])
   const included = createInclusion(options.include)
   const excludedByDefault = createDefaultExclusion(options.defaultExcludes)
+  const { platform = process.platform } = options
   /** Like {@link Visibility}, but returns the rule that leaves a path out; undefined when it may be served. */
   return (path: string, ignores: Ignores | undefined): NameRule | undefined => {
     const name = baseName(path)
-    if (path.length > maxPath || segmentFault(name) !== undefined) return 'name'
+    if (path.length > maxPath || segmentFault(name) !== undefined || !isFileName(name, platform)) return 'name'
     if (!options.hidden && name.startsWith('.')) return 'hidden'
     const wanted = options.dotenv && isDotenv(path)
     if (!wanted && excludedByDefault(path)) return 'default'
@@ -83,24 +87,15 @@ function createExclusion(patterns: readonly string[]): PathTest {
 function createInclusion(patterns: readonly string[] | undefined): PathTest {
   if (patterns === undefined) return () => true
   const matches = compileGlobs(patterns)
-  const stems = patterns.map(stemOf)
+  const reach = compileReach(patterns)
   const within: PathTest = remembered((directory) => {
     if (directory === '') return false
     return matches(directory) || within(directory.slice(0, directory.lastIndexOf('/', directory.length - 2) + 1))
   })
   return (path) => {
-    if (path.endsWith('/')) return within(path) || stems.some((stem) => stem.startsWith(path) || path.startsWith(stem))
+    if (path.endsWith('/')) return within(path) || reach(path) !== 'none'
     return within(path.slice(0, path.lastIndexOf('/') + 1)) || matches(path)
   }
-}
-
-/** Returns the literal directories at the start of a glob, with a final `/`; `''` when the glob may match anywhere. */
-function stemOf(pattern: string): string {
-  const segments = pattern.replace(/^\//, '').split('/')
-  const last = pattern.endsWith('/') ? -2 : -1
-  const magic = segments.findIndex((segment) => /[*?[{\\]/.test(segment))
-  const literal = segments.slice(0, magic === -1 ? last : Math.min(magic, segments.length - 1))
-  return literal.map((segment) => `${segment}/`).join('')
 }
 
 function remembered(test: PathTest): PathTest {

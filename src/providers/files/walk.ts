@@ -17,7 +17,7 @@ interface Alias {
 /** A file or directory that may be served, held open. The receiver must close its place. */
 export interface Position {
   readonly place: Place
-  /** The requested name comes first. A place reached through symbolic links must be visible under each name. */
+  /** The requested name comes first, as the directories list it. A place reached through symbolic links must be visible under each name. */
   readonly aliases: readonly [Alias, ...Alias[]]
   /** Device number of the root. */
   readonly device: bigint
@@ -51,19 +51,24 @@ interface CommonWay {
 }
 
 /**
- * Whether a directory lists the found place under exactly the given name.
+ * Compares a name with those that a directory lists.
  *
  * A file system may accept several spellings of one name: in another case, composed or decomposed, with ignored characters, or a short one
- * (`SECRET~1.TXT`, FAT and NTFS). Rules judge the listed name, so every other spelling is refused.
+ * (`SECRET~1.TXT`, FAT and NTFS). Rules judge the listed name, so no other spelling opens anything.
  */
-export type IsListed = (parent: Position, name: string, found: Place, signal: AbortSignal) => Promise<boolean>
+export interface Spelling {
+  /** Whether a directory lists the found place under exactly the given name. */
+  isListed(parent: Position, name: string, found: Place, signal: AbortSignal): Promise<boolean>
+  /** Returns the only other name in a directory that is canonically equivalent: people and models compose letters, macOS decomposes them. */
+  listedFor(parent: Position, name: string, signal: AbortSignal): Promise<string | undefined>
+}
 
 interface WalkOptions {
   readonly places: Places
   readonly pool: Pool
   readonly visible: Visibility
   readonly permit: PermitOptions
-  readonly isListed: IsListed
+  readonly spelling: Spelling
   readonly symlinks: 'deny' | 'beneath'
   readonly ignoreFiles: IgnoreFiles
 }
@@ -78,7 +83,7 @@ const maxCommon = 256
  */
 const maxLinksInPath = 4
 
-export function createWalk({ places, pool, visible, permit, isListed, symlinks, ignoreFiles }: WalkOptions): Walk {
+export function createWalk({ places, pool, visible, permit, spelling, symlinks, ignoreFiles }: WalkOptions): Walk {
   const root = async (signal: AbortSignal, allows: Allows = () => true): Promise<Position> => {
     const place = await places.root(signal)
     try {
@@ -108,12 +113,30 @@ export function createWalk({ places, pool, visible, permit, isListed, symlinks, 
 
   const followed = symlinks === 'beneath'
 
+  /** Opens a child by its listed name, or by a canonically equivalent one. */
   const find = async (
     parent: Position,
     name: string,
     directory: boolean,
     signal: AbortSignal,
     follows = followed,
+  ): Promise<Position> => {
+    try {
+      return await findExactly(parent, name, directory, signal, follows)
+    } catch (error) {
+      if (!isResourceError(error, 'not-found')) throw error
+      const listed = await spelling.listedFor(parent, name, signal)
+      if (listed === undefined) throw error
+      return findExactly(parent, listed, directory, signal, follows)
+    }
+  }
+
+  const findExactly = async (
+    parent: Position,
+    name: string,
+    directory: boolean,
+    signal: AbortSignal,
+    follows: boolean,
   ): Promise<Position> => {
     const step = directory ? `${name}/` : name
     const { device, allows, trail } = parent
@@ -127,7 +150,7 @@ export function createWalk({ places, pool, visible, permit, isListed, symlinks, 
     /** The paths of the target of a link, with the ignore rules there. Empty if the place is not a link. */
     let real: readonly Alias[] = []
     try {
-      if (!(await isListed(parent, name, place, signal))) throw notFound('listed in another spelling')
+      if (!(await spelling.isListed(parent, name, place, signal))) throw notFound('listed in another spelling')
       if (place.stats.isSymbolicLink()) {
         if (!follows) throw notFound('a symbolic link')
         if (links >= maxLinksInPath) throw notFound('behind too many links')

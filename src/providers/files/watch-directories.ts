@@ -166,8 +166,10 @@ export function createDirectories({ handles, schedule, pending, ledger, speaks, 
     if (!speaks(place)) return
     const { identity } = directory
     const heard: OnFileEvent = (name, lost) => {
-      if (lost) ledger.lose(identity)
-      else touch(directory)
+      if (lost) {
+        ledger.lose(identity)
+        directory.handle = undefined
+      } else touch(directory)
       hear(directory, name)
     }
     const opened = handles.open(place, heard, directory.handle)

@@ -130,6 +130,8 @@ export interface WatchOptions extends VisibilityOptions, PermitOptions {
   readonly reconcile: number
   /** Maximum number of directories with a file system watch. */
   readonly watches: number
+  /** Whether one watch of the system covers the whole root. */
+  readonly recursive: boolean
 }
 
 /** Message that begins a watch. The port carries {@link Request}s to the thread; closing it ends the watch. */

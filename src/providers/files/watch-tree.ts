@@ -1,7 +1,7 @@
 import { isResourceError } from '../../core/errors.ts'
 import { indexAfter } from '../../core/kit/sorted.ts'
 import type { Log } from '../../core/log.ts'
-import type { Pool } from './access.ts'
+import type { LeaveOut, Pool } from './access.ts'
 import { type NameCache, sameAliases } from './names.ts'
 import { kindOf, lookAtAll, type MaybeStats, modeAllows, type PermitOptions } from './stats.ts'
 import { identityOf, maxDepth, mayRead, type Position, type Walk } from './walk.ts'
@@ -17,6 +17,7 @@ interface TreeOptions {
   readonly names: NameCache
   readonly permit: PermitOptions
   readonly pool: Pool
+  readonly leaveOut: LeaveOut
   readonly log: Log
   readonly signal: AbortSignal
 }
@@ -131,7 +132,7 @@ type Visit = (parent: Directory, position: Position, name: string, stats: MaybeS
 
 /** Compares the known state of directories with the file system. `visit` is called for each directory in them. */
 function createScan(options: TreeOptions, visit: Visit) {
-  const { directories, schedule, walk, names, permit, pool, signal } = options
+  const { directories, schedule, walk, names, permit, pool, leaveOut, signal } = options
 
   /** Returns the stats of the served file at a name; for a symbolic link, those of its target. */
   const servedAt = async (
@@ -154,7 +155,7 @@ function createScan(options: TreeOptions, visit: Visit) {
       )
       return found.place.stats
     } catch (error) {
-      if (!isResourceError(error, 'not-found')) throw error
+      if (!isResourceError(error, 'not-found')) leaveOut(`${directory.path}${name}`, error)
       return undefined
     }
   }
@@ -179,7 +180,9 @@ function createScan(options: TreeOptions, visit: Visit) {
       const part = indices.slice(start, start + group)
       const from = Date.now()
       const bare = part.map((index) => nameAt(index).replace(/\/$/, ''))
-      const found = await lookAtAll(position.place, bare, pool, signal)
+      const found = await lookAtAll(position.place, bare, pool, signal, (name, error) =>
+        leaveOut(`${directory.path}${name}`, error),
+      )
       if (cause === 'round') {
         await everythingHeard()
         if (isLeftToEvents(directory)) return leaveToEvents(directory)
@@ -242,7 +245,7 @@ function createScan(options: TreeOptions, visit: Visit) {
 
 /** Notifies of names that were created and deleted again before the scan: a client may have read them. */
 async function tellPassed(
-  { directories, names, pool, signal }: TreeOptions,
+  { directories, names, pool, leaveOut, signal }: TreeOptions,
   directory: Directory,
   position: Position,
   found: readonly string[],
@@ -252,7 +255,7 @@ async function tellPassed(
   const isThere = (name: string) => lists.some((list) => [name, `${name}/`].some((one) => indexOf(list, one) !== -1))
   const passed = [...heard].filter((name) => !isThere(name) && names.shows(position, name))
   // A name that exists but is in no list is not served, for example a symbolic link.
-  const there = await lookAtAll(position.place, passed, pool, signal)
+  const there = await lookAtAll(position.place, passed, pool, signal, leaveOut)
   // They are not notified as changes of the list, or every client would list again whenever a file is replaced.
   for (const [i, name] of passed.entries()) if (there[i] === undefined) directories.tell(directory, name, false)
 }

@@ -2,9 +2,10 @@ import { readlinkSync } from 'node:fs'
 import { type MessagePort, parentPort } from 'node:worker_threads'
 import { isResourceError, ResourceError, unavailable } from '../../core/errors.ts'
 import { createEvent } from '../../core/kit/abort.ts'
+import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import type { Degradation } from '../../core/provider.ts'
-import { createPool, type Place, type Places } from './access.ts'
+import { createLeaveOut, createPool, type Place, type Places } from './access.ts'
 import { createIgnoreFiles } from './ignore-files.ts'
 import { createNameCache } from './names.ts'
 import { openAgain } from './root.ts'
@@ -13,7 +14,7 @@ import { lookAt } from './stats.ts'
 import { createVisibility, ignoreOptions } from './visibility.ts'
 import { createWalk, identityOf } from './walk.ts'
 import { createDirectories, type Directories, type Directory } from './watch-directories.ts'
-import { createHandles } from './watch-handles.ts'
+import { createHandles, createTreeHandles, type WatchFile } from './watch-handles.ts'
 import { createPending, createRounds, createSchedule, type Pending, type Rounds } from './watch-schedule.ts'
 import {
   createLedger,
@@ -77,6 +78,7 @@ const suspectIntervalMs = 5000
  * compared with its known state. Directories are scanned one after the other.
  *
  * @param report Called when the quality of the watch changes (undefined: as good as it can be).
+ * @param watch Replaces `fs.watch` in tests.
  * @throws ResourceError `unavailable` when the root is gone, or has too many files.
  */
 export async function watchFiles(
@@ -84,6 +86,7 @@ export async function watchFiles(
   log: Log,
   signal: AbortSignal,
   report: (degraded: Degradation | undefined) => void = () => {},
+  watch?: WatchFile,
 ) {
   const { symlinks, hardlinks, allowMounts, portable, reconcile } = options
   const permit = { hardlinks, allowMounts }
@@ -92,8 +95,8 @@ export async function watchFiles(
   const places = await openAgain(options.root, { allowMounts, portable }, pool)
   const ignoreFiles = createIgnoreFiles({ places, pool, log, ...ignoreOptions(options) })
   const names = createNameCache(visible, symlinks === 'beneath', pool, true)
-  const isListed = createSpelling(names, (place, name, signal) => lookAt(place, name, pool, signal))
-  const walk = createWalk({ places, pool, visible, permit, isListed, symlinks, ignoreFiles })
+  const spelling = createSpelling(names, (place, name, signal) => lookAt(place, name, pool, signal))
+  const walk = createWalk({ places, pool, visible, permit, spelling, symlinks, ignoreFiles })
   const schedule = createSchedule<Directory>()
   const pending = createPending()
   let suspected = false
@@ -108,13 +111,26 @@ export async function watchFiles(
     }
     schedule.wake()
   }
-  const handles = createHandles(options.watches, log, overflown)
+  const watching = { log, overflown, ...defined({ watch }) }
+  const handles = options.recursive
+    ? createTreeHandles(places.real, watching)
+    : createHandles(options.watches, watching)
   // With access by path, it is unknown whether the file system of a place is local, so a watch is tried.
   const speaks = ({ local }: Place) => local || portable
   const ledger = createLedger()
   const known = { handles, schedule, pending, ledger, speaks, prompt: !portable, limit: maxEntries }
   const directories = createDirectories(known)
-  const tree = createTree({ directories, schedule, walk, names, permit, pool, log, signal })
+  const tree = createTree({
+    directories,
+    schedule,
+    walk,
+    names,
+    permit,
+    pool,
+    leaveOut: createLeaveOut(log),
+    log,
+    signal,
+  })
   const rounds = createRounds({
     directories: directories.all,
     look: (directory) => tree.refresh(directory, 'round'),

@@ -76,7 +76,7 @@ async function begin(repository: Repository, readStatus: ReadStatus, signal: Abo
     heard('refs')
     heard('index')
   }
-  const handles = createHandles(maxHandles, log, overflown)
+  const handles = createHandles(maxHandles, { log, overflown })
   const directories = createDirectories(repository, handles, heard)
   const changedFiles = createChangedFiles(launcher, signal)
   /** Whether the last attempt to read the repository failed. */

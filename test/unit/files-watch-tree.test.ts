@@ -1,0 +1,128 @@
+import * as fs from 'node:fs'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { watchFiles } from '../../src/providers/files/watch-worker.ts'
+import { createFolder, type Folder, sleep } from '../support/folder.ts'
+import { createFsEvents } from '../support/fsevents.ts'
+import { eventually } from '../support/watching.ts'
+
+let folder: Folder
+let system: ReturnType<typeof createFsEvents>
+let told: Set<string>
+let logged: string[]
+let degraded: string | undefined
+let stop: () => Promise<void>
+
+beforeEach(() => {
+  folder = createFolder()
+  told = new Set()
+  logged = []
+  stop = async () => {}
+})
+afterEach(async () => {
+  await stop()
+  system.close()
+  folder.remove()
+})
+
+const hour = 3_600_000
+
+/** Watches the folder as on macOS, with a stream of FSEvents for so many paths. */
+async function begin({ mostPaths = 4096, reconcile = hour, recursive = true } = {}): Promise<void> {
+  system = createFsEvents(folder.root, mostPaths)
+  await sleep(40)
+  const abort = new AbortController()
+  const { batches, closed } = await watchFiles(
+    {
+      root: { real: folder.root, at: folder.root },
+      ...{ gitignore: true, worktrees: false, symlinks: 'beneath', portable: true, recursive, reconcile },
+      watches: 100_000,
+      ...{ defaultExcludes: true, hidden: true, hardlinks: false, allowMounts: false },
+    },
+    (level, message) => void logged.push(`${level}: ${message}`),
+    abort.signal,
+    (now) => {
+      degraded = now
+    },
+    system.watch,
+  )
+  const listening = (async () => {
+    for await (const batch of batches) for (const { path = '*' } of batch) told.add(path)
+  })()
+  stop = async () => {
+    abort.abort()
+    await listening
+    await closed
+  }
+}
+
+const tells = (...paths: readonly string[]) =>
+  eventually(() => paths.every((path) => told.has(path)), `told: ${paths.join(', ')}`)
+
+const directories = (count: number) =>
+  Object.fromEntries(Array.from({ length: count }, (_, i) => [`d${i}/e/a.txt`, 'a']))
+
+describe('a watch on a system that watches whole trees', () => {
+  test('opens one watch for any number of directories, and tells of changes at any depth', async () => {
+    folder.write({ ...directories(60), 'が/か.txt': 'a' })
+    await begin({ mostPaths: 10 })
+    folder.write({ 'd7/e/a.txt': 'changed', 'd8/new/deep/b.txt': 'b', 'が/か.txt': 'changed' })
+    fs.rmSync(folder.at('d9'), { recursive: true })
+    await tells('d7/e/a.txt', 'd8/new/deep/b.txt', 'd9/e/a.txt', 'が/か.txt')
+    told.clear()
+    folder.write({ 'd8/new/deep/b.txt': 'again', 'top.txt': '' })
+    fs.renameSync(folder.at('d10'), folder.at('d11-moved'))
+    await tells('d8/new/deep/b.txt', 'top.txt', 'd10/e/a.txt', 'd11-moved/e/a.txt')
+    expect(system.opened).toBe(1)
+    expect(logged).toEqual([])
+  })
+
+  test('compares everything after the system says that it has dropped events', async () => {
+    folder.write(directories(3))
+    await begin()
+    await eventually(() => system.open() === 1, 'watched')
+    await sleep(100)
+    const { listen } = { listen: system.lose }
+    system.mostPaths = 0
+    folder.write({ 'd1/e/a.txt': 'changed' })
+    await sleep(150)
+    expect([...told]).toEqual([])
+    listen()
+    await tells('d1/e/a.txt')
+  })
+
+  test('is compared periodically, with one warning, while the system refuses the watch, and is watched again afterwards', async () => {
+    folder.write(directories(30))
+    await begin({ mostPaths: 0, reconcile: 200 })
+    await sleep(1000)
+    expect(system.opened).toBeLessThan(10)
+    expect(logged).toEqual(['warn: the folder cannot be watched: it is compared periodically'])
+    expect(degraded).toBe('limited')
+    folder.write({ 'd7/e/a.txt': 'changed' })
+    await tells('d7/e/a.txt')
+    system.mostPaths = 4096
+    await eventually(() => degraded === undefined, 'watched again')
+    expect(logged.at(-1)).toBe('info: the folder is watched again')
+  })
+
+  test('forgets a root that is gone, and watches the one that comes in its place', async () => {
+    folder.write({ 'd/a.txt': 'a' })
+    await begin({ reconcile: 200 })
+    fs.renameSync(folder.root, `${folder.outside}/moved`)
+    await tells('*')
+    told.clear()
+    folder.write({ 'd/b.txt': 'b' })
+    await tells('*')
+    await eventually(() => system.open() === 1, 'watched')
+  })
+})
+
+describe('a watch of each directory', () => {
+  test('is not opened again and again when the system refuses all of them with an event', async () => {
+    folder.write(directories(30))
+    await begin({ mostPaths: 20, recursive: false })
+    await sleep(1000)
+    expect(system.opened).toBeLessThan(70)
+    expect(logged).toEqual(['warn: not every directory can be watched: the others are compared periodically'])
+    expect(degraded).toBe('limited')
+  })
+})
