@@ -13,7 +13,8 @@ import {
 import { dirname } from 'node:path'
 import { errorCodeOf, isResourceError, type ResourceError } from '../../core/errors.ts'
 import { failure, fault, type Reason, refused } from '../rules.ts'
-import { codeOf, type Database, openDatabase, systemCodeOf, transaction } from './database.ts'
+import { codeOf, systemCodeOf } from './codes.ts'
+import { type Database, openDatabase, transaction } from './database.ts'
 import { createOperations, type SqliteOperations } from './operations.ts'
 import { checkTermIndex, migrate } from './schema.ts'
 
