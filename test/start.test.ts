@@ -10,6 +10,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { createCatalog } from '../src/core/catalog.ts'
 import { serveStdio } from '../src/server/stdio/serve-stdio.ts'
 import { main } from './support/cli.ts'
+import { bytesSoFar } from './support/stream-bytes.ts'
 
 /**
  * A host waits for the first answer: what is loaded until then is a list, in `test/data/start`. A module that is added to one is a
@@ -178,7 +179,7 @@ it.each(['2025-06-18', '2026-07-28'])(
       input,
       output,
     })
-    expect(JSON.parse(String(output.read())).result).toMatchObject({ capabilities: { resources: {} } })
+    expect(JSON.parse(bytesSoFar(output).toString()).result).toMatchObject({ capabilities: { resources: {} } })
     await catalog.close()
     expect(searched).toEqual([])
   },
