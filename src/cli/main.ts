@@ -16,18 +16,24 @@ function enableCache(): void {
     readonly enableCompileCache?: (folder: string) => unknown
   }
   const folder = cacheFolder()
-  if (enableCompileCache !== undefined && makeFolder(folder)) enableCompileCache(folder)
+  if (folder !== undefined && enableCompileCache !== undefined && makeFolder(folder)) enableCompileCache(folder)
 }
 
 /**
  * Returns the folder of Node's compile cache: NODE_COMPILE_CACHE, else a folder of the user (XDG Base Directory Specification). Node's
- * default is in the temporary folder, where another user could have put files.
+ * default is in the temporary folder, where another user could have put files. Undefined for a user without a home folder.
  */
-function cacheFolder(): string {
+function cacheFolder(): string | undefined {
   const { NODE_COMPILE_CACHE: named, XDG_CACHE_HOME: cacheHome } = process.env
-  const { join } = process.getBuiltinModule('node:path')
-  const { homedir } = process.getBuiltinModule('node:os')
-  return named || join(cacheHome || join(homedir(), '.cache'), 'hikidashi', 'compiled')
+  const { isAbsolute, join } = process.getBuiltinModule('node:path')
+  if (named) return named
+  if (cacheHome && isAbsolute(cacheHome)) return join(cacheHome, 'hikidashi', 'compiled')
+  try {
+    const home = process.getBuiltinModule('node:os').homedir()
+    return isAbsolute(home) ? join(home, '.cache', 'hikidashi', 'compiled') : undefined
+  } catch {
+    return undefined
+  }
 }
 
 /**

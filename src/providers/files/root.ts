@@ -1,7 +1,7 @@
 import * as fs from 'node:fs'
-import * as os from 'node:os'
 import * as path from 'node:path'
 import { errorCodeOf, invalid, isResourceError, notFound, ResourceError } from '../../core/errors.ts'
+import { homeFolder } from '../../core/kit/home.ts'
 import type { Log } from '../../core/log.ts'
 import { adviceOn, failure, type Place, type Places, type Pool } from './access.ts'
 import { handleOf, openDescriptor, statOf } from './descriptor.ts'
@@ -24,7 +24,7 @@ const refused = ['/proc', '/sys', '/dev']
  */
 export async function openRoot(options: RootOptions, pool: Pool, log: Log): Promise<Places> {
   const real = await resolveRoot(options.root)
-  if (real === (await realPath(os.homedir())))
+  if (real === (await realPath(homeFolder())))
     log('warn', 'the root of a files mount is the home directory: all of it can be read', { root: real })
   const portable = options.portable ?? process.platform !== 'linux'
   return portable ? openPortablePlaces(real, pool) : openLinuxPlaces(real, options.allowMounts, pool)
