@@ -10,6 +10,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { createCatalog } from '../src/core/catalog.ts'
 import { serveStdio } from '../src/server/stdio/serve-stdio.ts'
 import { main } from './support/cli.ts'
+import { bytesSoFar } from './support/stream-bytes.ts'
 
 /**
  * A host waits for the first answer: what is loaded until then is a list, in `test/data/start`. A module that is added to one is a
@@ -178,7 +179,7 @@ it.each(['2025-06-18', '2026-07-28'])(
       input,
       output,
     })
-    expect(JSON.parse(String(output.read())).result).toMatchObject({ capabilities: { resources: {} } })
+    expect(JSON.parse(bytesSoFar(output).toString()).result).toMatchObject({ capabilities: { resources: {} } })
     await catalog.close()
     expect(searched).toEqual([])
   },
@@ -217,4 +218,31 @@ describe('the compile cache of Node 22.8 and later', () => {
       expect((await started(folder)).stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
     },
   )
+})
+
+describe('a version of Node', () => {
+  // The first lines of the program see another version.
+  const startedAs = (version: string) => {
+    const code = `Object.defineProperty(process.versions, 'node', { value: '${version}' })`
+    const old = /^(?:1|21|22\.[0-2]\.)/.test(version) ? '; process.getBuiltinModule = undefined' : ''
+    const url = `data:text/javascript,${encodeURIComponent(code + old)}`
+    return promisify(execFile)(process.execPath, ['--import', url, main, '--version']).then(
+      ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
+      (error: { code: number; stdout: string; stderr: string }) => error,
+    )
+  }
+
+  it.each(['12.22.0', '18.20.0', '20.18.3', '21.7.3', '22.0.0', '22.2.0'])(
+    '%s that is not supported gets one sentence that says which are',
+    async (version) => {
+      const { code, stdout, stderr } = await startedAs(version)
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+      expect(stderr).toMatch(/^hikidashi needs Node 20\.19 or a later 20, or Node 22\.3 or later\. This is Node .*\n$/)
+      expect(stderr).toContain(version)
+    },
+  )
+
+  it.each(['20.19.0', '22.3.0', '24.0.0', '26.1.0'])('%s that is supported runs it', async (version) => {
+    expect((await startedAs(version)).code).toBe(0)
+  })
 })

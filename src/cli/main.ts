@@ -1,24 +1,48 @@
 #!/usr/bin/env node
-import { existsSync, mkdirSync } from 'node:fs'
-import nodeModule from 'node:module'
-import { homedir } from 'node:os'
-import { dirname, join } from 'node:path'
 
-/** `enableCompileCache` exists from Node 22.8 on. The installed types, of the oldest supported Node, lack it. */
-const { enableCompileCache } = nodeModule as { readonly enableCompileCache?: (folder: string) => unknown }
+// Versions of Node that hikidashi does not support run this file as well. So it imports nothing before the check, and has no newer syntax.
+
+/** Starts hikidashi, with a compile cache where Node has one. */
+async function start(): Promise<void> {
+  enableCache()
+  // A dynamic import, because a static one would be compiled before the cache is enabled.
+  const { runProcess } = await import('./run.ts')
+  await runProcess()
+}
+
+/** `enableCompileCache` exists from Node 22.8 on. NODE_DISABLE_COMPILE_CACHE turns the cache off. Without a folder, there is no cache. */
+function enableCache(): void {
+  const { enableCompileCache } = process.getBuiltinModule('node:module') as {
+    readonly enableCompileCache?: (folder: string) => unknown
+  }
+  const folder = cacheFolder()
+  if (folder !== undefined && enableCompileCache !== undefined && makeFolder(folder)) enableCompileCache(folder)
+}
 
 /**
- * The folder of Node's compile cache: NODE_COMPILE_CACHE, else a folder of the user (XDG Base Directory Specification). Node's
- * default is in the temporary folder, where another user could have put files.
+ * Returns the folder of Node's compile cache: NODE_COMPILE_CACHE, else a folder of the user (XDG Base Directory Specification). Node's
+ * default is in the temporary folder, where another user could have put files. Undefined for a user without a home folder.
  */
-const { NODE_COMPILE_CACHE: named, XDG_CACHE_HOME: cacheHome } = process.env
-const folder = named || join(cacheHome || join(homedir(), '.cache'), 'hikidashi', 'compiled')
+function cacheFolder(): string | undefined {
+  const { NODE_COMPILE_CACHE: named, XDG_CACHE_HOME: cacheHome } = process.env
+  const { isAbsolute, join } = process.getBuiltinModule('node:path')
+  if (named) return named
+  if (cacheHome && isAbsolute(cacheHome)) return join(cacheHome, 'hikidashi', 'compiled')
+  try {
+    const home = process.getBuiltinModule('node:os').homedir()
+    return isAbsolute(home) ? join(home, '.cache', 'hikidashi', 'compiled') : undefined
+  } catch {
+    return undefined
+  }
+}
 
 /**
  * Creates the missing folders of the cache, at most three. It does not use `recursive`: on a path below /proc, Node 22.23 never
  * returns from that. Returns whether the folder exists.
  */
-function makeFolder(): boolean {
+function makeFolder(folder: string): boolean {
+  const { existsSync, mkdirSync } = process.getBuiltinModule('node:fs')
+  const { dirname } = process.getBuiltinModule('node:path')
   const missing = [folder, dirname(folder), dirname(dirname(folder))].filter((path) => !existsSync(path)).reverse()
   try {
     for (const path of missing) mkdirSync(path, { mode: 0o700 })
@@ -28,9 +52,11 @@ function makeFolder(): boolean {
   }
 }
 
-// NODE_DISABLE_COMPILE_CACHE turns the cache off. Without a folder, there is no cache.
-if (enableCompileCache !== undefined && makeFolder()) enableCompileCache(folder)
-
-// A dynamic import, because a static one would be compiled before the cache is enabled.
-const { runProcess } = await import('./run.ts')
-await runProcess()
+// The same versions as `engines` of package.json. Node 21, and 22 before 22.3, have no `process.getBuiltinModule`.
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+if (major > 22 || (major === 22 && minor >= 3) || (major === 20 && minor >= 19)) void start()
+else {
+  const found = `This is Node ${process.versions.node}: install a newer one from https://nodejs.org, or: nvm install 24`
+  process.stderr.write(`hikidashi needs Node 20.19 or a later 20, or Node 22.3 or later. ${found}\n`)
+  process.exitCode = 1
+}

@@ -1,5 +1,6 @@
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client'
 import { invalid, isResourceError, type ResourceError } from '../core/errors.ts'
+import { speaksNoTls } from '../core/http-url.ts'
 import { untilAborted } from '../core/kit/abort.ts'
 import { bind, type Connection, type ConnectionState, type Limits, newState, open } from './connection.ts'
 import {
@@ -202,10 +203,8 @@ function networkFault(url: URL, error: unknown): string | undefined {
     case 'EPIPE':
     case 'UND_ERR_SOCKET':
       return `the connection was cut off (${code}). Check that it is an MCP server${url.protocol === 'http:' ? ', and not https' : ''}.`
-    case 'ERR_SSL_WRONG_VERSION_NUMBER':
-    case 'EPROTO':
-      return `it does not speak https (${code}). Try http.`
     default:
+      if (speaksNoTls(code)) return `it does not speak https (${code}). Try http.`
       if (/CERT|SIGNED|SIGNATURE|ISSUER/.test(code))
         return `its certificate is not trusted (${code}). Name a file with its authority in NODE_EXTRA_CA_CERTS.`
       return `it cannot be reached (${code}). Check the host, the port and the network.`

@@ -1,8 +1,8 @@
 import { type Dirent, lstatSync } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
-import { homedir } from 'node:os'
 import { basename, delimiter, isAbsolute, join, resolve } from 'node:path'
 import { errorCodeOf } from '../core/errors.ts'
+import { homeFolder } from '../core/kit/home.ts'
 import { openWithin } from '../core/kit/within.ts'
 import { isGitDirectory } from '../providers/checkout.ts'
 import { createFormats } from '../providers/settings/formats.ts'
@@ -47,7 +47,7 @@ function isMissing(code: string): boolean {
 export function stateFolder(env: Readonly<Record<string, string | undefined>> = process.env): string {
   const isWindows = process.platform === 'win32'
   const named = isWindows ? env.LOCALAPPDATA : env.XDG_STATE_HOME
-  const byDefault = isWindows ? join(homedir(), 'AppData', 'Local') : join(homedir(), '.local', 'state')
+  const byDefault = isWindows ? join(homeFolder(), 'AppData', 'Local') : join(homeFolder(), '.local', 'state')
   return join(named !== undefined && isAbsolute(named) ? named : byDefault, 'hikidashi')
 }
 

@@ -111,7 +111,9 @@ function mountName({ config }: PlannedMount): { readonly title: string; readonly
   return { title: config.title === undefined ? '' : cleanText(config.title).trim(), kind: kindOf(config) }
 }
 
-function stateOf({ opening, progress }: OverviewRow): string {
+function stateOf({ opening, progress, reader }: OverviewRow): string {
+  const failing = opening === 'open' ? reader?.failing() : undefined
+  if (failing !== undefined) return `does not answer: ${plainText(failing)}`
   if (opening === 'failed' || progress?.state === 'unavailable') return 'does not answer'
   if (opening === 'open') return 'open'
   return opening === 'opening' ? 'being opened' : 'not opened yet'
@@ -131,7 +133,10 @@ function extentOf({ mount, opening, isWhole, progress }: OverviewRow): string {
 function freshnessOf({ mount, opening, isWhole, reader, progress }: OverviewRow): string {
   if (mount.config.provider === 'search') return ''
   const indexed = progress === undefined ? [] : [indexedOf(progress, isWhole)]
-  const changes = reader?.degraded() === undefined ? changesOf(mount, progress) : 'changes may be missed now'
+  const changes =
+    reader?.degraded() === undefined && reader?.failing() === undefined
+      ? changesOf(mount, progress)
+      : 'changes may be missed now'
   return [...indexed, ...(opening === 'open' ? [changes] : [])].filter((part) => part !== '').join('; ')
 }
 

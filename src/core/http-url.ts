@@ -248,3 +248,12 @@ export function isAllowedAddress(bytes: AddressBytes, allowed: readonly AddressB
   const inner = embedded(bytes) ?? bytes
   return isPublicAddress(bytes) || allowed.some((block) => isInBlock(bytes, block) || isInBlock(inner, block))
 }
+
+/** Error codes for an answer to the beginning of TLS that is not one of TLS. Which one comes depends on the answer and on the version of OpenSSL. */
+const notTls =
+  /^(?:EPROTO|ERR_SSL_(?:WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|HTTP_REQUEST|UNKNOWN_PROTOCOL|UNEXPECTED_MESSAGE|BAD_RECORD_TYPE|RECORD_LAYER_FAILURE))$/
+
+/** Whether the error code of a connection says that the server does not speak TLS. */
+export function speaksNoTls(code: string): boolean {
+  return notTls.test(code)
+}

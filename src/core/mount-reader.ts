@@ -39,6 +39,8 @@ export interface MountReader {
    */
   readonly watch?: (hear: (changes: readonly Change[]) => void, signal: AbortSignal) => Promise<boolean>
   degraded(): Degradation | undefined
+  /** Returns why the source did not answer the last request; undefined when it did. */
+  failing(): string | undefined
   /**
    * Resolves to whether `allows` can decide yet. If the source decides too, it may have to answer a request first: until then, the
    * result of `allows` means nothing. Undefined when the rules alone decide.
@@ -81,6 +83,7 @@ export function createMountReader(mount: Mounted, watch: MountWatch | undefined)
     ...(provider.parts && { parts: async (path, signal) => provider.parts?.(path, { principal, signal, allows }) }),
     ...(watch && { watch: (hear, signal) => listen(watch, hear, signal) }),
     degraded: () => (watch === undefined ? provider.degraded?.() : watch.degraded()),
+    failing: () => provider.failing?.(),
     ...(provider.sees === undefined ? {} : { knows: (signal) => answers(mount, signal) }),
     reach: (asking) => mount.reach(asking, ''),
     callers: mount.callers,

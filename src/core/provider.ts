@@ -151,6 +151,8 @@ export interface Provider extends Partial<Recording>, Partial<Feeding> {
   renew?(): void
   /** Returns why notifications of changes are currently late or missing; undefined when they are not, or when nobody watches. */
   degraded?(): Degradation | undefined
+  /** Returns why the source did not answer the last request, in words for a client; undefined when it did. */
+  failing?(): string | undefined
   close?(): Promise<void>
 }
 

@@ -28,8 +28,14 @@ export async function isProgram(path: string): Promise<boolean> {
 }
 
 /** Path of the shell on Linux and macOS, although POSIX does not fix it. */
-const shell = '/bin/sh'
+const shellPath = '/bin/sh'
 let hasShell: boolean | undefined
+
+/** Returns the path of a POSIX shell; `undefined` on Windows, and where there is no `/bin/sh`. */
+export function findShell(): string | undefined {
+  hasShell ??= canRunShell()
+  return hasShell ? shellPath : undefined
+}
 
 /**
  * Starts a program with limits on its memory, time and files. On Windows, and where there is no `/bin/sh`, it starts without
@@ -43,8 +49,8 @@ export function spawnLimited(
   limits: ChildLimits,
   options: SpawnOptions,
 ): ChildProcess {
-  hasShell ??= canRunShell()
-  if (!hasShell) return spawn(program, [...args], options)
+  const shell = findShell()
+  if (shell === undefined) return spawn(program, [...args], options)
   const command = limitedCommand(shell, program, args, limits)
   return spawn(command.program, [...command.args], options)
 }
@@ -52,7 +58,7 @@ export function spawnLimited(
 function canRunShell(): boolean {
   if (process.platform === 'win32') return false
   try {
-    accessSync(shell, constants.X_OK)
+    accessSync(shellPath, constants.X_OK)
     return true
   } catch {
     return false

@@ -1,9 +1,9 @@
 /** Values written in a configuration and on the command line: durations, sizes, folders, addresses to listen on, and secrets. */
 import { lstatSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { homedir } from 'node:os'
 import { isAbsolute, relative, resolve, sep } from 'node:path'
 import { errorCodeOf, invalid } from '../core/errors.ts'
+import { homeFolder } from '../core/kit/home.ts'
 import { isLoopback, parseUri } from '../core/uri.ts'
 
 const durations: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
@@ -30,7 +30,7 @@ function parseQuantity(value: string | number, units: Readonly<Record<string, nu
 
 /** Returns the absolute path of a file or folder in a configuration. It is relative to `from`, or begins with `~/` for the home folder. */
 export function resolveFolder(name: string, from: string): string {
-  return /^~(?=[\\/]|$)/.test(name) ? resolve(homedir(), name.slice(2)) : resolve(from, name)
+  return /^~(?=[\\/]|$)/.test(name) ? resolve(homeFolder(), name.slice(2)) : resolve(from, name)
 }
 
 /** Whether a path lies in a folder, or is the folder. */

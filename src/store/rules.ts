@@ -82,18 +82,31 @@ function checkText(text: string, what: string, most: number): void {
 /** Why a store could not do an operation, as `detail.reason`. */
 export type Reason = 'gone' | 'busy' | 'full' | 'read-only' | 'damaged'
 
+const elsewhere = 'keep the store elsewhere: "store" in the configuration, or the variable XDG_STATE_HOME.'
+
 const sentences: Readonly<Record<Reason, string>> = {
   gone: 'The store does not answer. The next request tries it again.',
   busy: 'The store is busy with other requests for too long. Try again.',
   full: 'The disk of the store is full. Free some space; hikidashi need not be restarted.',
-  'read-only': 'The store may not be written to. Let this user write to its folder; hikidashi need not be restarted.',
+  'read-only': `The store may not be written to. Let this user write to its folder; hikidashi need not be restarted. Or ${elsewhere}`,
   damaged: 'The store is damaged, and could not be created again.',
+}
+
+/** Sentences for codes of the system whose remedy differs from that of other causes of the same reason. */
+const sentencesOfCodes: Readonly<Record<string, string>> = {
+  EROFS: `The store is on a file system that is mounted read-only: ${elsewhere}`,
 }
 
 /** @param code The code of the cause in the engine's own list, such as `SQLITE_FULL`: never text of the engine. */
 export function failure(reason: Reason, code?: string): ResourceError {
-  const text = code === undefined ? sentences[reason] : `${sentences[reason]} (${code})`
+  const sentence = sentencesOfCodes[code ?? ''] ?? sentences[reason]
+  const text = code === undefined ? sentence : `${sentence} (${code})`
   return new ResourceError(reason === 'damaged' ? 'internal' : 'unavailable', text, { reason })
+}
+
+/** Returns the error for a store whose SQLite cannot be loaded. @param why The end of the sentence. */
+export function notLoaded(why: string): ResourceError {
+  return new ResourceError('unavailable', `SQLite cannot be loaded: ${why}`, { reason: 'platform' })
 }
 
 /** Returns the error for a bug in this program: the engine rejects the request as invalid. */

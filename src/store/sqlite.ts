@@ -4,7 +4,8 @@ import { repeatedly } from '../core/kit/chain.ts'
 import { youngGenerationMb } from '../core/kit/workers.ts'
 import type { Log } from '../core/log.ts'
 import { createNews, type Engine, type Remote } from './engine.ts'
-import { failure, fault } from './rules.ts'
+import { failure, fault, notLoaded } from './rules.ts'
+import { loadFaultOf } from './sqlite/codes.ts'
 import type { Message, Question, SqliteOperations } from './sqlite/operations.ts'
 import type { Changed } from './sqlite/rows.ts'
 
@@ -148,11 +149,13 @@ function createThread(file: string, warn: (message: string) => void) {
   let unsent: Question[] = []
   let last = 0
   let closing: Promise<void> | undefined
+  /** The fault because of which no worker can run in this process. */
+  let unusable: ResourceError | undefined
 
   const end = () => {
     worker = undefined
     unsent = []
-    for (const { fail } of waiting.values()) fail(failure('gone'))
+    for (const { fail } of waiting.values()) fail(unusable ?? failure('gone'))
     waiting.clear()
   }
 
@@ -166,7 +169,10 @@ function createThread(file: string, warn: (message: string) => void) {
       if (waiting.size === 0) started.unref()
       asked?.settle(message)
     })
-    started.on('error', () => {})
+    started.on('error', (error) => {
+      const why = loadFaultOf(error)
+      if (why !== undefined) unusable = notLoaded(why)
+    })
     started.on('exit', () => {
       if (worker === started) end()
     })
@@ -229,6 +235,7 @@ function createThread(file: string, warn: (message: string) => void) {
   return {
     ask: async (name: Question['name'], values: readonly unknown[]) => {
       if (closing !== undefined) throw failure('gone', 'closed')
+      if (unusable !== undefined) throw unusable
       return ask(name, values)
     },
     /** Ends it, after all requests are answered. */

@@ -143,6 +143,7 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
     list: (query, context) => inGroups(() => groups(query, context), context.signal),
     read,
     ...limitedVerbs(provider, ask, askLong),
+    failing: learn.failing,
     degraded: () => (breaker.open ? 'unavailable' : provider.degraded?.()),
   }
 }
@@ -214,18 +215,25 @@ const refused = (message: string, waitMs: number) =>
 /** Creates the function that records each answer of a source, or the error instead. */
 function createLearner(breaker: ReturnType<typeof createBreaker>, options: LimitedOptions) {
   const { log = () => {}, observe = () => {} } = options
-  return (error: unknown): void => {
+  let failing: string | undefined
+  const learn = (error: unknown): void => {
     const wasOpen = breaker.open
     observe(error === undefined ? 'ok' : isResourceError(error) ? error.kind : 'ended')
     if (isResourceError(error, 'unavailable')) {
       // A request refused here never reached the source.
-      if (error.detail.retryAfter === undefined) breaker.failed()
-    } else if (error === undefined || isResourceError(error)) breaker.succeeded()
+      if (error.detail.retryAfter !== undefined) return
+      breaker.failed()
+      failing = error.message
+    } else if (error === undefined || isResourceError(error)) {
+      breaker.succeeded()
+      failing = undefined
+    }
     // The caller aborted, or this process has a bug: neither is a failure of the source.
     else breaker.abandoned()
     if (breaker.open !== wasOpen)
       log('warn', breaker.open ? 'the circuit breaker of a source opens' : 'the source answers again')
   }
+  return Object.assign(learn, { failing: () => failing })
 }
 
 /** Times the steps one after the other with one timer, because there may be very many. */

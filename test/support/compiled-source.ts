@@ -29,7 +29,7 @@ const starters = new Map(
     'providers/files/watch-thread',
     'providers/gdrive/read',
     'providers/settings/desk',
-    'providers/sqlite/index',
+    'providers/sqlite/process',
     'store/sqlite',
     'wrap/readable',
     'secrets/redactor',

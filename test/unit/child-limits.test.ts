@@ -23,7 +23,7 @@ const workerOf = ({ memoryMb, timeoutMs }: { readonly memoryMb: number; readonly
 test.each([
   ['`git`, for one answer', [size(childLimits.git(1).memoryBytes)]],
   ['`git cat-file`', [size(childLimits.gitObjects(0).memoryBytes)]],
-  ['the process that reads a file of SQLite', [size(childLimits.sqlite().memoryBytes)]],
+  ['the process that reads a file of SQLite', [size(childLimits.sqlite(0).memoryBytes)]],
   ['the program that captures a screen', [size(childLimits.screen(1, 1).memoryBytes)]],
   ['the command of a `remote` mount', [size(childLimits.remoteCommand().memoryBytes)]],
   [

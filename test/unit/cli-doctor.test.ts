@@ -48,7 +48,13 @@ describe('the machine', () => {
       ['20.18.9', 'failed'],
       ['18.99.0', 'failed'],
       ['20.19.0', 'ok'],
-      ['22.0.0', 'ok'],
+      ['20.100.0', 'ok'],
+      ['21.7.3', 'failed'],
+      ['22.0.0', 'failed'],
+      ['22.2.0', 'failed'],
+      ['22.3.0', 'ok'],
+      ['24.0.0', 'ok'],
+      ['100.0.0', 'ok'],
     ] as const) {
       const findings = collect()
       await checkMachine(findings, { version })

@@ -3,11 +3,12 @@ import { describe, expect, test } from 'vitest'
 import { explain } from '../../src/cli/terminal/exit.ts'
 import { createOutput, outputClosed } from '../../src/cli/terminal/io.ts'
 import { coloursFor } from '../../src/cli/terminal/text.ts'
+import { bytesSoFar } from '../support/stream-bytes.ts'
 
 /** An output, and all that was written to what is behind it. */
 function output(isTTY: boolean) {
   const stream = Object.assign(new PassThrough(), { isTTY })
-  return { out: createOutput(stream), written: () => Buffer.from((stream.read() as Buffer | null) ?? []) }
+  return { out: createOutput(stream), written: () => bytesSoFar(stream) }
 }
 
 const hostile = 'a\u001b]0;t\u0007b\u001b[1mc\u009b31md\u202ee\rf\n\tg\r\n'

@@ -85,3 +85,18 @@ test('a chunked body that comes at once is answered as one of known length', asy
   expect(await send(port, [head + chunks])).toBe(known)
   expect(await send(port, [head, chunks])).toBe(known)
 })
+
+test.each(['Content-Length: {length}', 'Transfer-Encoding: chunked'])(
+  'a body of 70 kB that comes at once is answered as a short one (%s)',
+  async (told) => {
+    const port = await started()
+    const uri = 'x://a/1-0.txt'
+    const short = bodyOf(uri)
+    const long = Buffer.concat([short, Buffer.alloc(70_000, ' ')])
+    const isChunked = told.startsWith('Transfer')
+    const pieces = isChunked ? [`${long.length.toString(16)}\r\n`, long, '\r\n0\r\n\r\n'] : [long]
+    const whole = Buffer.concat([headOf(port, uri, long, told), ...pieces].map((piece) => Buffer.from(piece)))
+    const known = Buffer.concat([Buffer.from(headOf(port, uri, short, 'Content-Length: {length}')), short])
+    expect(await send(port, [whole])).toBe(await send(port, [known]))
+  },
+)

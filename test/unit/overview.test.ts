@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from '@photostructure/sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type OpenedCatalog, openCatalog } from '../../src/config/build.ts'
 import { loadConfig } from '../../src/config/load.ts'
@@ -117,6 +118,17 @@ describe('the list of resources', () => {
 })
 
 describe('the overview', () => {
+  test('says why a source did not answer the last request', async () => {
+    new DatabaseSync(join(folder.root, 'lost.db')).exec('CREATE TABLE a (b)')
+    const views = await served({ 'db://a': { provider: 'sqlite', file: join(folder.root, 'lost.db') } })
+    const view = views.view(guest)
+    await view.read('db://a/a/schema')
+    expect(await overviewOf(view)).toContain('| open |')
+    rmSync(join(folder.root, 'lost.db'))
+    await expect(view.read('db://a/a/schema')).rejects.toMatchObject({ kind: 'unavailable' })
+    expect(await overviewOf(view)).toContain('| does not answer: The file of the database is not there. |')
+  })
+
   test('says what is mounted, and opens nothing', async () => {
     const views = await served({ 'docs://a': docs, 'search://a': { provider: 'search', over: ['docs://a'] } })
     const text = await overviewOf(views.view(guest))

@@ -1,5 +1,7 @@
 import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import * as fs from 'node:fs'
+import { pathToFileURL } from 'node:url'
 import { DatabaseSync } from '@photostructure/sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { compileAccess } from '../../src/core/access.ts'
@@ -7,6 +9,7 @@ import { createCatalog } from '../../src/core/catalog.ts'
 import type { Provider } from '../../src/core/provider.ts'
 import { checksOf, generatedOf, itemsOf, textOf as textOfTokens } from '../../src/providers/sqlite/definitions.ts'
 import { type SqliteOptions, sqlite } from '../../src/providers/sqlite/index.ts'
+import { bundled } from '../support/bundled.ts'
 import { createFolder, type Folder, jsonOf, pathsOf, textOf } from '../support/folder.ts'
 import { eventually, recovers } from '../support/recovery.ts'
 import { volume } from '../support/volume.ts'
@@ -494,7 +497,43 @@ describe('fault: the file', () => {
     await provider.close?.()
     await eventually(async () => !own().some((line) => /providers\/sqlite\/child/.test(line) && !/defunct/.test(line)))
   }, 60_000)
+
+  test('is read by a process that is killed in a statement: the error says by which signal', async () => {
+    const provider = await open({ connections: 1, rows: { views: true }, statementTimeoutMs: 60_000 })
+    const failed = failureOf(provider.read({ path: 'endless/rows', params: new Map() }, contextOf()))
+    const [reader = 0] = readersOf(process.pid)
+    process.kill(reader, 'SIGKILL')
+    const message =
+      'The process that reads the database has ended: it was killed by SIGKILL, as the system does when memory is short.'
+    expect(await failed).toMatchObject({ kind: 'unavailable', message })
+  }, 60_000)
+
+  test('is read by a process that ends with the server, also in the middle of a statement', async () => {
+    const script = `const { sqlite } = await import(${JSON.stringify(pathToFileURL(bundled('providers/sqlite/index')).href)})
+      const options = { file: ${JSON.stringify(file)}, rows: { views: true }, statementTimeoutMs: 600_000, connections: 1 }
+      const provider = await sqlite(options)
+      process.stdout.write('open')
+      await provider.read({ path: 'endless/rows', params: new Map() }, { principal: { id: 'a', roles: [] }, signal: new AbortController().signal })`
+    const server = spawn(process.execPath, ['--input-type=module', '-e', script], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    await once(server.stdout, 'data')
+    const [reader = 0] = readersOf(server.pid ?? 0)
+    expect(reader).toBeGreaterThan(0)
+    server.kill('SIGKILL')
+    await eventually(async () => !isRunning(reader))
+  }, 60_000)
 })
+
+/** The ids of the processes that read files for a process. */
+function readersOf(pid: number): readonly number[] {
+  const all = execFileSync('ps', ['-o', 'pid=,args=', '--ppid', String(pid)], { encoding: 'utf8' }).split('\n')
+  return all.filter((line) => /providers\/sqlite\/child/.test(line)).map((line) => Number.parseInt(line, 10))
+}
+
+function isRunning(pid: number): boolean {
+  return fs.existsSync(`/proc/${pid}`) && !/^State:\s+Z/m.test(fs.readFileSync(`/proc/${pid}/status`, 'latin1'))
+}
 
 test('changes of the catalog and of rows are told, and of another file everything that is different', async () => {
   const provider = await open({ reconcile: 3_600_000 })

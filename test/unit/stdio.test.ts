@@ -7,6 +7,7 @@ import { sendConsoleTo } from '../../src/server/stdio/console.ts'
 import { createWriter, readLines } from '../../src/server/stdio/lines.ts'
 import { serveStdio } from '../../src/server/stdio/serve-stdio.ts'
 import { memory } from '../support/memory.ts'
+import { bytesSoFar } from '../support/stream-bytes.ts'
 
 const never = new AbortController().signal
 
@@ -22,7 +23,7 @@ describe('the console', () => {
     const stream = new PassThrough()
     return {
       restore: sendConsoleTo(() => stream as unknown as typeof process.stderr),
-      text: () => String(stream.read() ?? ''),
+      text: () => bytesSoFar(stream).toString(),
     }
   }
 

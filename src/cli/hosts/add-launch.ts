@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { homedir } from 'node:os'
 import { parse, relative, resolve } from 'node:path'
 import { checkPath, defaultConfig } from '../../config/folder.ts'
+import { homeFolder } from '../../core/kit/home.ts'
 import { defined } from '../../core/kit/object.ts'
 import { findOwn } from '../../secrets/find.ts'
 import { kindOfKey } from '../../secrets/keys.ts'
@@ -75,7 +75,7 @@ async function servedHere(folders: readonly string[], config: string | undefined
   }
   if (!assumed) return { folders }
   const here = process.cwd()
-  if (here === parse(here).root || relative(here, homedir()) === '')
+  if (here === parse(here).root || relative(here, homeFolder()) === '')
     throw misused(`The current folder is ${here}, which is too much to serve. Name a folder, or give --config FILE.`)
   return { folders: [here] }
 }

@@ -1,5 +1,5 @@
-import { homedir } from 'node:os'
 import { posix, win32 } from 'node:path'
+import { homeFolder } from '../../core/kit/home.ts'
 import { misused } from '../terminal/exit.ts'
 
 /** A part of a value: literal text, an environment variable, or an input that the host asks its user for. */
@@ -100,7 +100,7 @@ export interface SettingsEditor {
 
 /** Returns this machine, with the current folder as the project folder. */
 export function thisMachine(folder = process.cwd()): Machine {
-  return { platform: process.platform, env: process.env, home: homedir(), folder }
+  return { platform: process.platform, env: process.env, home: homeFolder(), folder }
 }
 
 export function joined({ platform }: Pick<Machine, 'platform'>, ...parts: readonly string[]): string {

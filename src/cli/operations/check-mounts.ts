@@ -1,7 +1,7 @@
 import { openMount, openMountLeftOut } from '../../config/open-mount.ts'
 import type { PlannedMount } from '../../config/plan.ts'
 import { createCatalog, type Mount } from '../../core/catalog.ts'
-import { isResourceError } from '../../core/errors.ts'
+import { isResourceError, unavailable } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import type { Principal } from '../../core/provider.ts'
@@ -19,6 +19,8 @@ export interface MountReport {
   readonly provider: string
   /** Why the mount could not be opened. */
   readonly failure?: string
+  /** Whether the mount is configured well, and its source does not answer at the moment. */
+  readonly isAway?: true
   readonly problems: readonly Problem[]
   readonly examined: number
   readonly complete: boolean
@@ -61,7 +63,7 @@ export async function checkMount(
     })
   } catch (error) {
     if (!isResourceError(error)) throw error
-    return report({ failure: clean(error.message) })
+    return report({ failure: clean(error.message), ...(error.kind === 'unavailable' ? { isAway: true } : {}) })
   }
 }
 
@@ -113,7 +115,9 @@ async function throwUnavailable({ provider }: Mount): Promise<void> {
   try {
     for await (const _ of provider.list({}, context)) break
   } catch (error) {
-    if (isResourceError(error, 'unavailable')) throw error
+    if (!isResourceError(error, 'unavailable')) return
+    // An open circuit breaker hides the reason.
+    throw unavailable(provider.failing?.() ?? error.message)
   }
 }
 

@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs'
-import { homedir } from 'node:os'
 import { parse, relative, resolve } from 'node:path'
 import type { OpenedCatalog } from '../../config/build.ts'
 import { checkPath, defaultConfig, defaultStoreFile, stateFolder } from '../../config/folder.ts'
@@ -7,6 +6,7 @@ import type { Config } from '../../config/load.ts'
 import { type PlannedMount, planConfig, planFolders, scopesIn } from '../../config/plan.ts'
 import { type ConfigProblem, formatConfigProblem } from '../../config/problem.ts'
 import { planSetUp } from '../../config/set-up.ts'
+import { homeFolder } from '../../core/kit/home.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Log, Measurements } from '../../core/log.ts'
 import type { Principal } from '../../core/provider.ts'
@@ -177,7 +177,7 @@ export async function openLocal(
 
 /** Refuses the root and the home folder, in which some hosts start servers: the user does not want to serve all of that. */
 function refuseAssumed(folder: string): void {
-  if (folder !== parse(folder).root && relative(folder, homedir()) !== '') return
+  if (folder !== parse(folder).root && relative(folder, homeFolder()) !== '') return
   throw misused(`The current folder is ${folder}, which is too much to serve. Name a folder, or give --config FILE.`)
 }
 

@@ -1,4 +1,3 @@
-import { homedir } from 'node:os'
 import { parse, resolve } from 'node:path'
 import type { OpenedCatalog } from '../../config/build.ts'
 import { guideFor, withOverview } from '../../config/overview.ts'
@@ -9,6 +8,7 @@ import { createMemory } from '../../context/memory.ts'
 import { withAssemblePrompt } from '../../context/prompt.ts'
 import { callerOf, createAssembleTool, createAssembleTurns } from '../../context/tool.ts'
 import { isResourceError } from '../../core/errors.ts'
+import { homeFolder } from '../../core/kit/home.ts'
 import { defined } from '../../core/kit/object.ts'
 import { createMeasurements, type Log } from '../../core/log.ts'
 import { createOpening, createOpeningViews, type Opening, type Views } from '../../core/opening.ts'
@@ -230,7 +230,7 @@ export function warnOfLargeFolders({ mounts }: Local, log: Log): void {
   for (const { address, config, folder } of mounts) {
     if (config.provider !== 'files' && config.provider !== 'settings') continue
     const root = resolveFolder(config.root, folder)
-    if (root === parse(root).root || root === homedir())
+    if (root === parse(root).root || root === homeFolder())
       log('warn', 'a whole file system or home folder is served', { mount: address, root })
   }
 }

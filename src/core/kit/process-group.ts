@@ -1,3 +1,4 @@
+import { execFile } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -190,6 +191,16 @@ export async function memoryOf(processes: readonly Process[], limitBytes: number
     return bytesOf(text, 'Pss') ?? resident[index] ?? 0
   })
   return sum(await Promise.all(shares))
+}
+
+/** Returns the resident memory of a process, in bytes; `undefined` when it has ended, and on Windows. */
+export async function residentBytes(pid: number): Promise<number | undefined> {
+  if (process.platform === 'win32') return undefined
+  if (process.platform === 'linux') return bytesOf(textOf(pid, 'status'), 'VmRSS')
+  const kibibytes = await new Promise<string>((resolve) => {
+    execFile('/bin/ps', ['-o', 'rss=', '-p', String(pid)], (_error, output) => resolve(output))
+  })
+  return kibibytes.trim() === '' ? undefined : Number(kibibytes) * 1024
 }
 
 /** Reads a file of a process below `/proc`; returns an empty text when the process has ended. */

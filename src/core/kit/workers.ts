@@ -3,7 +3,10 @@ import { unavailable } from '../errors.ts'
 
 /** Resource limits of one child process. The child sets them itself before it begins to work. */
 export interface ChildLimits {
-  /** Maximum memory that the process may allocate, in bytes (RLIMIT_DATA of setrlimit(2), Linux 4.7 and newer), without memory-mapped files. */
+  /**
+   * Maximum memory that the process may allocate, in bytes (RLIMIT_DATA of setrlimit(2), Linux 4.7 and newer), without memory-mapped
+   * files. `Infinity`: unlimited.
+   */
   readonly memoryBytes: number
   /** Maximum processor time of the process, in seconds (RLIMIT_CPU). Undefined for a long-lived process. */
   readonly cpuSeconds?: number
@@ -37,8 +40,13 @@ export const childLimits = {
     memoryBytes: catFileBaseBytes + catFileCopies * maxBytes,
     fileBytes: gitFileBytes,
   }),
-  /** Limits of the process that reads an SQLite file. Node itself takes about 100 MiB of its memory. */
-  sqlite: (): ChildLimits => ({ memoryBytes: 512 * mebibyte, fileBytes: 0 }),
+  /**
+   * Limits of the process that reads an SQLite file.
+   *
+   * @param baseBytes Data memory of such a process that has no file open. It depends on the version of Node: some versions of V8 reserve
+   *   half a gigabyte of addresses as data.
+   */
+  sqlite: (baseBytes: number): ChildLimits => ({ memoryBytes: baseBytes + 512 * mebibyte, fileBytes: 0 }),
   /** Limits of a program that captures the display and writes one picture. */
   screen: (timeoutMs: number, maxBytes: number): ChildLimits => ({
     memoryBytes: 2 * gibibyte,
@@ -104,7 +112,7 @@ export function limitedCommand(
   { memoryBytes, cpuSeconds, fileBytes }: ChildLimits,
 ) {
   const options = [
-    `-d ${Math.ceil(memoryBytes / kibibyte)}`,
+    ...(memoryBytes === Number.POSITIVE_INFINITY ? [] : [`-d ${Math.ceil(memoryBytes / kibibyte)}`]),
     // No core dump of a child that dies of its limits.
     '-c 0',
     ...(cpuSeconds === undefined ? [] : [`-t ${cpuSeconds}`]),

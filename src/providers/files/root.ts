@@ -1,7 +1,7 @@
 import * as fs from 'node:fs'
-import * as os from 'node:os'
 import * as path from 'node:path'
 import { errorCodeOf, invalid, isResourceError, notFound, ResourceError } from '../../core/errors.ts'
+import { homeFolder } from '../../core/kit/home.ts'
 import { LeadsOutError, pathWithin, type Within } from '../../core/kit/within.ts'
 import type { Log } from '../../core/log.ts'
 import { gitDirectoryAround } from '../checkout.ts'
@@ -33,7 +33,7 @@ const refused = ['/proc', '/sys', '/dev']
 export async function openRoot(options: RootOptions, pool: Pool, log: Log): Promise<Places> {
   const real = await resolveRoot(options)
   if (!options.servesPrivate('')) await refuseGitDirectory(options.root, real)
-  if (real === (await realPath(os.homedir())))
+  if (real === (await realPath(homeFolder())))
     log('warn', 'the root of a files mount is the home directory: all of it can be read', { root: real })
   const portable = options.portable ?? process.platform !== 'linux'
   return portable ? openPortablePlaces(real, pool, options.platform) : openLinuxPlaces(real, options.allowMounts, pool)

@@ -3,7 +3,7 @@ import { pipeline, type Readable } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import { type Guard, refusedHost, sendGuarded } from '../../core/address-guard.ts'
 import { isResourceError, type ResourceError, tooLarge, unavailable } from '../../core/errors.ts'
-import { type HttpUrl, originOf, resolveHttpUrl } from '../../core/http-url.ts'
+import { type HttpUrl, originOf, resolveHttpUrl, speaksNoTls } from '../../core/http-url.ts'
 import { followFor } from '../../core/kit/abort.ts'
 import { defined } from '../../core/kit/object.ts'
 
@@ -212,8 +212,6 @@ const reasons: Readonly<Record<string, string>> = {
   CERT_HAS_EXPIRED: 'its certificate has expired',
   ERR_SSL_UNSUPPORTED_PROTOCOL: 'it supports only an insecure version of TLS',
   ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION: 'it supports only an insecure version of TLS',
-  ERR_SSL_WRONG_VERSION_NUMBER: 'it does not speak TLS',
-  EPROTO: 'it does not speak TLS',
   Z_DATA_ERROR: 'its compressed answer is damaged',
   Z_BUF_ERROR: 'its compressed answer is cut off',
 }
@@ -222,6 +220,7 @@ const reasons: Readonly<Record<string, string>> = {
 export function reasonOf(error: unknown): string {
   const code = codeOf(error)
   if (code === refusedHost && error instanceof Error) return error.message
+  if (speaksNoTls(code)) return 'it does not speak TLS'
   return reasons[code] ?? (code.startsWith('HPE_') ? 'its answer is not one of HTTP' : code)
 }
 

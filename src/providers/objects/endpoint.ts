@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { guardedLookup as createLookup } from '../../core/address-guard.ts'
 import { invalid } from '../../core/errors.ts'
-import { addressBytes, isMetadataAddress as isMetadata } from '../../core/http-url.ts'
+import { addressBytes, isMetadataAddress as isMetadata, speaksNoTls } from '../../core/http-url.ts'
 import { isLoopback, parseUri } from '../../core/uri.ts'
 
 /** Endpoint of a store. */
@@ -72,7 +72,6 @@ const ways: ReadonlyMap<string, string> = new Map(
     EHOSTUNREACH: 'The endpoint cannot be reached. Check the network.',
     ENETUNREACH: 'The endpoint cannot be reached. Check the network.',
     [refusedAddress]: 'The host of the endpoint resolves to a cloud metadata service. No request is sent to it.',
-    EPROTO: 'The endpoint does not speak TLS. Correct "endpoint".',
     ERR_TLS_CERT_ALTNAME_INVALID: 'The certificate of the endpoint is for another host. Correct "endpoint".',
     CERT_HAS_EXPIRED: 'The certificate of the endpoint has expired. Renew it there.',
   }),
@@ -86,6 +85,7 @@ export function wayFault(system: string | undefined): string | undefined {
   if (system === undefined) return undefined
   if (unsigned.test(system))
     return 'The certificate of the endpoint is not from a trusted authority. Name a file with its authority in NODE_EXTRA_CA_CERTS.'
+  if (speaksNoTls(system)) return 'The endpoint does not speak TLS. Correct "endpoint".'
   return ways.get(system)
 }
 

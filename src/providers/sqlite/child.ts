@@ -1,15 +1,16 @@
-import { Worker } from 'node:worker_threads'
+import { readFileSync } from 'node:fs'
 import type { ResourceError } from '../../core/errors.ts'
-import { childLimits } from '../../core/kit/workers.ts'
-import { createCatalog } from './catalog.ts'
-import { failureOf, isLost, stale } from './errors.ts'
-import { openFile } from './file.ts'
-import { createOperations, type Operations } from './operations.ts'
+import { loadFaultOf } from '../../store/sqlite/codes.ts'
+import { failureOf, isLost, refused, stale } from './errors.ts'
+import type { Operations } from './operations.ts'
 
-/** Request to the child process. `open` comes first, with the file, the lock time-out, and whether the path of the file must be free of links. */
+/**
+ * Request to the child process. `measure` asks for its data memory, in bytes. Otherwise `open` comes first, with the file, the lock
+ * time-out, and whether the path of the file must be free of links.
+ */
 export interface Question {
   readonly id: number
-  readonly name: keyof Operations | 'open'
+  readonly name: keyof Operations | 'open' | 'measure'
   readonly values: readonly unknown[]
 }
 
@@ -19,8 +20,41 @@ export type ChildAnswer =
 
 let operations: Operations | undefined
 
-function answer({ name, values }: Question): unknown {
-  if (name === 'open') {
+/** Loads the modules that read a file, with the native part of SQLite. */
+async function load() {
+  try {
+    const [{ openFile }, { createCatalog }, { createOperations }] = await Promise.all([
+      import('./file.ts'),
+      import('./catalog.ts'),
+      import('./operations.ts'),
+    ])
+    return { openFile, createCatalog, createOperations }
+  } catch (error) {
+    const fault = loadFaultOf(error)
+    if (fault === undefined) throw error
+    throw refused(`SQLite cannot be loaded: ${fault}`)
+  }
+}
+
+/** Returns the data memory of this process, which RLIMIT_DATA limits, in bytes. */
+function dataBytes(): number {
+  const kibibytes = /^VmData:\s+(\d+) kB$/m.exec(readStatus())?.[1]
+  if (kibibytes === undefined) throw refused('The memory of a process cannot be measured here. Mount /proc (proc(5)).')
+  return Number(kibibytes) * 1024
+}
+
+function readStatus(): string {
+  try {
+    return readFileSync('/proc/self/status', 'latin1')
+  } catch {
+    return ''
+  }
+}
+
+async function answer({ name, values }: Question): Promise<unknown> {
+  if (name === 'open' || name === 'measure') {
+    const { openFile, createCatalog, createOperations } = await load()
+    if (name === 'measure') return dataBytes()
     const [file, lockTimeoutMs, isLinkless] = values as [string, number, boolean]
     const opened = openFile(file, lockTimeoutMs, isLinkless)
     operations = createOperations(opened, createCatalog(opened.database))
@@ -32,10 +66,10 @@ function answer({ name, values }: Question): unknown {
   return operation(...values)
 }
 
-process.on('message', (question: Question) => {
+process.on('message', async (question: Question) => {
   const { id, name } = question
   try {
-    process.send?.({ id, result: answer(question) } satisfies ChildAnswer)
+    process.send?.({ id, result: await answer(question) } satisfies ChildAnswer)
   } catch (thrown) {
     // A process that opens the file again may find it undamaged, or another file at its path.
     const { kind, message, detail } = failureOf(thrown)
@@ -47,16 +81,3 @@ process.on('message', (question: Question) => {
 // Ignore signals, which a terminal sends to both processes: the parent process ends this one.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
 process.on('disconnect', () => process.exit())
-
-/**
- * SQLite blocks the main thread while it works. So another thread checks whether the parent process still exists, and how much
- * memory is in use. The system refuses more memory where it can (see `childLimits`); elsewhere this thread ends the process.
- */
-const watchdog = `
-const { memoryBytes } = require('node:worker_threads').workerData
-const parent = process.ppid
-setInterval(() => {
-  if (process.ppid !== parent || process.memoryUsage.rss() > memoryBytes) process.kill(process.pid, 'SIGKILL')
-}, 100)`
-if (process.platform !== 'win32')
-  new Worker(watchdog, { eval: true, env: {}, execArgv: [], workerData: childLimits.sqlite() }).unref()

@@ -1,5 +1,5 @@
 import { isResourceError, ResourceError, tooLarge, unavailable } from '../../core/errors.ts'
-import { codeOf, systemCodeOf } from '../../store/sqlite/database.ts'
+import { codeOf, systemCodeOf } from '../../store/sqlite/codes.ts'
 
 /** Why a file does not answer, as `detail.reason`. */
 type Reason = 'refused' | 'stale' | 'away'
@@ -41,6 +41,9 @@ const messages: Readonly<Record<number, string>> = {
   26: 'The file is not a database of SQLite, or it is encrypted.', // NOTADB
 }
 
+/** Message for a statement that needs too much memory. */
+export const exceeded = 'The database computes values here that exceed the memory limit. Ask for fewer columns or rows.'
+
 /** Codes of a view or generated column that exceeds the memory or length limit: NOMEM and TOOBIG. */
 const tooMuch = new Set([7, 18])
 
@@ -59,8 +62,7 @@ export function failureOf(error: unknown): ResourceError {
   const code = codeOf(error)
   if (code !== undefined) {
     const primary = code & 0xff
-    if (tooMuch.has(primary))
-      return tooLarge('The database computes values here that exceed the memory limit. Ask for fewer columns or rows.')
+    if (tooMuch.has(primary)) return tooLarge(exceeded)
     const message = messages[primary]
     if (message !== undefined) return away(message, `SQLite ${code}`)
     // An error in a view or a generated column does not make the source unavailable.

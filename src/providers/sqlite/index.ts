@@ -1,20 +1,17 @@
-import type { ChildProcess } from 'node:child_process'
 import { lstat } from 'node:fs/promises'
 import { isAbsolute } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { invalid, isResourceError, ResourceError } from '../../core/errors.ts'
+import { invalid, isResourceError } from '../../core/errors.ts'
 import { sleep, untilAborted } from '../../core/kit/abort.ts'
 import { requireKeys } from '../../core/kit/object.ts'
 import { LeadsOutError, pathWithin, type Within } from '../../core/kit/within.ts'
-import { childLimits } from '../../core/kit/workers.ts'
 import type { Provider } from '../../core/provider.ts'
-import { spawnLimited } from '../program.ts'
 import type { RowOptions } from '../relational/index.ts'
 import type { CatalogItem, ObjectName, Relation, RowPage, Source, SourceContext } from '../relational/model.ts'
 import { completeDatabaseOptions, createPool, type DatabaseOptions, openRelational } from '../relational/open.ts'
-import type { ChildAnswer, Question } from './child.ts'
-import { away, reasonOf, refused } from './errors.ts'
+import type { Question } from './child.ts'
+import { reasonOf, refused } from './errors.ts'
 import type { Operations } from './operations.ts'
+import { startMs, startProcess } from './process.ts'
 
 export interface SqliteOptions extends DatabaseOptions {
   /** The absolute path of the file. It is only read: neither the file nor anything beside it is written or created. */
@@ -158,12 +155,8 @@ async function traceOf(file: string): Promise<string> {
   return traces.join(' ')
 }
 
-/** Additional time after the time-out for locks before a process is killed, in milliseconds, because it must also start. */
-const startMs = 30_000
-
 /**
- * Starts a process that opens the file. SQLite blocks its caller, and only the end of the process stops an endless statement; a
- * thread would block this process.
+ * Starts a process that opens the file.
  *
  * @throws ResourceError `unavailable`, with the reason `refused` if only an operator can solve the problem.
  */
@@ -174,67 +167,24 @@ async function startReader(
 ) {
   const file = await placeOf(options)
   signal.throwIfAborted()
-  const child = startProcess()
-  const waiting = new Map<number, (answer: ChildAnswer | undefined) => void>()
-  let last = 0
-  let ended = false
-
-  const end = () => {
-    ended = true
-    for (const settle of waiting.values()) settle(undefined)
-    waiting.clear()
-  }
-  child.on('message', (answer: ChildAnswer) => waiting.get(answer.id)?.(answer))
-  child.on('error', end)
-  child.on('exit', end)
-  child.on('disconnect', end)
-
-  /** Kills the process at once. */
-  const close = () => {
-    if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
-    end()
-  }
-  const ask = (name: Question['name'], values: readonly unknown[], most: number): Promise<unknown> =>
-    new Promise((resolve, reject) => {
-      if (ended) return reject(away('The process that reads the database has ended.'))
-      const id = ++last
-      const settle = (answer: ChildAnswer | undefined) => {
-        clearTimeout(timer)
-        waiting.delete(id)
-        if (waiting.size === 0) hold(child, false)
-        if (answer === undefined) return reject(away('The process that reads the database has ended.'))
-        if ('result' in answer) return resolve(answer.result)
-        const { kind, message, detail } = answer.failed
-        reject(new ResourceError(kind, message, detail))
-      }
-      const timer = setTimeout(() => {
-        waiting.delete(id)
-        reject(away('The statement exceeded its time-out.'))
-        close()
-      }, most)
-      waiting.set(id, settle)
-      hold(child, true)
-      child.send({ id, name, values } satisfies Question, (error) => {
-        if (error !== null) settle(undefined)
-      })
-    })
-
-  const onAbort = () => close()
-  signal.addEventListener('abort', onAbort, { once: true })
+  const reader = await startProcess()
+  signal.addEventListener('abort', reader.close, { once: true })
   try {
-    await ask('open', [file, lockTimeoutMs, options.within !== undefined], startMs + lockTimeoutMs + statementTimeoutMs)
+    signal.throwIfAborted()
+    const values = [file, lockTimeoutMs, options.within !== undefined]
+    await reader.ask('open', values, startMs + lockTimeoutMs + statementTimeoutMs)
   } catch (error) {
-    close()
+    reader.close()
     signal.throwIfAborted()
     throw error
   } finally {
-    signal.removeEventListener('abort', onAbort)
+    signal.removeEventListener('abort', reader.close)
   }
   return {
+    ...reader,
     /** Sends a request to the process. Throws only ResourceErrors. */
-    ask: (name: Question['name'], values: readonly unknown[]) => ask(name, values, statementTimeoutMs + lockTimeoutMs),
-    isUsable: () => !ended && waiting.size === 0,
-    close,
+    ask: (name: Question['name'], values: readonly unknown[]) =>
+      reader.ask(name, values, statementTimeoutMs + lockTimeoutMs),
   }
 }
 
@@ -249,31 +199,4 @@ async function placeOf({ file, within }: Pick<SqliteOptions, 'file' | 'within'>)
     // The process that opens the file says what is wrong with it.
     return file
   }
-}
-
-/** While a request is running, the child process keeps this process alive. */
-function hold(child: ChildProcess, isBusy: boolean): void {
-  const set = isBusy ? 'ref' : 'unref'
-  child[set]()
-  child.channel?.[set]()
-}
-
-/** Maximum size of the JavaScript heap of the process, in MiB: the rest of its memory is for SQLite. */
-const heapMb = 128
-
-/**
- * Starts a child process that inherits neither the environment nor file descriptors. Exceeding its memory limit ends the process
- * or the statement. Its TypeScript source needs a loader when it is not built and Node.js does not run TypeScript.
- */
-function startProcess(): ChildProcess {
-  const code = new URL(import.meta.url.endsWith('.ts') ? './child.ts' : './child.js', import.meta.url)
-  const needsLoader = code.pathname.endsWith('.ts') && !('typescript' in process.features)
-  const { SystemRoot } = process.env
-  const loader = needsLoader ? ['--import', import.meta.resolve('tsx/esm')] : []
-  const args = [`--max-old-space-size=${heapMb}`, ...loader, fileURLToPath(code)]
-  return spawnLimited(process.execPath, args, childLimits.sqlite(), {
-    env: SystemRoot === undefined ? {} : { SystemRoot },
-    serialization: 'advanced',
-    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-  })
 }

@@ -79,35 +79,3 @@ export function transaction<Result>(
     throw error
   }
 }
-
-/** Codes by message for errors of a statement with several rows: the library gives them no code. */
-const codes: Readonly<Record<string, number>> = {
-  'access permission denied': 3,
-  'database is locked': 5,
-  'database table is locked': 6,
-  'out of memory': 7,
-  'attempt to write a readonly database': 8,
-  'disk I/O error': 10,
-  'database disk image is malformed': 11,
-  'database or disk is full': 13,
-  'unable to open database file': 14,
-  'string or blob too big': 18,
-  'file is not a database': 26,
-}
-
-/** Returns the result code of SQLite for an error, with its extension. `undefined`: it is not an error of SQLite. */
-export function codeOf(error: unknown): number | undefined {
-  if (!(error instanceof Error)) return undefined
-  const { code, errcode, sqliteExtendedCode } = error as Error & Readonly<Record<string, unknown>>
-  if (typeof sqliteExtendedCode === 'number' && sqliteExtendedCode !== 0) return sqliteExtendedCode
-  if (typeof errcode === 'number') return errcode
-  // The store writes no such number, so the row is damaged.
-  if (code === 'ERR_OUT_OF_RANGE') return 11
-  return code === 'ERR_SQLITE_ERROR' ? (codes[error.message] ?? 1) : undefined
-}
-
-/** The code of an error of the operating system, such as `ENOENT`. */
-export function systemCodeOf(error: unknown): string | undefined {
-  if (!(error instanceof Error && 'code' in error && 'syscall' in error)) return undefined
-  return typeof error.code === 'string' ? error.code : undefined
-}

@@ -13,7 +13,8 @@ import {
 import { dirname } from 'node:path'
 import { errorCodeOf, isResourceError, type ResourceError } from '../../core/errors.ts'
 import { failure, fault, type Reason, refused } from '../rules.ts'
-import { codeOf, type Database, openDatabase, systemCodeOf, transaction } from './database.ts'
+import { codeOf, systemCodeOf } from './codes.ts'
+import { type Database, openDatabase, transaction } from './database.ts'
 import { createOperations, type SqliteOperations } from './operations.ts'
 import { checkTermIndex, migrate } from './schema.ts'
 
@@ -45,9 +46,7 @@ export type Warn = (message: string) => void
  * @throws ResourceError `invalid` for a file that is not a store; errors of SQLite and of the file system.
  */
 export function openFile(file: string, warn: Warn): OpenFile {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
-  // Check the folder first: SQLite would only report that it cannot open the file.
-  accessSync(dirname(file), constants.W_OK)
+  makeFolder(dirname(file))
   for (const name of [file, `${file}-wal`, `${file}-shm`, `${file}-guard`]) checkOwn(name)
   return alone(file, () => {
     make(file)
@@ -62,6 +61,16 @@ export function openFile(file: string, warn: Warn): OpenFile {
       }
     }
   })
+}
+
+/** Creates a folder and those above it. It must be possible to write to it: SQLite would only report that it cannot open the file. */
+function makeFolder(folder: string): void {
+  let existing = folder
+  while (look(existing) === undefined && dirname(existing) !== existing) existing = dirname(existing)
+  // On a read-only file system, `mkdir` would only report that a folder above is missing.
+  accessSync(existing, constants.W_OK)
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  accessSync(folder, constants.W_OK)
 }
 
 /** Opens an existing file, and checks whether it is undamaged. */

@@ -4,7 +4,7 @@ import { dirname } from 'node:path'
 import type { PlannedMount } from '../../../config/plan.ts'
 import type { PathStep } from '../../../config/problem.ts'
 import { createCatalog, type Mount } from '../../../core/catalog.ts'
-import { isResourceError } from '../../../core/errors.ts'
+import { isResourceError, type ResourceError } from '../../../core/errors.ts'
 import { type CheckResult, failed, ok, warning } from '../../../core/kit/diagnosis.ts'
 import { defined } from '../../../core/kit/object.ts'
 import type { Log } from '../../../core/log.ts'
@@ -58,17 +58,21 @@ export async function checkMounts(
 }
 
 function diagnose(report: MountReport, { positionOf, withConfig }: Case): CheckResult {
-  const { address, provider, failure, problems, examined, complete, milliseconds } = report
-  if (failure !== undefined)
-    return failed(failure, `Correct ${positionOf(['mounts', address])}, then: hikidashi check${withConfig}`)
+  const { address, provider, failure, isAway = false, problems, examined, complete, milliseconds } = report
+  const correct = `${positionOf(['mounts', address])}, then: hikidashi check${withConfig}`
+  const isNamed = failure?.includes(address)
+  if (isAway)
+    return failed(
+      isNamed ? `${failure}` : `${address} (${provider}): ${failure}`,
+      `Check that its source is up, and ${correct}`,
+    )
+  if (failure !== undefined) return failed(failure, `Correct ${correct}`)
   const [first] = problems
   const away = problems
     .map(({ seen }) => /^it threw unavailable: (.*)/s.exec(seen)?.[1])
     .find((why) => why !== undefined)
-  if (away !== undefined) {
-    const fix = `Check that its source is up, and ${positionOf(['mounts', address])}, then: hikidashi check${withConfig}`
-    return failed(`${address} (${provider}): ${away}`, fix)
-  }
+  if (away !== undefined)
+    return failed(`${address} (${provider}): ${away}`, `Check that its source is up, and ${correct}`)
   if (first !== undefined) {
     const more = problems.length === 1 ? '' : `, and ${problems.length - 1} more`
     const fix = `It breaks the contract of sources${more}. All findings: hikidashi check${withConfig} --json`
@@ -145,7 +149,9 @@ export async function checkStore(
   const refused = 'sqlite' in kept ? await faultOfFile(kept.sqlite.file) : undefined
   if (refused !== undefined) {
     const elsewhere = local.config === undefined ? 'set XDG_STATE_HOME' : positionOf(['store', 'sqlite'])
-    const fix = `Let this user write there, or keep the store elsewhere: ${elsewhere}`
+    const fix = /\(EROFS\)/.test(refused)
+      ? `The file system is mounted read-only. Keep the store elsewhere: ${elsewhere}`
+      : `Let this user write there, or keep the store elsewhere: ${elsewhere}`
     tell('store', failed(`The store ${where} cannot be opened: ${refused}`, fix))
     return false
   }
@@ -164,10 +170,24 @@ export async function checkStore(
     if (!isResourceError(error)) throw error
     const fix =
       'sqlite' in kept
-        ? `Stop the other program that uses ${where}, or move the file away: hikidashi creates it again, and indexes again.`
+        ? fixOfFile(where, error)
         : `Check that the database is up, and the URL at ${positionOf(['store', 'postgres'])}`
     tell('store', failed(`${where}: ${error.message}`, fix))
     return false
+  }
+}
+
+/** Returns what to do about a store in a file that cannot be used. */
+function fixOfFile(file: string, { detail: { reason } }: ResourceError): string {
+  switch (reason) {
+    case 'platform':
+      return 'Do that, or keep the store in a database: "store": { "postgres": … }'
+    case 'full':
+      return `Free some space on the disk of ${file}, or keep the store elsewhere: "store": { "sqlite": … }`
+    case 'read-only':
+      return `Let this user write to ${dirname(file)}, or keep the store elsewhere: "store": { "sqlite": … }`
+    default:
+      return `Stop the other program that uses ${file}, or move the file away: hikidashi creates it again, and indexes again.`
   }
 }
 

@@ -18,17 +18,25 @@ export async function checkMachine(
   { tell }: Findings,
   { version = process.versions.node, now = Date.now() }: { readonly version?: string; readonly now?: number } = {},
 ): Promise<void> {
-  const wanted = ownPackage().engines.node.replace(/^>=/, '')
+  const wanted = ownPackage().engines.node
   const found = `Node ${version}, hikidashi ${packageVersion()}, ${process.platform} ${process.arch}`
-  const fix = `Install it from https://nodejs.org, or: nvm install ${wanted.split('.')[0]}`
-  const isNewEnough = version.localeCompare(wanted, 'en', { numeric: true }) >= 0
-  tell('node', isNewEnough ? ok(found) : failed(`${found}: Node ${wanted} or later is needed.`, fix))
+  const fix = 'Install it from https://nodejs.org, or: nvm install 24'
+  tell('node', isWithin(version, wanted) ? ok(found) : failed(`${found}: it needs Node ${wanted}.`, fix))
   const installed = statSync(new URL('../../../../package.json', import.meta.url)).mtimeMs
   // Tolerate one hour, for file systems of other machines and for a wrong daylight saving time.
   if (now > installed - 3_600_000) return tell('clock', ok(formatTime(now)))
   const late = `It is ${formatTime(now)} here, before hikidashi was installed: tokens and certificates will be refused.`
   const set = process.platform === 'linux' ? 'sudo timedatectl set-ntp true' : 'Set the clock of this machine.'
   tell('clock', failed(late, set))
+}
+
+/** Whether a version is in a range such as `^20.19.0 || >=22.3.0`. */
+function isWithin(version: string, range: string): boolean {
+  return range.split(' || ').some((part) => {
+    const [, sign, least = ''] = /^(\^|>=)(.*)$/.exec(part) ?? []
+    const isMajor = sign !== '^' || version.split('.')[0] === least.split('.')[0]
+    return isMajor && version.localeCompare(least, 'en', { numeric: true }) >= 0
+  })
 }
 
 /** Checks whether the secrets of mounts exist, and who may read their files. Resolves to the addresses of mounts that lack one. */

@@ -1,0 +1,56 @@
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { delimiter, dirname, join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+
+// `npm run test:node -- 22 24 26.1.0`: runs the tests that depend on Node with these versions of it, one after the other. npm brings
+// each version as a package, which is kept in the cache folder of the user.
+
+const root = resolve(import.meta.dirname, '..')
+const vitest = join(root, 'node_modules/vitest/vitest.mjs')
+const cache = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'hikidashi', 'nodes')
+
+/** Runs of vitest: the quick tests, and those that they leave out. */
+const runs = [
+  { env: { HIKIDASHI_QUICK: '1' }, paths: ['test/unit', 'test/wire'] },
+  { env: {}, paths: ['test/unit/sqlite.test.ts', 'test/attack/sqlite-memory.test.ts', 'test/contract'] },
+]
+
+/** Installs a version of Node, and returns the path of its program. */
+async function installNode(version: string): Promise<string> {
+  const isWindows = process.platform === 'win32'
+  const name = `node-${isWindows ? 'win' : process.platform}-${process.arch}`
+  const folder = join(cache, version)
+  mkdirSync(folder, { recursive: true })
+  const args = ['install', '--prefix', folder, '--no-audit', '--no-fund', '--force', `${name}@${version}`]
+  await promisify(execFile)('npm', args, { cwd: folder, shell: isWindows })
+  return join(folder, 'node_modules', name, 'bin', isWindows ? 'node.exe' : 'node')
+}
+
+/** Runs vitest, all its processes and the programs of tests with a Node. Returns whether all tests pass. */
+async function test(node: string, paths: readonly string[], more: Readonly<Record<string, string>>): Promise<boolean> {
+  const { HIKIDASHI_VOLUME: _, ...inherited } = process.env
+  const env = { ...inherited, ...more, PATH: `${dirname(node)}${delimiter}${process.env.PATH ?? ''}` }
+  const child = spawn(node, [vitest, 'run', ...paths], { cwd: root, env, stdio: 'inherit' })
+  const [code] = await once(child, 'exit')
+  return code === 0
+}
+
+const versions = process.argv.slice(2)
+if (versions.some((version) => !/^\d+(?:\.\d+){0,2}$/.test(version)) || versions.length === 0) {
+  process.stderr.write('Name versions of Node: npm run test:node -- 22 24\n')
+  process.exit(2)
+}
+const failed = new Set<string>()
+for (const version of versions) {
+  const node = await installNode(version)
+  const { stdout } = await promisify(execFile)(node, ['--version'])
+  process.stdout.write(`\n== Node ${stdout}`)
+  for (const { env, paths } of runs) if (!(await test(node, paths, env))) failed.add(version)
+}
+if (failed.size > 0) {
+  process.stderr.write(`Tests fail with Node ${[...failed].join(', ')}.\n`)
+  process.exit(1)
+}

@@ -1,0 +1,17 @@
+import { homedir, userInfo } from 'node:os'
+import { isAbsolute, parse } from 'node:path'
+
+/**
+ * Returns the home folder of the user: that of the environment (`HOME`, on Windows `USERPROFILE`), or of the user database if that is no
+ * absolute path. For a user without either, such as one that only a container knows, it is the root of the file system.
+ */
+export function homeFolder(): string {
+  for (const find of [homedir, () => userInfo().homedir])
+    try {
+      const found = find()
+      if (isAbsolute(found)) return found
+    } catch {
+      // The system does not know this user.
+    }
+  return parse(process.cwd()).root
+}
