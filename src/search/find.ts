@@ -71,14 +71,15 @@ export async function* findPassages(
   const asked = { ...(await ask(texts, query.text, visible)), block, hasFeedback }
   if (asked.ranker.terms.length === 0 && nearest === undefined) return
   const near = nearest === undefined ? [] : await nearest(query.text, visible?.has, signal)
-  const choose = chooser(query, asked.phrases)
+  const isFor = eligible(query)
+  const choose = chooser(isFor, asked.phrases)
   const where = filterOf(query.where)
   const seen = new Set<number>()
   const { terms } = asked.ranker
   const marker = createRanker(terms.filter(({ loose }) => !loose))
 
   let isFound = false
-  for await (const { found, score } of rankedPages(texts, asked, where, near, seen, signal)) {
+  for await (const { found, score } of rankedPages(texts, asked, where, near, seen, isFor, signal)) {
     if (!choose(found)) continue
     isFound = true
     yield hitOf(found, score, marker)
@@ -86,7 +87,7 @@ export async function* findPassages(
   if (isFound) return
   if (terms.some(({ loose }) => loose)) {
     const characters = { ...asked, ranker: createRanker(terms.map((term) => ({ ...term, loose: false }))) }
-    for await (const { found, score } of rankedPages(texts, characters, where, [], seen, signal)) {
+    for await (const { found, score } of rankedPages(texts, characters, where, [], seen, isFor, signal)) {
       if (!choose(found)) continue
       if (!isFound) query.fallback?.(looseHits)
       isFound = true
@@ -94,8 +95,8 @@ export async function* findPassages(
     }
   }
   if (isFound || !asked.isQuestion) return
-  const chooseAny = chooser(query, [])
-  for await (const { found, score } of rankedPages(texts, asked, where, near, new Set(), signal)) {
+  const chooseAny = chooser(isFor, [])
+  for await (const { found, score } of rankedPages(texts, asked, where, near, new Set(), isFor, signal)) {
     if (!chooseAny(found)) continue
     if (!isFound) query.fallback?.(unquotedHits)
     isFound = true
@@ -110,6 +111,7 @@ async function* rankedPages(
   where: TextFilter | undefined,
   near: readonly number[],
   seen: Set<number>,
+  isFor: (found: FoundPassage) => boolean,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<ScoredPassage> {
   let isFirst = true
@@ -118,7 +120,7 @@ async function* rankedPages(
     const fresh = ids.filter((id) => !seen.has(id))
     for (const id of fresh) seen.add(id)
     const whole = 'scores' in documents ? documents : undefined
-    const ranked = await rankPassages(texts, fresh, asked, near, whole)
+    const ranked = mainCopiesFirst(await rankPassages(texts, fresh, asked, near, whole), isFor)
     const hasTail = asked.hasFeedback && isFirst && whole === undefined && asked.ranker.isOfWords
     isFirst = false
     for (const scored of hasTail ? ranked.slice(0, afterHits) : ranked) {
@@ -126,7 +128,7 @@ async function* rankedPages(
       yield scored
     }
     if (!hasTail || ranked.length <= afterHits) continue
-    for (const scored of await tailOf(texts, ranked, asked, where)) {
+    for (const scored of mainCopiesFirst(await tailOf(texts, ranked, asked, where), isFor)) {
       signal?.throwIfAborted()
       seen.add(scored.found.id)
       yield scored
@@ -266,14 +268,47 @@ function weighed({ term, prefix, weight }: RatedTerm, share = 1): WeightedTerm {
   return { term, weight: whole, ...(prefix ? { prefix } : {}) }
 }
 
-/** Returns a function that decides for each passage whether it is part of the answer. Hidden passages have no influence. */
-function chooser({ where, allows }: SearchQuery, phrases: readonly string[]): (found: FoundPassage) => boolean {
+/**
+ * Exchanges passages of the same text, so that the first of them is of the document with the shortest way from the root: the main one, and
+ * not a copy in a folder below.
+ */
+function mainCopiesFirst(
+  ranked: readonly ScoredPassage[],
+  isFor: (found: FoundPassage) => boolean,
+): readonly ScoredPassage[] {
+  const depthOf = ({ path }: FoundPassage) => path.split('/').length
+  const ordered = [...ranked]
+  const firsts = new Map<string, number>()
+  for (const [index, { found, score }] of ordered.entries()) {
+    const { text } = found.passage
+    if (text === '' || !isFor(found)) continue
+    const at = firsts.get(text)
+    const first = at === undefined ? undefined : ordered[at]
+    if (at === undefined || first === undefined) firsts.set(text, index)
+    else if (depthOf(found) < depthOf(first.found)) {
+      ordered[at] = { found, score: first.score }
+      ordered[index] = { found: first.found, score }
+    }
+  }
+  return ordered
+}
+
+/** Returns the test whether the caller may see a passage, and asks for its kind. */
+function eligible({ where, allows }: SearchQuery): (found: FoundPassage) => boolean {
   const passes = whereTest(where)
+  return (found) => passes(found) && allows?.({ uri: found.facts.uri, mount: found.mount }) !== false
+}
+
+/** Returns a function that decides for each passage whether it is part of the answer. Hidden passages have no influence. */
+function chooser(
+  isFor: (found: FoundPassage) => boolean,
+  phrases: readonly string[],
+): (found: FoundPassage) => boolean {
   const taken = new Map<string, number>()
   const known = new Set<string>()
   return (found) => {
-    const { facts, mount, passage } = found
-    if (!passes(found) || allows?.({ uri: facts.uri, mount }) === false) return false
+    const { facts, passage } = found
+    if (!isFor(found)) return false
     if (phrases.length > 0) {
       const folded = fold(`${found.title}\n${passage.heading ?? ''}\n${passage.text}`).text.toLowerCase()
       if (!phrases.every((phrase) => folded.includes(phrase))) return false

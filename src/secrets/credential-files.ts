@@ -1,4 +1,5 @@
 import { baseName } from '../core/path.ts'
+import { ownFiles } from './own-files.ts'
 import { foldName } from './views.ts'
 
 /**
@@ -20,6 +21,38 @@ export const credentialNames: readonly string[] = [
   ...['huggingface/token', 'huggingface/stored_tokens', '.huggingface/token', 'kaggle.json', '.modal.toml'],
   ...['.jupyter/jupyter_server_config.json', '.jupyter/jupyter_notebook_config.json', 'jupyter_cookie_secret'],
   ...['.streamlit/secrets.toml'],
+  ...[
+    '.claude/settings.local.json',
+    'mcp.json',
+    'mcp_settings.json',
+    'cline_mcp_settings.json',
+    '.gemini/settings.json',
+  ],
+  ...[
+    'oauth_creds.json',
+    '.qwen/oauth_creds.json',
+    '.qwen/settings.json',
+    '.factory/auth.json',
+    '.factory/config.json',
+  ],
+  ...[
+    '.amp/settings.json',
+    'amp/settings.json',
+    '.codeium/config.json',
+    'cursor/auth.json',
+    '.config/zed/settings.json',
+  ],
+  ...['.zed/settings.json', '.augment/session.json', '.grok/user-settings.json', '.openhands/settings.json'],
+  ...[
+    '.pi/agent/auth.json',
+    '.openclaw/',
+    'crush/crush.json',
+    '.kaggle/access_token',
+    '.comet.config',
+    '.runpod/config.toml',
+  ],
+  ...['.vast_api_key'],
+  ...['zed/settings.json', 'opencode.json', 'opencode.jsonc', 'goose/config.yaml', 'goose/config/config.yaml'],
   // Clouds.
   ...['.aws/', 'aws/credentials', 'accesskeys.csv', '*_accesskeys.csv', 'rootkey.csv', '.boto', '.s3cfg'],
   ...['.passwd-s3fs', '.mc/config.json', 'rclone.conf', '.config/rclone/', '.config/gcloud/'],
@@ -36,6 +69,18 @@ export const credentialNames: readonly string[] = [
   ...['.aliyun/config.json', '.bluemix/', '.cf/config.json', '.databrickscfg', '.snowsql/config'],
   ...['.snowflake/', '.dbt/profiles.yml', '.pulumi/credentials.json', '.terraformrc', 'terraform.rc'],
   ...['credentials.tfrc.json', '*.tfstate', '*.tfstate.*', '*.tfvars', '*.tfvars.json'],
+  ...['.rclone.conf', 'openstack/clouds.yaml', 'clouds.yaml', 'openstack/secure.yaml', '.ovh.conf', 'ovh.conf'],
+  ...['.civo.json', '.vultr-cli.yaml', 'upctl.yaml', 'exoscale/exoscale.toml', '.koyeb.yaml', '.render/cli.yaml'],
+  ...['turso/settings.json', 'planetscale/access-token', '.upstash.json', '.convex/config.json', 'sanity/config.json'],
+  ...[
+    '.contentfulrc.json',
+    'cloudflare.ini',
+    '.acme.sh/',
+    '.infisical/',
+    '.astro/config.yaml',
+    '.prefect/profiles.toml',
+  ],
+  ...['airflow.cfg'],
   // Package registries and build tools.
   ...['.npmrc', '.pypirc', 'pip/pip.conf', '.pip/pip.conf', 'pypoetry/auth.toml', 'uv/credentials/'],
   ...['.cargo/credentials', '.cargo/credentials.toml', '.gem/credentials', '.bundle/config', '/auth.json'],
@@ -44,6 +89,14 @@ export const credentialNames: readonly string[] = [
   ...['.hex/hex.config', 'pub-tokens.json', '.jfrog/', '.sentryclirc', '.pause', 'keystore.properties'],
   ...['key.properties', '.expo/state.json', '.ngrok2/ngrok.yml', 'ngrok.yml', 'stripe/config.toml'],
   ...['.twilio-cli/config.json', '.sfdx/', '.sf/'],
+  ...[
+    '.bunfig.toml',
+    'anaconda-client/tokens/',
+    '.lein/credentials.clj',
+    '.lein/credentials.clj.gpg',
+    '.luarocks/upload_config.lua',
+  ],
+  ...['.vsce', '.ovsx', '.semgrep/settings.yml', '.wakatime.cfg'],
   // Containers, machines and their settings.
   ...['.docker/config.json', '.dockercfg', '.dockerconfigjson', 'containers/auth.json', '.kube/', 'kubeconfig'],
   ...['kubeconfig.<data>', '*.kubeconfig', 'kubernetes/admin.conf', 'k3s.yaml', 'helm/registry/config.json'],
@@ -53,7 +106,9 @@ export const credentialNames: readonly string[] = [
   ...['encrypted_data_bag_secret', 'puppetlabs/token', '.puppetlabs/token', 'sops/age/keys.txt', '*.agekey'],
   ...['.doppler/', 'gitlab-runner/config.toml', 'gitlab-secrets.json', 'hudson.util.secret'],
   ...['jenkins.plugins.publish_over_ssh.bapsshpublisherplugin.xml', '.circleci/cli.yml', '.travis/config.yml'],
-  ...['.hikidashi-tokens.json', 'hikidashi-tokens.json'],
+  ...[`.${ownFiles.tokens}`, ownFiles.tokens],
+  ...['.rancher/cli2.json', '.talos/config', ownFiles.driveToken, '.config/hikidashi/', 'state/hikidashi/'],
+  ...['local/hikidashi/'],
   // Hosts of source code.
   ...['.git-credentials', 'git/credentials', '.gitcookies', '.config/gh/', '.config/hub'],
   ...['glab-cli/config.yml', 'tea/config.yml', '.subversion/auth/'],
@@ -68,12 +123,15 @@ export const credentialNames: readonly string[] = [
   ...['chap-secrets', 'pap-secrets', '*.nmconnection', 'wpa_supplicant.conf', '*.rdp', '.muttrc', '.msmtprc'],
   ...['.fetchmailrc', '.mbsyncrc', '.offlineimaprc', '.esmtprc', 'sasl_passwd*', '.purple/accounts.xml'],
   ...['otr.private_key', '.irssi/config', 'weechat/sec.conf', '.trc'],
+  ...['.tailscale/', 'tailscaled.state', 'authtoken.secret', 'identity.secret', '.tsh/', '.step/', '.authinfo'],
+  ...['.authinfo.gpg', 'msmtp/config', 'atuin/key'],
   // Databases.
   ...['.pgpass', 'pgpass.conf', '.pg_service.conf', 'pgbouncer/userlist.txt', '.my.cnf', '.mylogin.cnf'],
   ...['.cqlshrc', '.cassandra/cqlshrc', '.odbc.ini', 'cwallet.sso', 'robomongo.json'],
   ...['.dbeaver-data-sources.xml', '.dbeaver/credentials-config.json', 'datasources.local.xml'],
   ...['.idea/webservers.xml', 'http-client.private.env.json', 'pgadmin4.db', '.htpasswd', '.htdigest'],
   ...['proftpdpasswd'],
+  ...['.clickhouse-client/', 'atlascli/config.toml', '.influxdbv2/configs', '.duckdb/stored_secrets/'],
   // Files of frameworks, and self-explanatory names.
   ...['credentials', '.credentials', 'credentials.<data>', '.credentials.<data>', 'creds.<data>'],
   ...['secrets.<data>', '.secret', '.secrets', '.secrets.<data>', '.secrets/'],
@@ -81,6 +139,7 @@ export const credentialNames: readonly string[] = [
   ...['api-keys.<data>', 'apikey.<data>', 'apikeys.<data>', 'master.key', 'secret_token.rb'],
   ...['config/database.yml', 'local_settings.py', 'wp-config.php', 'localsettings.php'],
   ...['*.decrypt.private.php', '*.secret.exs', 'playwright/.auth/', 'cypress.env.json'],
+  ...['.flaskenv', 'env.local', 'env.*.local', 'env.production', 'env.development', 'env.staging'],
   // Keys and stores of keys.
   ...['*.pem', '*.key', '*.p12', '*.pfx', '*.pkcs12', '*.p8', '*.pk8', '*.pvk', '*.snk', '*.jwk', '*.jks'],
   ...['*.jceks', '*.bcfks', '*.bks', '*.keystore', '*.keyring', 'share/keyrings/', '*.kwallet', '*.keychain'],

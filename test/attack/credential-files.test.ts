@@ -1,11 +1,13 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { hosts } from '../../src/cli/hosts/table.ts'
 import { comparePaths } from '../../src/core/path.ts'
 import type { Provider } from '../../src/core/provider.ts'
 import { type FilesOptions, files } from '../../src/providers/files/index.ts'
 import { git } from '../../src/providers/git/index.ts'
-import { credentialNames } from '../../src/secrets/credential-files.ts'
+import { credentialNames, isVault } from '../../src/secrets/credential-files.ts'
+import { ownFiles } from '../../src/secrets/own-files.ts'
 import { redacted } from '../../src/wrap/redacted.ts'
 import { createFolder, type Folder, listPaths, textAt } from '../support/folder.ts'
 import { memory } from '../support/memory.ts'
@@ -47,6 +49,10 @@ const common = [
   '.config/gh/hosts.yml', '.bash_history', '.mozilla/firefox/p/logins.json', '.config/google-chrome/Default/Login Data',
   'UTC--2026-01-01T00-00-00Z--ab', '.config/solana/id.json', 'secrets.json', 'config/secrets.yml', 'credentials.yaml',
   'passwords.txt', '.secrets.toml', '.dev.vars', '.env.production', 'wg0.conf', 'etc/wireguard/office.conf', 'wp-config.php',
+  'gdrive-token.json', '.qwen/oauth_creds.json', '.factory/auth.json', '.amp/settings.json', '.config/amp/settings.json',
+  '.codeium/config.json', '.config/zed/settings.json', 'mcp.json', 'deep/mcp.json', 'env.local', 'env.production.local',
+  '.flaskenv', '.rclone.conf', '.tailscale/derpmap', '.config/hikidashi/key.json', '.local/state/hikidashi/x/store.sqlite',
+  '.zed/settings.json', '.gemini/settings.json', '.iflow/oauth_creds.json', 'clouds.yaml', '.authinfo', '.acme.sh/account.conf',
   'deep/in/a/Credentials.JSON', 'deep/in/SECRETS.YAML', 'credentials.json.bak', 'secrets.yaml~', 'secrets.yaml.old',
 ] // biome-ignore format: a list of names
 
@@ -56,7 +62,7 @@ const harmless = [
   'credentials.example.json', 'secrets.yaml.example', 'design/tokens.json', 'src/cookies/parse.ts', 'src/credentials.rs',
   'kubeconfig.md', 'docs/kubeconfig/index.html', 'src/wallet.ts', 'package.json', 'auth.ts', 'src/token.ts',
   'assets/chunk-0a1b2c3d.json', 'ids/550e8400-e29b-41d4-a716-446655440000.json', 'keys.md', 'settings.json', 'config.toml',
-  'vault_password_policy.md', 'password-reset.html', 'apikey.go', 'tsconfig.json', '.vscode/settings.json', 'a/settings.xml',
+  'vault_password_policy.md', 'password-reset.html', 'apikey.go', 'tsconfig.json', '.vscode/settings.json', 'env.ts', 'mcp.md', 'src/env.d.ts', 'docs/mcp.json.md', 'zed.md', 'a/settings.xml',
 ] // biome-ignore format: a list of names
 
 /** A path that a name of the list stands for. */
@@ -123,6 +129,20 @@ describe('files that commonly hold credentials', () => {
     folder.write(Object.fromEntries(harmless.map((path) => [path, 'x'])))
     expect(await listPaths(await open())).toEqual([...harmless].sort(comparePaths))
   })
+})
+
+test('a file that the schema names as a default, or that "hikidashi add" writes, holds credentials by its name', () => {
+  const schema = readFileSync(new URL('../../config.schema.json', import.meta.url), 'utf8')
+  const files = [...schema.matchAll(/By default \\"([\w.-]*\.(?:json|jsonl|key|pem|sqlite|txt|toml|ya?ml))\\"/g)]
+  expect(files.map(([, name]) => name)).toEqual([ownFiles.driveToken])
+  for (const name of Object.values(ownFiles))
+    for (const path of [name, `deep/${name}`]) expect(isVault(path), path).toBe(true)
+  const written = (['linux', 'darwin', 'win32'] as const).flatMap((platform) => {
+    const machine = { platform, env: {}, home: '/home/you', folder: '/project' }
+    return hosts.flatMap(({ files }) => Object.values(files).flatMap((filesOn) => filesOn(machine)))
+  })
+  expect(written.length).toBeGreaterThan(20)
+  for (const path of written) expect(isVault(path.replaceAll('\\', '/')), path).toBe(true)
 })
 
 test('docs/redaction.md lists the names that the code knows, each with its source', () => {

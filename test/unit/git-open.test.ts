@@ -217,6 +217,22 @@ describe('what cannot be served says what to do', () => {
     expect(await complaint({ repository: join(folder.path, 'half') })).toContain('has no objects')
   })
 
+  test('a .git file that leads to a missing place names the missing git directory', async () => {
+    const lost = join(folder.path, 'lost')
+    mkdirSync(lost)
+    for (const target of ['../none/.git/worktrees/x', join(folder.path, 'none/.git/worktrees/x')]) {
+      writeFileSync(join(lost, '.git'), `gitdir: ${target}\n`)
+      const words = `the git directory ${JSON.stringify(join(folder.path, 'none/.git/worktrees/x'))}, which does not exist`
+      expect(await complaint({ repository: lost })).toContain(words)
+    }
+  })
+
+  test('a subfolder of a working tree names its top', async () => {
+    mkdirSync(join(repository.dir, 'docs'), { recursive: true })
+    const words = `It lies in the working tree ${JSON.stringify(repository.dir)}: name that.`
+    expect(await complaint({ repository: join(repository.dir, 'docs') })).toContain(words)
+  })
+
   test('a format that is not known', async () => {
     repository.git('config', 'extensions.refStorage', 'reftable')
     expect(await complaint()).toContain('git refs migrate --ref-format=files')

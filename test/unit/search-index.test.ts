@@ -202,6 +202,15 @@ describe('a search', () => {
     await index.close()
   })
 
+  test('shows of several copies of a text the one with the shortest path', async () => {
+    const index = await begin()
+    const text = 'The quick needle lies in a haystack of many words.'
+    await index.put(['.a/copy/b.md', 'a/deep/b.md', 'z/b.md', 'b.md'].map((path) => documentOf(path, text)))
+    expect(pathsOf(await find(index, 'needle'))).toEqual(['b.md'])
+    expect(pathsOf(await find(index, 'needle lies haystack'))).toEqual(['b.md'])
+    expect(pathsOf(await find(index, 'needle', { where: { path: 'a/**' } }))).toEqual(['a/deep/b.md'])
+  })
+
   test('is narrowed by what is known of the documents', async () => {
     const index = await begin()
     await index.put([

@@ -4,6 +4,7 @@ import { durationFrom, interval, secret, sizeUpTo, text } from '../../schema/fie
 import { type Finding, refusal, refuserIn } from '../../schema/refusals.ts'
 import { documentEffects, documentsShape, harmless, path, secrets, service } from '../../schema/shapes.ts'
 import { namedSecret, requireSecret, resolveFolder } from '../../schema/values.ts'
+import { ownFiles } from '../../secrets/own-files.ts'
 import { defineSource, type FindingContext, type OpenSource, type OptionsOf } from '../source.ts'
 
 const id = z.string().regex(/^[A-Za-z0-9_-]{1,128}$/, {
@@ -33,7 +34,7 @@ const gdriveShape = {
   ),
   clientSecret: secret.optionalKey('The secret of that client, as { "env": "NAME" } or { "file": "path" }.'),
   tokenFile: text.optionalKey(
-    'The file in which `hikidashi auth gdrive` keeps the token for reading, relative to the configuration file. Other users must not be able to read it. By default "gdrive-token.json".',
+    `The file in which \`hikidashi auth gdrive\` keeps the token for reading, relative to the configuration file. Other users must not be able to read it. By default "${ownFiles.driveToken}".`,
   ),
   key: secret.optionalKey('The key of a service account in JSON, as { "file": "key.json" } or { "env": "NAME" }.'),
   subject: text.optionalKey(
@@ -77,16 +78,13 @@ function checkGdrive(given: OptionsOf<typeof gdriveShape>, context: z.Refinement
     refuse('subject', 'Only a service account can act for a user.', 'Add its "key", or remove it.')
 }
 
-/** Name of the file with the OAuth tokens of a person, if the mount names none. */
-const defaultTokenFile = 'gdrive-token.json'
-
 /** Finds credentials in the served folder of another mount. */
 function servedCredentials(
   { clientId, tokenFile, key }: Readonly<Record<string, unknown>>,
   { address, folder, servedBy }: FindingContext,
 ): readonly Finding[] {
   const files = {
-    tokenFile: clientId === undefined ? undefined : (tokenFile ?? defaultTokenFile),
+    tokenFile: clientId === undefined ? undefined : (tokenFile ?? ownFiles.driveToken),
     key: (Object(key) as Readonly<Record<string, unknown>>).file,
   }
   return Object.entries(files).flatMap(([name, file]) => {
@@ -96,7 +94,7 @@ function servedCredentials(
       {
         path: ['mounts', address, ...(name === 'tokenFile' && tokenFile === undefined ? [] : [name])],
         message: `The file ${String(file)} would lie in the folder that ${JSON.stringify(by)} serves.`,
-        fix: `Name one at a place that is not served in "${name}", such as "~/.config/hikidashi/${name === 'key' ? 'key.json' : defaultTokenFile}".`,
+        fix: `Name one at a place that is not served in "${name}", such as "~/.config/hikidashi/${name === 'key' ? 'key.json' : ownFiles.driveToken}".`,
       },
     ]
   })
@@ -162,6 +160,6 @@ export async function gdriveClient({ clientId, clientSecret }: GdriveMount, fold
 }
 
 /** Returns the path of the file with the OAuth tokens of a person. */
-export function tokenFileOf({ tokenFile = defaultTokenFile }: GdriveMount, folder: string): string {
+export function tokenFileOf({ tokenFile = ownFiles.driveToken }: GdriveMount, folder: string): string {
   return resolveFolder(tokenFile, folder)
 }
