@@ -265,7 +265,14 @@ describe('SB17, fault 21: a queue that overflows', () => {
       const { batches, closed } = await watchFiles(
         {
           root: { real: folder.root, at: folder.root },
-          ...{ gitignore: true, symlinks: 'deny', portable: false, recursive: false, reconcile: 3_600_000, watches: 100 },
+          ...{
+            gitignore: true,
+            symlinks: 'deny',
+            portable: false,
+            recursive: false,
+            reconcile: 3_600_000,
+            watches: 100,
+          },
           ...{ defaultExcludes: true, hidden: true, hardlinks: false, allowMounts: false },
         },
         (level, message) => void logged.push(`${level}: ${message}`),
