@@ -234,6 +234,24 @@ describe('serve', () => {
     expect(examined.out.match(/FAILED/g)).toHaveLength(1)
   })
 
+  test('serves the folders that are there of those that are named, and the others once they are there', async () => {
+    const serve = ['serve', folder, 'coming', '--only', 'files', '--http', '0']
+    const strict = await run([...serve, '--strict'], { cwd: home })
+    expect(strict).toMatchObject({ code: 1, err: expect.stringMatching(/There is no folder .*coming/) })
+    const server = start(serve, { cwd: home })
+    const [said, url = ''] = await server.says(/[\s\S]*serves 2 mounts at (\S+)/)
+    expect(said).toMatch(/Unavailable for now: There is no folder .*coming/)
+    const read = async (uri: string) => (await runHere(['read', uri, '--url', url], { cwd: home })).out
+    expect(await read(`file://${folder}/README.md`)).toBe('# Notes\n')
+    await mkdir(join(home, 'coming'))
+    await writeFile(join(home, 'coming', 'a.txt'), 'here now\n')
+    await expect.poll(() => read(`file://${home}/coming/a.txt`), { timeout: 20_000 }).toBe('here now\n')
+    server.child.kill('SIGTERM')
+    expect(await server.ended).toMatchObject({ code: 0 })
+    const none = await run(['serve', 'absent', 'absent-too', '--http', '0'], { cwd: home })
+    expect(none).toMatchObject({ code: 1, err: expect.stringMatching(/There is no folder .*absent/) })
+  })
+
   test('does not serve a home folder or a whole file system that nobody named', async () => {
     for (const cwd of ['/', home]) {
       const { code, err } = await run(['serve'], { cwd, env: { HOME: home } })

@@ -61,7 +61,10 @@ test('a name that is listed in several compositions is found only as it is liste
 test('a folder has as many pages in either composition of its name', async () => {
   const names = Array.from({ length: 12 }, (_, i) => `${listedFolder}${String(i).padStart(2, '0')}.md`)
   folder.write(Object.fromEntries(names.map((name) => [name, 'text'])))
-  const catalog = createCatalog({ mounts: [{ address: 'file:///d', provider: await open() }], pages: { first: 2, most: 5 } })
+  const catalog = createCatalog({
+    mounts: [{ address: 'file:///d', provider: await open() }],
+    pages: { first: 2, most: 5 },
+  })
   const view = catalog.view({ id: 'a', roles: [] })
   const found: string[] = []
   let cursor: string | undefined

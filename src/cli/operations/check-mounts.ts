@@ -5,6 +5,7 @@ import { isResourceError, unavailable } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import type { Principal } from '../../core/provider.ts'
+import { parseAddress } from '../../core/uri.ts'
 import type { LeftOutCounts } from '../../providers/files/index.ts'
 import type { MountSettings } from '../../providers/source.ts'
 import { checkProvider, type Problem, type Report } from '../../testing/index.ts'
@@ -132,7 +133,7 @@ export async function hiddenFrom(principal: Principal, mounts: readonly Mount[],
   const catalog = createCatalog({ mounts, log })
   try {
     const visible = new Set((await catalog.view(principal).mounts()).map(({ uri }) => uri))
-    return mounts.map(({ address }) => address.replace(/\/$/, '')).filter((address) => !visible.has(address))
+    return mounts.map(({ address }) => parseAddress(address).text).filter((address) => !visible.has(address))
   } finally {
     await catalog.close()
   }

@@ -39,6 +39,8 @@ export interface Local {
   readonly principal: Principal
   /** Whether the current folder is served because nothing was named. */
   readonly assumed: boolean
+  /** Sentences about named folders that are missing. Their files are served as soon as they exist. */
+  readonly missing: readonly string[]
 }
 
 /** Result of reading a configuration: the set-up, or its problems. */
@@ -50,7 +52,7 @@ export type Planned = { readonly local: Local } | { readonly problems: readonly 
  * out: `config.withheld`.
  *
  * @param secrets Receives the secrets that the configuration refers to.
- * @throws CommandError for a missing folder, or if the root or the home folder is served because nothing was named.
+ * @throws CommandError if nothing is there of what is named, or if the root or the home folder is served because nothing was named.
  */
 export async function planLocal(
   { folders = [], config: named, name, only }: LocalOptions,
@@ -63,22 +65,39 @@ export async function planLocal(
   if (name !== undefined && folders.length === 0 && file !== undefined)
     throw misused('--name is for a folder; the mounts of a configuration have their addresses as keys.')
   const served = assumed ? ['.'] : folders
+  const there: string[] = []
+  const missing: string[] = []
   for (const folder of served) {
     if (folder === '') throw misused('The name of a folder is empty.')
     const [finding] = await checkPath('folder', resolve(folder))
-    if (finding !== undefined) throw failed(finding.message)
+    if (finding === undefined) there.push(folder)
+    else missing.push(finding.message)
   }
+  const [fault] = missing
+  if (fault !== undefined && there.length === 0 && file === undefined) throw failed(fault)
   const naming = name === undefined ? {} : { name }
   if (file === undefined) {
-    const plan = only === 'files' ? { mounts: planFolders(served, naming) } : await planFoldersWhole(served, naming)
-    return { local: { config: undefined, ...plan, principal: principalOf([]), assumed } }
+    const plan = only === 'files' ? { mounts: planFolders(there, naming) } : await planFoldersWhole(there, naming)
+    const later = planFolders(served, naming).filter((_, at) => !there.includes(served[at] ?? ''))
+    const { complete } = plan as { readonly complete?: Local['complete'] }
+    return {
+      local: {
+        config: undefined,
+        ...plan,
+        mounts: [...plan.mounts, ...later],
+        ...(complete && { complete: async () => [...(await complete()), ...later] }),
+        principal: principalOf([]),
+        assumed,
+        missing,
+      },
+    }
   }
   const loaded = await loadFound(file, named !== undefined)
   if ('problems' in loaded) return loaded
   const { config } = loaded
   secrets.add(config.secrets)
   const mounts = [...planFolders(served, naming), ...planConfig(config)]
-  return { local: { config, mounts, principal: principalOf(config.roles ?? []), assumed } }
+  return { local: { config, mounts, principal: principalOf(config.roles ?? []), assumed, missing } }
 }
 
 /** Plans the standard set-up of folders, without its search if the index would lie in a served folder. */
@@ -122,11 +141,13 @@ export async function requireLocal(
 ): Promise<Local> {
   const planned = await planLocal(options, io.secrets)
   if ('local' in planned) {
-    const { config } = planned.local
+    const { config, missing } = planned.local
     const note = config === undefined ? undefined : withheldNote(config)
     if (note !== undefined) io.say(note)
     const absent = (config?.absent ?? []).map(({ problem }) => problem)
     if (options.strict && absent.length > 0) throw refused(absent)
+    if (options.strict && missing.length > 0) throw failed(missing.join('\n'))
+    for (const sentence of missing) io.say(`Unavailable for now: ${escapeText(sentence)}`)
     for (const problem of absent) io.say(`Unavailable for now: ${escapeText(formatConfigProblem(problem))}`)
     return planned.local
   }
