@@ -151,12 +151,55 @@ export interface Posting {
 /** Default maximum length of a text argument, in characters. */
 const maxText = 8192
 
+/** The members of a JSON Schema by which arguments are fitted. */
+interface FittingSchema {
+  readonly type?: unknown
+  readonly properties?: Readonly<Record<string, FittingSchema>>
+  readonly required?: readonly string[]
+  readonly items?: FittingSchema
+  readonly anyOf?: readonly FittingSchema[]
+}
+
 /**
- * Returns readers for the arguments of a tool. An error names the argument, and never repeats its value.
+ * Fits arguments to the schema of their tool. A host in strict mode must fill in every argument, so null and an empty text are no value
+ * of an optional argument; and models write numbers, true and false as texts.
+ */
+export function fitted(given: JsonObject, schema: JsonObject): JsonObject {
+  return fittedObject(given, schema as FittingSchema)
+}
+
+const isEmpty = (value: unknown) => value === null || value === ''
+
+function fittedObject(given: JsonObject, { properties = {}, required = [] }: FittingSchema): JsonObject {
+  const present = Object.entries(given).filter(([name, value]) => !isEmpty(value) || required.includes(name))
+  return Object.fromEntries(
+    present.map(([name, value]) => [
+      name,
+      fittedValue(value, Object.hasOwn(properties, name) ? properties[name] : undefined),
+    ]),
+  )
+}
+
+function fittedValue(value: unknown, schema: FittingSchema = {}): unknown {
+  const { type, items } = schema
+  if (Array.isArray(value)) return value.map((item) => fittedValue(item, items))
+  if (typeof value === 'object' && value !== null) {
+    const object = schema.properties === undefined ? schema.anyOf?.find(({ properties }) => properties) : schema
+    return object === undefined ? value : fittedObject(value as JsonObject, object)
+  }
+  if (typeof value !== 'string') return value
+  if ((type === 'integer' || type === 'number') && /^\s*-?\d{1,15}(?:\.\d{1,15})?\s*$/.test(value)) return Number(value)
+  if (type === 'boolean' && /^(?:true|false)$/i.test(value)) return value.toLowerCase() === 'true'
+  return value
+}
+
+/**
+ * Returns readers for the arguments of a tool, {@link fitted} to its schema. An error names the argument, and never repeats its value.
  *
  * @throws ResourceError `invalid` for an argument that the tool does not know, so that a model can correct its call.
  */
-export function argumentsIn(given: JsonObject, schema: JsonObject) {
+export function argumentsIn(sent: JsonObject, schema: JsonObject) {
+  const given = fitted(sent, schema)
   const { properties = {} } = schema as { readonly properties?: JsonObject }
   const known = Object.keys(properties)
   const unknown = Object.keys(given).find((name) => !known.includes(name))
@@ -164,13 +207,15 @@ export function argumentsIn(given: JsonObject, schema: JsonObject) {
 
   const text = (name: string, most = maxText): string | undefined => {
     const value = given[name]
-    if (value === undefined || value === null) return undefined
+    if (value === undefined) return undefined
     if (typeof value !== 'string') throw invalid(`${name}: It is not a text.`, 'argument')
     if (value.length > most)
       throw invalid(`${name}: It is longer than ${most} characters.`, 'argument', { limit: most })
     return value
   }
   return {
+    /** The arguments as they are read. */
+    given,
     text,
     required: (name: string, most?: number): string => {
       const value = text(name, most)
@@ -179,14 +224,14 @@ export function argumentsIn(given: JsonObject, schema: JsonObject) {
     },
     count: (name: string, { least, most, otherwise }: Record<'least' | 'most' | 'otherwise', number>): number => {
       const value = given[name]
-      if (value === undefined || value === null) return otherwise
+      if (value === undefined) return otherwise
       if (!Number.isSafeInteger(value) || Number(value) < least || Number(value) > most)
         throw invalid(`${name}: It is not a whole number from ${least} to ${most}.`, 'argument')
       return Number(value)
     },
     number: (name: string): number | undefined => {
       const value = given[name]
-      if (value === undefined || value === null) return undefined
+      if (value === undefined) return undefined
       if (typeof value !== 'number' || !Number.isFinite(value))
         throw invalid(`${name}: It is not a number.`, 'argument')
       return value
@@ -211,7 +256,7 @@ export function argumentsIn(given: JsonObject, schema: JsonObject) {
       judge: (item: unknown, name: string) => Item,
     ): readonly Item[] | undefined => {
       const value = given[name]
-      if (value === undefined || value === null) return undefined
+      if (value === undefined) return undefined
       if (!Array.isArray(value)) throw invalid(`${name}: It is not an array.`, 'argument')
       if (value.length > most) throw invalid(`${name}: There are more than ${most}.`, 'argument', { limit: most })
       return value.map((item: unknown, index) => judge(item, `${name}[${index}]`))

@@ -182,6 +182,39 @@ describe('the target of a request', () => {
   })
 })
 
+describe('a message of a client', () => {
+  const malformed = [
+    { jsonrpc: '2.0', method: 'notifications/initialized', params: [] },
+    { jsonrpc: '2.0', method: 'notifications/initialized', params: { _meta: 7 } },
+    { jsonrpc: '2.0', method: 'notifications/initialized', result: {} },
+    { method: 'notifications/initialized' },
+    { jsonrpc: '2.0', id: null, method: 'notifications/initialized' },
+    { jsonrpc: '2.0', method: 'resources/read', params: 1 },
+  ]
+
+  test.each(malformed)('a malformed notification is not answered: %j', async (message) => {
+    const { url } = await start()
+    const begun = await send(url, { body: initialize })
+    const session = { 'Mcp-Session-Id': String(begun.headers['mcp-session-id']) }
+    for (const headers of [session, { 'MCP-Protocol-Version': '2026-07-28' }])
+      expect(await send(url, { body: message, headers })).toMatchObject({ status: 202, text: '' })
+  })
+
+  test('params of null are as good as none', async () => {
+    const { url } = await start()
+    const begun = await send(url, { body: initialize })
+    const session = { 'Mcp-Session-Id': String(begun.headers['mcp-session-id']) }
+    for (const method of ['ping', 'resources/list', 'tools/list', 'prompts/list']) {
+      const { status, text } = await send(url, {
+        body: { jsonrpc: '2.0', id: 1, method, params: null },
+        headers: session,
+      })
+      expect(status, method).toBe(200)
+      expect(JSON.parse(text), method).toHaveProperty('result')
+    }
+  })
+})
+
 describe('the type of a body', () => {
   const typed = (url: string, type: string) =>
     send(url, { body: initialize, headers: { 'Content-Type': type } }).then(({ status }) => status)
