@@ -1,8 +1,9 @@
 import type { Catalog, Mount } from '../core/catalog.ts'
 import { invalid, isResourceError, notFound } from '../core/errors.ts'
+import { fitted } from '../core/fitted.ts'
 import { objectSchema } from '../core/kit/object.ts'
 import type { Context, Principal, Provider } from '../core/provider.ts'
-import { fitted, type JsonObject, type Posting, type Recording, type Stored, type Tool } from '../core/tool.ts'
+import type { JsonObject, Posting, Recording, Stored, Tool } from '../core/tool.ts'
 import { formatUri, parseAddress } from '../core/uri.ts'
 
 /** A mount that can be written to. */

@@ -45,34 +45,29 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
 export function classify(value: unknown): Inbound {
   const faulty = (id: RequestId | null, code: number, message: string): Inbound =>
     isNotification ? { kind: 'dropped' } : { kind: 'faulty', answer: failure(id, { code, message }) }
-  const isNotification = isObject(value) && isNotificationLike(value)
+  let isNotification = false
   if (!isObject(value)) return faulty(null, codes.invalidRequest, 'The message is not a JSON-RPC object.')
+  // Some clients write an id of null into their notifications.
+  if (typeof value.method === 'string')
+    isNotification = value.id === undefined || (value.id === null && value.method.startsWith('notifications/'))
   const id = isId(value.id) ? value.id : null
   if (value.jsonrpc !== '2.0') return faulty(id, codes.invalidRequest, 'The message does not say "jsonrpc": "2.0".')
-  if (!isPresent(value.method) && ('result' in value || 'error' in value)) return { kind: 'response' }
+  if ((value.method ?? undefined) === undefined && ('result' in value || 'error' in value)) return { kind: 'response' }
   if (typeof value.method !== 'string') return faulty(id, codes.invalidRequest, 'The method is not a string.')
   if (id === null && !isNotification)
     return faulty(null, codes.invalidRequest, 'The id is neither a string of at most 1024 characters nor an integer.')
-  if (isPresent(value.result) || isPresent(value.error))
+  if ((value.result ?? value.error ?? undefined) !== undefined)
     return faulty(id, codes.invalidRequest, 'The message is a request and a response at once.')
   if (value.method.length > maxName) return faulty(id, codes.methodNotFound, 'Method not found')
-  if (isPresent(value.params) && !isObject(value.params))
+  if ((value.params ?? undefined) !== undefined && !isObject(value.params))
     return faulty(id, codes.invalidParams, 'The params are not an object.')
-  if (isObject(value.params) && isPresent(value.params._meta) && !isObject(value.params._meta))
+  if (isObject(value.params) && !isObject(value.params._meta ?? {}))
     return faulty(id, codes.invalidParams, 'The _meta of the params is not an object.')
   const { method, params } = value
   if (id === null)
     return { kind: 'notification', message: { jsonrpc: '2.0', method, ...(isObject(params) ? { params } : {}) } }
   if (isObject(params)) return { kind: 'request', message: { jsonrpc: '2.0', id, method, params } }
   return { kind: 'request', message: { jsonrpc: '2.0', id, method } }
-}
-
-const isPresent = (value: unknown) => value !== undefined && value !== null
-
-/** Whether a message with a method is a notification: it has no id, or some clients write one of null beside the method of a notification. */
-function isNotificationLike({ id, method }: Readonly<Record<string, unknown>>): boolean {
-  if (typeof method !== 'string') return false
-  return id === undefined || (id === null && method.startsWith('notifications/'))
 }
 
 function isId(value: unknown): value is RequestId {
