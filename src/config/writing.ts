@@ -1,5 +1,6 @@
 import type { Catalog, Mount } from '../core/catalog.ts'
 import { invalid, isResourceError, notFound } from '../core/errors.ts'
+import { fitted } from '../core/fitted.ts'
 import { objectSchema } from '../core/kit/object.ts'
 import type { Context, Principal, Provider } from '../core/provider.ts'
 import type { JsonObject, Posting, Recording, Stored, Tool } from '../core/tool.ts'
@@ -97,19 +98,20 @@ function saveTool(mounts: readonly WritableMount[], put: Put): Tool {
   const { properties, required } = schema as { readonly properties?: JsonObject; readonly required?: readonly string[] }
   const to = { type: 'string', enum: addresses, description: 'The address of the mount that saves it.' }
   const isOne = mounts.length === 1
+  const inputSchema = isOne
+    ? schema
+    : { ...schema, properties: { to, ...properties }, required: ['to', ...(required ?? [])] }
   return {
     name: 'save_analysis',
     title: 'Save an analysis',
     description:
       'Saves the result of a wall-bounce analysis: what several models answered to one question, and the consensus. It can then be ' +
       'found by its prompt, its tags and its id. Saving the same analysis again changes nothing.',
-    inputSchema: isOne
-      ? schema
-      : { ...schema, properties: { to, ...properties }, required: ['to', ...(required ?? [])] },
+    inputSchema,
     outputSchema,
     annotations: { readOnly: false, destructive: true, idempotent: true, openWorld: false },
     call: async (given, context) => {
-      const { to: address, ...analysis } = given
+      const { to: address, ...analysis } = fitted(given, inputSchema)
       const mount = isOne && address === undefined ? first : mounts[addresses.indexOf(String(address))]
       if (mount === undefined || (isOne && address !== undefined))
         throw invalid(

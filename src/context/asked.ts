@@ -113,7 +113,7 @@ export function askedIn(given: JsonObject, now: () => number): ContextCall {
   const mounts = args.list('mounts', most.mounts, uriIn)
   const earlier = args.list('earlier', most.earlier, entryIn)
   const options: AssembleOptions = {
-    budget: budgetIn(given.budget),
+    budget: budgetIn(args.given.budget),
     now: timeIn(args) ?? now(),
     countLevels: true,
     ...defined({ query, pins, excludes, mounts, earlier }),
@@ -126,7 +126,7 @@ export function askedIn(given: JsonObject, now: () => number): ContextCall {
 }
 
 function budgetIn(value: unknown): number {
-  if (value === undefined || value === null) return otherwise.budget
+  if (value === undefined) return otherwise.budget
   const budget = typeof value === 'string' ? parseBudget(value) : value
   if (typeof budget === 'number' && Number.isSafeInteger(budget) && budget >= 0 && budget <= most.budget) return budget
   throw invalid(`budget: It is not a number of tokens from 0 to ${most.budget}, such as 8000 or "8k".`, 'argument')

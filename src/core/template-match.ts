@@ -122,8 +122,10 @@ function markPairs(part: PairsPart, units: Units, ends: Marks, starts: Marks): v
   let nameEnd = units.length
   for (let at = units.length; at >= 0; at--) {
     const unit = units[at]
-    const value = unit === part.first || unit === part.separator ? valueAfter(part, units, at, nameEnd) : undefined
-    const begins = value !== undefined && inside[value] === 1
+    const isDelimiter = unit === part.first || unit === part.separator
+    const value = isDelimiter ? valueAfter(part, units, at, nameEnd) : undefined
+    const begins =
+      (value !== undefined && inside[value] === 1) || (isDelimiter && bareEnd(part, units, at, ends) !== undefined)
     if (begins && unit === part.first) starts[at] = 1
     const goesOn = unit === part.separator ? begins : !isBlocked(part, unit) && inside[at + 1] === 1
     if (goesOn || ends[at] === 1) inside[at] = 1
@@ -148,6 +150,15 @@ function valueAfter(part: PairsPart, units: Units, at: number, nameEnd: number):
   return end === equals ? nameEnd + 1 : nameEnd
 }
 
+/** Returns the end of a parameter without a value (`;a`) whose name the rest of the template follows directly, as in `{;a}.{b}`. */
+function bareEnd(part: PairsPart, units: Units, at: number, ends: Marks): number | undefined {
+  for (const name of part.variables.keys()) {
+    const end = at + 1 + Array.from(name).length
+    if (ends[end] === 1 && textOf(units, at + 1, end) === name) return end
+  }
+  return undefined
+}
+
 /** Returns the end that a value prefers, among those from which the rest matches. */
 function endOfValue(part: ValuePart, units: Units, start: number, ends: Marks): number | undefined {
   if (part.lead !== undefined && units[start] !== part.lead) return undefined
@@ -166,13 +177,15 @@ function endOfValue(part: ValuePart, units: Units, start: number, ends: Marks): 
 /** Returns the first end of the parameters from which the rest matches. */
 function endOfPairs(part: PairsPart, units: Units, start: number, ends: Marks): number | undefined {
   if (units[start] !== part.first) return undefined
+  let bare: number | undefined
   for (let at = start; ; ) {
+    bare = bareEnd(part, units, at, ends) ?? bare
     const value = valueAfter(part, units, at, nameEndFrom(part, units, at + 1))
-    if (value === undefined) return undefined
+    if (value === undefined) return bare
     at = value
     while (ends[at] !== 1 && !isBlocked(part, units[at])) at++
     if (ends[at] === 1) return at
-    if (units[at] !== part.separator) return undefined
+    if (units[at] !== part.separator) return bare
   }
 }
 
@@ -195,8 +208,8 @@ function readPairs(part: PairsPart, units: Units, start: number, end: number): r
   const unclaimed: { readonly name: string; readonly variable: Variable | undefined; readonly text: string }[] = []
   const seen = new Set<string>()
   for (let at = start; at < end; ) {
-    const nameEnd = nameEndFrom(part, units, at + 1)
-    const from = units[nameEnd] === equals ? nameEnd + 1 : nameEnd
+    const nameEnd = Math.min(nameEndFrom(part, units, at + 1), end)
+    const from = nameEnd < end && units[nameEnd] === equals ? nameEnd + 1 : nameEnd
     const name = textOf(units, at + 1, nameEnd)
     const variable = part.variables.get(name)
     at = from

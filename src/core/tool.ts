@@ -1,6 +1,7 @@
 import type { Context } from './call.ts'
 import type { Content, Description, Entry, Icon, Resource } from './entry.ts'
 import { invalid } from './errors.ts'
+import { fitted } from './fitted.ts'
 
 /** A tool of a provider: an action beyond reading. */
 export interface ProvidedTool extends Pick<Description, 'title' | 'description' | 'icons' | 'meta'> {
@@ -152,11 +153,12 @@ export interface Posting {
 const maxText = 8192
 
 /**
- * Returns readers for the arguments of a tool. An error names the argument, and never repeats its value.
+ * Returns readers for the arguments of a tool, {@link fitted} to its schema. An error names the argument, and never repeats its value.
  *
  * @throws ResourceError `invalid` for an argument that the tool does not know, so that a model can correct its call.
  */
-export function argumentsIn(given: JsonObject, schema: JsonObject) {
+export function argumentsIn(sent: JsonObject, schema: JsonObject) {
+  const given = fitted(sent, schema)
   const { properties = {} } = schema as { readonly properties?: JsonObject }
   const known = Object.keys(properties)
   const unknown = Object.keys(given).find((name) => !known.includes(name))
@@ -164,13 +166,15 @@ export function argumentsIn(given: JsonObject, schema: JsonObject) {
 
   const text = (name: string, most = maxText): string | undefined => {
     const value = given[name]
-    if (value === undefined || value === null) return undefined
+    if (value === undefined) return undefined
     if (typeof value !== 'string') throw invalid(`${name}: It is not a text.`, 'argument')
     if (value.length > most)
       throw invalid(`${name}: It is longer than ${most} characters.`, 'argument', { limit: most })
     return value
   }
   return {
+    /** The arguments as they are read. */
+    given,
     text,
     required: (name: string, most?: number): string => {
       const value = text(name, most)
@@ -179,14 +183,14 @@ export function argumentsIn(given: JsonObject, schema: JsonObject) {
     },
     count: (name: string, { least, most, otherwise }: Record<'least' | 'most' | 'otherwise', number>): number => {
       const value = given[name]
-      if (value === undefined || value === null) return otherwise
+      if (value === undefined) return otherwise
       if (!Number.isSafeInteger(value) || Number(value) < least || Number(value) > most)
         throw invalid(`${name}: It is not a whole number from ${least} to ${most}.`, 'argument')
       return Number(value)
     },
     number: (name: string): number | undefined => {
       const value = given[name]
-      if (value === undefined || value === null) return undefined
+      if (value === undefined) return undefined
       if (typeof value !== 'number' || !Number.isFinite(value))
         throw invalid(`${name}: It is not a number.`, 'argument')
       return value
@@ -211,7 +215,7 @@ export function argumentsIn(given: JsonObject, schema: JsonObject) {
       judge: (item: unknown, name: string) => Item,
     ): readonly Item[] | undefined => {
       const value = given[name]
-      if (value === undefined || value === null) return undefined
+      if (value === undefined) return undefined
       if (!Array.isArray(value)) throw invalid(`${name}: It is not an array.`, 'argument')
       if (value.length > most) throw invalid(`${name}: There are more than ${most}.`, 'argument', { limit: most })
       return value.map((item: unknown, index) => judge(item, `${name}[${index}]`))

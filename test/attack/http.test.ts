@@ -114,17 +114,17 @@ describe('who asks', () => {
 })
 
 describe('where and how', () => {
-  test('HT28: nothing but the exact route is served', async () => {
+  test('HT28: nothing but the route is served, whose query and final slash count for nothing', async () => {
     const { pathname } = arena.http.url as URL
+    for (const path of [`${pathname}/`, `${pathname}?`, `${pathname}?x=1`, `http://${own()}${pathname}`])
+      expect((await ask({}, bodyOf(), path)).status, path).toBe(200)
     const paths = [
-      `${pathname}/`,
+      `${pathname}//`,
       `${pathname}/../admin`,
       pathname.toUpperCase(),
       `/${pathname}`,
       `${pathname}%2f`,
       `${pathname};x`,
-      `${pathname}?`,
-      `${pathname}?x=1`,
       `${pathname}#x`,
       `/.${pathname}`,
       `/x/..${pathname}`,
@@ -135,7 +135,7 @@ describe('where and how', () => {
       '/sse',
       '/messages',
       '/messages?sessionId=x',
-      `http://${own()}${pathname}`,
+      `http://${own()}/x${pathname}`,
       `http://evil${pathname}`,
       '*',
       `${pathname}%00`,

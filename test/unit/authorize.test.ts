@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, createPublicKey, generateKeyPairSync, generatePrimeSync, verify } from 'node:crypto'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createLocalJWKSet, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
@@ -15,6 +15,7 @@ import { fetchJson } from '../../src/server/auth/fetch.ts'
 import { createAuthorizer, createIntrospection } from '../../src/server/auth/index.ts'
 import { createJwtVerifier, createKeys, createMemo } from '../../src/server/auth/jwt.ts'
 import { createTokenVerifier } from '../../src/server/auth/tokens.ts'
+import { rawToken } from '../support/attack-issuer.ts'
 import { until } from '../support/live.ts'
 
 const servers: Server[] = []
@@ -162,6 +163,138 @@ describe('a token that is signed', () => {
         fault: 'ERR_JWKS_NO_MATCHING_KEY',
       })
     }
+  })
+})
+
+describe('a key under which a signature proves nothing', () => {
+  const claims = (n: number) => ({
+    ...{ iss: 'https://issuer.example', aud: 'us', sub: 'mallory', jti: String(n) },
+    exp: Math.floor(Date.now() / 1000) + 600,
+  })
+  /** Verifies tokens under one set of keys, and returns what the log says of the keys. */
+  const underKeys = async (keys: readonly object[], tokens: readonly string[]) => {
+    const { url } = await serveKeys(keys as JWK[])
+    const issuer = { issuer: 'https://issuer.example', audiences: ['us'], jwks: url }
+    const said: unknown[] = []
+    const log = (level: string, text: string, facts?: object) => void said.push({ level, text, ...facts })
+    const verifier = await createJwtVerifier([issuer], {}, log)
+    const verdicts = []
+    for (const token of tokens) verdicts.push(await verifier.verify(token))
+    return { verdicts, said }
+  }
+  const unknown = { fault: 'ERR_JWKS_NO_MATCHING_KEY' }
+  const little = (value: bigint, sign = 0) => {
+    const bytes = Buffer.from(value.toString(16).padStart(64, '0'), 'hex').reverse()
+    bytes[31] = (bytes[31] ?? 0) | (sign << 7)
+    return bytes
+  }
+
+  const prime = 2n ** 255n - 19n
+  const order8 = 0x7a03ac9277fdc74ec6cc392cfa53202a0f67100d760b3cba4fd84d3d706a17c7n
+  const ys = [0n, 1n, prime - 1n, prime, prime + 1n, order8, prime - order8]
+  const encodings = ys.flatMap((y) => [little(y, 0), little(y, 1)])
+
+  test.each(encodings.map((bytes) => [bytes.toString('hex'), bytes] as const))(
+    'does not verify a token that nobody signed: the Ed25519 point %s of small order',
+    async (_, bytes) => {
+      const jwk = { kty: 'OKP', crv: 'Ed25519', x: bytes.toString('base64url'), kid: 'small', alg: 'EdDSA' }
+      const header = { alg: 'EdDSA', kid: 'small', typ: 'at+jwt' }
+      // The neutral point and 0: valid whenever the digest is a multiple of the order of the key, one time in eight at least.
+      const signature = Buffer.concat([little(1n), Buffer.alloc(32)])
+      const tokens = Array.from({ length: 64 }, (_, n) => rawToken(header, claims(n), signature.toString('base64url')))
+      const { verdicts, said } = await underKeys([jwk], tokens)
+      expect(verdicts).toEqual(tokens.map(() => unknown))
+      expect(said).toEqual([
+        {
+          level: 'warn',
+          text: 'a key of an issuer is not used',
+          jwks: expect.any(String),
+          kid: 'small',
+          why: expect.any(String),
+        },
+      ])
+    },
+  )
+
+  test('is one under which the cryptographic library itself accepts the forgery', () => {
+    const jwk = { kty: 'OKP', crv: 'Ed25519', x: little(1n).toString('base64url') }
+    const signature = Buffer.concat([little(1n), Buffer.alloc(32)])
+    expect(verify(null, Buffer.from('anything'), createPublicKey({ key: jwk, format: 'jwk' }), signature)).toBe(true)
+  })
+
+  const bytesOf = (value: bigint) => {
+    const hex = value.toString(16)
+    return Buffer.from(hex.length % 2 === 0 ? hex : `0${hex}`, 'hex').toString('base64url')
+  }
+  const rsa = (over: object) => async () => {
+    const { publicKey } = await generateKeyPair('RS256', { extractable: true })
+    return { ...(await exportJWK(publicKey)), ...over }
+  }
+  const ec = (over: object) => async () => ({ ...(await makeKey('x')), ...over })
+  const ed448 = (y: bigint, sign = 0) => {
+    const bytes = Buffer.from(y.toString(16).padStart(114, '0'), 'hex').reverse()
+    bytes[56] = sign << 7
+    return async () => ({ kty: 'OKP', crv: 'Ed448', x: bytes.toString('base64url') })
+  }
+  const prime448 = 2n ** 448n - 2n ** 224n - 1n
+  const cases: Readonly<Record<string, () => Promise<object>>> = {
+    'RSA with the exponent 1': rsa({ e: 'AQ' }),
+    'RSA with the exponent 3': rsa({ e: 'Aw' }),
+    'RSA with an even exponent': rsa({ e: bytesOf(65_538n) }),
+    'RSA with an exponent of 0': rsa({ e: 'AA' }),
+    'RSA without an exponent': rsa({ e: undefined }),
+    'RSA with an exponent that is longer than 256 bits': rsa({ e: bytesOf(2n ** 300n + 1n) }),
+    'RSA with an even modulus': rsa({ n: bytesOf(2n ** 2047n + 2n) }),
+    'RSA with a modulus that 3 divides': rsa({ n: bytesOf(3n ** 1293n) }),
+    'RSA with a prime as its modulus': async () => rsa({ n: bytesOf(generatePrimeSync(2048, { bigint: true })) })(),
+    'RSA with 1024 bits': async () =>
+      generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey.export({ format: 'jwk' }),
+    'RSA with 2047 bits': rsa({ n: bytesOf(2n ** 2046n + 1n) }),
+    'RSA without a modulus': rsa({ n: undefined }),
+    'EC with a point that is not on its curve': ec({ y: Buffer.alloc(32, 1).toString('base64url') }),
+    'EC with the point 0, 0': ec({
+      x: Buffer.alloc(32).toString('base64url'),
+      y: Buffer.alloc(32).toString('base64url'),
+    }),
+    'EC on another curve than its point': ec({ crv: 'P-384' }),
+    'EC without a coordinate': ec({ y: undefined }),
+    'Ed448 with the neutral point': ed448(1n),
+    'Ed448 with the point of order 2': ed448(prime448 - 1n),
+    'Ed448 with a point of order 4': ed448(0n, 1),
+    'Ed448 with 0 that is not reduced': ed448(prime448),
+    'Ed448 with 1 that is not reduced': ed448(prime448 + 1n),
+    X25519: async () => generateKeyPairSync('x25519').publicKey.export({ format: 'jwk' }),
+    'for encryption': ec({ use: 'enc' }),
+    'for signing alone': ec({ key_ops: ['sign'] }),
+    'for the derivation of keys': ec({ key_ops: ['deriveKey'] }),
+    'for no operation': ec({ key_ops: [] }),
+    'a shared secret': async () => ({ kty: 'oct', k: 'c2VjcmV0', alg: 'HS256' }),
+    'published with its private part': async () =>
+      exportJWK((await generateKeyPair('ES256', { extractable: true })).privateKey),
+    'of an unknown kind': async () => ({ kty: 'XYZ' }),
+    'a number': async () => 7 as unknown as object,
+    null: async () => null as unknown as object,
+  }
+
+  test.each(Object.entries(cases))('is left out of a set, whose other keys stay: %s', async (_, make) => {
+    const { publicKey, privateKey } = await generateKeyPair('ES256', { extractable: true })
+    const good = { ...(await exportJWK(publicKey)), kid: 'good', alg: 'ES256', use: 'sig', key_ops: ['verify'] }
+    const header = { alg: 'ES256', kid: 'good', typ: 'at+jwt' }
+    const token = await new SignJWT(claims(0)).setProtectedHeader(header).sign(privateKey)
+    const { verdicts, said } = await underKeys([await make(), good], [token])
+    expect(verdicts).toEqual([expect.objectContaining({ grant: expect.anything() })])
+    expect(said).toMatchObject([
+      { level: 'warn', text: 'a key of an issuer is not used', why: expect.stringMatching(/\.$/) },
+    ])
+  })
+
+  test.each(['RS256', 'PS384', 'ES256', 'ES384', 'ES512', 'EdDSA'])('is none that is made for %s', async (alg) => {
+    const { publicKey, privateKey } = await generateKeyPair(alg, { extractable: true })
+    const key = { ...(await exportJWK(publicKey)), kid: 'good', alg }
+    const token = await new SignJWT(claims(0)).setProtectedHeader({ alg, kid: 'good', typ: 'at+jwt' }).sign(privateKey)
+    const { verdicts, said } = await underKeys([key], [token])
+    expect(verdicts).toEqual([expect.objectContaining({ grant: expect.anything() })])
+    expect(said).toEqual([])
   })
 })
 

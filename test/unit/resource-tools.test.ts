@@ -5,6 +5,7 @@ import { loadConfig } from '../../src/config/load.ts'
 import { formatConfigProblem } from '../../src/config/problem.ts'
 import { profilesOf } from '../../src/config/profiles.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
+import { fitted } from '../../src/core/fitted.ts'
 import type { Content, Principal, Provider } from '../../src/core/provider.ts'
 import { foundMimeType } from '../../src/core/search-answer.ts'
 import { openView, type ServeOptions } from '../../src/server/serve.ts'
@@ -123,6 +124,80 @@ const caller =
   (ask: Awaited<ReturnType<typeof open>>) =>
   async (name: string, given: object = {}): Promise<Called> =>
     (await ask('tools/call', { name, arguments: given })).result as unknown as Called
+
+describe('arguments of a host that must fill in every one', () => {
+  const spare = { cursor: '', uri: '', format: null, path: '', mime: '', mount: null, since: '', lines: '', bytes: '' }
+  const filled: Readonly<Record<string, object>> = {
+    list_resources: {},
+    browse_directory: {},
+    read_resource: { uri: 'docs://held/README.md', max_tokens: '500' },
+    search_resources: { query: 'hello', limit: '5' },
+  }
+
+  test('a tool answers as if empty texts and nulls were left out, and digits were numbers', async () => {
+    for (const held of [catalog, searching]) {
+      const ask = await open('2025-11-25', 'reader', ada, held)
+      const { tools } = (await ask('tools/list')).result as unknown as {
+        readonly tools: readonly { readonly name: string; readonly inputSchema: { readonly properties: object } }[]
+      }
+      expect(tools.map(({ name }) => name)).toEqual(expect.arrayContaining(Object.keys(filled)))
+      for (const { name, inputSchema } of tools) {
+        const given = { ...filled[name] }
+        const all = Object.fromEntries(
+          Object.keys(inputSchema.properties).map((key) => [key, key in spare ? spare[key as 'uri'] : '']),
+        )
+        const plain = Object.fromEntries(
+          Object.entries(given).map(([key, value]) => [key, /^\d+$/.test(String(value)) ? Number(value) : value]),
+        )
+        const answer = await caller(ask)(name, { ...all, ...given })
+        expect(answer.isError, `${name}: ${answer.content[0]?.text}`).toBeUndefined()
+        expect(answer, name).toEqual(await caller(ask)(name, plain))
+      }
+    }
+  })
+
+  test('what the schema requires is still missing, and what is no number is still refused', async () => {
+    const call = caller(await open('2025-11-25'))
+    expect((await call('read_resource', { uri: '' })).content[0]?.text).toContain('uri: It is missing.')
+    expect((await call('read_resource', { uri: null })).content[0]?.text).toContain('uri: It is')
+    for (const limit of ['five', '5x', '0x5', '1e1', '-1', '5.5', '99999999999999999999'])
+      expect((await call('search_resources', { query: 'a', limit })).content[0]?.text, limit).toContain(
+        'limit: It is not',
+      )
+  })
+
+  test('members of objects and items of arrays are fitted to their schema too', () => {
+    const schema = {
+      type: 'object',
+      properties: {
+        pins: {
+          type: 'array',
+          items: {
+            anyOf: [
+              { type: 'string' },
+              { type: 'object', properties: { uri: { type: 'string' }, level: {} }, required: ['uri'] },
+            ],
+          },
+        },
+        sizes: { type: 'array', items: { type: 'integer' } },
+        flag: { type: 'boolean' },
+        share: { type: 'number' },
+        text: { type: 'string' },
+        free: { anyOf: [{ type: 'integer' }, { type: 'string' }] },
+        must: { type: 'string' },
+      },
+      required: ['must'],
+    }
+    const given = {
+      ...{ pins: ['a:b', { uri: '', level: '' }], sizes: ['1', ' 2 ', 3], flag: 'True', share: '0.5' },
+      ...{ text: '5', free: '8', must: '', other: null },
+    }
+    expect(fitted(given, schema)).toEqual({
+      ...{ pins: ['a:b', { uri: '' }], sizes: [1, 2, 3], flag: true, share: 0.5, text: '5', free: '8', must: '' },
+    })
+    expect(fitted({ flag: 'yes', share: 'a', sizes: 'x' }, schema)).toEqual({ flag: 'yes', share: 'a', sizes: 'x' })
+  })
+})
 
 describe.each(schemaRevisions)('on %s', (revision) => {
   test('tools and their answers are as the schema has them, and have nothing that is newer', async () => {
@@ -354,7 +429,7 @@ describe('search_resources', () => {
 
 test.each([
   ['list_resources', { limit: 0 }],
-  ['list_resources', { limit: '5' }],
+  ['list_resources', { limit: '5x' }],
   ['list_resources', { cursor: 'x' }],
   ['list_resources', { cursor: Buffer.from('[1,2]').toString('base64url') }],
   ['list_resources', { other: 1 }],

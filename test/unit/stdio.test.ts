@@ -219,6 +219,44 @@ describe('stdio', () => {
     expect([codes.get(1), codes.get(2), codes.get(3)]).toEqual([-32602, -32002, -32602])
   })
 
+  test('answers a request with members of null as if they were absent', async () => {
+    const nulls = { params: null, result: null, error: null }
+    const answers = await converse(memory({ a: 'a' }), [
+      initialize('2025-11-25'),
+      { jsonrpc: '2.0', id: 1, method: 'ping', ...nulls },
+      { jsonrpc: '2.0', id: 2, method: 'resources/list', ...nulls, params: { _meta: null } },
+      { jsonrpc: '2.0', id: 3, method: 'tools/list', params: null },
+    ])
+    const found = new Map(answers.flat().map((answer) => [answer.id, answer]))
+    expect(found.get(1)).toMatchObject({ result: {} })
+    expect(found.get(2)).toMatchObject({ result: { resources: [{ name: 'a' }] } })
+    expect(found.get(3)).toMatchObject({ result: { tools: [] } })
+  })
+
+  test('never answers a notification, however malformed', async () => {
+    const malformed = [
+      { method: 'notifications/initialized', params: [] },
+      { method: 'notifications/initialized', params: 'x' },
+      { method: 'notifications/initialized', params: { _meta: 7 } },
+      { method: 'notifications/initialized', result: {} },
+      { method: 'notifications/initialized', error: { code: 1, message: 'x' } },
+      { method: 'notifications/initialized', jsonrpc: '1.0' },
+      { method: 'notifications/initialized', jsonrpc: undefined },
+      { method: 'notifications/initialized', id: null },
+      { method: 'notifications/initialized', params: null },
+      { method: 'resources/read', params: 1 },
+      { method: 'x'.repeat(2000) },
+      { method: '' },
+    ].map((message) => ({ jsonrpc: '2.0', ...message }))
+    const answers = await converse(memory({}), [
+      initialize('2025-03-26'),
+      ...malformed.map((message) => JSON.stringify(message)).map((line) => JSON.parse(line) as unknown),
+      malformed,
+      request(9, 'ping'),
+    ])
+    expect(answers.flat().map(({ id }) => id)).toEqual([0, 9])
+  })
+
   test('answers batches on 2025-03-26, and refuses them on later revisions', async () => {
     const batch = [
       request(1, 'ping'),

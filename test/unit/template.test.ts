@@ -241,6 +241,19 @@ describe('matching a URI', () => {
     expect(match('map{;x,y}/z', 'map;y=2;x=1/z')).toEqual({ x: '1', y: '2' })
     expect(match('map{;x,y}/z', 'map/z')).toEqual({})
     expect(match('map{;x,y}/z', 'map;y/z')).toEqual({ y: '' })
+    // An empty value has no equals sign, so the rest of the template follows the name directly.
+    expect(match('a{;x}.{y}', 'a;x.b')).toEqual({ x: '', y: 'b' })
+    expect(match('a{;x}.{y}', 'a;x=v.b')).toEqual({ x: 'v', y: 'b' })
+    expect(match('a{;x,y}.txt', 'a;y;x.txt')).toEqual({ x: '', y: '' })
+    expect(match('a{;x}=v', 'a;x=v')).toEqual({ x: '' })
+    expect(match('a{;x}{&q}', 'a;x&q=')).toEqual({ x: '', q: '' })
+    expect(match('a{;x}.txt', 'a;xx.txt')).toBeUndefined()
+    for (const template of ['{;x}.{y}', '{;x}{&y}', '{;x,y}.z', '{;x}=v', '{;x};z', '{;x}{?y}', '{;x}{/y}'])
+      for (const x of ['', 'a', undefined])
+        for (const y of ['', 'b', undefined]) {
+          const uri = compileTemplate(template).expand({ x, y })
+          expect(compileTemplate(template).expand(compileTemplate(template).match(uri) ?? {}), uri).toBe(uri)
+        }
     for (const uri of ['map;z=1/z', 'map;x=1;x=1/z', 'map;/z', 'map;x=1/y/z', 'map;x=1?/z'])
       expect(match('map{;x,y}/z', uri)).toBeUndefined()
   })

@@ -6,9 +6,10 @@ import { defined } from '../../core/kit/object.ts'
 import { parseSearchStatus, type SearchStatus, type SearchStatusMount } from '../../core/search-answer.ts'
 import type { View } from '../../core/view.ts'
 import { packageVersion } from '../operations/command-line.ts'
+import { requireUrl } from '../operations/headers.ts'
 import { addSourceOptions, parseCount, type SourceOptions, withSource } from '../operations/source.ts'
 import { reasonsOf, withheldJson } from '../operations/withheld.ts'
-import { examples, failed, misused } from '../terminal/exit.ts'
+import { examples, failed } from '../terminal/exit.ts'
 import { count, counted, type Io, writeJson } from '../terminal/io.ts'
 import { createTextLog } from '../terminal/log.ts'
 import { createProgress } from '../terminal/progress.ts'
@@ -48,7 +49,7 @@ it prints a fix. It only reads.`,
 }
 
 async function doctor(options: DoctorOptions, io: Io): Promise<void> {
-  if (options.header !== undefined && options.url === undefined) throw misused('--header needs --url.')
+  requireUrl(options)
   const checks: Diagnosis[] = []
   const progress = createProgress(io, { what: 'Looking', besideOutput: true })
   const colours = coloursFor(io.out.isTerminal)
@@ -72,7 +73,8 @@ async function doctor(options: DoctorOptions, io: Io): Promise<void> {
     await checkMachine(findings)
     const { checkLocal, checkServer } = await import('../operations/doctor/targets.ts')
     const isRemote = options.url !== undefined || options.command !== undefined
-    await (isRemote ? checkServer(options, findings, log) : checkLocal(options, findings, { log, secrets: io.secrets }))
+    const parts = { log, secrets: io.secrets }
+    await (isRemote ? checkServer(options, findings, parts) : checkLocal(options, findings, parts))
   } finally {
     progress.end()
   }

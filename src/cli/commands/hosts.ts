@@ -31,6 +31,7 @@ import {
   thisMachine,
   valueAt,
 } from '../hosts/types.ts'
+import { addHeaderEnv } from '../operations/headers.ts'
 import { keepTrust, untrustedNote } from '../operations/withheld.ts'
 import { addWord, CommandError, examples, exitCodes, failed } from '../terminal/exit.ts'
 import { type Io, writeJson } from '../terminal/io.ts'
@@ -58,6 +59,11 @@ itself), or connects to the server at --url. The old file is kept beside the new
     .option('--token-env <name>', 'with --url: the environment variable that holds the bearer token')
     .addOption(
       new Option('--token-prompt', 'with --url: the host asks for the bearer token (vscode)').conflicts('tokenEnv'),
+    )
+    .option(
+      '--header-env <name=variable>',
+      'with --url: a header whose value is in a variable (repeatable)',
+      addHeaderEnv,
     )
     .option('--header <header>', `with --url: a header, 'Name: value' or 'Name: \${VARIABLE}' (repeatable)`, addWord)
     .option('--force', 'replace another entry of that name')

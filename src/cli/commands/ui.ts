@@ -30,7 +30,7 @@ listens only on this machine. The address that it prints on stdout works in one 
       ...examples(`
   hikidashi ui                                            the mounts here
   hikidashi ui ~/notes
-  hikidashi ui --url https://context.example.org/mcp --header "Authorization: Bearer $TOKEN"
+  hikidashi ui --url https://context.example.org/mcp --bearer-file ~/context-token
   hikidashi ui --command "npx -y some-mcp-server"         any MCP server with resources
   hikidashi ui --no-open --port 8800                      over ssh -L 8800:127.0.0.1:8800`),
     )

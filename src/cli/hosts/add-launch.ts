@@ -7,6 +7,7 @@ import { defined } from '../../core/kit/object.ts'
 import { findOwn } from '../../secrets/find.ts'
 import { kindOfKey } from '../../secrets/keys.ts'
 import { headerForm, isPublished, npxCommand, ownCommand } from '../operations/command-line.ts'
+import { splitPair } from '../operations/headers.ts'
 import { loadFound, withheldNote } from '../operations/withheld.ts'
 import { failed, misused } from '../terminal/exit.ts'
 import type { Launch, Value, ValuePiece } from './types.ts'
@@ -16,6 +17,7 @@ export interface LaunchWords {
   readonly config?: string
   readonly url?: string
   readonly header?: readonly string[]
+  readonly headerEnv?: readonly string[]
   readonly tokenEnv?: string
   readonly tokenPrompt?: true
   readonly env?: readonly string[]
@@ -24,7 +26,8 @@ export interface LaunchWords {
 
 /** Returns the launch that the options of `add` describe. @throws CommandError for missing files, contradictions and secrets. */
 export async function launchFor(folders: readonly string[], options: LaunchWords): Promise<Launch> {
-  const { url, header: headers = [], tokenEnv, tokenPrompt, config, npx, env = [] } = options
+  const { url, header: literal = [], headerEnv = [], tokenEnv, tokenPrompt, config, npx, env = [] } = options
+  const headers = [...literal, ...headerEnv.map(splitPair).map(([name, variable]) => `${name}: \${${variable}}`)]
   if (url !== undefined) {
     if (folders.length > 0) throw misused('Give folders or --url, not both: a running server has its own folders.')
     return remoteLaunch({
@@ -35,7 +38,8 @@ export async function launchFor(folders: readonly string[], options: LaunchWords
     })
   }
   for (const [given, name] of [
-    [headers.length > 0, '--header'],
+    [literal.length > 0, '--header'],
+    [headerEnv.length > 0, '--header-env'],
     [tokenEnv !== undefined, '--token-env'],
     [tokenPrompt, '--token-prompt'],
   ])

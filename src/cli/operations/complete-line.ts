@@ -9,9 +9,9 @@ import { createProgram } from '../program.ts'
 import type { ProcessIo } from '../terminal/io.ts'
 import { escapeText } from '../terminal/text.ts'
 import { splitCommand } from './command-line.ts'
+import { headersOf } from './headers.ts'
 import { planLocal, storeOf } from './local.ts'
 import type { Secrets } from './secrets.ts'
-import { headersOf } from './source.ts'
 
 /**
  * Prints completions for a shell, one candidate on each line (`hikidashi __complete`). `args` is `words`, followed by the words after
@@ -85,8 +85,10 @@ async function completeUris(wanted: Completions, secrets: Secrets): Promise<read
   const signal = AbortSignal.timeout(completionTimeoutMs)
   if (url !== undefined) {
     const { connect } = await import('../../client/index.ts')
+    const bearerFile = given.get('bearer-file')?.[0]
+    const options = { header: given.get('header') ?? [], headerEnv: given.get('header-env') ?? [] }
     const view = await connect(
-      { url, headers: headersOf(given.get('header') ?? []) },
+      { url, headers: headersOf({ ...options, ...defined({ bearerFile }) }, secrets) },
       { signal, timeoutMs: completionTimeoutMs },
     )
     const roots = (await view.mounts({ signal })).map(({ uri }) => uri)

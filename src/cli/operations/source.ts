@@ -17,14 +17,15 @@ import { CommandError, exitCodes, misused } from '../terminal/exit.ts'
 import type { Io } from '../terminal/io.ts'
 import { createTextLog, logLevels } from '../terminal/log.ts'
 import { createProgress } from '../terminal/progress.ts'
-import { headerForm, splitCommand } from './command-line.ts'
+import { splitCommand } from './command-line.ts'
+import { addHeaderOptions, type HeaderOptions, headersOf, requireUrl } from './headers.ts'
 import { type LocalOptions, openLocal, requireLocal } from './local.ts'
+import type { Secrets } from './secrets.ts'
 
 /** The options that choose the source of `ls`, `read`, `search` and similar commands: the local configuration, or a server. */
-export interface SourceOptions extends Omit<LocalOptions, 'name'> {
+export interface SourceOptions extends Omit<LocalOptions, 'name'>, HeaderOptions {
   readonly url?: string
   readonly command?: string
-  readonly header?: readonly string[]
   readonly logLevel: (typeof logLevels)[number]
 }
 
@@ -47,20 +48,15 @@ export interface CommandSource {
 
 /** Adds the options that choose the source. */
 export function addSourceOptions(command: Command): Command {
-  return command
+  command
     .option('--config <file>', 'use this configuration; by default hikidashi.json here, else the current folder')
     .addOption(new Option('--url <url>', 'look at this server instead').conflicts(['config', 'command']))
     .addOption(new Option('--command <line>', 'start this server and look at it instead').conflicts(['config', 'url']))
-    .option('--header <header>', 'send a header with --url: "Authorization: Bearer …" (repeatable)', addHeader)
+  return addHeaderOptions(command)
     .addOption(
       new Option('--only <part>', 'without a configuration: look only at the files of the folder').choices(['files']),
     )
     .addOption(new Option('--log-level <level>', 'the log level for stderr').choices(logLevels).default('warn'))
-}
-
-function addHeader(header: string, headers: readonly string[] = []): readonly string[] {
-  if (!headerForm.test(header)) throw new InvalidArgumentError('It is written "Name: value".')
-  return [...headers, header]
 }
 
 /** Parses the value of an option that is a whole number, at least 1. */
@@ -81,11 +77,11 @@ export async function openSource(
   io: Pick<Io, 'secrets' | 'say'>,
   log: Log,
 ): Promise<CommandSource> {
-  const { url, command, header = [] } = options
-  if (header.length > 0 && url === undefined) throw misused('--header needs --url.')
+  const { url, command } = options
+  requireUrl(options)
   if (url !== undefined || command !== undefined) {
     const { connect } = await import('../../client/index.ts')
-    const view = await connect(serverTarget(options), { log })
+    const view = await connect(serverTarget(options, io.secrets), { log })
     const { name } = view.about
     return {
       view,
@@ -111,8 +107,9 @@ export async function openSource(
 }
 
 /** Returns the server that the options name. */
-export function serverTarget({ url, command = '', header = [] }: SourceOptions): Target {
-  return url === undefined ? commandTarget(command) : { url, headers: headersOf(header) }
+export function serverTarget(options: SourceOptions, secrets: Pick<Secrets, 'add'>): Target {
+  const { url, command = '' } = options
+  return url === undefined ? commandTarget(command) : { url, headers: headersOf(options, secrets) }
 }
 
 function commandTarget(line: string) {
@@ -123,16 +120,6 @@ function commandTarget(line: string) {
     Object.entries(process.env).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]])),
   )
   return { command, args, env }
-}
-
-/** Parses headers, each written as `Name: value`. */
-export function headersOf(headers: readonly string[]): Readonly<Record<string, string>> {
-  return Object.fromEntries(
-    headers.map((header) => {
-      const colon = header.indexOf(':')
-      return [header.slice(0, colon), header.slice(colon + 1).trim()]
-    }),
-  )
 }
 
 /** Returns an argument with a scheme unchanged. A path becomes its URI in the mount that serves it, else its file URI. */

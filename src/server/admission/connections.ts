@@ -54,7 +54,6 @@ export function watchSockets(server: Server, options: SocketOptions): () => void
     if (response?.headersSent && !response.writableFinished) socket.destroy()
     else hangUp(socket, clientErrors.get(error.code) ?? '400 Bad Request')
   })
-  server.on('upgrade', (_request, socket) => hangUp(socket, '400 Bad Request'))
 
   return () => {
     server.closeIdleConnections()

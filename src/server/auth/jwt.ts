@@ -6,6 +6,7 @@ import type { Log } from '../../core/log.ts'
 import { digestOf, type TokenVerdict, type Verifier } from './caller.ts'
 import { type Claims, type Issuer, judgeClaims, leewayMs, networkOf } from './claims.ts'
 import { fetchJson } from './fetch.ts'
+import { verifyingKey } from './key-fault.ts'
 
 /** Asymmetric signature algorithms of JOSE. With a shared secret, a server that can verify a token could also forge one. */
 const asymmetric = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
@@ -118,16 +119,6 @@ const failurePauseMs = 2000
 /** Difference of the clocks above which a warning is logged, in milliseconds. */
 const maxAheadMs = 60_000
 
-/**
- * Whether anyone could forge signatures of a key: with an RSA exponent of 1 a signature is the message itself. A valid exponent
- * is odd and greater than 1 (RFC 8017, section 3.1).
- */
-function isForgeable(key: unknown): boolean {
-  if (!isObject(key) || key.kty !== 'RSA') return false
-  const exponent = typeof key.e === 'string' ? Buffer.from(key.e, 'base64url').toString('hex').replace(/^0+/, '') : ''
-  return exponent === '' || exponent === '1' || !/[13579bdf]$/.test(exponent)
-}
-
 type FindKey = ReturnType<typeof createLocalJWKSet>
 
 /** The key set of one issuer. */
@@ -137,17 +128,31 @@ export function createKeys(url: string, create: typeof createLocalJWKSet, log: L
   let failedAt = Number.NEGATIVE_INFINITY
   let refreshedAt = Number.NEGATIVE_INFINITY
 
+  let logged = ''
+  /** Returns the keys that can verify signatures. The log says why the others cannot, once as long as the same ones are there. */
+  const usableOf = async (keys: readonly unknown[]): Promise<readonly object[]> => {
+    const judged = await Promise.all(keys.map(verifyingKey))
+    const faults = judged.flatMap((one, index) => {
+      const key = keys[index]
+      return 'fault' in one ? [{ kid: isObject(key) ? String(key.kid).slice(0, 64) : undefined, why: one.fault }] : []
+    })
+    if (logged !== JSON.stringify(faults))
+      for (const fault of faults) log('warn', 'a key of an issuer is not used', { jwks: url, ...fault })
+    logged = JSON.stringify(faults)
+    return judged.flatMap((one) => ('key' in one ? [one.key] : []))
+  }
+
   const load = async (): Promise<FindKey> => {
     try {
       const { value, ahead = 0 } = await fetchJson(url, network)
-      if (!isObject(value) || !Array.isArray(value.keys))
+      if (!isObject(value) || !Array.isArray(value.keys) || (value.keys.length > 0 && !value.keys.some(isObject)))
         throw new ResourceError('unavailable', `There are no keys at ${url}`)
       if (Math.abs(ahead) > maxAheadMs)
         log('warn', 'the clock of this machine and that of the issuer differ', {
           jwks: url,
           seconds: Math.round(ahead / 1000),
         })
-      const find = create({ keys: value.keys.filter((key) => !isForgeable(key)) } as JSONWebKeySet)
+      const find = create({ keys: await usableOf(value.keys) } as JSONWebKeySet)
       known = { find, at: performance.now() }
       return find
     } catch (error) {

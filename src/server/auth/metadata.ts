@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { invalid } from '../../core/errors.ts'
 import { parseUri } from '../../core/uri.ts'
+import { afterRoute } from '../http/guard.ts'
 import { refuseMethod, replyEmpty, replyJson } from '../http/reply.ts'
 
 const wellKnown = '/.well-known/oauth-protected-resource'
@@ -19,12 +20,12 @@ export function createMetadata(resource: string, path: string, issuers: readonly
     ...(scopes.length === 0 ? {} : { scopes_supported: scopes }),
     bearer_methods_supported: ['header'],
   }
-  const paths = new Set(['', path, resourcePath].map((path) => wellKnown + path))
+  const paths = new Set(['', path, resourcePath].map((path) => (wellKnown + path).replace(afterRoute, '')))
   return {
     url: `${origin}${wellKnown}${resourcePath}`,
     /** Answers a request for it. Returns false for any other request. */
     serve: (request: IncomingMessage, response: ServerResponse): boolean => {
-      if (!paths.has(request.url ?? '')) return false
+      if (!paths.has((request.url ?? '').replace(afterRoute, ''))) return false
       // Any web page may read it: it contains only public facts.
       const open = { 'Access-Control-Allow-Origin': '*' }
       if (request.method === 'GET') replyJson(response, 200, document, open)

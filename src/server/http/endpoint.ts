@@ -12,7 +12,8 @@ import { codes, failure, isObject } from '../protocol/messages.ts'
 import { modern } from '../protocol/revisions.ts'
 import { localPrincipal, type ServeOptions } from '../serve.ts'
 import { createMeter, measureMeter } from '../telemetry/meter.ts'
-import { accepts, mediaFault, setArrival } from './guard.ts'
+import { createCors } from './cors.ts'
+import { accepts, mediaFault, replaceAbsoluteTarget, setArrival } from './guard.ts'
 import { createLegacyHttp } from './legacy.ts'
 import { createModernHttp } from './modern.ts'
 import { type HttpResponse, limitsKey, refuse, refuseMethod, replyJson } from './reply.ts'
@@ -50,6 +51,8 @@ export function createEndpoint(options: EndpointOptions, asked: boolean) {
   const legacyHttp = createLegacyHttp(served, gate, limits, meter)
   const everybody = alwaysCaller(options.principal ?? localPrincipal)
   const entrance = createEntrance({ everybody, limits, addresses, meter, onRefused })
+  const { allowedOrigins = [] } = options
+  const cors = allowedOrigins.length === 0 ? undefined : createCors(allowedOrigins)
   const forget = options.measurements?.add(() => measureMeter(meter))
   meter.gauge('inFlight', () => gate.running)
   meter.gauge('waiting', () => gate.waiting)
@@ -129,6 +132,8 @@ export function createEndpoint(options: EndpointOptions, asked: boolean) {
     legacyHttp,
     serveMcp,
     readPermitted,
+    /** Undefined when no origin is allowed. */
+    answerPreflight: cors?.answerPreflight,
     /** Refuses a request whose path is longer than the limit. */
     refusePath: (request: IncomingMessage, response: ServerResponse): void => {
       meter.count('refusedUri')
@@ -140,7 +145,9 @@ export function createEndpoint(options: EndpointOptions, asked: boolean) {
       return async (request, response) => {
         response.on('error', ignoreError)
         ;(response as HttpResponse)[limitsKey] = limits
+        if (request.url?.startsWith('/') !== true) replaceAbsoluteTarget(request)
         try {
+          cors?.prepare(request, response)
           await handle(request, response)
         } catch (error) {
           options.log('error', 'an HTTP request failed', { error })

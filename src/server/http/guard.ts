@@ -58,6 +58,9 @@ function guardBy(allowed: ReadonlySet<string>, origins: ReadonlySet<string>, isO
     if (hosts.length > 1 || hostHeader === undefined)
       return { status: 400, message: 'The request needs one Host header.' }
     const host = hostHeader.toLowerCase()
+    const target = (request as WithTargetHost)[targetHostKey]
+    if (target !== undefined && target.toLowerCase() !== host)
+      return { status: 400, message: 'The target of the request and its Host header name different hosts.' }
     if (!allowed.has(host) && isOwn?.(host) !== true) return { status: 403, message: 'This Host is not served here.' }
     const [origin, ...others] = valuesOf(request, 'origin')
     if (origin === undefined) return undefined
@@ -65,6 +68,24 @@ function guardBy(allowed: ReadonlySet<string>, origins: ReadonlySet<string>, isO
     return isAllowed && others.length === 0 ? undefined : { status: 403, message: 'This Origin is not allowed here.' }
   }
 }
+
+/** The host that the target of a request names, under a key of ours. */
+const targetHostKey = Symbol('host of the target')
+type WithTargetHost = IncomingMessage & { [targetHostKey]?: string }
+
+/**
+ * Replaces a target in absolute form, which clients of proxies send, by its path and query (RFC 9112, section 3.2.2). The guard then
+ * compares its host with the header.
+ */
+export function replaceAbsoluteTarget(request: WithTargetHost): void {
+  const [, host, path = ''] = /^https?:\/\/([^/?#]*)(.*)$/i.exec(request.url ?? '') ?? []
+  if (host === undefined) return
+  request[targetHostKey] = host
+  request.url = path.startsWith('/') ? path : `/${path}`
+}
+
+/** The end of a target that counts for nothing when its endpoint is found: a final slash of the path, and the query. */
+export const afterRoute = /\/?(?:\?.*)?$/
 
 /** The values of a request by the names of its headers in lower case, under a key of ours. */
 const valuesKey = Symbol('values of headers')
@@ -89,11 +110,14 @@ export function valuesOf(request: IncomingMessage, name: string): readonly strin
   return known[valuesKey].get(name) ?? noValues
 }
 
-/** Returns why a body is refused: only unencoded JSON in UTF-8 is accepted. Forms and plain text, which any web page may send, are refused. */
+/** Returns why a body is refused: only unencoded JSON in UTF-8 is accepted, with any other parameters. Forms and plain text, which any web page may send, are refused. */
 export function mediaFault(request: IncomingMessage): string | undefined {
   const types = valuesOf(request, 'content-type')
   const [type = ''] = types
-  if (types.length !== 1 || !/^application\/json[ \t]*(?:;[ \t]*charset="?utf-8"?[ \t]*)?$/i.test(type))
+  const [, params] =
+    /^application\/json[ \t]*((?:;[ \t]*(?:[\w.+-]+=(?:[^\s;,"]+|"[^"\\]*")[ \t]*)?)*)$/i.exec(type) ?? []
+  const charsets = [...(params ?? '').matchAll(/;[ \t]*charset="?([^;"]*)/gi)].map(([, charset]) => charset?.trim())
+  if (types.length !== 1 || params === undefined || charsets.some((charset) => !/^utf-?8$/i.test(charset ?? '')))
     return 'The Content-Type is not application/json in UTF-8.'
   if ((request.headers['content-encoding'] ?? 'identity') !== 'identity') return 'A Content-Encoding is not supported.'
   return undefined

@@ -108,6 +108,7 @@ export async function createHandler(source: HandlerSource, options: HandlerOptio
       onRefused({ outcome: 'host', status: refused.status, address: addresses.of(request.socket) })
       return refuse(response, refused.status, refused.message)
     }
+    if (endpoint.answerPreflight?.(request, response)) return
     const caller: Caller | undefined = await entrance.callerOf(request, response)
     if (caller === undefined) return
     return endpoint.serveMcp(request, response, caller, givenBody(request, call))

@@ -110,8 +110,11 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
           return reject(null, { code: codes.invalidRequest, message: 'The server has sent no request.' })
         case 'notification': {
           const fault = claimedRevision(inbound.message) === undefined ? undefined : envelopeFault(inbound.message)
-          return fault === undefined ? replyEmpty(response, 202) : reject(null, fault)
+          // A client must learn that its revision is not served. No other notification is answered.
+          return fault?.code === codes.unsupportedVersion ? reject(null, fault) : replyEmpty(response, 202)
         }
+        case 'dropped':
+          return replyEmpty(response, 202)
         case 'request': {
           const { message } = inbound
           const fault = requestFault(request, message)

@@ -16,7 +16,7 @@ import { type ContentLinkOptions, contentPath, createContentLinks } from './cont
 import { createContentServer } from './content/serve.ts'
 import { createDiscovery, createLlms, llmsPath, type PublicOptions, type WriteLlms } from './discovery.ts'
 import { createEndpoint, type EndpointOptions } from './endpoint.ts'
-import { createGuard, type Guard } from './guard.ts'
+import { afterRoute, createGuard, type Guard } from './guard.ts'
 import {
   createExposed,
   healthPath,
@@ -90,7 +90,8 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
   const path = options.path ?? '/mcp'
   const looks = 2
   const liveness = createLiveness(limits.stalled / (looks + 1), looks)
-  const routes = new Set([path, ...(options.sse ? ['/sse', '/messages'] : [])])
+  const mcpRoute = path.replace(afterRoute, '')
+  const routes = new Set([mcpRoute, ...(options.sse ? ['/sse', '/messages'] : [])])
   let guard: Guard = () => ({ status: 403, message: 'Not ready' })
   let draining = false
   const egress = createEgress(options.scrubber)
@@ -118,15 +119,16 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
       onRefused({ outcome: 'host', status: refused.status, address: addresses.of(request.socket) })
       return refuse(response, refused.status, refused.message)
     }
+    if (endpoint.answerPreflight?.(request, response)) return
     const shown = options.pages?.(request)
     const page = shown instanceof Promise ? await shown : shown
     if (page !== undefined) return servePage(page, response)
     if (url === llmsPath && serveLlms !== undefined) return serveLlms(request, response)
     if (url === metricsPath && exposed !== undefined) return exposed(request, response)
     if (serveContent !== undefined && url.startsWith(contentPath)) return serveContent(request, response)
-    const [pathname = ''] = url.split('?', 1)
+    const route = url.replace(afterRoute, '')
     const posted = options.postings !== undefined && url.startsWith(options.postings.under)
-    if (!routes.has(pathname) && !posted) return refuse(response, 404, nothingHere)
+    if (!routes.has(route) && !posted) return refuse(response, 404, nothingHere)
     const asked = entrance.callerOf(request, response)
     const known = asked instanceof Promise ? await asked : asked
     if (known === undefined) return
@@ -135,10 +137,9 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
       links === undefined
         ? known
         : Object.assign({}, known, { linkFor: (uri: string) => links.linkFor(known, baseOf(request))(uri) })
-    if (url === path) return endpoint.serveMcp(request, response, caller)
+    if (route === mcpRoute) return endpoint.serveMcp(request, response, caller)
     if (posted) return servePosts(request, response, caller, url)
-    if (options.sse && url === '/sse') return legacyHttp.openSse(request, response, caller)
-    if (!options.sse || pathname !== '/messages') return refuse(response, 404, nothingHere)
+    if (route === '/sse') return legacyHttp.openSse(request, response, caller)
     const message = await endpoint.readPermitted(request, response, caller)
     if (message !== undefined) await legacyHttp.postSse(request, response, caller.principal, message.value)
   })
@@ -232,6 +233,9 @@ type PageAnswer = {
 type Pages = (request: IncomingMessage) => Soon<PageAnswer | undefined>
 
 function servePage(page: PageAnswer, response: ServerResponse): void {
-  if ('message' in page) refuse(response, page.status, page.message, page.headers)
-  else replyFile(response, page.status, page.body, page.headers)
+  const { Vary, ...headers } = page.headers
+  // The answer may vary by other headers too.
+  if (Vary !== undefined) response.appendHeader('Vary', Vary)
+  if ('message' in page) refuse(response, page.status, page.message, headers)
+  else replyFile(response, page.status, page.body, headers)
 }

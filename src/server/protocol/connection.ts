@@ -192,6 +192,8 @@ export function createConnection(
     switch (inbound.kind) {
       case 'faulty':
         return inbound.answer
+      case 'dropped':
+        return undefined
       case 'response':
         // The server sends no requests to clients, so it expects no answers.
         return undefined

@@ -33,9 +33,9 @@ export function envelopeFault(
   if (claimed !== modern || !offered.includes(modern)) return unsupported(claimed, offered)
   if (!isObject(meta[protocolKeys.clientCapabilities]))
     return badMeta(protocolKeys.clientCapabilities, 'is not an object')
-  const info = meta[protocolKeys.clientInfo]
+  const info = meta[protocolKeys.clientInfo] ?? undefined
   if (info !== undefined && !isClientName(info)) return badMeta(protocolKeys.clientInfo, 'has no name or version')
-  const level = meta[protocolKeys.logLevel]
+  const level = meta[protocolKeys.logLevel] ?? undefined
   if (level !== undefined && !isLogLevel(level)) return badMeta(protocolKeys.logLevel, 'is not a log level')
   return undefined
 }

@@ -27,6 +27,8 @@ type Inbound =
   | { readonly kind: 'notification'; readonly message: Notification }
   | { readonly kind: 'response' }
   | { readonly kind: 'faulty'; readonly answer: Response }
+  /** A malformed notification, which gets no answer (JSON-RPC 2.0, section 4.1). */
+  | { readonly kind: 'dropped' }
 
 /** Maximum length of an id and of a method, in characters. */
 const maxName = 1024
@@ -39,25 +41,27 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Classifies one message (not a batch). It does not check methods or their params. */
+/** Classifies one message (not a batch). It does not check methods or their params. A member that is null counts as absent, but for the id. */
 export function classify(value: unknown): Inbound {
-  const faulty = (id: RequestId | null, code: number, message: string): Inbound => ({
-    kind: 'faulty',
-    answer: failure(id, { code, message }),
-  })
+  const faulty = (id: RequestId | null, code: number, message: string): Inbound =>
+    isNotification ? { kind: 'dropped' } : { kind: 'faulty', answer: failure(id, { code, message }) }
+  let isNotification = false
   if (!isObject(value)) return faulty(null, codes.invalidRequest, 'The message is not a JSON-RPC object.')
+  // Some clients write an id of null into their notifications.
+  if (typeof value.method === 'string')
+    isNotification = value.id === undefined || (value.id === null && value.method.startsWith('notifications/'))
   const id = isId(value.id) ? value.id : null
   if (value.jsonrpc !== '2.0') return faulty(id, codes.invalidRequest, 'The message does not say "jsonrpc": "2.0".')
-  if (value.method === undefined && ('result' in value || 'error' in value)) return { kind: 'response' }
+  if ((value.method ?? undefined) === undefined && ('result' in value || 'error' in value)) return { kind: 'response' }
   if (typeof value.method !== 'string') return faulty(id, codes.invalidRequest, 'The method is not a string.')
-  if ('id' in value && id === null)
+  if (id === null && !isNotification)
     return faulty(null, codes.invalidRequest, 'The id is neither a string of at most 1024 characters nor an integer.')
-  if ('result' in value || 'error' in value)
+  if ((value.result ?? value.error ?? undefined) !== undefined)
     return faulty(id, codes.invalidRequest, 'The message is a request and a response at once.')
   if (value.method.length > maxName) return faulty(id, codes.methodNotFound, 'Method not found')
-  if ('params' in value && !isObject(value.params))
+  if ((value.params ?? undefined) !== undefined && !isObject(value.params))
     return faulty(id, codes.invalidParams, 'The params are not an object.')
-  if (isObject(value.params) && '_meta' in value.params && !isObject(value.params._meta))
+  if (isObject(value.params) && !isObject(value.params._meta ?? {}))
     return faulty(id, codes.invalidParams, 'The _meta of the params is not an object.')
   const { method, params } = value
   if (id === null)
@@ -182,7 +186,7 @@ export function stringsIn(given: unknown, where: string, longest: number): Reado
 
 /** Returns the variables of a completion that are already filled in: `context.arguments`. */
 export function filledIn(context: unknown): ReadonlyMap<string, string> {
-  if (context === undefined) return new Map()
+  if (context === undefined || context === null) return new Map()
   const given = isObject(context) ? (context.arguments ?? {}) : undefined
   return stringsIn(given, 'context.arguments', 8192)
 }

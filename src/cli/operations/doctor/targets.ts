@@ -28,8 +28,12 @@ const maxBytes = 10 * 1024 * 1024
 const maxSkewMs = 60_000
 
 /** Checks a server as a strict client would. */
-export async function checkServer(options: SourceOptions, { tell, doing }: Findings, log: Log): Promise<void> {
-  const target = serverTarget(options)
+export async function checkServer(
+  options: SourceOptions,
+  { tell, doing }: Findings,
+  { log, secrets }: { readonly log: Log; readonly secrets: Secrets },
+): Promise<void> {
+  const target = serverTarget(options, secrets)
   const where = 'url' in target ? shownUrl(target.url) : target.command
   doing(`Asking ${where}`)
   if ('url' in target) await checkClock(target.url, tell)

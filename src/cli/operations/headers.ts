@@ -1,0 +1,106 @@
+import { readFileSync } from 'node:fs'
+import { type Command, InvalidArgumentError } from 'commander'
+import { errorCodeOf } from '../../core/errors.ts'
+import { misused } from '../terminal/exit.ts'
+import { headerForm } from './command-line.ts'
+import type { Secrets } from './secrets.ts'
+
+/** The options that give headers to the requests to a server. Every user of a machine can read the words of a command line, but not these. */
+export interface HeaderOptions {
+  readonly header?: readonly string[]
+  /** Headers whose value is in an environment variable, each written `NAME=VARIABLE`. */
+  readonly headerEnv?: readonly string[]
+  /** The file of a bearer token. */
+  readonly bearerFile?: string
+}
+
+/** Adds the options of {@link HeaderOptions}. */
+export function addHeaderOptions(command: Command): Command {
+  return command
+    .option(
+      '--bearer-file <file>',
+      'with --url: send the token in this file as the bearer token, which keeps it out of the list of processes',
+    )
+    .option(
+      '--header-env <name=variable>',
+      'with --url: send a header whose value is in a variable (repeatable)',
+      addHeaderEnv,
+    )
+    .option('--header <header>', 'with --url: send a header that is not secret, "Name: value" (repeatable)', addHeader)
+}
+
+function addHeader(header: string, headers: readonly string[] = []): readonly string[] {
+  if (!headerForm.test(header)) throw new InvalidArgumentError('It is written "Name: value".')
+  return [...headers, header]
+}
+
+/** Adds a value of `--header-env` to those before it. */
+export function addHeaderEnv(pair: string, pairs: readonly string[] = []): readonly string[] {
+  const [name = '', variable = ''] = splitPair(pair)
+  if (!headerForm.test(`${name}:`) || variable === '')
+    throw new InvalidArgumentError(
+      'It is written NAME=VARIABLE: the name of a header, and that of an environment variable.',
+    )
+  return [...pairs, pair]
+}
+
+/** Returns the name of the header and that of the variable. No name of a header in use has an equals sign. */
+export function splitPair(pair: string): readonly [string, string] {
+  const at = pair.indexOf('=')
+  return at === -1 ? [pair, ''] : [pair.slice(0, at), pair.slice(at + 1)]
+}
+
+/** @throws CommandError when one of the options is given without a URL. */
+export function requireUrl(options: HeaderOptions & { readonly url?: string }): void {
+  if (options.url !== undefined) return
+  if (options.header !== undefined) throw misused('--header needs --url.')
+  if (options.headerEnv !== undefined) throw misused('--header-env needs --url.')
+  if (options.bearerFile !== undefined) throw misused('--bearer-file needs --url.')
+}
+
+/**
+ * Returns the headers that the options give. Values of variables and of the file become known secrets.
+ *
+ * @throws CommandError for a variable or a file without a value, and for a header that is given twice.
+ */
+export function headersOf(
+  { header = [], headerEnv = [], bearerFile }: HeaderOptions,
+  secrets: Pick<Secrets, 'add'>,
+): Readonly<Record<string, string>> {
+  const all: [string, string][] = header.map((text) => {
+    const colon = text.indexOf(':')
+    return [text.slice(0, colon), text.slice(colon + 1).trim()]
+  })
+  for (const [name, variable] of headerEnv.map(splitPair)) {
+    const value = (process.env[variable] ?? '').trim()
+    if (value === '') throw misused(`--header-env ${name}: The variable ${variable} is not set, or it is empty.`)
+    if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value))
+      throw misused(`--header-env ${name}: The variable ${variable} holds characters that no header can have.`)
+    secrets.add([value, value.replace(/^(?:bearer|basic|digest|token|apikey)\s+/i, '')])
+    all.push([name, value])
+  }
+  if (bearerFile !== undefined) {
+    const token = bearerTokenIn(bearerFile)
+    secrets.add([token])
+    all.push(['Authorization', `Bearer ${token}`])
+  }
+  const names = all.map(([name]) => name.toLowerCase())
+  const twice = names.find((name, at) => names.indexOf(name) !== at)
+  if (twice !== undefined) throw misused(`The header ${twice} is given twice.`)
+  return Object.fromEntries(all)
+}
+
+function bearerTokenIn(file: string): string {
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch (error) {
+    throw misused(`--bearer-file: ${file} cannot be read (${errorCodeOf(error) ?? 'unknown'}).`)
+  }
+  const token = text.replace(/^\uFEFF/, '').trim()
+  if (token === '') throw misused(`--bearer-file: ${file} is empty.`)
+  // The characters of a bearer token (RFC 6750, section 2.1).
+  if (!/^[A-Za-z0-9._~+/-]+=*$/.test(token))
+    throw misused(`--bearer-file: ${file} holds something else than one bearer token.`)
+  return token
+}

@@ -1,0 +1,85 @@
+import { checkPrime, createPublicKey, type JsonWebKey } from 'node:crypto'
+import { promisify } from 'node:util'
+import { isObject } from '../../core/kit/object.ts'
+
+/** Members of a JWK that only the signer may know (RFC 7518, section 6). */
+const secretMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv']
+
+/** Least RSA exponent, and the bits that an exponent and a modulus may have (FIPS 186-5, section 5.1; OpenSSL reads no longer modulus). */
+const leastExponent = 65_537n
+const maxExponentBits = 256
+const modulusBits = { least: 2048, most: 16_384 }
+/** Factors below this are looked for in a modulus. */
+const smallFactor = 1000n
+
+interface EdwardsCurve {
+  readonly prime: bigint
+  readonly bytes: number
+  /** The `y` of all points of small order, reduced. Points with another `x` have the same ones. */
+  readonly weak: readonly bigint[]
+}
+
+const prime25519 = 2n ** 255n - 19n
+const prime448 = 2n ** 448n - 2n ** 224n - 1n
+/** The `y` of the points of order 8 of Ed25519, whose negatives are of order 8 too. */
+const order8 = 0x7a03ac9277fdc74ec6cc392cfa53202a0f67100d760b3cba4fd84d3d706a17c7n
+
+const edwards: Readonly<Record<string, EdwardsCurve>> = {
+  Ed25519: { prime: prime25519, bytes: 32, weak: [0n, 1n, prime25519 - 1n, order8, prime25519 - order8] },
+  Ed448: { prime: prime448, bytes: 57, weak: [0n, 1n, prime448 - 1n] },
+}
+
+/** A key that verifies signatures, as the cryptographic library reads it; or why no signature under it proves anything. */
+export async function verifyingKey(key: unknown): Promise<{ readonly key: object } | { readonly fault: string }> {
+  if (!isObject(key)) return { fault: 'It is not an object.' }
+  const fault = purposeFault(key)
+  if (fault !== undefined) return { fault }
+  let read: JsonWebKey
+  try {
+    read = createPublicKey({ key: key as JsonWebKey, format: 'jwk' }).export({ format: 'jwk' })
+  } catch {
+    return { fault: 'It is not a public key, or its point is not on its curve.' }
+  }
+  const weakness = read.kty === 'RSA' ? await rsaFault(read) : pointFault(read)
+  return weakness === undefined ? { key: { ...key, ...read } } : { fault: weakness }
+}
+
+function purposeFault({ kty, use, key_ops: operations, ...members }: Readonly<Record<string, unknown>>) {
+  if (kty === 'oct') return 'It is a shared secret.'
+  if (secretMembers.some((name) => name in members)) return 'Its private part is published, so anyone can sign.'
+  if (use !== undefined && use !== null && use !== 'sig') return 'Its use is not to verify signatures.'
+  if (operations !== undefined && operations !== null && !(Array.isArray(operations) && operations.includes('verify')))
+    return 'Its key_ops do not include verify.'
+  return undefined
+}
+
+async function rsaFault({ n, e }: JsonWebKey): Promise<string | undefined> {
+  const [modulus, exponent] = [numberIn(n), numberIn(e)]
+  // With an exponent of 1 a signature is the message itself (RFC 8017, section 3.1).
+  if (exponent % 2n === 0n || exponent < leastExponent || bitsOf(exponent) > maxExponentBits)
+    return `Its exponent is even, or not from ${leastExponent} to ${maxExponentBits} bits.`
+  const bits = bitsOf(modulus)
+  if (bits < modulusBits.least || bits > modulusBits.most)
+    return `Its modulus does not have ${modulusBits.least} to ${modulusBits.most} bits.`
+  for (let factor = 2n; factor < smallFactor; factor++)
+    if (modulus % factor === 0n) return 'Its modulus is even, or has another small factor.'
+  return (await promisify(checkPrime)(modulus)) ? 'Its modulus is a prime.' : undefined
+}
+
+function pointFault({ kty, crv = '', x = '' }: JsonWebKey): string | undefined {
+  if (kty === 'EC') return undefined
+  const curve = Object.hasOwn(edwards, crv) ? edwards[crv] : undefined
+  if (curve === undefined) return 'It is of a kind that is not used for signatures here.'
+  const { prime, bytes, weak } = curve
+  // The highest bit is the sign of the other coordinate (RFC 8032, sections 5.1.2 and 5.2.2).
+  const y = BigInt(`0x${Buffer.from(x, 'base64url').reverse().toString('hex')}`) & (2n ** BigInt(bytes * 8 - 1) - 1n)
+  return weak.includes(y % prime) ? 'Its point has a small order, so anyone can sign.' : undefined
+}
+
+function numberIn(text = ''): bigint {
+  return BigInt(`0x${Buffer.from(text, 'base64url').toString('hex') || '0'}`)
+}
+
+function bitsOf(value: bigint): number {
+  return value.toString(2).length
+}
