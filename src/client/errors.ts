@@ -2,7 +2,12 @@ import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelconte
 import { type ErrorDetail, isResourceError, ResourceError } from '../core/errors.ts'
 import { contentLinkIn } from './wire.ts'
 
-export const codes = { methodNotFound: -32601, invalidParams: -32602, resourceNotFound: -32002 } as const
+export const codes = {
+  methodNotFound: -32601,
+  invalidParams: -32602,
+  resourceNotFound: -32002,
+  headerMismatch: -32020,
+} as const
 
 /**
  * JSON-RPC error code with which this client answers its own request when the connection ends before the answer: the first code

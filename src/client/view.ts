@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { foreignCursor, invalid, isResourceError, notFound, ResourceError } from '../core/errors.ts'
 import { defined, isObject, objectOf } from '../core/kit/object.ts'
+import { headersOfCall, paramHeadersOf } from '../core/tool-headers.ts'
 import type { CallOptions, ChangeListener, Page, PromptView, Resource, ViewChange } from '../core/view.ts'
 import type { RemoteChanges } from './changes.ts'
 import type { Link } from './connection.ts'
@@ -256,15 +257,26 @@ export function nextCursor(position: WalkPosition, raw: string | undefined): { r
   return { nextCursor: `${pages}.${isPowerOfTwo ? mark : position.mark}.${raw}` }
 }
 
-function createRemoteTools({ request }: Pick<Link, 'request'>): RemoteTools {
+function createRemoteTools(link: Link): RemoteTools {
+  /** A client over HTTP must leave out a tool whose declaration of headers is invalid (MCP 2026-07-28, basic/transports). */
+  const withHeaders = (tool: RemoteTool): readonly RemoteTool[] => {
+    if (!link.connection.hasHeaders) return [tool]
+    const paramHeaders = paramHeadersOf(tool.inputSchema)
+    if (!('fault' in paramHeaders)) return [paramHeaders.length === 0 ? tool : { ...tool, paramHeaders }]
+    const facts = { tool: tool.name.slice(0, 200), reason: paramHeaders.fault }
+    link.log('warn', 'a tool of the server is left out: its definition is invalid', facts)
+    return []
+  }
   return {
     list: async ({ cursor }, options) => {
-      const answer = await request('tools/list', defined({ cursor }), options)
+      const answer = await link.request('tools/list', defined({ cursor }), options)
       const nextCursor = cursorOf(answer)
-      return { items: listOf(answer, 'tools').flatMap(toolsOf), ...defined({ nextCursor }) }
+      const items = listOf(answer, 'tools').flatMap(toolsOf).flatMap(withHeaders)
+      return { items, ...defined({ nextCursor }) }
     },
-    call: async (name, given, options) => {
-      const answer = await request('tools/call', { name, arguments: given }, options)
+    call: async ({ name, paramHeaders = [] }, given, options) => {
+      const headers = headersOfCall(paramHeaders, given)
+      const answer = await link.request('tools/call', { name, arguments: given }, { ...options, headers })
       const { content, structuredContent, isError } = answer
       const blocks = Array.isArray(content) ? content.flatMap((item) => blockOf(objectOf(item)) ?? []) : []
       const structured = isObject(structuredContent) ? structuredContent : undefined

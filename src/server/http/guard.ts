@@ -1,6 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import { invalid } from '../../core/errors.ts'
 import type { Arrival } from '../../core/provider.ts'
+import type { JsonObject } from '../../core/tool.ts'
+import { decodeHeaderValue, paramHeadersOf, paramIn } from '../../core/tool-headers.ts'
 import { isLoopback } from '../../core/uri.ts'
 import { claimedRevision, envelopeFault } from '../protocol/envelope.ts'
 import { codes, type Request, type WireError } from '../protocol/messages.ts'
@@ -139,7 +141,39 @@ export function requestFault(request: IncomingMessage, message: Request): WireEr
   if (fault !== undefined) return fault
   const param = Object.hasOwn(named, message.method) ? named[message.method] : undefined
   const expected = param === undefined ? undefined : message.params?.[param]
-  return typeof expected === 'string' ? check(request, 'Mcp-Name', expected, decodeSentinel) : undefined
+  return typeof expected === 'string' ? check(request, 'Mcp-Name', expected, decodeHeaderValue) : undefined
+}
+
+/**
+ * Returns what is wrong with the headers that repeat arguments of a tool (`Mcp-Param-…`, 2026-07-28). Each must occur once when its
+ * argument is there, and not at all otherwise. Nothing is expected of a tool whose declaration of headers is invalid.
+ */
+export function paramHeadersFault(
+  request: IncomingMessage,
+  inputSchema: JsonObject,
+  given: JsonObject,
+): WireError | undefined {
+  const declared = paramHeadersOf(inputSchema)
+  if ('fault' in declared) return undefined
+  for (const param of declared) {
+    const { header } = param
+    const value = paramIn(given, param)
+    if (value === undefined && valuesOf(request, header.toLowerCase()).length === 0) continue
+    const fault = check(
+      request,
+      header,
+      value?.toString(),
+      typeof value === 'number' ? decodeNumber : decodeHeaderValue,
+    )
+    if (fault !== undefined) return fault
+  }
+  return undefined
+}
+
+/** Numbers are compared by value: `42.0` is 42. */
+function decodeNumber(value: string): string | undefined {
+  const text = decodeHeaderValue(value)
+  return text !== undefined && /^-?\d+(?:\.\d+)?$/.test(text) ? String(Number(text)) : text
 }
 
 function check(
@@ -158,23 +192,6 @@ function check(
 
 function mismatch(header: string, fault: string): WireError {
   return { code: codes.headerMismatch, message: `The header ${header} ${fault}.` }
-}
-
-/**
- * Decodes `=?base64?…?=`, which carries values that a header cannot hold; other visible ASCII stays unchanged. Only the
- * canonical, padded spelling of valid UTF-8 is accepted.
- */
-function decodeSentinel(value: string): string | undefined {
-  const sentinel = /^=\?base64\?(.*)\?=$/i.exec(value)
-  if (sentinel === null) return /^[\x20-\x7e]*$/.test(value) ? value : undefined
-  const encoded = sentinel[1] ?? ''
-  const bytes = Buffer.from(encoded, 'base64')
-  if (bytes.toString('base64') !== encoded) return undefined
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
-  } catch {
-    return undefined
-  }
 }
 
 /** A fact about a request, under a key of ours: an entry of a `WeakMap` would cost more than all else that is done with it. */
