@@ -14,7 +14,7 @@ import { defined } from '../core/kit/object.ts'
 import type { Log } from '../core/log.ts'
 import { traceContext, traced } from '../core/trace.ts'
 import { toResourceError, unavailable } from './errors.ts'
-import { type ServerStream, tooLarge } from './http.ts'
+import type { ServerStream } from './http.ts'
 import type { About, RequestOptions } from './target.ts'
 import type { Wire } from './wire.ts'
 
@@ -92,7 +92,7 @@ export async function open(
     mode === 'auto' ? { versionNegotiation: { mode, probe: { timeoutMs: Math.min(timeoutMs, probeTimeoutMs) } } } : {}
   const client = new Client({ name: 'hikidashi', version: versionOfPackage() }, options)
   client.onerror = (error) => {
-    if (/^ReadBuffer exceeded/.test(error.message)) state.fault = tooLarge(limits.maxBytes)
+    if (isResourceError(error, 'too-large')) state.fault = error
     log('debug', 'the connection to a server has a fault', { error: error.message.slice(0, 500) })
   }
   client.onclose = () => {

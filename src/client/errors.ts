@@ -1,5 +1,6 @@
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client'
 import { type ErrorDetail, isResourceError, ResourceError } from '../core/errors.ts'
+import { unreadable } from './messages.ts'
 import { contentLinkIn } from './wire.ts'
 
 export const codes = {
@@ -14,6 +15,14 @@ export const codes = {
  * that JSON-RPC leaves free.
  */
 export const streamEnded = -32_000
+
+/** Returns the error of an answer that exceeds this client's limit. */
+export function tooLarge(limit: number): ResourceError {
+  return new ResourceError('too-large', `The server's answer is longer than ${limit} bytes.`, {
+    reason: 'too-large',
+    limit,
+  })
+}
 
 /** Maximum length of a server's text in an error message, in characters. */
 const maxMessage = 500
@@ -66,6 +75,8 @@ function fromProtocol(error: ProtocolError, method: string): ResourceError {
       return new ResourceError('invalid', message, { reason: 'invalid-params', ...detail }, options)
     case codes.methodNotFound:
       return new ResourceError('internal', `The server does not know ${method}.`, { code: error.code }, options)
+    case unreadable:
+      return new ResourceError('internal', `The server's answer to ${method} is malformed: ${message}.`, {}, options)
     case streamEnded:
       return unavailable(`The connection ended before ${method} was answered. Try again.`, error)
   }

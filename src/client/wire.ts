@@ -95,8 +95,8 @@ export function contentsOf(answer: Wire, asked: string, decode = decodeBase64): 
 }
 
 export function completionOf({ completion }: Wire): Completion {
-  const { values, total, hasMore } = objectOf(completion)
-  if (!Array.isArray(values)) throw malformed('a completion has no values')
+  const { total, hasMore, ...listed } = objectOf(completion)
+  const values = listOf(listed, 'values')
   return {
     values: values.filter((value) => typeof value === 'string').slice(0, maxValues),
     ...defined({ total: countOf(total), hasMore: typeof hasMore === 'boolean' ? hasMore : undefined }),
@@ -201,8 +201,9 @@ export function lastSegment(uri: string): string {
   return (decodeComponent(segment) ?? segment) || uri
 }
 
+/** Returns a list of an answer. Null is an empty list, as servers in Go write it. */
 export function listOf(answer: Wire, name: string): readonly unknown[] {
-  const list = answer[name]
+  const list = answer[name] ?? (name in answer ? [] : undefined)
   if (!Array.isArray(list)) throw malformed(`it has no ${name}`)
   return list
 }

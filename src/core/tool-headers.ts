@@ -78,19 +78,3 @@ function encodeHeaderValue(text: string): string {
   const isPlain = /^[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?$/.test(text) && !/^=\?base64\?.*\?=$/.test(text)
   return isPlain ? text : `=?base64?${Buffer.from(text, 'utf8').toString('base64')}?=`
 }
-
-/**
- * Decodes a text of a header. Undefined for other characters than visible ASCII, spaces and tabs, and for base64 in another than the
- * canonical, padded spelling of UTF-8.
- */
-export function decodeHeaderValue(value: string): string | undefined {
-  const encoded = /^=\?base64\?(.*)\?=$/.exec(value)?.[1]
-  if (encoded === undefined) return /^[\t\x20-\x7e]*$/.test(value) ? value : undefined
-  const bytes = Buffer.from(encoded, 'base64')
-  if (bytes.toString('base64') !== encoded) return undefined
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
-  } catch {
-    return undefined
-  }
-}

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { invalid } from '../../core/errors.ts'
 import type { Arrival } from '../../core/provider.ts'
 import type { JsonObject } from '../../core/tool.ts'
-import { decodeHeaderValue, paramHeadersOf, paramIn } from '../../core/tool-headers.ts'
+import { paramHeadersOf, paramIn } from '../../core/tool-headers.ts'
 import { isLoopback } from '../../core/uri.ts'
 import { claimedRevision, envelopeFault } from '../protocol/envelope.ts'
 import { codes, type Request, type WireError } from '../protocol/messages.ts'
@@ -192,6 +192,22 @@ function check(
 
 function mismatch(header: string, fault: string): WireError {
   return { code: codes.headerMismatch, message: `The header ${header} ${fault}.` }
+}
+
+/**
+ * Decodes a text of a header. Undefined for other characters than visible ASCII, spaces and tabs, and for base64 in another than the
+ * canonical, padded spelling of UTF-8.
+ */
+function decodeHeaderValue(value: string): string | undefined {
+  const encoded = /^=\?base64\?(.*)\?=$/.exec(value)?.[1]
+  if (encoded === undefined) return /^[\t\x20-\x7e]*$/.test(value) ? value : undefined
+  const bytes = Buffer.from(encoded, 'base64')
+  if (bytes.toString('base64') !== encoded) return undefined
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    return undefined
+  }
 }
 
 /** A fact about a request, under a key of ours: an entry of a `WeakMap` would cost more than all else that is done with it. */
