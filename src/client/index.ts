@@ -7,6 +7,7 @@ import { openConnection } from './open.ts'
 import type { RemoteView, Target } from './target.ts'
 import { createRemoteView } from './view.ts'
 
+export { outputReason } from './errors.ts'
 export { isAnswer, isHeaderMismatch, isLost, isUnknownMethod } from './failures.ts'
 export type { About, CommandTarget, RemoteView, Target, UrlTarget } from './target.ts'
 

@@ -23,7 +23,8 @@ export function readable(value: unknown, asked?: RequestId): unknown {
     return { jsonrpc: '2.0', ...(id === undefined ? {} : { id }), method, ...facts }
   }
   const answered = id ?? asked
-  if (answered === undefined) return value
+  // The SDK refuses what is no JSON-RPC at all.
+  if (answered === undefined || !('jsonrpc' in value || 'id' in value)) return value
   const fault = faultOf(value)
   if (fault !== undefined) return refused(answered, fault)
   const { error, result } = value

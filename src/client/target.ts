@@ -78,9 +78,9 @@ export interface RemoteTools {
     query: { readonly cursor?: string },
     options?: CallOptions,
   ): Promise<{ readonly items: readonly RemoteTool[]; readonly nextCursor?: string }>
-  /** Calls a tool as it was listed. */
+  /** Calls a tool as it was listed. @throws ResourceError `internal` for a structured result that breaks its schema. */
   call(
-    tool: Pick<RemoteTool, 'name' | 'paramHeaders'>,
+    tool: Pick<RemoteTool, 'name' | 'paramHeaders' | 'outputSchema'>,
     given: Wire,
     options?: RequestOptions,
   ): Promise<RemoteToolResult>

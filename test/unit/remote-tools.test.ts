@@ -19,7 +19,7 @@ async function mounted(answer: Parameters<typeof scriptedModern>[0], rules?: rea
   const url = await listen(scriptedModern(answer))
   const logged: Wire[] = []
   const log = (level: string, message: string, facts: object = {}) => void logged.push({ level, message, ...facts })
-  const provider = remote({ target: { url }, address, log, tools: true, timeoutMs: 3000 })
+  const provider = remote({ target: { url }, address, log, tools: true })
   const access: { readonly access?: Access } = rules === undefined ? {} : { access: compileAccess(rules) }
   const catalog = createCatalog({ mounts: [{ address, provider, ...access }], log })
   endings.push(catalog.close)
@@ -235,5 +235,94 @@ describe('headers that repeat arguments', () => {
     header = 'Other'
     expect((await call('a', { region: 'us' })).error).toBeDefined()
     expect(calls).toBe(4)
+  })
+})
+
+describe('a server', () => {
+  test('whose structured result breaks the schema of its tool gives a failure instead, and a valid one is passed on', async () => {
+    const outputSchema = {
+      type: 'object',
+      properties: { sum: { type: 'integer' }, pattern: { type: 'string', pattern: '^(a+)+$' } },
+      required: ['sum'],
+      additionalProperties: false,
+    }
+    let structured: unknown
+    const { call } = await mounted((method) => {
+      if (method === 'tools/list') return { tools: [tool('add', { outputSchema })] }
+      return method === 'tools/call' ? { ...text('the words'), structuredContent: structured } : { resources: [] }
+    })
+    for (const right of [{ sum: 3 }, { sum: 3, pattern: `${'a'.repeat(40)}!` }]) {
+      structured = right
+      expect((await call('add')).result).toMatchObject({ ...text('the words'), structuredContent: right })
+    }
+    for (const wrong of [{ sum: 'three' }, { sum: 1.5 }, {}, { sum: 1, other: 2 }, [], 'text']) {
+      structured = wrong
+      const { result } = await call('add')
+      expect(result).toMatchObject({ isError: true })
+      expect(result.structuredContent).toBeUndefined()
+      expect(JSON.stringify(result)).toContain('does not match the output schema')
+    }
+  })
+
+  test('that refuses a prompt says why', async () => {
+    const { ask } = await mounted((method) => {
+      if (method === 'prompts/list') return { prompts: [{ name: 'p', arguments: [{ name: 'city' }] }] }
+      return method === 'prompts/get' ? fault(-32602, 'city: There is no Atlantis.') : { resources: [] }
+    })
+    const { error } = await ask('prompts/get', { name: 'p', arguments: { city: 'Atlantis' } })
+    expect(error).toMatchObject({ code: -32602, message: expect.stringContaining('city: There is no Atlantis.') })
+  })
+
+  test('keeps URIs with lone surrogates apart, and is asked for each as it spells it', async () => {
+    const theirs = ['n://a/\ud800', 'n://a/\udfff', 'n://a/\ufffd']
+    const { ask } = await mounted((method, { uri }) => {
+      if (method === 'resources/list') return { resources: theirs.map((one) => ({ uri: one, name: 'a' })) }
+      return { contents: [{ uri, text: String(theirs.indexOf(String(uri))) }] }
+    })
+    const listed = (await ask('resources/list')).result.resources as readonly { readonly uri: string }[]
+    expect(new Set(listed.map(({ uri }) => uri)).size).toBe(3)
+    const texts = await Promise.all(
+      listed.map(
+        async ({ uri }) => ((await ask('resources/read', { uri })).result.contents as readonly Wire[])[0]?.text,
+      ),
+    )
+    expect(texts.sort()).toEqual(['0', '1', '2'])
+  })
+
+  test('whose kept connection was stale is asked again for a subscription', async () => {
+    let asked = 0
+    const facts = { resultType: 'complete', ttlMs: 0, cacheScope: 'private' }
+    const url = await listen(async (request, response) => {
+      const chunks: Uint8Array[] = []
+      for await (const chunk of request) chunks.push(chunk)
+      const { id, method, params } = JSON.parse(Buffer.concat(chunks).toString() || '{}')
+      if (method === 'subscriptions/listen') {
+        // The server has closed the connection when the first request arrives on it.
+        if (asked++ === 0) return void response.destroy()
+        const { notifications } = params
+        const told = { notifications, _meta: { 'io.modelcontextprotocol/subscriptionId': id } }
+        const message = { jsonrpc: '2.0', method: 'notifications/subscriptions/acknowledged', params: told }
+        response.writeHead(200, { 'content-type': 'text/event-stream' })
+        return void response.write(`data: ${JSON.stringify(message)}\n\n`)
+      }
+      const capabilities = { resources: { subscribe: true } }
+      const serverInfo = { name: 's', version: '1' }
+      const result =
+        method === 'server/discover'
+          ? { ...facts, supportedVersions: ['2026-07-28'], capabilities, serverInfo }
+          : { ...facts, resources: [{ uri: 'n://a', name: 'a' }] }
+      response
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ jsonrpc: '2.0', id, result }))
+    })
+    const provider = remote({ target: { url }, address, timeoutMs: 3000 })
+    const ending = new AbortController()
+    endings.push(async () => {
+      ending.abort()
+      await provider.close?.()
+    })
+    await provider.watch?.(ending.signal)
+    expect(await provider.follow?.('n/a')).toBe(true)
+    expect(asked).toBe(2)
   })
 })

@@ -1,4 +1,4 @@
-import { isAnswer, isHeaderMismatch, type RemoteView } from '../../client/index.ts'
+import { isAnswer, isHeaderMismatch, outputReason, type RemoteView } from '../../client/index.ts'
 import type { RemoteTool, RemoteToolResult } from '../../client/target.ts'
 import { pathsOfNames } from '../../core/access.ts'
 import { isResourceError, notFound } from '../../core/errors.ts'
@@ -17,7 +17,7 @@ import type { SnapshotKeeper } from './snapshot.ts'
 /** A tool of the mount, and the tool as the server lists it. */
 interface RelayedTool {
   readonly tool: ProvidedTool
-  readonly listed: Pick<RemoteTool, 'name' | 'paramHeaders'>
+  readonly listed: Pick<RemoteTool, 'name' | 'paramHeaders' | 'outputSchema'>
 }
 
 /** The directory of the tools, for access rules. No URI of a server has this path. */
@@ -138,10 +138,18 @@ function failureOf(error: unknown, tool: string, log: Log): ToolOutcome {
   // The model needs the words of the server to correct the call.
   if (isResourceError(error, 'invalid'))
     return { parts: [{ text: shorten(error.message, longest.title) }], failed: true }
+  if (isResourceError(error, 'internal') && error.detail.reason === outputReason) {
+    log('warn', 'the result of a tool does not match its output schema', { tool, error })
+    return { parts: [{ text: wrongOutput }], failed: true }
+  }
   if (!isResourceError(error, 'unavailable') || isAnswer(error)) throw faultOf(error)
   log('warn', 'the server gave no answer to the call of a tool', { tool, error })
   return { parts: [{ text: noAnswer }], failed: true }
 }
+
+/** Result for the model when the structured result of a call is not what its tool declares. The tool has run. */
+const wrongOutput =
+  'The tool has run, and its structured result does not match the output schema that it declares. The result is left out.'
 
 /** Result for the model when a call gets no answer: it must not simply repeat the call. */
 const noAnswer =
