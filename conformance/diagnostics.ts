@@ -1,5 +1,6 @@
+import type { Tool } from '../src/core/tool.ts'
 import { codes, isObject, ProtocolError } from '../src/server/protocol/messages.ts'
-import type { ExtraMethod } from '../src/server/protocol/method.ts'
+import type { Call, ExtraMethod } from '../src/server/protocol/method.ts'
 import { protocolKeys } from '../src/server/protocol/revisions.ts'
 
 /**
@@ -7,11 +8,22 @@ import { protocolKeys } from '../src/server/protocol/revisions.ts'
  * test capabilities, streams and logs. They do not test the server's own tools or prompts.
  */
 export const diagnostics: Readonly<Record<string, ExtraMethod>> = {
-  'tools/list': async () => ({
-    tools: tools.map((name) => ({ name, description: 'For the suite.', inputSchema: { type: 'object' } })),
+  'tools/list': async (_, call) => ({
+    tools: [
+      ...tools.map((name) => ({ name, description: 'For the suite.', inputSchema: { type: 'object' } })),
+      ...(await toolsOfMounts(call)).map(({ name, description, inputSchema }) => ({ name, description, inputSchema })),
+    ],
   }),
 
-  'tools/call': async ({ name, _meta }, { log }) => {
+  'tools/call': async ({ name, arguments: given = {}, _meta }, call) => {
+    const { log, headersFault, signal } = call
+    const mounted = (await toolsOfMounts(call)).find((tool) => tool.name === name)
+    if (mounted !== undefined && isObject(given)) {
+      const fault = headersFault?.(mounted.inputSchema, given)
+      if (fault !== undefined) throw new ProtocolError(fault.code, fault.message)
+      const { blocks } = await mounted.call(given, { principal: { id: 'suite', roles: [] }, signal })
+      return { content: blocks }
+    }
     const declared = isObject(_meta) ? _meta[protocolKeys.clientCapabilities] : undefined
     const samples = isObject(declared) && 'sampling' in declared
     if (name === 'test_missing_capability' && !samples)
@@ -37,6 +49,10 @@ export const diagnostics: Readonly<Record<string, ExtraMethod>> = {
     const values = ['testValue1', 'testValue2'].filter((known) => known.startsWith(value))
     return { completion: { values, total: values.length, hasMore: false } }
   },
+}
+
+async function toolsOfMounts({ view, signal }: Call): Promise<readonly Tool[]> {
+  return (await view.tools?.list(new Set(tools), { signal })) ?? []
 }
 
 const tools = ['test_missing_capability', 'test_streaming_elicitation', 'test_logging_tool']

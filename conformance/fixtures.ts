@@ -1,7 +1,7 @@
 import { createCatalog } from '../src/core/catalog.ts'
 import { notFound } from '../src/core/errors.ts'
 import { sleep } from '../src/core/kit/abort.ts'
-import type { Change, Content, Entry, Provider, Template } from '../src/core/provider.ts'
+import type { Change, ChangedKind, Content, Entry, Provider, Template } from '../src/core/provider.ts'
 import { inline } from '../src/providers/inline/index.ts'
 import { type HttpService, serveHttp } from '../src/server/http/serve-http.ts'
 import { describedSkills, withSkills } from '../src/skills/index.ts'
@@ -48,6 +48,53 @@ async function* beats(signal: AbortSignal, change: () => void): AsyncGenerator<C
     await sleep(beat, signal)
     change()
     yield { path: '' }
+  }
+}
+
+/** A provider of tools. Two of them change the list of prompts and of tools, and one declares a header for its argument. */
+function switchboard(): Provider {
+  const listeners = new Set<(change: Change) => void>()
+  let changes = 0
+  const tool = (name: string, properties: Readonly<Record<string, unknown>> = {}) => ({
+    path: `=tools/${name}`,
+    name,
+    longName: `switchboard_${name}`,
+    description: 'For the suite.',
+    inputSchema: { type: 'object', properties },
+  })
+  const region = { region: { type: 'string', 'x-mcp-header': 'Region' } }
+  return {
+    async *list() {},
+    read: async () => {
+      throw notFound()
+    },
+    tools: {
+      list: async () => [
+        tool('test_custom_header', region),
+        tool('test_trigger_prompt_change'),
+        tool('test_trigger_tool_change'),
+        ...Array.from({ length: changes }, (_, at) => tool(`test_new_${at}`)),
+      ],
+      call: async ({ path }) => {
+        const of = /trigger_(prompt|tool)_change$/.exec(path)?.[1]
+        if (of === 'tool') changes++
+        if (of !== undefined)
+          for (const tell of listeners) tell({ of: `${of}s` as ChangedKind, path: `=${of}s/test_new_${changes}` })
+        return { parts: [{ text: `${path} was called` }] }
+      },
+    },
+    prompts: { separate: true, list: async () => [], get: async () => ({ messages: [] }) },
+    watch: async (signal) => told(signal, listeners),
+  }
+}
+
+async function* told(signal: AbortSignal, listeners: Set<(change: Change) => void>): AsyncGenerator<Change> {
+  while (!signal.aborted) {
+    yield await new Promise<Change>((resolve, reject) => {
+      listeners.add(resolve)
+      signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+    })
+    listeners.clear()
   }
 }
 
@@ -110,6 +157,7 @@ export async function serveFixtures(): Promise<HttpService> {
         address: 'test://watched-resource',
         provider: beating(),
       },
+      { address: 'test://switchboard', provider: switchboard() },
       { address: 'skill://conformance', provider: describedSkills(inline({ resources: skills })) },
     ],
   })

@@ -52,6 +52,7 @@ export const required: Readonly<Record<SuiteRevision, readonly string[]>> = {
     'sep-2164-resource-not-found',
     'caching',
     'http-header-validation',
+    'http-custom-header-server-validation',
     'tools-list',
     'prompts-list',
     'dns-rebinding-protection',
@@ -81,7 +82,6 @@ const reasons: readonly (readonly [prefix: string, reason: string])[] = [
   ['tasks-', 'tasks are not served'],
   ['json-schema-', 'is about the schemas of tools; there are no real ones'],
   ['server-sse-polling', 'calls a tool that hangs up on purpose; there are no real ones'],
-  ['http-custom-header-', 'is about headers that tools declare; there are no real ones'],
 ]
 
 export function reasonNotToRun(scenario: string): string | undefined {

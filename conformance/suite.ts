@@ -18,7 +18,6 @@ interface Check {
 export interface Outcome {
   readonly scenario: string
   readonly passed: number
-  readonly skipped: number
   /** The faults, mostly in the words of the suite. Empty: the scenario passes. */
   readonly faults: readonly string[]
 }
@@ -65,16 +64,18 @@ export async function runScenario(
   }
 }
 
-/** Judges a scenario. It passes if the suite exits with 0, one of its own checks succeeded, and none failed or warned. */
+/** Judges a scenario. It passes if the suite exits with 0, one of its own checks succeeded, and none failed, warned or was skipped. */
 export function judge(scenario: string, code: number, output: string, checks: readonly Check[]): Outcome {
   const faults = checks
-    .filter(({ status }) => status === 'FAILURE' || status === 'WARNING')
-    .map(({ id, errorMessage }) => `${id}: ${errorMessage ?? 'no reason given'}`)
+    .filter(({ status }) => status === 'FAILURE' || status === 'WARNING' || status === 'SKIPPED')
+    .map(({ id, status, errorMessage }) => {
+      return `${id}: ${errorMessage ?? (status === 'SKIPPED' ? 'it was skipped' : 'no reason given')}`
+    })
   const passed = checks.filter(({ id, status }) => status === 'SUCCESS' && id !== always).length
   if (checks.length === 0) faults.push(`it did not run: ${output.trim().split('\n').at(-1) ?? 'no output'}`)
   else if (passed === 0) faults.push('it checked nothing')
   if (code !== 0 && faults.length === 0) faults.push(`the suite ended with code ${code}`)
-  return { scenario, passed, skipped: checks.filter(({ status }) => status === 'SKIPPED').length, faults }
+  return { scenario, passed, faults }
 }
 
 async function readChecks(folder: string): Promise<readonly Check[]> {

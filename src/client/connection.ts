@@ -14,7 +14,7 @@ import { defined } from '../core/kit/object.ts'
 import type { Log } from '../core/log.ts'
 import { traceContext, traced } from '../core/trace.ts'
 import { toResourceError, unavailable } from './errors.ts'
-import { type ServerStream, tooLarge } from './http.ts'
+import type { ServerStream } from './http.ts'
 import type { About, RequestOptions } from './target.ts'
 import type { Wire } from './wire.ts'
 
@@ -45,6 +45,8 @@ export interface Connection {
     readonly prompts: boolean
     readonly tools: boolean
   }
+  /** Whether requests have headers that repeat arguments of tools: over HTTP, from 2026-07-28 on. */
+  readonly hasHeaders: boolean
   /** Sends one request. Throws only ResourceError, or the reason of an aborted signal. */
   request(method: string, params: Wire, options: RequestOptions | undefined): Promise<Wire>
   /** Opens a stream of changes. Resolves when the server has acknowledged it. Undefined before 2026-07-28. */
@@ -90,7 +92,7 @@ export async function open(
     mode === 'auto' ? { versionNegotiation: { mode, probe: { timeoutMs: Math.min(timeoutMs, probeTimeoutMs) } } } : {}
   const client = new Client({ name: 'hikidashi', version: versionOfPackage() }, options)
   client.onerror = (error) => {
-    if (/^ReadBuffer exceeded/.test(error.message)) state.fault = tooLarge(limits.maxBytes)
+    if (isResourceError(error, 'too-large')) state.fault = error
     log('debug', 'the connection to a server has a fault', { error: error.message.slice(0, 500) })
   }
   client.onclose = () => {
@@ -160,6 +162,7 @@ export function bind(
       prompts: prompts?.listChanged === true,
       tools: tools?.listChanged === true,
     },
+    hasHeaders: revision >= firstModern && openStanding !== undefined,
     request: async (method, params, options) => {
       const signal = options?.signal
       signal?.throwIfAborted()
@@ -168,10 +171,14 @@ export function bind(
       const traces = { kind: 'client', attributes, duration: 'mcp.client.operation.duration' } as const
       return traced(method, traces, async () => {
         try {
-          const { onProgress } = options ?? {}
+          const { onProgress, headers } = options ?? {}
           const onprogress = onProgress && ((progress: Progress) => onProgress(defined({ ...progress })))
           // A request that reports progress may take longer.
-          const request = { timeout: timeoutMs, resetTimeoutOnProgress: true, ...defined({ signal, onprogress }) }
+          const request = {
+            timeout: timeoutMs,
+            resetTimeoutOnProgress: true,
+            ...defined({ signal, onprogress, headers }),
+          }
           return await client.request({ method, params: withTrace(params) }, anyObject, request)
         } catch (error) {
           signal?.throwIfAborted()

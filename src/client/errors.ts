@@ -1,14 +1,28 @@
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client'
 import { type ErrorDetail, isResourceError, ResourceError } from '../core/errors.ts'
+import { unreadable } from './messages.ts'
 import { contentLinkIn } from './wire.ts'
 
-export const codes = { methodNotFound: -32601, invalidParams: -32602, resourceNotFound: -32002 } as const
+export const codes = {
+  methodNotFound: -32601,
+  invalidParams: -32602,
+  resourceNotFound: -32002,
+  headerMismatch: -32020,
+} as const
 
 /**
  * JSON-RPC error code with which this client answers its own request when the connection ends before the answer: the first code
  * that JSON-RPC leaves free.
  */
 export const streamEnded = -32_000
+
+/** Returns the error of an answer that exceeds this client's limit. */
+export function tooLarge(limit: number): ResourceError {
+  return new ResourceError('too-large', `The server's answer is longer than ${limit} bytes.`, {
+    reason: 'too-large',
+    limit,
+  })
+}
 
 /** Maximum length of a server's text in an error message, in characters. */
 const maxMessage = 500
@@ -38,6 +52,9 @@ export function unavailable(message: string, cause?: unknown): ResourceError {
 /** Reason in the detail of an error: the command exceeded its memory limit. */
 export const memoryReason = 'memory'
 
+/** Reason in the detail of an error: the structured result of a tool breaks the schema that the server declares. */
+export const outputReason = 'output'
+
 /** Returns the error of a command that was killed because it exceeded its memory limit. */
 export function memoryExceeded(limitBytes: number): ResourceError {
   const limit = `${Math.floor(limitBytes / (1024 * 1024))} MiB`
@@ -61,6 +78,8 @@ function fromProtocol(error: ProtocolError, method: string): ResourceError {
       return new ResourceError('invalid', message, { reason: 'invalid-params', ...detail }, options)
     case codes.methodNotFound:
       return new ResourceError('internal', `The server does not know ${method}.`, { code: error.code }, options)
+    case unreadable:
+      return new ResourceError('internal', `The server's answer to ${method} is malformed: ${message}.`, {}, options)
     case streamEnded:
       return unavailable(`The connection ended before ${method} was answered. Try again.`, error)
   }

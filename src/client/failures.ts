@@ -7,6 +7,11 @@ export function isUnknownMethod(error: unknown): boolean {
   return isResourceError(error, 'internal') && error.detail.code === codes.methodNotFound
 }
 
+/** Whether the server refused a request because its headers differ from its body. It has not run it. */
+export function isHeaderMismatch(error: unknown): boolean {
+  return isResourceError(error, 'internal') && error.detail.code === codes.headerMismatch
+}
+
 /** Whether the server itself answered with this failure, as opposed to a failure of the connection to it. */
 export function isAnswer(error: unknown): boolean {
   return isResourceError(error) && error.cause instanceof ProtocolError && error.cause.code !== streamEnded

@@ -2,12 +2,14 @@ import type { Readable } from 'node:stream'
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import type { Transport } from '@modelcontextprotocol/client'
 
-/** Rate limit for the messages that a server sends unasked: notifications, requests, and answers to no request. */
+/** Rate limit for what a server sends unasked: notifications, requests, answers to no request, and lines that are no message. */
 export type Flood = ReturnType<typeof createFlood>
 
 /** Token bucket: rate in messages per second, and burst in messages. */
 const perSecond = 200
 const burst = 2000
+/** A longer message counts as several: one for each of this number of bytes. */
+const bytesPerMessage = 16 * 1024
 /** Maximum number of messages beyond the budget. After them the connection is cut. */
 const maxExcess = 20_000
 /**
@@ -29,17 +31,21 @@ export function createFlood(onCut: () => void, now = () => performance.now()) {
   let filledAt = now()
   let excess = 0
   let isCut = false
+  /** Bytes that have arrived since the last message. */
+  let bytes = 0
 
   const count = (transport: Transport): void => {
+    const cost = 1 + Math.floor(bytes / bytesPerMessage)
+    bytes = 0
     const time = now()
     tokens = Math.min(burst, tokens + ((time - filledAt) / 1000) * perSecond)
     filledAt = time
-    if (tokens >= 1) {
-      tokens--
+    if (tokens >= cost) {
+      tokens -= cost
       if (tokens > burst / 2) excess = 0
       return
     }
-    excess++
+    excess += cost
     if (excess <= maxExcess || isCut) return
     isCut = true
     onCut()
@@ -60,7 +66,8 @@ export function createFlood(onCut: () => void, now = () => performance.now()) {
       let hear = transport.onmessage
       const counted: NonNullable<Transport['onmessage']> = (message, extra) => {
         const isAnswer = !('method' in message) && message.id !== undefined && asked.delete(message.id)
-        if (!isAnswer) count(transport)
+        if (isAnswer) bytes = 0
+        else count(transport)
         if (!isCut) hear?.(message, extra)
       }
       // The SDK sets the listener again after it has negotiated the revision.
@@ -71,6 +78,12 @@ export function createFlood(onCut: () => void, now = () => performance.now()) {
           hear = listener
         },
       })
+    },
+    /** Counts a line of a server that is no message. */
+    countUnreadable: count,
+    /** Counts bytes that have arrived. They count with the message that ends in them, unless that was asked for. */
+    addBytes: (length: number) => {
+      bytes += length
     },
     /** Yields the event loop between pieces of a server's data. Sleeps longer while the server is over its budget. */
     rest: async (workedMs: number) => {
@@ -89,6 +102,7 @@ export function paceLines(stream: Readable, flood: Flood): void {
   const listeners = stream.listeners('data') as ((chunk: Buffer) => void)[]
   stream.removeAllListeners('data')
   const hear = (piece: Buffer) => {
+    flood.addBytes(piece.length)
     for (const listener of listeners) listener(piece)
   }
   const hearAll = async (pieces: readonly Buffer[]): Promise<void> => {
@@ -133,6 +147,7 @@ export function pacedEvents(flood: Flood): TransformStream<Uint8Array, Uint8Arra
       for (const piece of piecesOf(chunk, eventLinesPerTurn)) {
         if (flood.isCut) return controller.terminate()
         const begun = performance.now()
+        flood.addBytes(piece.length)
         controller.enqueue(piece)
         // The reader handles the piece before the next turn of the event loop.
         await turn()

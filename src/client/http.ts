@@ -1,10 +1,13 @@
 import { parseJSONRPCMessage, SSEClientTransport, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { createParser } from 'eventsource-parser'
 import { ResourceError } from '../core/errors.ts'
 import { untilAborted } from '../core/kit/abort.ts'
+import { jsonIn, memberOf } from '../core/kit/object.ts'
 import { traceContext } from '../core/trace.ts'
-import { httpFault, streamEnded, toResourceError } from './errors.ts'
+import { httpFault, streamEnded, tooLarge, toResourceError } from './errors.ts'
 import { type ByteStream, eventsOf } from './events.ts'
 import { type Flood, pacedEvents } from './flood.ts'
+import { readable } from './messages.ts'
 
 /** Called when an answer was cut off because it is too large. */
 export type OnTooLarge = (error: ResourceError) => void
@@ -85,10 +88,47 @@ function boundedFetch(maxBytes: number, onTooLarge: OnTooLarge, flood: Flood): t
     if (response.body === null || (response.status >= 300 && response.status < 400)) return response
     const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true
     const whole = response.body.pipeThrough(bound(maxBytes, isStream, onTooLarge))
-    const body = isStream ? whole.pipeThrough(pacedEvents(flood)) : whole
+    const asked = requestIdIn(init)
+    const body = isStream ? whole.pipeThrough(readableEvents(asked)).pipeThrough(pacedEvents(flood)) : whole
     const { status, statusText, headers } = response
-    return new Response(body, { status, statusText, headers })
+    const answer = new Response(body, { status, statusText, headers })
+    if (isStream || !response.ok) return answer
+    return Object.assign(answer, { json: async () => readable(JSON.parse(await answer.text()), asked) })
   }
+}
+
+/** Returns the id of the JSON-RPC request that is posted. */
+function requestIdIn(init: RequestInit | undefined): string | number | undefined {
+  const id = typeof init?.body === 'string' ? memberOf(jsonIn(init.body), 'id') : undefined
+  return typeof id === 'string' || typeof id === 'number' ? id : undefined
+}
+
+/** Makes the messages of an event stream readable. Everything else in the stream stays as it is. */
+function readableEvents(asked: string | number | undefined): TransformStream<Uint8Array, Uint8Array> {
+  const decoder = new TextDecoder()
+  const encoder = new TextEncoder()
+  const written: string[] = []
+  const parser = createParser({
+    onEvent: ({ id, event, data }) => {
+      const message = jsonIn(data)
+      const lines = [
+        ...(id === undefined ? [] : [`id: ${id}`]),
+        ...(event === undefined ? [] : [`event: ${event}`]),
+        ...(message === undefined ? data.split('\n') : [JSON.stringify(readable(message, asked))]).map(
+          (line) => `data: ${line}`,
+        ),
+      ]
+      written.push(`${lines.join('\n')}\n\n`)
+    },
+    onRetry: (pauseMs) => written.push(`retry: ${pauseMs}\n\n`),
+    onComment: () => written.push(':\n\n'),
+  })
+  return new TransformStream({
+    transform(chunk, controller) {
+      parser.feed(decoder.decode(chunk, { stream: true }))
+      if (written.length > 0) controller.enqueue(encoder.encode(written.splice(0).join('')))
+    },
+  })
 }
 
 /** Adds the trace context to the headers of a request. */
@@ -118,14 +158,6 @@ function bound(maxBytes: number, isStream: boolean, onTooLarge: OnTooLarge): Tra
       onTooLarge(error)
       controller.error(error)
     },
-  })
-}
-
-/** Returns the error of an answer that exceeds this client's limit. */
-export function tooLarge(limit: number): ResourceError {
-  return new ResourceError('too-large', `The server's answer is longer than ${limit} bytes.`, {
-    reason: 'too-large',
-    limit,
   })
 }
 

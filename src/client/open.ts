@@ -15,6 +15,7 @@ import {
 } from './errors.ts'
 import { createFlood, type Flood } from './flood.ts'
 import { type OnTooLarge, sseTransport, streamableHttp } from './http.ts'
+import { unreadable } from './messages.ts'
 import { childTransport } from './stdio.ts'
 import type { CommandTarget, Target, UrlTarget } from './target.ts'
 
@@ -145,6 +146,7 @@ function urlFault(url: URL, error: unknown): ResourceError {
   if (status === 401) return cannot(`it requires authentication (HTTP 401). Send a token in the headers.${said}`)
   if (status === 403)
     return cannot(`it refuses this client (HTTP 403). A token in the headers may be needed, or another one.${said}`)
+  if (isUnreadable(refusal)) return cannot(`its first answer is malformed: ${refusal.message}.`)
   if (said !== '') return cannot(`it refused to begin.${said}`)
   if (status >= 500) return cannot(`it answered with HTTP ${status}. Try again later, or look into its log.`)
   if (status !== 0) return cannot(`it answered with HTTP ${status}. Check that it is an MCP server.`)
@@ -179,6 +181,7 @@ function commandFault(command: string, error: unknown, words: string): ResourceE
     return sentence(
       `The command ${command} is no MCP server: it does not know how a connection begins. Check the command line.`,
     )
+  if (isUnreadable(error)) return sentence(`The first answer of the command ${command} is malformed: ${error.message}.`)
   if (error instanceof ProtocolError)
     return sentence(`The command ${command} refused to begin: ${printable(error.message)}.`)
   if (error instanceof SdkError)
@@ -214,6 +217,11 @@ function networkFault(url: URL, error: unknown): string | undefined {
     return `port ${url.port} is reserved for another protocol, and no client may connect to it. Serve on another port, such as 8787.`
   if (messages.includes('fetch failed')) return 'it cannot be reached. Check the URL and the network.'
   return undefined
+}
+
+/** Whether this client cannot read the answer of the server. */
+function isUnreadable(error: unknown): error is ProtocolError {
+  return error instanceof ProtocolError && error.code === unreadable
 }
 
 /** Whether the server did not answer in time. */

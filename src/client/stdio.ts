@@ -2,7 +2,7 @@ import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_p
 import { once } from 'node:events'
 import { PassThrough, type Readable, type Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ReadBuffer, SdkError, SdkErrorCode, type Transport } from '@modelcontextprotocol/client'
+import { parseJSONRPCMessage, SdkError, SdkErrorCode, type Transport } from '@modelcontextprotocol/client'
 import {
   getDefaultEnvironment,
   StdioClientTransport,
@@ -11,7 +11,9 @@ import {
 import { defined } from '../core/kit/object.ts'
 import { type MemoryLimit, type ProcessGroup, watchGroup } from '../core/kit/process-group.ts'
 import type { Limits } from './connection.ts'
+import { tooLarge } from './errors.ts'
 import { type Flood, paceLines } from './flood.ts'
+import { readable } from './messages.ts'
 import type { CommandTarget } from './target.ts'
 
 /**
@@ -22,17 +24,20 @@ import type { CommandTarget } from './target.ts'
  */
 class WindowsTransport extends StdioClientTransport {
   readonly flood: Flood
+  readonly maxBytes: number
 
-  constructor(server: StdioServerParameters, flood: Flood) {
+  constructor(server: StdioServerParameters, flood: Flood, maxBytes: number) {
     super(server)
     this.flood = flood
+    this.maxBytes = maxBytes
   }
 
   override async start(): Promise<void> {
     await super.start()
-    // The SDK handles everything that has arrived in one turn of the event loop, and has no option to handle less.
+    // The SDK's reader handles everything that has arrived in one turn of the event loop, and has no option to handle less.
     const { stdout } = (Reflect.get(this, '_process') ?? {}) as Partial<ChildProcess>
-    if (stdout) paceLines(stdout, this.flood)
+    stdout?.removeAllListeners('data')
+    if (stdout) hearMessages(stdout, this, this.flood, this.maxBytes)
   }
 }
 
@@ -53,11 +58,12 @@ export function childTransport(
     args: [...args],
     env: { ...env },
     stderr: stderr === 'log' ? 'pipe' : 'inherit',
-    maxBufferSize: maxBytes,
     ...defined({ cwd }),
   }
   const isWindows = process.platform === 'win32'
-  const transport = isWindows ? new WindowsTransport(server, flood) : commandTransport(server, flood, memory)
+  const transport = isWindows
+    ? new WindowsTransport(server, flood, maxBytes)
+    : commandTransport(server, flood, memory, maxBytes)
   let words = ''
   let line = ''
   // The SDK declares `stderr` as any kind of stream; it is a PassThrough.
@@ -92,9 +98,13 @@ const exitTimeoutMs = 2000
  * all processes that it has started. Closing ends its input. If it does not exit within two seconds, {@link ProcessGroup.end} stops
  * it; the same holds for every process that it leaves behind. Not for Windows, which has no process groups.
  */
-function commandTransport(server: StdioServerParameters, flood: Flood, limit: MemoryLimit): CommandTransport {
+function commandTransport(
+  server: StdioServerParameters,
+  flood: Flood,
+  limit: MemoryLimit,
+  maxBytes: number,
+): CommandTransport {
   const stderr = server.stderr === 'pipe' ? new PassThrough() : null
-  const buffer = new ReadBuffer(server.maxBufferSize === undefined ? {} : { maxBufferSize: server.maxBufferSize })
   let child: CommandTransportChild | undefined
   let group: ProcessGroup | undefined
   let hasEnded = false
@@ -108,27 +118,7 @@ function commandTransport(server: StdioServerParameters, flood: Flood, limit: Me
     await group?.end()
     // A process that left the session may hold the other ends of these streams.
     for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.destroy()
-    buffer.clear()
   }
-  const hear = (chunk: Buffer): void => {
-    try {
-      buffer.append(chunk)
-    } catch (error) {
-      report(error)
-      transport.close().catch(report)
-      return
-    }
-    for (;;) {
-      try {
-        const message = buffer.readMessage()
-        if (message === null) return
-        transport.onmessage?.(message)
-      } catch (error) {
-        report(error)
-      }
-    }
-  }
-
   const transport: CommandTransport = {
     get pid() {
       return child?.pid ?? null
@@ -140,8 +130,7 @@ function commandTransport(server: StdioServerParameters, flood: Flood, limit: Me
       child = started
       started.on('error', report)
       for (const stream of [started.stdin, started.stdout]) stream.on('error', report)
-      started.stdout.on('data', hear)
-      paceLines(started.stdout, flood)
+      hearMessages(started.stdout, transport, flood, maxBytes)
       if (stderr !== null) started.stderr?.pipe(stderr)
       started.once('close', () => {
         hasEnded = true
@@ -176,6 +165,53 @@ function startCommand({ command, args = [], env, cwd, stderr }: StdioServerParam
     ...defined({ cwd }),
   })
   return child as CommandTransportChild
+}
+
+/** Passes the messages in the output of a command to its transport. A longer line than `maxBytes` ends the connection. */
+function hearMessages(stdout: Readable, transport: Transport, flood: Flood, maxBytes: number): void {
+  const linesIn = createLineReader(maxBytes)
+  const report = (error: unknown) => transport.onerror?.(error instanceof Error ? error : new Error(String(error)))
+  const hearLine = (line: string): void => {
+    try {
+      transport.onmessage?.(parseJSONRPCMessage(readable(JSON.parse(line))))
+    } catch (error) {
+      flood.countUnreadable(transport)
+      report(error)
+    }
+  }
+  stdout.on('data', (chunk: Buffer) => {
+    const lines = linesIn(chunk)
+    if (lines !== undefined) return lines.forEach(hearLine)
+    report(tooLarge(maxBytes))
+    stdout.removeAllListeners('data').resume()
+    transport.close().catch(report)
+  })
+  paceLines(stdout, flood)
+}
+
+const newline = 0x0a
+
+/** Returns a reader of the lines of a stream. It returns the lines that end in a chunk, or undefined when a line is too long. */
+function createLineReader(maxBytes: number): (chunk: Buffer) => readonly string[] | undefined {
+  let parts: Buffer[] = []
+  let length = 0
+  return (chunk) => {
+    const lines: string[] = []
+    for (let start = 0; start < chunk.length; ) {
+      const end = chunk.indexOf(newline, start)
+      const part = chunk.subarray(start, end === -1 ? chunk.length : end)
+      length += part.length
+      if (length > maxBytes) return undefined
+      parts.push(part)
+      if (end === -1) return lines
+      const line = Buffer.concat(parts).toString('utf8').trim()
+      if (line !== '') lines.push(line)
+      parts = []
+      length = 0
+      start = end + 1
+    }
+    return lines
+  }
 }
 
 /** Waits until a process exits, at most `timeoutMs` milliseconds. */

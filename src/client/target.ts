@@ -1,6 +1,7 @@
 import type { Resource } from '../core/entry.ts'
 import type { ResourceError } from '../core/errors.ts'
 import type { ToolHints, ToolProgress } from '../core/tool.ts'
+import type { ParamHeader } from '../core/tool-headers.ts'
 import type { CallOptions, PromptContent, View } from '../core/view.ts'
 import type { Wire } from './wire.ts'
 
@@ -50,6 +51,8 @@ export interface RemoteView extends Omit<View, 'tools'> {
 export interface RequestOptions extends CallOptions {
   /** Receives the progress that the server reports. Each report restarts the time-out. */
   readonly onProgress?: (progress: ToolProgress) => void
+  /** Headers of the request, besides those of the target. Only for HTTP. */
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 /** A tool as a server lists it. */
@@ -58,6 +61,8 @@ export interface RemoteTool extends Pick<Resource, 'title' | 'description' | 'ic
   readonly inputSchema: Wire
   readonly outputSchema?: Wire
   readonly annotations?: ToolHints
+  /** The arguments that a call repeats in headers. */
+  readonly paramHeaders?: readonly ParamHeader[]
 }
 
 /** The result of a tool call. Blocks of unknown kinds are left out. */
@@ -73,5 +78,10 @@ export interface RemoteTools {
     query: { readonly cursor?: string },
     options?: CallOptions,
   ): Promise<{ readonly items: readonly RemoteTool[]; readonly nextCursor?: string }>
-  call(name: string, given: Wire, options?: RequestOptions): Promise<RemoteToolResult>
+  /** Calls a tool as it was listed. @throws ResourceError `internal` for a structured result that breaks its schema. */
+  call(
+    tool: Pick<RemoteTool, 'name' | 'paramHeaders' | 'outputSchema'>,
+    given: Wire,
+    options?: RequestOptions,
+  ): Promise<RemoteToolResult>
 }

@@ -1,10 +1,13 @@
 import { createHash } from 'node:crypto'
 import { foreignCursor, invalid, isResourceError, notFound, ResourceError } from '../core/errors.ts'
 import { defined, isObject, objectOf } from '../core/kit/object.ts'
+import { headersOfCall, paramHeadersOf } from '../core/tool-headers.ts'
 import type { CallOptions, ChangeListener, Page, PromptView, Resource, ViewChange } from '../core/view.ts'
 import type { RemoteChanges } from './changes.ts'
 import type { Link } from './connection.ts'
+import { outputReason, printable } from './errors.ts'
 import { isUnknownMethod } from './failures.ts'
+import { outputFault } from './output-schema.ts'
 import { childrenOf, createRequests, isMadeUp, type Requests, rootsOf, type VariableRequest } from './requests.ts'
 import type { RemoteTool, RemoteTools, RemoteView } from './target.ts'
 import { blockOf, cursorOf, descriptionOf, listOf, metaOf, textOf, type Wire } from './wire.ts'
@@ -18,17 +21,20 @@ const gatheredMs = 2000
 
 /** The first revision in which a completion request carries the values of the variables that are filled in already. */
 const contextSince = '2025-06-18'
+/** The first revision in which an empty cursor leads to another page. Before it, servers mean the end of the list. */
+const emptyCursorSince = '2026-07-28'
 
 /** Creates the view of a remote server. */
 export function createRemoteView(link: Link, changes: RemoteChanges): RemoteView {
   const requests = createRequests(link.request)
+  const paged = createPaged(link)
   const { hasResources, hasPrompts, hasTools, tells } = link.connection
   /** Whether the server supports reading directories. Undefined until it has read one, or has answered that it cannot. */
   let readsDirectories: boolean | undefined
   let isOurs = false
 
   const { gatherOnce, gatheredDirectory, heard } = createGathering(async (cursor, options) =>
-    hasResources ? (await listPage(requests, cursor, options)).page : { items: [], cache: noCache },
+    hasResources ? (await listPage(requests, paged, cursor, options)).page : { items: [], cache: noCache },
   )
   const complete = async (
     ref: Wire,
@@ -54,7 +60,7 @@ export function createRemoteView(link: Link, changes: RemoteChanges): RemoteView
   return {
     mounts: async (options) => {
       if (!hasResources) return []
-      const { mounts } = await listPage(requests, undefined, options)
+      const { mounts } = await listPage(requests, paged, undefined, options)
       if (mounts === undefined) return rootsOf(await gatherOnce(options))
       // Only hikidashi servers name their mounts.
       readsDirectories = true
@@ -63,7 +69,7 @@ export function createRemoteView(link: Link, changes: RemoteChanges): RemoteView
 
     list: async (query, options) => {
       if (!hasResources) return { items: [], cache: noCache }
-      const { mounts, page } = await listPage(requests, query?.cursor, options)
+      const { mounts, page } = await listPage(requests, paged, query?.cursor, options)
       if (mounts !== undefined) {
         isOurs = true
         readsDirectories = true
@@ -115,7 +121,7 @@ export function createRemoteView(link: Link, changes: RemoteChanges): RemoteView
     complete: ({ uriTemplate, ...asked }, options) =>
       complete({ type: 'ref/resource', uri: uriTemplate }, asked, options),
     ...(hasPrompts ? { prompts } : {}),
-    ...(hasTools ? { remoteTools: createRemoteTools(link) } : {}),
+    ...(hasTools ? { remoteTools: createRemoteTools(link, paged) } : {}),
 
     // Offer subscriptions only if the server declares notifications.
     ...(tells.updated || tells.listed || tells.prompts || tells.tools
@@ -139,16 +145,29 @@ export function createRemoteView(link: Link, changes: RemoteChanges): RemoteView
 }
 
 /** Returns the page for a cursor of this client. `get` requests a page with the server's own cursor. */
-async function paged<T>(
+type Paged = <P extends { readonly nextCursor?: string }>(
   cursor: string | undefined,
-  get: (cursor: string | undefined) => Promise<Page<T>>,
-): Promise<Page<T>> {
-  const position = openCursor(cursor)
-  const { nextCursor: raw, ...page } = await get(position.cursor)
-  return { ...page, ...nextCursor(position, raw) }
+  get: (cursor: string | undefined) => Promise<P>,
+) => Promise<P>
+
+/** A list whose cursor repeats ends there, with a warning. So does one with an empty cursor, before such a cursor was legal. */
+function createPaged(link: Link): Paged {
+  return async (cursor, get) => {
+    const position = openCursor(cursor)
+    const { nextCursor: raw, ...page } = await get(position.cursor)
+    const isLast = raw === '' && link.connection.revision < emptyCursorSince
+    const { repeats, ...next } = nextCursor(position, isLast ? undefined : raw)
+    if (repeats) link.log('warn', 'a list of the server ends where its cursor repeats', { pages: position.pages + 1 })
+    return { ...page, ...next } as Awaited<ReturnType<typeof get>>
+  }
 }
 
-async function listPage({ resources }: Requests, cursor: string | undefined, options: CallOptions | undefined) {
+async function listPage(
+  { resources }: Requests,
+  paged: Paged,
+  cursor: string | undefined,
+  options: CallOptions | undefined,
+) {
   let mounts: readonly Resource[] | undefined
   const page = await paged(cursor, async (raw) => {
     const result = await resources(raw, options)
@@ -239,14 +258,17 @@ export function openCursor(cursor: string | undefined): WalkPosition {
  * Cycles are found by Brent's algorithm: each cursor is compared with the one of the last page whose number is a power of two, so
  * a cycle shows within three times its length.
  *
- * @throws ResourceError `internal` for a cursor that repeats, or a listing without an end.
+ * @returns `repeats` for a cursor that repeats: what was listed so far is all that there is.
+ * @throws ResourceError `internal` for a listing without an end.
  */
-export function nextCursor(position: WalkPosition, raw: string | undefined): { readonly nextCursor?: string } {
+export function nextCursor(
+  position: WalkPosition,
+  raw: string | undefined,
+): { readonly nextCursor?: string; readonly repeats?: true } {
   if (raw === undefined) return {}
   const pages = position.pages + 1
   const mark = createHash('sha256').update(raw).digest('base64url').slice(0, 12)
-  if (mark === position.mark || raw === position.cursor)
-    throw new ResourceError('internal', `The listing of the server loops: a cursor repeats after ${pages} pages.`)
+  if (mark === position.mark || raw === position.cursor) return { repeats: true }
   if (pages > maxPages)
     throw new ResourceError(
       'internal',
@@ -256,18 +278,37 @@ export function nextCursor(position: WalkPosition, raw: string | undefined): { r
   return { nextCursor: `${pages}.${isPowerOfTwo ? mark : position.mark}.${raw}` }
 }
 
-function createRemoteTools({ request }: Pick<Link, 'request'>): RemoteTools {
+function createRemoteTools(link: Link, paged: Paged): RemoteTools {
+  /** A client over HTTP must leave out a tool whose declaration of headers is invalid (MCP 2026-07-28, basic/transports). */
+  const withHeaders = (tool: RemoteTool): readonly RemoteTool[] => {
+    if (!link.connection.hasHeaders) return [tool]
+    const paramHeaders = paramHeadersOf(tool.inputSchema)
+    if (!('fault' in paramHeaders)) return [paramHeaders.length === 0 ? tool : { ...tool, paramHeaders }]
+    const facts = { tool: tool.name.slice(0, 200), reason: paramHeaders.fault }
+    link.log('warn', 'a tool of the server is left out: its definition is invalid', facts)
+    return []
+  }
   return {
-    list: async ({ cursor }, options) => {
-      const answer = await request('tools/list', defined({ cursor }), options)
-      const nextCursor = cursorOf(answer)
-      return { items: listOf(answer, 'tools').flatMap(toolsOf), ...defined({ nextCursor }) }
-    },
-    call: async (name, given, options) => {
-      const answer = await request('tools/call', { name, arguments: given }, options)
+    list: ({ cursor }, options) =>
+      paged(cursor, async (raw) => {
+        const answer = await link.request('tools/list', defined({ cursor: raw }), options)
+        const items = listOf(answer, 'tools').flatMap(toolsOf).flatMap(withHeaders)
+        return { items, ...defined({ nextCursor: cursorOf(answer) }) }
+      }),
+    call: async ({ name, paramHeaders = [], outputSchema }, given, options) => {
+      const headers = headersOfCall(paramHeaders, given)
+      const answer = await link.request('tools/call', { name, arguments: given }, { ...options, headers })
       const { content, structuredContent, isError } = answer
       const blocks = Array.isArray(content) ? content.flatMap((item) => blockOf(objectOf(item)) ?? []) : []
       const structured = isObject(structuredContent) ? structuredContent : undefined
+      const fault =
+        structuredContent === undefined || structuredContent === null || outputSchema === undefined || isError === true
+          ? undefined
+          : await outputFault(outputSchema, structuredContent)
+      if (fault !== undefined)
+        throw new ResourceError('internal', `The structured result breaks its schema: ${printable(fault)}`, {
+          reason: outputReason,
+        })
       return { content: blocks, ...defined({ structured }), failed: isError === true }
     },
   }

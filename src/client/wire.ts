@@ -79,7 +79,7 @@ export function contentsOf(answer: Wire, asked: string, decode = decodeBase64): 
   return listOf(answer, 'contents').map((item) => {
     const wire = objectOf(item)
     const facts = {
-      uri: textOf(wire.uri) ?? asked,
+      uri: uriOf(wire) ?? asked,
       ...defined({
         name: textOf(wire.name),
         title: textOf(wire.title),
@@ -95,8 +95,8 @@ export function contentsOf(answer: Wire, asked: string, decode = decodeBase64): 
 }
 
 export function completionOf({ completion }: Wire): Completion {
-  const { values, total, hasMore } = objectOf(completion)
-  if (!Array.isArray(values)) throw malformed('a completion has no values')
+  const { total, hasMore, ...listed } = objectOf(completion)
+  const values = listOf(listed, 'values')
   return {
     values: values.filter((value) => typeof value === 'string').slice(0, maxValues),
     ...defined({ total: countOf(total), hasMore: typeof hasMore === 'boolean' ? hasMore : undefined }),
@@ -114,7 +114,7 @@ export function cacheOf({ ttlMs, cacheScope }: Wire): CacheHint {
 export function resourcesOf(items: readonly unknown[]): readonly Resource[] {
   return items.flatMap((item) => {
     const wire = objectOf(item)
-    const uri = textOf(wire.uri)
+    const uri = uriOf(wire)
     if (uri === undefined) return []
     const facts = {
       size: countOf(wire.size),
@@ -198,13 +198,19 @@ export function contentLinkIn(data: unknown, base: string): URL | undefined {
 export function lastSegment(uri: string): string {
   const path = uri.replace(/[?#].*$/s, '').replace(/\/+$/, '')
   const segment = path.slice(Math.max(path.lastIndexOf('/'), path.indexOf(':')) + 1)
-  return (decodeComponent(segment) ?? segment) || uri
+  return ((decodeComponent(segment) ?? segment) || uri).toWellFormed()
 }
 
+/** Returns a list of an answer. Null is an empty list, as servers in Go write it. */
 export function listOf(answer: Wire, name: string): readonly unknown[] {
-  const list = answer[name]
+  const list = answer[name] ?? (name in answer ? [] : undefined)
   if (!Array.isArray(list)) throw malformed(`it has no ${name}`)
   return list
+}
+
+/** Returns a URI as the server spells it: with another spelling it would be another resource. */
+function uriOf({ uri }: Wire): string | undefined {
+  return typeof uri === 'string' && uri !== '' ? uri : undefined
 }
 
 export function textOf(value: unknown): string | undefined {

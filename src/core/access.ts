@@ -8,7 +8,8 @@ import { parseAddress } from './uri.ts'
 
 /** Decides whether a principal may see a path of a mount. Only the catalog applies it. */
 export interface Access {
-  (principal: Principal, path: string): boolean
+  /** @param others Other paths of the same tool or prompt ({@link pathsOfNames}): a rule that matches any of them decides. */
+  (principal: Principal, path: string, others?: readonly string[]): boolean
   /**
    * Returns how much a principal may see below a directory (empty, or ending in `/`). The rules alone decide, never the entries
    * that exist, so the source is not even asked for anything that the principal may not see. When undefined, each path is decided
@@ -50,7 +51,18 @@ export function compileAccess(rules: readonly AccessRule[]): Access {
   const named = [...new Set(rules.flatMap(({ allow = [], deny = [] }) => [...allow, ...deny]))].sort()
   // The key depends only on the roles that some rule names.
   const callers = ({ roles }: Principal) => JSON.stringify(named.filter((role) => roles.includes(role)))
-  return Object.assign((principal: Principal, path: string) => judge(principal, path).allowed, { reach, callers })
+  const isAllowed: Access = (principal, path, others) => judge(principal, path, others).allowed
+  return Object.assign(isAllowed, { reach, callers })
+}
+
+/**
+ * Returns the paths at which rules know a tool or prompt by its names, besides its path: a tool of another server may be shown with
+ * another name than that server has for it. None for a prompt that is written in a resource, which rules know by its path alone.
+ */
+export function pathsOfNames(path: string, names: readonly string[]): readonly string[] {
+  if (!path.startsWith('=')) return []
+  const directory = path.slice(0, path.indexOf('/') + 1)
+  return [...new Set(names)].map((name) => `${directory}${name}`).filter((other) => other !== path)
 }
 
 /** A program in JavaScript may pass anything. A misspelt or malformed `deny` must not be ignored, because it would deny nothing. */
@@ -64,7 +76,9 @@ function requireRule(rule: AccessRule): void {
 }
 
 /** Compiles access rules into a function that also returns the deciding rule. {@link compileAccess} returns only the decision. */
-export function compileVerdict(rules: readonly AccessRule[]): (principal: Principal, path: string) => Verdict {
+export function compileVerdict(
+  rules: readonly AccessRule[],
+): (principal: Principal, path: string, others?: readonly string[]) => Verdict {
   const unnamed: Verdict = { allowed: false, rule: undefined }
   const compiled = rules.map((rule, index) => ({
     names: namesOf(rule),
@@ -72,12 +86,13 @@ export function compileVerdict(rules: readonly AccessRule[]): (principal: Princi
     allowed: { allowed: true, rule: index } as const,
     denied: { allowed: false, rule: index } as const,
   }))
-  return (principal, path) => {
+  return (principal, path, others = []) => {
     let allowed: Verdict = unnamed
     let denied: Verdict | undefined
     for (const rule of compiled) {
       const denies = rule.names.deny(principal)
-      if ((!denies && !rule.names.allow(principal)) || !rule.matches(path)) continue
+      if (!denies && !rule.names.allow(principal)) continue
+      if ([path, ...others].filter(rule.matches).length === 0) continue
       if (denies) denied ??= rule.denied
       else if (!allowed.allowed) allowed = rule.allowed
     }
@@ -191,7 +206,7 @@ export function narrowMounts<Mount extends { readonly address: string; readonly 
   return shown.map((mount) => {
     const { access } = mount
     if (access === undefined) return { ...mount, access: narrow }
-    const both = (principal: Principal, path: string) => narrow(principal, path) && access(principal, path)
+    const both: Access = (...asked) => narrow(...asked) && access(...asked)
     const reach = (principal: Principal, directory: string): Reach => {
       const reaches = [narrow, access].map((rule) => rule.reach?.(principal, directory) ?? 'some')
       if (reaches.includes('none')) return 'none'

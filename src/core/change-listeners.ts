@@ -55,10 +55,12 @@ export function createChangeListeners(mount: Mounted, log: Log) {
   }
 
   /** Notifies the listeners of lists that may see any of the changed paths of prompts or tools. */
-  const tellOf = (kind: ChangedKind, changed: ReadonlySet<string>): void => {
+  const tellOf = (kind: ChangedKind, changed: ReadonlyMap<string, readonly string[]>): void => {
     const sees = (principal: Principal) =>
-      [...changed].some((path) =>
-        path === '' || path.endsWith('/') ? mount.reach(principal, path) !== 'none' : mount.access(principal, path),
+      [...changed].some(([path, others]) =>
+        path === '' || path.endsWith('/')
+          ? mount.reach(principal, path) !== 'none'
+          : mount.access(principal, path, others),
       )
     for (const { principal, notify: tell } of lists.keys())
       if (sees(principal)) tell({ uris: [], listed: false, [kind]: true })
@@ -67,8 +69,8 @@ export function createChangeListeners(mount: Mounted, log: Log) {
   const deliver = (batch: ChangeBatch): void => {
     if (batch.everything || batch.changed.size > 0) tellWhole(batch)
     for (const [kind, changed] of batch.of) tellOf(kind, changed)
-    if (batch.everything && mount.provider.prompts?.separate === true) tellOf('prompts', new Set(['']))
-    if (batch.everything && mount.provider.tools !== undefined) tellOf('tools', new Set(['']))
+    if (batch.everything && mount.provider.prompts?.separate === true) tellOf('prompts', new Map([['', []]]))
+    if (batch.everything && mount.provider.tools !== undefined) tellOf('tools', new Map([['', []]]))
     const told = new Map<Listener, PendingChanges>()
     /** Whether a principal may see all other paths of the changed file. */
     const seesAliases = (principal: Principal, path: string) =>
@@ -183,8 +185,8 @@ const createBatch = () => ({
   listed: new Set<string>(),
   /** Whether every path of the mount may have changed, beyond those in `changed`. */
   everything: false,
-  /** The changed paths of prompts and of tools. */
-  of: new Map<ChangedKind, Set<string>>(),
+  /** The changed paths of prompts and of tools, each with its other paths. */
+  of: new Map<ChangedKind, Map<string, readonly string[]>>(),
   /** Other paths of the same file, by the path that changed: several links may lead to one file. */
   aliases: new Map<string, ReadonlySet<string>>(),
 })
@@ -212,7 +214,7 @@ export function createChangeCollector(take: (batch: ChangeBatch) => void) {
   return {
     collect: ({ path, listed: isListed, of, aliases: others = [] }: Change) => {
       const { changed, listed, of: kinds, aliases } = batch
-      if (of !== undefined) kinds.set(of, (kinds.get(of) ?? new Set()).add(path ?? ''))
+      if (of !== undefined) kinds.set(of, (kinds.get(of) ?? new Map()).set(path ?? '', others))
       else if (path === undefined || changed.size >= maxPaths) batch.everything = true
       else {
         // A change without aliases is visible to everyone who may see the path.

@@ -42,7 +42,9 @@ function split(text: string): RegExpExecArray | null {
 }
 
 function hashed(uri: string): string {
-  return `==/${createHash('sha256').update(uri).digest('base64url')}`
+  // In UTF-8 all lone surrogates would be the same character.
+  const encoding = uri.isWellFormed() ? 'utf8' : 'utf16le'
+  return `==/${createHash('sha256').update(uri, encoding).digest('base64url')}`
 }
 
 /** Returns the URI of a path; undefined when the path has none, or is only a hash. For a directory (with a final `/`), the URI ends in `/`. */

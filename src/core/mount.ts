@@ -82,9 +82,9 @@ export function createMount(options: MountOptions): Mounted {
   const { scopes = [] } = options
   const restricted = options.access !== undefined || scopes.length > 0 || options.provider.sees !== undefined
   const granted = (principal: Principal) => scopes.every((scope) => principal.scopes?.includes(scope) ?? true)
-  const access = (principal: Principal, path: string) =>
+  const access: Access = (principal, path, others) =>
     granted(principal) &&
-    (options.access?.(principal, path) ?? true) &&
+    (options.access?.(principal, path, others) ?? true) &&
     (options.provider.sees?.(principal, path) ?? true)
   const reach = (principal: Principal, directory: string): Reach => {
     if (!granted(principal)) return 'none'

@@ -1,3 +1,4 @@
+import { pathsOfNames } from './access.ts'
 import type { Changes } from './changes.ts'
 import { completionOf, maxCompletions } from './completion.ts'
 import { cleanText, cleanTexts, contentLength } from './entry.ts'
@@ -6,7 +7,7 @@ import { cursorScope } from './listing.ts'
 import type { Mounted } from './mount.ts'
 import { type CatalogState, createPageBuilder } from './paging.ts'
 import { baseName, comparePaths } from './path.ts'
-import type { Completion, Context, Prompt, PromptArgument, PromptMessage, PromptPart } from './provider.ts'
+import type { Completion, Context, Principal, Prompt, PromptArgument, PromptMessage, PromptPart } from './provider.ts'
 import { tracedSource } from './trace.ts'
 import type { ListedArgument, ListedPrompt, Page, PromptContent, PromptView, View } from './view.ts'
 
@@ -44,8 +45,7 @@ export function createPrompts(
     const listOf = async (mount: Mounted): Promise<readonly Omit<MountPrompt, 'name'>[]> => {
       try {
         const prompts = (await mount.provider.prompts?.list(context)) ?? []
-        const visible = prompts.filter(({ path }) => mount.access(context.principal, path))
-        return visible.map((prompt) => ({ mount, prompt }))
+        return prompts.map((prompt) => ({ mount, prompt }))
       } catch (error) {
         if (!isResourceError(error, 'unavailable')) throw error
         const facts = { mount: mount.address.text, error: error.message }
@@ -54,7 +54,7 @@ export function createPrompts(
         return []
       }
     }
-    const named = withNames((await Promise.all(asked.map(listOf))).flat())
+    const named = visiblePrompts((await Promise.all(asked.map(listOf))).flat(), context.principal)
     const [first] = failed
     if (first !== undefined && failed.length === asked.length) throw first.error
     const missing = failed.filter(({ mount }) => mount.access(context.principal, ''))
@@ -178,10 +178,10 @@ async function fillMessages(
 }
 
 /**
- * Gives each prompt its name: its own, or if that is taken its long name, or its URI. Prompts of other servers choose last, so that
- * they take no name of a prompt of this server.
+ * Returns the prompts that a principal may see, each with its name: its own, or if that is taken its long name, or its URI. Prompts
+ * of other servers choose last, so that they take no name of a prompt of this server.
  */
-function withNames(prompts: readonly Omit<MountPrompt, 'name'>[]): readonly MountPrompt[] {
+function visiblePrompts(prompts: readonly Omit<MountPrompt, 'name'>[], principal: Principal): readonly MountPrompt[] {
   const names = new Map<Prompt, string>()
   const taken = new Set<string>()
   const isForeign = ({ prompt }: Omit<MountPrompt, 'name'>) => prompt.longName !== undefined
@@ -189,10 +189,14 @@ function withNames(prompts: readonly Omit<MountPrompt, 'name'>[]): readonly Moun
     const { mount, prompt } = one
     const choices = [prompt.name, ...(prompt.longName === undefined ? [] : [prompt.longName])]
     const name = choices.find((choice) => !taken.has(choice)) ?? mount.uriOf(prompt.path)
+    if (!mount.access(principal, prompt.path, pathsOfNames(prompt.path, [prompt.name, name]))) continue
     taken.add(name)
     names.set(prompt, name)
   }
-  return prompts.map((one) => ({ ...one, name: names.get(one.prompt) ?? one.prompt.name }))
+  return prompts.flatMap((one) => {
+    const name = names.get(one.prompt)
+    return name === undefined ? [] : [{ ...one, name }]
+  })
 }
 
 /** Whether a prompt comes after the last one of the previous page. */

@@ -65,7 +65,10 @@ export interface Change {
   readonly listed?: boolean
   /** Set when the path is that of a prompt or a tool, or of a directory of them, and no entry has changed ({@link Prompts.separate}). */
   readonly of?: ChangedKind
-  /** Other paths of the same entry ({@link Context.allows}): only principals that may see all of them are notified. */
+  /**
+   * Other paths of the same entry ({@link Context.allows}): only principals that may see all of them are notified. Of a tool or a
+   * prompt: the paths of its other names, for the access rules.
+   */
   readonly aliases?: readonly string[]
 }
 

@@ -1,3 +1,4 @@
+import { pathsOfNames } from './access.ts'
 import type { Changes } from './changes.ts'
 import { base64Of, cleanText, cleanTexts } from './entry.ts'
 import { invalid, isResourceError } from './errors.ts'
@@ -24,8 +25,7 @@ export function createTools(
 
   const listOf = async (mount: Mounted, context: Context): Promise<readonly MountedTool[]> => {
     try {
-      const tools = (await mount.provider.tools?.list(context)) ?? []
-      return tools.filter(({ path }) => mount.access(context.principal, path)).map((tool) => ({ mount, tool }))
+      return ((await mount.provider.tools?.list(context)) ?? []).map((tool) => ({ mount, tool }))
     } catch (error) {
       context.signal.throwIfAborted()
       if (!isResourceError(error)) throw error
@@ -41,27 +41,54 @@ export function createTools(
       const context = contextOf(options)
       const asked = sources.filter((mount) => !mount.isHidden(context.principal))
       const found = (await Promise.all(asked.map((mount) => listOf(mount, context)))).flat()
-      return withNames(found, reserved).map((named) => toolOf(named, context.principal))
+      return visibleTools(found, reserved, context.principal).map((named) => toolOf(named, context.principal))
     },
   }
 }
 
-/** Gives each tool its name, or if that is taken or reserved its long name, if necessary with a number. */
-function withNames(found: readonly MountedTool[], reserved: ReadonlySet<string>) {
+interface NamedTool extends MountedTool {
+  readonly name: string
+}
+
+/**
+ * Returns the tools that a principal may see, each with its name: its own, or if that is taken or reserved its long name, if
+ * necessary with a number. A name that was changed for hosts is given after those that needed no change. A tool that the principal
+ * may not see takes no name.
+ */
+function visibleTools(
+  found: readonly MountedTool[],
+  reserved: ReadonlySet<string>,
+  principal: Principal,
+): readonly NamedTool[] {
   const taken = new Set(reserved)
-  return found.map(({ mount, tool }) => {
-    let name = [tool.name, tool.longName].find((choice) => !taken.has(choice))
-    for (let number = 2; name === undefined; number++) {
-      const choice = `${tool.longName.slice(0, 120)}_${number}`
-      if (!taken.has(choice)) name = choice
-    }
+  const named = new Map<MountedTool, NamedTool>()
+  const isUnchanged = ({ tool }: MountedTool) => pathsOfNames(tool.path, [tool.name]).length === 0
+  for (const one of [...found.filter(isUnchanged), ...found.filter((other) => !isUnchanged(other))]) {
+    const name = freeName(one.tool, taken)
+    if (!maySee({ ...one, name }, principal)) continue
     taken.add(name)
-    return { mount, tool, name }
-  })
+    named.set(one, { ...one, name })
+  }
+  return found.flatMap((one) => named.get(one) ?? [])
+}
+
+function freeName({ name, longName }: ProvidedTool, taken: ReadonlySet<string>): string {
+  const free = [name, longName].find((choice) => !taken.has(choice))
+  if (free !== undefined) return free
+  for (let number = 2; ; number++) {
+    const choice = `${longName.slice(0, 120)}_${number}`
+    if (!taken.has(choice)) return choice
+  }
+}
+
+/** Whether a principal may see a tool: the rules hold for the path of the tool, and for the names that hosts show. */
+function maySee({ mount, tool, name }: NamedTool, principal: Principal): boolean {
+  return mount.access(principal, tool.path, pathsOfNames(tool.path, [tool.name, name]))
 }
 
 /** Converts a tool of a mount to a tool of MCP. `principal` is the caller, for whom the tool was listed. */
-function toolOf({ mount, tool: provided, name }: MountedTool & { readonly name: string }, principal: Principal): Tool {
+function toolOf(named: NamedTool, principal: Principal): Tool {
+  const { mount, tool: provided, name } = named
   const { path, longName: _, description = '', title, ...tool } = provided
   return {
     ...tool,
@@ -71,7 +98,7 @@ function toolOf({ mount, tool: provided, name }: MountedTool & { readonly name: 
     call: async (given, { signal }, report) => {
       const context = { principal, signal }
       // The rules may have changed since the tool was listed.
-      if (!mount.access(context.principal, path)) throw invalid('There is no such tool.', 'unknown-tool')
+      if (!maySee(named, principal)) throw invalid('There is no such tool.', 'unknown-tool')
       const request = { path, arguments: given, ...(report === undefined ? {} : { report }) }
       const run = async () => mount.provider.tools?.call(request, context)
       const outcome = await Promise.resolve(tracedSource('call', mount.address.text, run)).catch((error: unknown) => {

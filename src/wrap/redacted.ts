@@ -192,7 +192,11 @@ function cleanPrompts(prompts: Prompts, cleaner: Cleaner, seal: Seal): Prompts {
         .map(cleanFacts),
     get: async (request, context) => {
       if (isSecretPath(request.path)) throw notFound('a secret in the path')
-      const { description, messages } = await prompts.get(request, context)
+      const { description, messages } = await prompts.get(request, context).catch((error: unknown) => {
+        // The words of another server.
+        if (!isResourceError(error, 'invalid')) throw error
+        throw new ResourceError('invalid', redactPhrase(error.message), error.detail)
+      })
       const clean: PromptMessage[] = []
       for (const { role, content } of messages) {
         const part =

@@ -147,3 +147,34 @@ export const scripted =
   }
 
 export const fault = (code: number, message: string) => new ResourceError('internal', message, { code })
+
+/**
+ * A server of 2026-07-28 over HTTP that answers as it is told. It gets the headers of each request, and closes the connection when
+ * the answer is `undefined`.
+ */
+export const scriptedModern =
+  (
+    answer: (
+      method: string,
+      params: Record<string, unknown>,
+      request: IncomingMessage,
+    ) => Record<string, unknown> | ResourceError | undefined,
+    capabilities: object = { tools: {}, resources: {}, prompts: {} },
+  ): RequestListener =>
+  async (request, response) => {
+    if (request.method !== 'POST') return void response.writeHead(405).end()
+    const { id, method, params = {} } = JSON.parse(await bodyOf(request))
+    if (id === undefined) return void response.writeHead(202).end()
+    const serverInfo = { name: 'scripted', version: '1' }
+    const facts = { resultType: 'complete', ttlMs: 0, cacheScope: 'private' }
+    const discovered = { ...facts, supportedVersions: ['2026-07-28'], capabilities, serverInfo }
+    const result = method === 'server/discover' ? discovered : answer(method, params, request)
+    if (result === undefined) return void response.destroy()
+    const isFault = result instanceof ResourceError
+    const message = isFault
+      ? { error: { code: result.detail.code, message: result.message } }
+      : { result: { ...facts, ...result } }
+    response
+      .writeHead(isFault ? 400 : 200, { 'content-type': 'application/json' })
+      .end(JSON.stringify({ jsonrpc: '2.0', id, ...message }))
+  }

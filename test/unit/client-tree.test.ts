@@ -4,7 +4,7 @@ import type { RemoteChanges } from '../../src/client/changes.ts'
 import type { Link } from '../../src/client/connection.ts'
 import { childrenOf, rootsOf } from '../../src/client/requests.ts'
 import { createRemoteView, nextCursor, openCursor } from '../../src/client/view.ts'
-import { isResourceError, ResourceError } from '../../src/core/errors.ts'
+import { ResourceError } from '../../src/core/errors.ts'
 import { withResolvers } from '../../src/core/kit/abort.ts'
 import type { ChangeListener, Resource, ViewChange } from '../../src/core/view.ts'
 import { uris } from '../support/mcp-servers.ts'
@@ -109,10 +109,10 @@ describe('a walk through cursors', () => {
         const nextOf = (page: number) => `c${page < lead ? page : lead + ((page - lead) % length)}`
         let cursor: string | undefined
         let pages = 0
-        try {
-          for (; pages < 1000; pages++) cursor = nextCursor(openCursor(cursor), nextOf(pages)).nextCursor
-        } catch (error) {
-          expect(isResourceError(error, 'internal')).toBe(true)
+        for (; pages < 1000; pages++) {
+          const next = nextCursor(openCursor(cursor), nextOf(pages))
+          if (next.repeats) break
+          cursor = next.nextCursor
         }
         expect(pages).toBeLessThanOrEqual(3 * (lead + length) + 2)
       }),

@@ -10,7 +10,6 @@ describe('a conformance scenario', () => {
     expect(judge('ping', 0, '', [success('ping'), schema])).toEqual({
       scenario: 'ping',
       passed: 1,
-      skipped: 0,
       faults: [],
     })
   })
@@ -18,11 +17,14 @@ describe('a conformance scenario', () => {
   test('does not pass without checks, or when only the schema was checked', () => {
     expect(judge('ping', 0, 'not applicable', []).faults).toEqual(['it did not run: not applicable'])
     expect(judge('ping', 0, '', [schema]).faults).toEqual(['it checked nothing'])
-    expect(judge('ping', 0, '', [{ id: 'a', status: 'SKIPPED' }, schema]).faults).toEqual(['it checked nothing'])
+    expect(judge('ping', 0, '', [{ id: 'a', status: 'SKIPPED' }, schema]).faults).toEqual([
+      'a: it was skipped',
+      'it checked nothing',
+    ])
   })
 
-  test('does not pass when one check failed or warned, whatever the others say', () => {
-    for (const status of ['FAILURE', 'WARNING'] as const)
+  test('does not pass when one check failed, warned or was skipped, whatever the others say', () => {
+    for (const status of ['FAILURE', 'WARNING', 'SKIPPED'] as const)
       expect(judge('ping', 0, '', [success('a'), { id: 'b', status, errorMessage: 'no' }]).faults).toEqual(['b: no'])
   })
 

@@ -4,6 +4,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { createCatalog } from '../../src/core/catalog.ts'
 import type { ChangeLimits } from '../../src/core/changes.ts'
 import { type HttpService, serveHttp } from '../../src/server/http/serve-http.ts'
+import { openView } from '../../src/server/serve.ts'
 import { serveStdio } from '../../src/server/stdio/serve-stdio.ts'
 import { type Live, live, pause, until } from '../support/live.ts'
 
@@ -205,6 +206,28 @@ describe('resources/subscribe on a pipe', () => {
     provider.set('a', { text: 'y' })
     await pause(150)
     expect(client.updates()).toHaveLength(1)
+  })
+
+  test('is accepted for what is there and never changes, and not for what is not there', async () => {
+    const { watch: _, ...still } = live({ b: 'b' })
+    const catalog = createCatalog({
+      mounts: [
+        { address: 'file:///r', provider: live({ a: '' }) },
+        { address: 'file:///s', provider: still },
+      ],
+    })
+    const channel = await openView(
+      { name: 'x', version: '1', view: catalog.view, log: () => {} },
+      { id: 'ada', roles: [] },
+      'legacy',
+      { write: async () => {}, onLost: () => {} },
+    )
+    await channel.request(initialize('2025-11-25') as never)
+    const ask = async (uri: string) => channel.request(subscribe(1, uri) as never)
+    expect(await ask('file:///s/b')).toMatchObject({ result: {} })
+    expect(await ask('file:///s/none')).toMatchObject({ error: { code: -32002 } })
+    await channel.close()
+    await catalog.close()
   })
 
   test('is nothing that 2026-07-28 knows, and nothing at all where no source can tell', async () => {

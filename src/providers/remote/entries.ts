@@ -93,18 +93,35 @@ const protocolKey = /^(?:[\w-]+\.)?(?:modelcontextprotocol|mcp)[./]/i
 /** Keys reserved for this server: those of another server are removed. */
 const ownKey = /^dev\.hikidashi(?:[./]|$)/i
 
-/** Returns the server's `_meta` without the keys of the protocol and of hikidashi, at any depth. */
+/**
+ * Returns the server's `_meta` without the keys of the protocol and of hikidashi and without URIs of resources, at any depth. A
+ * client would take such a URI for one of this process, for example for one of its own pages (`ui://`), and access rules do not
+ * apply to it. Addresses of web pages are kept.
+ */
 export function relayed(meta: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const kept = Object.entries(meta).filter(([key, value]) => !protocolKey.test(key) && depthOf(value) <= deepestMeta)
-  const all = withoutOwnKeys(Object.fromEntries(kept)) as Readonly<Record<string, unknown>>
-  return JSON.stringify(all).length > longest.meta ? {} : all
+  const all = relayedValue(Object.fromEntries(kept)) as Readonly<Record<string, unknown>> | undefined
+  return all === undefined || JSON.stringify(all).length > longest.meta ? {} : all
 }
 
-function withoutOwnKeys(value: unknown): unknown {
+/** Returns the part of a value that is relayed. Undefined when nothing of it is left. */
+function relayedValue(value: unknown): unknown {
+  if (typeof value === 'string') return isResourceUri(value) ? undefined : value
   if (typeof value !== 'object' || value === null) return value
-  if (Array.isArray(value)) return value.map(withoutOwnKeys)
-  const kept = Object.entries(value).filter(([key]) => !ownKey.test(key))
-  return Object.fromEntries(kept.map(([key, one]) => [key, withoutOwnKeys(one)]))
+  if (Array.isArray(value)) {
+    const items = value.map(relayedValue).filter((one) => one !== undefined)
+    return items.length === 0 && value.length > 0 ? undefined : items
+  }
+  const given = Object.entries(value)
+  const named = given.filter(([key]) => !ownKey.test(key) && !isResourceUri(key))
+  const kept = named.map(([key, one]) => [key, relayedValue(one)] as const).filter(([, one]) => one !== undefined)
+  return kept.length === 0 && given.length > 0 ? undefined : Object.fromEntries(kept)
+}
+
+/** Whether a text is a URI of a resource, as URL parsers read it: they ignore line breaks and tabs, and spaces around it. */
+function isResourceUri(text: string): boolean {
+  const bare = text.replace(/^[\0- ]+|[\t\n\r]+/g, '')
+  return /^(?:[a-z][a-z0-9+.-]*:\/\/|file:)/i.test(bare) && !/^https?:/i.test(bare)
 }
 
 /** Returns the nesting depth of objects and arrays, counted only up to the limit. */

@@ -1,7 +1,7 @@
 import type { RemoteView } from '../../client/index.ts'
 import { isResourceError } from '../../core/errors.ts'
 import { foreignOf, pathOfForeign } from '../../core/foreign.ts'
-import { untilAborted } from '../../core/kit/abort.ts'
+import { sleep, untilAborted } from '../../core/kit/abort.ts'
 import { repeatedly } from '../../core/kit/chain.ts'
 import type { Log } from '../../core/log.ts'
 import type { Change, Degradation } from '../../core/provider.ts'
@@ -12,6 +12,12 @@ import type { SideList } from './tools.ts'
 
 /** Maximum number of subscribed resources per directory, at a server that has no directories. */
 const maxInDirectory = 1000
+
+/**
+ * Pauses after the failures of a subscription, in milliseconds. The first failure is often that of a kept connection which the
+ * server has closed meanwhile; later ones give the connection time to be opened again.
+ */
+const retryPausesMs = [0, 300, 1000, 2000]
 
 interface FollowingOptions {
   readonly open: (signal: AbortSignal) => Promise<RemoteView>
@@ -161,13 +167,18 @@ export function createFollowing(options: FollowingOptions) {
       view,
       add: async (uris) => {
         if (subscription === undefined) return false
-        try {
-          return (await untilAborted(subscription.add(uris), ending.signal)).length > 0
-        } catch (error) {
-          if (!isResourceError(error)) return false
-          log('debug', 'the server reports no changes of a resource', { error })
-          return false
+        for (const pauseMs of retryPausesMs) {
+          try {
+            return (await untilAborted(subscription.add(uris), ending.signal)).length > 0
+          } catch (error) {
+            if (ending.signal.aborted) return false
+            log('debug', 'the server cannot be asked for changes of a resource', { error })
+            if (!isResourceError(error, 'unavailable')) return false
+            await sleep(pauseMs, ending.signal).catch(() => {})
+          }
         }
+        log('warn', 'the server reports no changes of a resource: it did not answer', { resources: uris.length })
+        return false
       },
       remove: (uri) => subscription?.remove(uri),
     }

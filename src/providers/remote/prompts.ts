@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { RemoteView } from '../../client/index.ts'
-import { isResourceError, notFound } from '../../core/errors.ts'
+import { invalid, isResourceError, notFound } from '../../core/errors.ts'
 import { pathOfForeign } from '../../core/foreign.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
@@ -104,6 +104,9 @@ export function createRelayedPrompts(
         }
       } catch (error) {
         signal.throwIfAborted()
+        // Whoever fills in the prompt needs the words of the server to correct the arguments.
+        if (isResourceError(error, 'invalid'))
+          throw invalid(`The server refuses the prompt: ${shorten(error.message, longest.title)}`, 'refused')
         throw faultOf(error)
       }
     },

@@ -1,7 +1,9 @@
-import { isAnswer, type RemoteView } from '../../client/index.ts'
+import { isAnswer, isHeaderMismatch, outputReason, type RemoteView } from '../../client/index.ts'
 import type { RemoteTool, RemoteToolResult } from '../../client/target.ts'
+import { pathsOfNames } from '../../core/access.ts'
 import { isResourceError, notFound } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
+import type { Log } from '../../core/log.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Change, ChangedKind } from '../../core/provider.ts'
 import type { ProvidedTool, ToolOutcome, ToolPart, Tools } from '../../core/tool.ts'
@@ -12,10 +14,10 @@ import { type ListFacts, longNameOf, maxNameLength, partOf, pathOfName } from '.
 import { faultOf, listFaultOf, type ServerSession } from './session.ts'
 import type { SnapshotKeeper } from './snapshot.ts'
 
-/** A tool of the mount, and the name that the server knows it by. */
+/** A tool of the mount, and the tool as the server lists it. */
 interface RelayedTool {
   readonly tool: ProvidedTool
-  readonly name: string
+  readonly listed: Pick<RemoteTool, 'name' | 'paramHeaders' | 'outputSchema'>
 }
 
 /** The directory of the tools, for access rules. No URI of a server has this path. */
@@ -40,7 +42,7 @@ export async function fetchTools(
     (query) => remoteTools.list(query, { signal }),
     (listed) => {
       const tool = toolOf(listed, mark, address)
-      if (tool !== 'unnamed') return tool && [tool.path, { tool, name: listed.name }]
+      if (tool !== 'unnamed') return tool && [tool.path, { tool, listed }]
       const name = listed.name.slice(0, 200)
       log('warn', 'a tool of the server is left out: its name is empty or too long', { name })
       return undefined
@@ -51,7 +53,7 @@ export async function fetchTools(
 
 /** Converts a listed tool. Undefined: this process relayed it to the server. */
 function toolOf(listed: RemoteTool, mark: string, address: string | undefined): ProvidedTool | 'unnamed' | undefined {
-  const { name, inputSchema, outputSchema, annotations, ...facts } = listed
+  const { name, inputSchema, outputSchema, annotations, paramHeaders: _, ...facts } = listed
   if (name === '' || name.length > maxNameLength) return 'unnamed'
   const described = describe(facts, mark)
   if (described === undefined) return undefined
@@ -91,29 +93,63 @@ export function createRelayedTools(
   return {
     list: async ({ signal }) => (await current(signal)).map(({ tool }) => tool),
     call: async ({ path, arguments: given, report }, { signal }) => {
-      const known = (await current(signal)).find(({ tool }) => tool.path === path)
-      if (known === undefined) throw notFound('the server lists no such tool')
-      const view = await session.open(signal).catch((error: unknown) => {
-        signal.throwIfAborted()
-        throw faultOf(error)
-      })
-      const { remoteTools } = view
-      if (remoteTools === undefined) throw notFound('the server has no tools now')
+      const find = async () => {
+        const known = (await current(signal)).find(({ tool }) => tool.path === path)
+        if (known === undefined) throw notFound('the server lists no such tool')
+        return known
+      }
       const options = { signal, ...(report === undefined ? {} : { onProgress: report }) }
+      const call = async ({ listed }: RelayedTool): Promise<ToolOutcome> => {
+        const view = await session.open(signal).catch((error: unknown) => {
+          signal.throwIfAborted()
+          throw faultOf(error)
+        })
+        const { remoteTools } = view
+        if (remoteTools === undefined) throw notFound('the server has no tools now')
+        try {
+          return outcomeOf(await session.askOnce(() => remoteTools.call(listed, given, options), view, signal), mark)
+        } catch (error) {
+          signal.throwIfAborted()
+          if (isHeaderMismatch(error)) throw error
+          return failureOf(error, listed.name, log)
+        }
+      }
       try {
-        return outcomeOf(await session.askOnce(() => remoteTools.call(known.name, given, options), view, signal), mark)
+        return await call(await find())
       } catch (error) {
         signal.throwIfAborted()
-        // The model needs the words of the server to correct the call.
-        if (isResourceError(error, 'invalid'))
-          return { parts: [{ text: shorten(error.message, longest.title) }], failed: true }
-        if (!isResourceError(error, 'unavailable') || isAnswer(error)) throw faultOf(error)
-        log('warn', 'the server gave no answer to the call of a tool', { tool: known.name, error })
-        return { parts: [{ text: noAnswer }], failed: true }
+        if (!isHeaderMismatch(error)) throw error
+        log('info', 'the server refuses the headers of a call: its tools are listed again', {})
+      }
+      // The server declares other headers now, and has not run the tool.
+      try {
+        await kept.renew(signal)
+        return await call(await find())
+      } catch (error) {
+        signal.throwIfAborted()
+        throw faultOf(error)
       }
     },
   }
 }
+
+/** Converts the failure of a call to a result for the model, if the model can act on it. @throws ResourceError for any other. */
+function failureOf(error: unknown, tool: string, log: Log): ToolOutcome {
+  // The model needs the words of the server to correct the call.
+  if (isResourceError(error, 'invalid'))
+    return { parts: [{ text: shorten(error.message, longest.title) }], failed: true }
+  if (isResourceError(error, 'internal') && error.detail.reason === outputReason) {
+    log('warn', 'the result of a tool does not match its output schema', { tool, error })
+    return { parts: [{ text: wrongOutput }], failed: true }
+  }
+  if (!isResourceError(error, 'unavailable') || isAnswer(error)) throw faultOf(error)
+  log('warn', 'the server gave no answer to the call of a tool', { tool, error })
+  return { parts: [{ text: noAnswer }], failed: true }
+}
+
+/** Result for the model when the structured result of a call is not what its tool declares. The tool has run. */
+const wrongOutput =
+  'The tool has run, and its structured result does not match the output schema that it declares. The result is left out.'
 
 /** Result for the model when a call gets no answer: it must not simply repeat the call. */
 const noAnswer =
@@ -140,11 +176,10 @@ export function sideListOf<T>(
   what: ChangedKind,
   directory: string,
   kept: SnapshotKeeper<readonly T[]>,
-  itemOf: (relayed: T) => { readonly path: string },
+  itemOf: (relayed: T) => { readonly path: string; readonly name: string },
 ) {
   const members = membersFor[what]
-  const textsOf = (list: readonly T[]) =>
-    new Map(list.map(itemOf).map((item) => [item.path, JSON.stringify(item)] as const))
+  const itemsByPath = (list: readonly T[]) => new Map(list.map(itemOf).map((item) => [item.path, item] as const))
   return {
     what,
     /** Whether the server declares that it has the list. */
@@ -157,9 +192,10 @@ export function sideListOf<T>(
     renew: async (signal: AbortSignal): Promise<readonly Change[]> => {
       const { before, now } = await kept.renew(signal)
       if (before === undefined) return [{ of: what, path: directory }]
-      const [old, fresh] = [textsOf(before), textsOf(now)]
-      const paths = [...new Set([...old.keys(), ...fresh.keys()])]
-      return paths.filter((path) => old.get(path) !== fresh.get(path)).map((path) => ({ of: what, path }))
+      const [old, fresh] = [itemsByPath(before), itemsByPath(now)]
+      return [...new Map([...old, ...fresh])]
+        .filter(([path]) => JSON.stringify(old.get(path)) !== JSON.stringify(fresh.get(path)))
+        .map(([path, { name }]) => ({ of: what, path, aliases: pathsOfNames(path, [name]) }))
     },
     setTold: (told: boolean): void => {
       kept.told = told

@@ -1,6 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import { invalid } from '../../core/errors.ts'
 import type { Arrival } from '../../core/provider.ts'
+import type { JsonObject } from '../../core/tool.ts'
+import { paramHeadersOf, paramIn } from '../../core/tool-headers.ts'
 import { isLoopback } from '../../core/uri.ts'
 import { claimedRevision, envelopeFault } from '../protocol/envelope.ts'
 import { codes, type Request, type WireError } from '../protocol/messages.ts'
@@ -163,7 +165,39 @@ export function requestFault(request: IncomingMessage, message: Request): WireEr
   if (fault !== undefined) return fault
   const param = Object.hasOwn(named, message.method) ? named[message.method] : undefined
   const expected = param === undefined ? undefined : message.params?.[param]
-  return typeof expected === 'string' ? check(request, 'Mcp-Name', expected, decodeSentinel) : undefined
+  return typeof expected === 'string' ? check(request, 'Mcp-Name', expected, decodeHeaderValue) : undefined
+}
+
+/**
+ * Returns what is wrong with the headers that repeat arguments of a tool (`Mcp-Param-…`, 2026-07-28). Each must occur once when its
+ * argument is there, and not at all otherwise. Nothing is expected of a tool whose declaration of headers is invalid.
+ */
+export function paramHeadersFault(
+  request: IncomingMessage,
+  inputSchema: JsonObject,
+  given: JsonObject,
+): WireError | undefined {
+  const declared = paramHeadersOf(inputSchema)
+  if ('fault' in declared) return undefined
+  for (const param of declared) {
+    const { header } = param
+    const value = paramIn(given, param)
+    if (value === undefined && valuesOf(request, header.toLowerCase()).length === 0) continue
+    const fault = check(
+      request,
+      header,
+      value?.toString(),
+      typeof value === 'number' ? decodeNumber : decodeHeaderValue,
+    )
+    if (fault !== undefined) return fault
+  }
+  return undefined
+}
+
+/** Numbers are compared by value: `42.0` is 42. */
+function decodeNumber(value: string): string | undefined {
+  const text = decodeHeaderValue(value)
+  return text !== undefined && /^-?\d+(?:\.\d+)?$/.test(text) ? String(Number(text)) : text
 }
 
 function check(
@@ -185,13 +219,12 @@ function mismatch(header: string, fault: string): WireError {
 }
 
 /**
- * Decodes `=?base64?…?=`, which carries values that a header cannot hold; other visible ASCII stays unchanged. Only the
- * canonical, padded spelling of valid UTF-8 is accepted.
+ * Decodes a text of a header. Undefined for other characters than visible ASCII, spaces and tabs, and for base64 in another than the
+ * canonical, padded spelling of UTF-8.
  */
-function decodeSentinel(value: string): string | undefined {
-  const sentinel = /^=\?base64\?(.*)\?=$/i.exec(value)
-  if (sentinel === null) return /^[\x20-\x7e]*$/.test(value) ? value : undefined
-  const encoded = sentinel[1] ?? ''
+function decodeHeaderValue(value: string): string | undefined {
+  const encoded = /^=\?base64\?(.*)\?=$/.exec(value)?.[1]
+  if (encoded === undefined) return /^[\t\x20-\x7e]*$/.test(value) ? value : undefined
   const bytes = Buffer.from(encoded, 'base64')
   if (bytes.toString('base64') !== encoded) return undefined
   try {

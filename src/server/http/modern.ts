@@ -23,7 +23,7 @@ import {
 import { openView, type ServedOptions } from '../serve.ts'
 import type { Meter } from '../telemetry/meter.ts'
 import type { Sending } from './content/sending.ts'
-import { arrivalOf, requestFault } from './guard.ts'
+import { arrivalOf, paramHeadersFault, requestFault } from './guard.ts'
 import { type EventStream, offerLink, openEventStream, replyEmpty, replyJson, replyLong, taken } from './reply.ts'
 
 /** Maximum number of principals whose channel is kept for their next request. */
@@ -66,6 +66,7 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
         raw: true,
         sending: () => sendingTo(response, gate, caller, options),
         linkFor: caller.linkFor,
+        headersFault: (inputSchema, given) => paramHeadersFault(request, inputSchema, given),
         trace: traceContextIn(request.headers),
         arrival: arrivalOf(request),
         cancellation,

@@ -1,5 +1,5 @@
 import { withSignalOf } from '../../core/call.ts'
-import { fallbackTo, foreignCursor, invalid, notFound } from '../../core/errors.ts'
+import { fallbackTo, foreignCursor, invalid } from '../../core/errors.ts'
 import { rescue, soonOf } from '../../core/kit/chain.ts'
 import { defined, isObject } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
@@ -93,9 +93,11 @@ export function bind(
 function watchingOf(subscription: Subscription | undefined): Readonly<Record<string, Method>> {
   if (subscription === undefined) return {}
   return {
-    'resources/subscribe': async ({ params, signal }) => {
-      const honoured = await subscription.add([requiredString(params, 'uri')], { signal })
-      if (honoured.length === 0) throw notFound('nothing to subscribe to')
+    'resources/subscribe': async ({ params, signal, view }) => {
+      const uri = requiredString(params, 'uri')
+      const honoured = await subscription.add([uri], { signal })
+      // Nothing is ever sent for a resource whose source reports no changes, but it is there.
+      if (honoured.length === 0) await view.read(uri, { signal }).catch(fallbackTo(undefined, 'too-large'))
       return {}
     },
     'resources/unsubscribe': async ({ params }) => {

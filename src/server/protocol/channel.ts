@@ -41,6 +41,7 @@ import {
   type Call,
   type ClientName,
   clientIn,
+  type HeadersFault,
   type Method,
   type Result,
   tracedRequest,
@@ -69,6 +70,8 @@ export interface RequestOptions {
   readonly sending?: (() => Sending) | undefined
   /** Creates links to contents that are too large for an answer. */
   readonly linkFor?: LinkFor | undefined
+  /** Compares the headers of the request with the arguments of a tool. */
+  readonly headersFault?: HeadersFault | undefined
 }
 
 /**
@@ -169,7 +172,7 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
     message: Request,
     abort: LateAbort,
     notify: Call['notify'],
-    { pass = freePass, raw = false, arrival, sending, linkFor, trace }: RequestOptions,
+    { pass = freePass, raw = false, arrival, sending, linkFor, headersFault, trace }: RequestOptions,
   ): Soon<Response> => {
     const { id, method: name, params = {} } = message
     const meta = isObject(params._meta) ? params._meta : {}
@@ -192,7 +195,7 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
     })
     const work = (): Soon<Result> => {
       const asked = { params, revision: spoken, client, view: viewOf === undefined ? view : viewOf(client) }
-      const means = { pass, arrival, raw, sending, linkFor, notify, log: sendLog }
+      const means = { pass, arrival, raw, sending, linkFor, headersFault, notify, log: sendLog }
       const call: Call = Object.assign(new WithLateSignal(abort), asked, means)
       const parent = traceContextIn(meta) ?? trace
       if (parent === undefined && telemetry === undefined) return method(call)

@@ -1,14 +1,14 @@
 import type { Arrival } from '../../core/call.ts'
 import type { Soon } from '../../core/kit/chain.ts'
 import type { Principal } from '../../core/provider.ts'
-import type { Tool, ToolApp, ToolProgress } from '../../core/tool.ts'
+import type { JsonObject, Tool, ToolApp, ToolProgress } from '../../core/tool.ts'
 import { type TraceContext, traced } from '../../core/trace.ts'
 import type { View } from '../../core/view.ts'
 import type { Pass } from '../admission/gate.ts'
 import type { LinkFor } from '../auth/caller.ts'
 import type { Sending } from '../http/content/sending.ts'
 import { connectorTools, resourceTools } from '../tools/index.ts'
-import { isObject, type Notification, type Params, type Request } from './messages.ts'
+import { isObject, type Notification, type Params, type Request, type WireError } from './messages.ts'
 import { type LogLevel, protocolKeys, type Revision } from './revisions.ts'
 
 /** The result of a method: the member `result` of a JSON-RPC response. */
@@ -31,6 +31,8 @@ export interface Call {
   readonly sending?: (() => Sending) | undefined
   /** Creates a link to a content that is too large for an answer. Undefined when the transport serves none. */
   readonly linkFor?: LinkFor | undefined
+  /** Compares the headers of the request with the arguments of a tool, which they repeat. Undefined when the transport has no headers. */
+  readonly headersFault?: HeadersFault | undefined
   /** The name that the client declares. */
   readonly client: ClientName | undefined
   /** The view for this client. */
@@ -42,6 +44,9 @@ export interface Call {
   /** Sends a log message on that stream, if the request wants messages of its level (`_meta`, 2026-07-28). */
   readonly log: (level: LogLevel, data: unknown) => void
 }
+
+/** Returns what is wrong with the headers that repeat arguments of a tool. */
+export type HeadersFault = (inputSchema: JsonObject, given: JsonObject) => WireError | undefined
 
 /** Handles one request. Throws a `ResourceError` or a `ProtocolError`; any other error becomes an internal error. */
 export type Method = (call: Call) => Soon<Result>

@@ -30,7 +30,7 @@ export function toolMethods(toolbox: Toolbox | undefined, log: Log): Readonly<Re
     return { tools: ((await toolbox?.tools(client, signal)) ?? []).map((tool) => toolToWire(tool, revision)) }
   }
   if (toolbox === undefined) return { 'tools/list': list }
-  const call: Method = async ({ params, revision, signal, client, report }) => {
+  const call: Method = async ({ params, revision, signal, client, headersFault, report }) => {
     const tools = await toolbox.tools(client, signal)
     if (tools.length === 0) throw new ProtocolError(codes.methodNotFound, 'Method not found')
     const called = requiredString(params, 'name')
@@ -38,6 +38,8 @@ export function toolMethods(toolbox: Toolbox | undefined, log: Log): Readonly<Re
     const tool = tools.find(({ name }) => name === called)
     if (tool === undefined) throw invalid('There is no such tool.', 'unknown-tool')
     const given = isObject(params.arguments) ? params.arguments : {}
+    const fault = headersFault?.(tool.inputSchema, given)
+    if (fault !== undefined) throw new ProtocolError(fault.code, fault.message)
     try {
       return answerToWire(await tool.call(given, { principal: toolbox.principal, signal }, report), revision)
     } catch (error) {

@@ -1,0 +1,80 @@
+import { isObject, memberOf } from './kit/object.ts'
+import type { JsonObject } from './tool.ts'
+
+/**
+ * Parameters of a tool whose values an HTTP request repeats in headers, so that a gateway can route by them (`x-mcp-header`; MCP
+ * 2026-07-28, basic/transports/streamable-http).
+ */
+export interface ParamHeader {
+  /** `Mcp-Param-` and the declared name. */
+  readonly header: string
+  /** The keys that lead to the parameter in the arguments. */
+  readonly path: readonly string[]
+}
+
+const annotation = 'x-mcp-header'
+const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+const types: readonly unknown[] = ['string', 'integer', 'boolean']
+
+/** Keywords whose values are schemas, or arrays of schemas, and those whose values are schemas by name. */
+const schemaKeywords = [
+  ...['items', 'prefixItems', 'contains', 'additionalItems', 'additionalProperties', 'unevaluatedProperties'],
+  ...['unevaluatedItems', 'propertyNames', 'oneOf', 'anyOf', 'allOf', 'not', 'if', 'then', 'else', 'contentSchema'],
+]
+const namedKeywords = ['properties', 'patternProperties', 'dependentSchemas', 'dependencies', '$defs', 'definitions']
+
+/** Maximum nesting depth of a schema that is searched for annotations. */
+const maxDepth = 100
+
+/** Returns the headers that the schema of a tool's arguments declares, or why the definition of the tool is invalid. */
+export function paramHeadersOf(inputSchema: JsonObject): readonly ParamHeader[] | { readonly fault: string } {
+  const found: ParamHeader[] = []
+  const faults: string[] = []
+
+  const visit = (schema: unknown, path: readonly string[], isReachable: boolean, depth: number): void => {
+    if (!isObject(schema) || depth > maxDepth) return
+    if (Object.hasOwn(schema, annotation)) {
+      const { [annotation]: name, type } = schema
+      const header = `Mcp-Param-${String(name)}`
+      const isTaken = found.some((one) => one.header.toLowerCase() === header.toLowerCase())
+      if (!isReachable || path.length === 0) faults.push('a header is declared where no argument has a fixed place')
+      else if (typeof name !== 'string' || !token.test(name)) faults.push('the name of a header is invalid')
+      else if (!types.includes(type)) faults.push(`the header ${name} is of no string, integer or boolean`)
+      else if (isTaken) faults.push(`the header ${name} is declared twice`)
+      else found.push({ header, path })
+    }
+    for (const keyword of namedKeywords) {
+      const named = schema[keyword]
+      if (!isObject(named)) continue
+      const isFixed = isReachable && keyword === 'properties'
+      for (const [key, one] of Object.entries(named)) visit(one, [...path, key], isFixed, depth + 1)
+    }
+    for (const keyword of schemaKeywords) for (const one of [schema[keyword]].flat()) visit(one, path, false, depth + 1)
+  }
+
+  visit(inputSchema, [], true, 0)
+  const [fault] = faults
+  return fault === undefined ? found : { fault }
+}
+
+/** Returns the argument that a header repeats. Undefined when there is none, or only one that no header can repeat. */
+export function paramIn(given: JsonObject, { path }: ParamHeader): string | number | boolean | undefined {
+  const value = path.reduce<unknown>(memberOf, given)
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? value : undefined
+}
+
+/** Returns the headers of a call, with their values. */
+export function headersOfCall(declared: readonly ParamHeader[], given: JsonObject): Readonly<Record<string, string>> {
+  const headers: Record<string, string> = {}
+  for (const param of declared) {
+    const value = paramIn(given, param)
+    if (value !== undefined) headers[param.header] = encodeHeaderValue(String(value))
+  }
+  return headers
+}
+
+/** Encodes a text for a header: one that a header cannot hold as it is becomes base64 between `=?base64?` and `?=`. */
+function encodeHeaderValue(text: string): string {
+  const isPlain = /^[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?$/.test(text) && !/^=\?base64\?.*\?=$/.test(text)
+  return isPlain ? text : `=?base64?${Buffer.from(text, 'utf8').toString('base64')}?=`
+}
