@@ -2,7 +2,9 @@ import type { rules } from '@secretlint/secretlint-rule-preset-recommend'
 import { mergeSpans, type Span } from '../core/kit/sorted.ts'
 import { isText } from '../core/kit/utf8.ts'
 import { replaceSpans } from '../core/scrub.ts'
-import { type Finding, type FindOptions, findOwn, inSource, textsIn, viewsFor } from './find.ts'
+import { isPrivateKey } from './der.ts'
+import { textsIn } from './encoded.ts'
+import { type Finding, type FindOptions, findOwn, inSource, viewsFor } from './find.ts'
 
 /** A part of a text, with the text around it as context. */
 export interface Window {
@@ -61,6 +63,7 @@ type Withheld = 'secret' | 'encoding'
  * that hides ASCII (EBCDIC, UTF-32) are withheld.
  */
 export async function redactBytes(bytes: Buffer, options: FindOptions): Promise<CleanBytes> {
+  if (isPrivateKey(bytes)) return { withheld: 'secret' }
   const encoding = encodingOf(bytes)
   if (encoding === 'unknown') return { withheld: 'encoding' }
   if (encoding === undefined) {
