@@ -13,7 +13,7 @@ export interface Window {
   readonly from: number
   /** Whether the text ends with this. */
   readonly final: boolean
-  /** The first line of the text, if it may name the columns of a table and is not in the window. */
+  /** The beginning of the text, if it may name the columns of a table and is not in the window. */
   readonly head?: string
 }
 
