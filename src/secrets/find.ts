@@ -1,10 +1,12 @@
 import { mergeSpans, type Span } from '../core/kit/sorted.ts'
 import { replaceSpans } from '../core/scrub.ts'
-import { findAssigned, findKubernetesSecrets, styleOf } from './assignments.ts'
+import { findAssigned, styleOf } from './assignments.ts'
 import { findEncoded } from './encoded.ts'
 import { findHeaderSecrets, findJwkSecrets, findXmlKeySecrets } from './formats.ts'
+import { findKubernetesSecrets } from './kubernetes.ts'
 import { findAttributeSecrets, findElementSecrets } from './markup.ts'
 import { findAwsSecrets, findShapes } from './shapes.ts'
+import { findSqlSecrets } from './sql.ts'
 import { findTableSecrets } from './tables.ts'
 import { findUrlSecrets } from './urls.ts'
 import type { FileStyle } from './values.ts'
@@ -98,6 +100,7 @@ function finders({ path, without = [], head }: FindOptions): readonly Finder[] {
         ...findElementSecrets(text),
         ...findJwkSecrets(text),
         ...findXmlKeySecrets(text),
+        ...findSqlSecrets(text),
         ...(style === 'code' ? [] : [...findAwsSecrets(text), ...findTableSecrets(text, path, head)]),
       ],
     ],
@@ -130,7 +133,7 @@ const end = /-{4,5} ?END [A-Z0-9 ]{0,40}(?:PRIVATE KEY|SECRET KEY|Static key)[A-
  * line begins with the first such line.
  */
 function findKeyBlocks(text: string): readonly Span[] {
-  if (!/-BEGIN |- BEGIN |-END |- END /i.test(text)) return []
+  if (!/-BEGIN |- BEGIN |-END |- END /i.test(text)) return findPutty(text)
   const found: Span[] = []
   const ends = Array.from(text.matchAll(end), (match) => ({ start: match.index, end: match.index + match[0].length }))
   let next = 0

@@ -14,7 +14,7 @@ const strongWords = words(`
   password passwords passwd passwds passphrase passphrases passcode passcodes pwd pwds pswd secret secrets token tokens
   credential credentials creds apikey apikeys accesskey accesskeys secretkey privatekey privkey authkey authtoken
   accesstoken refreshtoken idtoken clientsecret seedphrase htpasswd pincode passwort kennwort motdepasse contrasena
-  requirepass masterauth senha wachtwoord
+  requirepass masterauth bindpw rootbindpw rootpw storepass keypass senha wachtwoord
 `)
 
 let others: ReadonlySet<string> | undefined
@@ -33,7 +33,7 @@ const isBeyondAscii = /[^\0-\x7f]/
 
 /** Words that make a name weak if they are its last significant word. */
 const weakWords = words(`
-  pass pin auth cred authorization jwt bearer sig signature salt pepper session sessionid cookie cookies pat hmac psk sas
+  pass pw pin auth cred authorization jwt bearer sig signature salt pepper session sessionid cookie cookies pat hmac psk sas
   otp totp cvv cvc mnemonic passe
 `)
 

@@ -178,4 +178,4 @@ function finishedRow(text: string, table: HtmlTable): readonly Span[] {
 }
 
 const isPair = (names: readonly string[]) =>
-  names.length === 2 && isNameOfSecret(names[0] ?? '') && !isNameOfSecret(names[1] ?? '')
+  names.length === 2 && isNameOfSecret(names[0] ?? '') && (/\d/.test(names[1] ?? '') || !isNameOfSecret(names[1] ?? ''))

@@ -122,7 +122,7 @@ function findWithoutScheme(text: string): readonly Span[] {
 
 /** A password in a connection string: in braces or quotes as ODBC and ADO write it, or up to the next sign. */
 const dataSourceSecret =
-  /(?<=[;"'`\s{(]|^)(?:pwd|password)\s{0,4}=\s{0,4}(?:\{(?<braced>(?:[^}\r\n]|\}\}){1,256})\}(?=[;"'`\s]|$)|"(?<double>[^"\r\n]{1,256})"|'(?<single>[^'\r\n]{1,256})'|(?<bare>(?:[^;\s"'`<>{}]|\$?\{[^{}\s]{0,64}\}){1,256}))/gim
+  /(?<=[;"'`\s{(]|^)(?:pwd|password)\s{0,4}=\s{0,4}(?:\{(?<braced>(?:[^}\r\n]|\}\}){1,256})\}(?=[;"'`\s]|$)|"(?<double>[^"\r\n]{1,256})"|'(?<single>[^'\r\n]{1,256})'|(?<bare>(?:(?!\\[nrt])[^;\s"'`<>{}]|\$?\{[^{}\s]{0,64}\}){1,256}))/gim
 
 /** Another member of a connection string. */
 const dataSourceMember =
