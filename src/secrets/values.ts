@@ -40,8 +40,8 @@ export function secretValues(text: string, assignment: Assignment): readonly Spa
   if (opening?.[1] !== undefined) return quotedValues(text, from + opening[0].length, opening[1], assignment)
   if (assignment.quotedOnly) return []
   const rest = text.slice(from, from + maxProbe)
-  const heredoc = hereDocument.exec(rest)
-  if (heredoc !== null) return untilTag(text, from + heredoc[0].length, heredoc.groups?.tag ?? '')
+  const [head, , tag] = hereDocument.exec(rest) ?? []
+  if (head !== undefined) return untilTag(text, from + head.length, tag ?? '')
   if (/^[|>][+-]?\d?[+-]?[ \t]*(?:#.*)?\r?(?:\n|$)/.test(rest)) return block(text, from, assignment)
   if (/^\r?\n/.test(rest)) return below(text, from, assignment)
   if (rest.startsWith(redactedMark)) return []
@@ -150,8 +150,8 @@ const hereDocument = /^(?:\$\(\s*cat\s+)?<<<?[-~]?[ \t]?(?<quote>["']?)(?<tag>[A
 function untilTag(text: string, start: number, tag: string): readonly Span[] {
   const found: Span[] = []
   for (const { 0: line, index } of linesFrom(text, start)) {
-    if (line.trim().replace(/;$/, '') === tag) break
     const bare = line.trim()
+    if (bare.replace(/;$/, '') === tag) break
     const at = index + indentOf(line)
     if (!isNothing(bare)) found.push({ start: at, end: at + bare.length })
   }
@@ -237,8 +237,7 @@ function bareValue(text: string, from: number, assignment: Assignment): readonly
   const near = style === 'config' && first ? endOfLine(text, from) : from + wordAt(text, from, style).length
   const end = endOfPlain(text, near, assignment)
   if (end > near && style === 'prose' && !isPlausible(text.slice(from, near))) return []
-  const line = text.slice(from, end).trimEnd()
-  const value = /[,;.]$/.test(line) ? line.slice(0, -1).trimEnd() : line
+  const value = text.slice(from, end).trimEnd().replace(/\s*[,;.]$/, '')
   if (isNothing(value)) return []
   if (isSentence(value) && !/=\s*$/.test(text.slice(Math.max(0, from - 8), from))) return []
   if (style === 'prose' && counts && /^\d{1,3}(?:[,_]?\d{3}){0,2}[kKM]?$/.test(value)) return []

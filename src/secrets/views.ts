@@ -123,7 +123,7 @@ const nextLine =
  */
 function joinLines(view: View): View | undefined {
   const { text } = view
-  const cuts: Change[] = []
+  const cuts: Replacement[] = []
   let until = 0
   for (let end = text.indexOf('\n'); end !== -1; end = text.indexOf('\n', Math.max(end + 1, until))) {
     let last = end
@@ -141,7 +141,7 @@ function joinLines(view: View): View | undefined {
 
 /** The joints before the lines of base64 that follow one, and whether their lengths are those of wrapped base64. */
 function linesBehind(text: string, from: number, length: number) {
-  const joints: Change[] = []
+  const joints: Replacement[] = []
   const lengths = [length]
   let line = ''
   for (let at = from; !line.endsWith('='); ) {
@@ -164,7 +164,7 @@ const isOfBase64 = (code: number) =>
   (code >= 97 && code <= 122) || (code >= 65 && code <= 90) || (code >= 45 && code <= 57) || code === 43 || code === 95
 
 /** A part of a text that is replaced. */
-interface Change extends Span {
+interface Replacement extends Span {
   readonly text: string
 }
 
@@ -174,7 +174,7 @@ function rewrite(
   pattern: RegExp,
   replace: (match: RegExpExecArray) => string | undefined,
 ): View | undefined {
-  const changes: Change[] = []
+  const changes: Replacement[] = []
   for (const match of view.text.matchAll(pattern)) {
     const text = replace(match)
     if (text !== undefined) changes.push({ start: match.index, end: match.index + match[0].length, text })
@@ -183,7 +183,7 @@ function rewrite(
 }
 
 /** Makes changes, which are in order and do not overlap. Returns `undefined` if there are none. */
-function replaced(view: View, changes: readonly Change[]): View | undefined {
+function replaced(view: View, changes: readonly Replacement[]): View | undefined {
   if (changes.length === 0) return undefined
   const pieces: string[] = []
   /** For each change: its end in the new text, and the offset between the old and the new text there. */
