@@ -23,7 +23,7 @@ interface SecretColumn {
 /** The columns of a table that hold secrets: those with the name of one, and the value beside a name in the same row. */
 export interface Columns {
   readonly secret: readonly SecretColumn[]
-  /** Where a row has a name and its value: a table of settings. */
+  /** The positions of a name and its value in a row of settings. */
   readonly pair: { readonly name: number; readonly value: number; readonly isValue: boolean } | undefined
   /** Number of cells in the row of names. */
   readonly count: number

@@ -96,7 +96,7 @@ const xmlKey =
   /<(?:[\w-]+:)?(?<kind>RSA|DSA)(?:KeyValue|KeyPair|Parameters)\b|<(?:[\w-]+:)?(?<name>P|Q|DP|DQ|InverseQ|D|X)>\s*(?<value>[A-Za-z0-9+/\s]{16,}={0,2})\s*<\//g
 
 /**
- * The private members of keys in XML (`RSAKeyValue` and `DSAKeyValue` of .NET, XKMS). Where the element around them is out of sight,
+ * The private members of keys in XML (`RSAKeyValue` and `DSAKeyValue` of .NET, XKMS). If the element around them is out of sight,
  * those that look random.
  */
 export function findXmlKeySecrets(text: string): readonly Span[] {
