@@ -115,7 +115,7 @@ const wrapped = { least: 16, surely: 40, most: 1024 }
 
 /** The end of a line of base64, and the next one, which may be quoted, indented or in a comment. */
 const nextLine =
-  /["',\\]{0,3}[ \t]*\r?\n[ \t"'#*>|]*(?<line>[A-Za-z0-9+/_.-]{1,1024}={0,2})(?=["'`<]|[,;\\)}\]]{0,3}[ \t]*\r?(?:\n|$)|[^\w=+/](?<=[A-Za-z0-9+/_-]{16}[^\w=+/]))/y
+  /["',\\]{0,3}[ \t]*\r?\n[ \t"'#*>|]*(?<line>[A-Za-z0-9+/_.-]{1,1024}={0,2})(?=["'`<]|[,;\\)}\]]{0,3}[ \t]*\r?(?:\n|$)|(?<==)(?!\w)|[^\w=+/](?<=[A-Za-z0-9+/_-]{16}[^\w=+/]))/y
 
 /**
  * Joins the lines of wrapped base64 and hexadecimal. Lines of less than 40 characters have one length, except the first, which may be
