@@ -1,6 +1,7 @@
 import type { Span } from '../core/kit/sorted.ts'
-import { type KeyKind, kindOfKey, looksOpaque } from './keys.ts'
-import { type FileStyle, indentOf, linesFrom, secretValues } from './values.ts'
+import { kindOfKey, looksOpaque } from './keys.ts'
+import { findMarked } from './notations.ts'
+import { type FileStyle, secretValues } from './values.ts'
 
 const code =
   /\.(?:[cm]?[jt]sx?|vue|svelte|astro|py|pyi|rb|go|rs|java|kts?|scala|groovy|gradle|swift|dart|php|cs|fs|c|h|cc|cpp|cxx|hh|hpp|m|mm|lua|r|jl|hs|ml|ex|exs|erl|clj|cljs|elm|zig|nim|cr|pl|pm|proto|graphql|gql|prisma|sol|css|scss|less|sql)$/i
@@ -105,7 +106,7 @@ function nameBefore(text: string, at: number): { readonly text: string; readonly
   let end = at
   const floor = Math.max(0, at - maxName - 12)
   while (end > floor && (text[end - 1] === ' ' || text[end - 1] === '\t')) end--
-  if (text[end - 1] === '?' || text[end - 1] === ']') end--
+  if (/[?\]]/.test(text[end - 1] ?? '') || (text[end - 1] === '}' && text[at] === '=')) end--
   if (text[end - 1] === '*' || text[end - 1] === '>')
     end -= closingBefore.exec(text.slice(Math.max(floor, end - 9), end))?.[0].length ?? 0
   const quote = /["'`]/.test(text[end - 1] ?? '') ? text[end - 1] : undefined
@@ -149,131 +150,3 @@ function isPadding(text: string, at: number, sign: string): boolean {
 
 const isBase64 = (code: number) =>
   (code >= 97 && code <= 122) || (code >= 65 && code <= 90) || (code >= 47 && code <= 57) || code === 43
-
-/** Marks of a name other than a separator after it. Groups: `name`, and other text before the value. */
-const marks: readonly { readonly pattern: RegExp; readonly config?: boolean; readonly quotedOnly?: boolean }[] = [
-  // --password hunter2
-  { pattern: /(?<![\w-])--?(?<name>[A-Za-z][\w-]{1,40})[ \t]{1,4}(?![-|&;<>=])/g, config: true },
-  // ["--password", "hunter2"]
-  { pattern: /["']--?(?<name>[A-Za-z][\w-]{1,40})["']\s{0,4},\s{0,80}(?=["'](?!-))/g, quotedOnly: true },
-  // ENV DB_PASSWORD hunter2
-  {
-    pattern: /^[ \t]*(?:ENV|ARG|setenv|SetEnv|fastcgi_param|uwsgi_param)[ \t]+(?<name>[\w.-]{1,64})[ \t]+(?!=)/gim,
-    config: true,
-  },
-  // name: DB_PASSWORD, value: hunter2
-  {
-    pattern:
-      /(?<![\w-])(?:name|key|id|variable|field)["']?\s{0,4}[:=]\s{0,4}["']?(?<name>[\w.$-]{1,64})["']?[\s,;]{1,80}(?:-[ \t]*)?["']?(?:value|val|default|content)["']?\s{0,4}[:=]/gi,
-  },
-  // define('DB_PASSWORD', 'hunter2'), set("password", "hunter2")
-  { pattern: /[(,]\s{0,4}["'](?<name>[\w.-]{1,64})["']\s{0,4},(?=\s{0,4}["'])/g, quotedOnly: true },
-]
-
-/** A line of .pgpass. */
-const pgpass =
-  /^(?:\*|localhost|[\w-]{1,63}(?:\.[\w-]{1,63}){1,10}|\/[\w./-]{1,100}):(?:\*|\d{2,5}):[^:\s]{1,64}:[^:\s]{1,64}:(?<value>\S+)$/gm
-
-/** Values in a form of their own, with the value as the last group. */
-const forms: readonly RegExp[] = [
-  // <password>hunter2</password>, <entry key="db.password">hunter2</entry>
-  /<(?<name>[\w:.-]{1,64})(?:\s[^<>]{0,200})?>\s{0,80}(?:<!\[CDATA\[)?(?<value>[^<]+)(?=<\/)/g,
-  /<[\w:.-]{1,64}\s[^<>]{0,200}?(?:key|name|id)=["'](?<name>[\w.:-]{1,64})["'][^<>]{0,200}>(?:<value>)?(?<value>[^<]+)(?=<\/)/gi,
-  /(?<![\w-])(?:identified\s{1,4}by|(?<name>password|passwd)(?=\s{1,4}['"]))\s{1,4}(?:password\s{1,4})?['"](?<value>[^'"\r\n]+)/gi,
-  /(?<![\w-])(?:curl|wget|http|https)\b[^\r\n|;]{0,400}?\s(?:-u|--user|--proxy-user)[ =]["']?(?<value>[^\s"':]{1,128}:[^\s"']+)/g,
-  /(?<![\w-])(?:mysql|mysqldump|mysqladmin|mariadb|mongo|mongosh)\b[^\r\n|;]{0,200}?\s-p ?["']?(?<value>[^\s"'-][^\s"']*)/g,
-  /(?<![\w-])(?:sshpass\s{1,4}-p|redis-cli\b[^\r\n|;]{0,200}?\s-a)\s{0,4}["']?(?<value>[^\s"']+)/g,
-  // A line of .netrc.
-  /^[ \t]*(?:machine[ \t]+\S{1,253}|default)\s[^#]{0,400}?\bpassword[ \t]+(?<value>"[^"\r\n]*"|\S+)/gm,
-  pgpass,
-]
-
-/** Characters of which every match of {@link marks} and {@link forms} holds one, except {@link pgpass}. */
-const signs = /[\s"',;<]/
-
-function findMarked(text: string, style: FileStyle): readonly Span[] {
-  const found: Span[] = []
-  // Most names, options and paths have no such sign: a start does not compile the patterns for them.
-  const isBare = !signs.test(text)
-  for (const { pattern, config = false, quotedOnly = false } of isBare ? [] : marks)
-    for (const match of text.matchAll(pattern)) {
-      const kind: KeyKind = kindOfKey(match.groups?.name ?? '')
-      if (kind === undefined) continue
-      const from = match.index + match[0].length
-      const own = quotedOnly || !config ? style : style === 'prose' ? 'config' : style
-      const assignment = { from, kind, style: own, first: false, indent: 0, quotedOnly }
-      for (const span of secretValues(text, assignment)) found.push({ ...span, key: match.index })
-    }
-  for (const pattern of isBare ? [pgpass] : forms)
-    for (const match of text.matchAll(pattern)) {
-      const { name, value = '' } = match.groups ?? {}
-      if (name !== undefined && (kindOfKey(name) ?? 'weak') === 'weak') continue
-      const bare = value.trimEnd()
-      if (/^\d+:\d+$/.test(bare) || bare.startsWith('[redacted]') || bare === '') continue
-      const start = match.index + match[0].length - value.length
-      found.push({ start, end: start + bare.length, key: match.index })
-    }
-  return found
-}
-
-/** The longest part of a file that is looked through for the values of one Secret, in characters. */
-const maxSecret = 1024 * 1024
-
-/** Every value below `data` and `stringData` of a Kubernetes Secret, in YAML or JSON. */
-export function findKubernetesSecrets(text: string): readonly Span[] {
-  if (!text.includes(':')) return []
-  if (!/["']?kind["']?\s{0,4}:\s{0,4}["']?Secret(?:List)?["']?\s*(?:[,}\r\n]|$)/.test(text)) return []
-  const found: Span[] = []
-  let from = 0
-  for (const document of text.split(/^(?=---)/m)) {
-    if (/kind["']?\s{0,4}:\s{0,4}["']?Secret/.test(document))
-      found.push(...valuesIn(text, from, from + document.length))
-    from += document.length
-  }
-  return found
-}
-
-function valuesIn(text: string, from: number, to: number): readonly Span[] {
-  const found: Span[] = []
-  const heads = text
-    .slice(from, to)
-    .matchAll(
-      /^([ \t]*(?:-[ \t]+)?)["']?(?:data|stringData)["']?[ \t]*:[ \t]*(\{)?|["'](?:data|stringData)["']\s*:\s*(\{)/gm,
-    )
-  let until = 0
-  for (const head of heads) {
-    const at = from + head.index + head[0].length
-    if (at < until) continue
-    const braces = head[2] ?? head[3]
-    const spans = braces === undefined ? indented(text, at, to, head[1]?.length ?? 0) : inBraces(text, at, to)
-    found.push(...spans)
-    until = spans.at(-1)?.end ?? at
-  }
-  return found
-}
-
-/** The values of all lines that are indented further than their head. */
-function indented(text: string, from: number, to: number, indent: number): readonly Span[] {
-  const found: Span[] = []
-  const body = text.indexOf('\n', from) + 1 || text.length
-  for (const { 0: line, index: at } of linesFrom(text, body, Math.min(to, from + maxSecret))) {
-    const own = indentOf(line)
-    if (line.trim() !== '' && own <= indent) break
-    const name = /^[ \t]*(?:"[^"]*"|'[^']*'|[^\s#:"'][^:]*?)[ \t]*:(?=\s|$)/.exec(line.slice(0, 1024))?.[0]
-    const value = { kind: 'strong', style: 'config', first: true, indent: own, quotedOnly: false } as const
-    if (name !== undefined)
-      for (const span of secretValues(text, { ...value, from: at + name.length })) found.push({ ...span, key: at })
-  }
-  return found
-}
-
-/** All texts behind a colon up to the brace that closes. */
-function inBraces(text: string, from: number, to: number): readonly Span[] {
-  const stop = text.slice(from, Math.min(to, from + maxSecret)).indexOf('}')
-  const inside = text.slice(from, stop === -1 ? to : from + stop)
-  return Array.from(inside.matchAll(/:\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([^\s,"'{}]+))/g), (match) => {
-    const value = match[1] ?? match[2] ?? match[3] ?? ''
-    const end = from + match.index + match[0].length - (match[3] === undefined ? 1 : 0)
-    return { start: end - value.length, end, key: from + match.index }
-  })
-}

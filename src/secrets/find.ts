@@ -1,10 +1,15 @@
 import { mergeSpans, type Span } from '../core/kit/sorted.ts'
 import { replaceSpans } from '../core/scrub.ts'
-import { findAssigned, findKubernetesSecrets, styleOf } from './assignments.ts'
-import { findHeaderSecrets, findJwkSecrets, findTableSecrets } from './formats.ts'
-import { kindOfKey } from './keys.ts'
-import { findShapes, findUrlSecrets } from './shapes.ts'
-import { type FileStyle, secretValues } from './values.ts'
+import { findAssigned, styleOf } from './assignments.ts'
+import { findEncoded } from './encoded.ts'
+import { findHeaderSecrets, findJwkSecrets, findXmlKeySecrets } from './formats.ts'
+import { findKubernetesSecrets } from './kubernetes.ts'
+import { findAttributeSecrets, findElementSecrets } from './markup.ts'
+import { findAwsSecrets, findShapes } from './shapes.ts'
+import { findSqlSecrets } from './sql.ts'
+import { findTableSecrets } from './tables.ts'
+import { findUrlSecrets } from './urls.ts'
+import type { FileStyle } from './values.ts'
 import { type View, viewsOf } from './views.ts'
 
 /**
@@ -34,7 +39,7 @@ export interface FindOptions {
   readonly path: string
   /** Layers that are left out: tests use it to show that each layer is needed. */
   readonly without?: readonly Layer[]
-  /** First line of the file, if the text does not begin with it: it may name the columns of a table. */
+  /** Beginning of the file, if the text does not begin with it: it may name the columns of a table. */
   readonly head?: string
 }
 
@@ -92,8 +97,11 @@ function finders({ path, without = [], head }: FindOptions): readonly Finder[] {
       (text) => [
         ...findAssigned(text, style),
         ...findAttributeSecrets(text, style),
+        ...findElementSecrets(text),
         ...findJwkSecrets(text),
-        ...(style === 'code' ? [] : findTableSecrets(text, path, head)),
+        ...findXmlKeySecrets(text),
+        ...findSqlSecrets(text),
+        ...(style === 'code' ? [] : [...findAwsSecrets(text), ...findTableSecrets(text, path, head)]),
       ],
     ],
     ['shapes', findShapes],
@@ -102,10 +110,8 @@ function finders({ path, without = [], head }: FindOptions): readonly Finder[] {
   if (without.includes('encoded')) return kept
   // Decoded text is separate: the format of the file around it does not apply.
   const inside = kept.map(([layer, find]): Finder => [layer, layer === 'keys' ? findDecoded : find])
-  return [
-    ...kept,
-    ['encoded', (text) => findEncoded(text, (decoded) => inside.some(([, find]) => find(decoded).length > 0))],
-  ]
+  const holdsSecret = ({ text }: View) => inside.some(([, find]) => find(text).length > 0)
+  return [...kept, ['encoded', (text) => findEncoded(text, (decoded) => viewsOf(decoded).some(holdsSecret))]]
 }
 
 /** In decoded bytes, only an assignment at the beginning of a line and a JSON Web Key count: anything else may be chance. */
@@ -113,43 +119,6 @@ function findDecoded(text: string): readonly Span[] {
   const jwk = text.includes('kty') ? findJwkSecrets(text) : []
   if (jwk.length > 0) return jwk
   return /^[ \t"'{]*[A-Za-z][\w.-]{2,}["']?[ \t]*[=:]/m.test(text) ? findAssigned(text, 'prose') : []
-}
-
-/** Maximum number of attributes and pieces of white space of one tag that are examined. */
-const tag = /<[A-Za-z][\w:.-]{0,63}(?=\s)(?:[^<>"']{1,4096}|"[^"<]{0,65536}"|'[^'<]{0,65536}'){0,200}/g
-
-const attribute =
-  /(?<![\w:.-])(?<name>[\w:.-]{1,64})\s{0,16}=\s{0,16}(?:"(?<double>[^"]*)"|'(?<single>[^']*)'|(?<bare>[^\s"'<>=`]+))/g
-
-/** Attributes that name the value of the element, and those that contain it. */
-const names = /^(?:name|id|key|type|property|itemprop|autocomplete|http-equiv)$/i
-const values = /^(?:value|content|default|val|data|data-value|defaultvalue)$/i
-
-/**
- * Values of elements of HTML and XML whose other attributes have the name of a secret, in any order and with others between:
- * `<input type="password" value="…">`, `<add value="…" key="ApiKey"/>`.
- */
-function findAttributeSecrets(text: string, style: FileStyle): readonly Span[] {
-  if (!text.includes('<')) return []
-  const found: Span[] = []
-  for (const { 0: element, index } of text.matchAll(tag)) {
-    const attributes = Array.from(element.matchAll(attribute))
-    const kinds = attributes.flatMap(({ groups = {} }) =>
-      names.test(groups.name ?? '') ? [kindOfKey(groups.double ?? groups.single ?? groups.bare ?? '')] : [],
-    )
-    const kind = kinds.find((one) => one === 'strong') ?? kinds.find((one) => one !== undefined)
-    if (kind === undefined) continue
-    for (const { 0: whole, index: at, groups = {} } of attributes) {
-      if (!values.test(groups.name ?? '')) continue
-      const held = groups.double ?? groups.single
-      const length = held === undefined ? (groups.bare ?? '').length : held.length + 2
-      const from = index + at + whole.length - length
-      const own: FileStyle = style === 'code' ? 'code' : 'config'
-      const assignment = { from, kind, style: own, first: false, indent: 0, quotedOnly: false }
-      for (const span of secretValues(text, assignment)) found.push({ ...span, key: index })
-    }
-  }
-  return found
 }
 
 /** Maximum length of a private key, in characters: of a key without an end, no more than this is removed. */
@@ -164,7 +133,7 @@ const end = /-{4,5} ?END [A-Z0-9 ]{0,40}(?:PRIVATE KEY|SECRET KEY|Static key)[A-
  * line begins with the first such line.
  */
 function findKeyBlocks(text: string): readonly Span[] {
-  if (!/-BEGIN |- BEGIN |-END |- END /i.test(text)) return []
+  if (!/-BEGIN |- BEGIN |-END |- END /i.test(text)) return findPutty(text)
   const found: Span[] = []
   const ends = Array.from(text.matchAll(end), (match) => ({ start: match.index, end: match.index + match[0].length }))
   let next = 0
@@ -211,75 +180,3 @@ function findPutty(text: string): readonly Span[] {
     return { start: index, end: head.startsWith('Private-MAC') ? body : openBehind(text, body) }
   })
 }
-
-/** Maximum number of decompressed bytes that are searched. A secret after that is not found. */
-const maxUnpackedBytes = 1024 * 1024
-/** Maximum depth of base64 in base64. */
-const maxDepth = 3
-
-/** Whether a text that was decoded holds a secret. */
-type HoldsSecret = (text: string) => boolean
-
-/**
- * Finds runs of base64, base64url and hexadecimal that contain a secret after decoding, up to three levels deep, also if gzip or
- * zlib compresses it. A run is secret as a whole, because nothing can be removed from its middle.
- */
-export function findEncoded(text: string, holdsSecret: HoldsSecret): readonly Span[] {
-  const found: Span[] = []
-  for (const { 0: run, index } of text.matchAll(/[A-Za-z0-9+/_-]{20,}={0,2}/g))
-    if (holdsEncoded(run, holdsSecret, 1)) found.push({ start: index, end: index + run.length })
-  for (const { 0: run, index } of text.matchAll(/(?:[0-9a-fA-F]{2}[ :,]?){16,}/g))
-    if (holdsHex(run, holdsSecret, 1)) found.push({ start: index, end: index + run.trimEnd().length })
-  return found
-}
-
-function holdsEncoded(run: string, holdsSecret: HoldsSecret, depth: number): boolean {
-  // Text before base64 may look like a part of it: a path, a name with an underscore.
-  const starts = new Set([0, 1, 2, 3, run.lastIndexOf('/') + 1, run.lastIndexOf('_') + 1, run.lastIndexOf('-') + 1])
-  return Array.from(starts).some(
-    (start) => run.length - start >= 16 && holdsBytes(Buffer.from(run.slice(start), 'base64'), holdsSecret, depth),
-  )
-}
-
-function holdsHex(run: string, holdsSecret: HoldsSecret, depth: number): boolean {
-  const digits = run.replace(/[^0-9a-fA-F]/g, '')
-  return holdsBytes(Buffer.from(digits, 'hex'), holdsSecret, depth)
-}
-
-function holdsBytes(bytes: Buffer, holdsSecret: HoldsSecret, depth: number): boolean {
-  const plain = unpack(bytes)
-  for (const text of textsIn(plain)) {
-    if (holdsSecret(text)) return true
-    if (depth >= maxDepth) continue
-    for (const [run] of text.matchAll(/[A-Za-z0-9+/_-]{20,}={0,2}/g))
-      if (holdsEncoded(run, holdsSecret, depth + 1)) return true
-    for (const [run] of text.matchAll(/(?:[0-9a-fA-F]{2}){16,}/g))
-      if (holdsHex(run, holdsSecret, depth + 1)) return true
-  }
-  return false
-}
-
-function unpack(bytes: Buffer): Buffer {
-  const isGzip = bytes[0] === 0x1f && bytes[1] === 0x8b
-  const isZlib = bytes[0] === 0x78 && [0x01, 0x5e, 0x9c, 0xda].includes(bytes[1] ?? 0)
-  if (!isGzip && !isZlib) return bytes
-  // Loaded at its first use: every process loads this module at its start, and hardly ever decompresses anything.
-  const { gunzipSync, inflateSync } = process.getBuiltinModule('node:zlib')
-  try {
-    return (isGzip ? gunzipSync : inflateSync)(bytes, { maxOutputLength: maxUnpackedBytes })
-  } catch {
-    // Not compressed, truncated, or too large.
-    return bytes
-  }
-}
-
-/** Runs of 12 printable characters or more in bytes, as ASCII and, where every other byte is zero, as UTF-16. */
-export function textsIn(bytes: Buffer): readonly string[] {
-  const texts = printable(bytes.toString('latin1'))
-  let zeros = 0
-  for (let at = 0; at < Math.min(bytes.length, 4096); at++) if (bytes[at] === 0) zeros++
-  if (zeros < 8) return texts
-  return [...texts, ...printable(bytes.toString('utf16le')), ...printable(bytes.subarray(1).toString('utf16le'))]
-}
-
-const printable = (text: string) => text.match(/[\t\r\n\x20-\x7e]{12,}/g) ?? []

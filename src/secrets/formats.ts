@@ -1,126 +1,6 @@
-import { patternOf } from '../core/kit/matching.ts'
 import type { Span } from '../core/kit/sorted.ts'
-import { isTableFile } from './assignments.ts'
-import { type KeyKind, kindOfKey, looksOpaque } from './keys.ts'
+import { looksOpaque } from './keys.ts'
 import { isNothing, isPlaceholder, scheme } from './references.ts'
-import { findAwsSecrets } from './shapes.ts'
-import { isPlausible, linesFrom } from './values.ts'
-
-/** Maximum length of a header line, in characters. */
-const maxHeader = 4096
-
-/** Quick check for a header line that may hold the name of a secret. */
-const secretName = /pass|pwd|secret|token|key|cred|auth|pin|cvv|cookie|session|jwt|[^\0-\x7f]/i
-
-/** The name of a column. */
-const columnName = patternOf('^[\\p{L}_][^(){}<>=:[\\]`]{0,63}$', 'u')
-
-interface SecretColumn {
-  readonly at: number
-  readonly kind: Exclude<KeyKind, undefined>
-  readonly counts: boolean
-}
-
-/**
- * Returns the cells below columns with the name of a secret, in a table with commas, semicolons, tabs or bars between its cells
- * (CSV as in RFC 4180, tables of Markdown). Also returns secrets of AWS next to their ids, with or without a header line.
- *
- * @param head The first line of the file, if the text does not begin with it.
- */
-export function findTableSecrets(text: string, path: string, head?: string): readonly Span[] {
-  const isTable = isTableFile(path)
-  const found: Span[] = [...findAwsSecrets(text)]
-  if (!isTable && !/[\t|;,]/.test(text)) return found
-  let header = isTable && head !== undefined ? headerOf(head, isTable) : undefined
-  let until = 0
-  for (const { 0: line, index: start } of linesFrom(text, 0, text.length)) {
-    if (start < until) continue
-    const own = headerOf(line, isTable)
-    if (own !== undefined) {
-      header = own
-      continue
-    }
-    if (header === undefined) continue
-    const { cells, next } = recordAt(text, start, header.delimiter)
-    if (cells.length === 1 ? !isTable || line.trim() !== '' : !isTable && cells.length !== header.cells) {
-      if (!isTable) header = undefined
-      continue
-    }
-    for (const column of header.columns) found.push(...secretCell(text, cells[column.at], column, isTable))
-    until = next
-  }
-  return found
-}
-
-function secretCell(
-  text: string,
-  cell: Span | undefined,
-  { kind, counts }: SecretColumn,
-  isTable: boolean,
-): readonly Span[] {
-  if (cell === undefined) return []
-  const value = text.slice(cell.start, cell.end)
-  if (isNothing(value) || /^[:\s-]+$/.test(value) || (counts && /^[\d,._]+[kKM]?$/.test(value))) return []
-  if ((kind === 'weak' || !isTable) && (!isPlausible(value) || /\s/.test(value))) return []
-  return [cell]
-}
-
-/** Parses a header line of a table; `undefined` when no column has the name of a secret. */
-function headerOf(line: string, isTable: boolean) {
-  if (line.length > maxHeader || !secretName.test(line)) return undefined
-  for (const delimiter of ['\t', '|', ';', ',']) {
-    if (!line.includes(delimiter)) continue
-    const { cells } = recordAt(line, 0, delimiter)
-    const names = cells.map(({ start, end }) => line.slice(start, end).replace(/^[\s\ufeff]+/, ''))
-    if (names.length < 2 || !names.every((name) => name === '' || columnName().test(name))) continue
-    // A sentence is not a line of column names.
-    if (!isTable && names.some((name) => name.split(' ').length > 4)) continue
-    const columns = names.flatMap((name, at): SecretColumn[] => {
-      const kind = kindOfKey(name)
-      return kind === undefined || (kind === 'weak' && !isTable) ? [] : [{ at, kind, counts: /tokens?$/i.test(name) }]
-    })
-    if (columns.length > 0) return { delimiter, cells: names.length, columns }
-  }
-  return undefined
-}
-
-/** Maximum length of a quoted cell, in characters. */
-const maxCell = 4096
-
-/** Returns the cells of a record without their quotes and outer white space, and the start of the next record. */
-function recordAt(text: string, from: number, delimiter: string) {
-  const cells: Span[] = []
-  for (let at = from; ; ) {
-    while (text[at] === ' ') at++
-    let start = at
-    let end: number
-    const close = text[at] === '"' ? closingQuote(text, at + 1) : -1
-    if (close === -1) {
-      while (at < text.length && text[at] !== delimiter && text[at] !== '\n') at++
-      end = at
-      while (end > start && /\s/.test(text[end - 1] ?? '')) end--
-    } else {
-      start++
-      end = close
-      at = close + 1
-      while (at < text.length && text[at] !== delimiter && text[at] !== '\n') at++
-    }
-    cells.push({ start, end })
-    if (text[at] !== delimiter) return { cells, next: at + 1 }
-    at++
-  }
-}
-
-/** Returns the index of the quote that closes a cell; -1 if there is none. Two adjacent quotes are one escaped quote. */
-function closingQuote(text: string, from: number): number {
-  const stop = Math.min(text.length, from + maxCell)
-  for (let at = from; at < stop; at++) {
-    if (text[at] !== '"') continue
-    if (text[at + 1] !== '"') return at
-    at++
-  }
-  return -1
-}
 
 /** Without braces (YAML, TOML), a member this close to a `kty` belongs to the same key, in characters. */
 const maxDistance = 8 * 1024
@@ -130,10 +10,10 @@ const minAlone = 20
 
 /**
  * A brace, or the name of a member that tells or holds a private key: `kty`, `oth`, the private members of RFC 7518, section 6
- * (`d`, `p`, `q`, `dp`, `dq`, `qi`, `k`), and `r` and `t`, which are private in an item of `oth`. Quotes may be escaped, at any depth.
+ * (`d`, `p`, `q`, `dp`, `dq`, `qi`, `k`), and `r` and `t`, which are private in an item of `oth`. .NET writes `Modulus`, `D`, `InverseQ`. Quotes may be escaped, at any depth.
  */
 const token =
-  /[{}]|(?<![\w$.?&-])(?<name>kty|oth|dp|dq|qi|[dpqkrt])\\{0,15}["']?\s{0,16}(?:=>|[:=](?![:=>]))[ \t]{0,16}(?:[|>][+-]?\d?[+-]?[ \t]{0,16}\r?\n)?\s{0,80}\\{0,15}["']?/g
+  /[{}]|(?<![\w$.?&-])(?<name>kty|Modulus|oth|dp|dq|qi|InverseQ|D[PQ]?|[dpqkrtPQ])\\{0,15}["']?\s{0,16}(?:=>|[:=](?![:=>]))[ \t]{0,16}(?:[|>][+-]?\d?[+-]?[ \t]{0,16}\r?\n)?\s{0,80}\\{0,15}["']?/g
 
 /** A value in base64url or base64, which YAML may fold over indented lines. */
 const value = /[\w+/-]+={0,2}(?:\r?\n[ \t]+[\w+/-]+={0,2}(?=[ \t]*\\{0,15}(?:["',}]|\r?\n|$)))*/y
@@ -181,7 +61,7 @@ export function findJwkSecrets(text: string): readonly Span[] {
     else if (match[0] === '}') {
       close(frame, true)
       if (stack.pop() === undefined) base = newFrame(false)
-    } else if (name === 'kty') frame.kinds.push(match.index)
+    } else if (name === 'kty' || name === 'Modulus') frame.kinds.push(match.index)
     else if (name === 'oth') frame.hasOthers = true
     else if (name !== undefined) {
       value.lastIndex = match.index + match[0].length
@@ -209,6 +89,32 @@ function privateMembers(text: string, frame: FormatFrame, hasBraces: boolean): r
     const bare = whole.replace(/\s+/g, '')
     return !svgPath.test(whole) && (keyOf32Bytes.test(bare) || looksOpaque(bare))
   })
+}
+
+/** The element of a key in XML, and its members that can be private. */
+const xmlKey =
+  /<(?:[\w-]+:)?(?<kind>RSA|DSA)(?:KeyValue|KeyPair|Parameters)\b|<(?:[\w-]+:)?(?<name>P|Q|DP|DQ|InverseQ|D|X)>\s*(?<value>[A-Za-z0-9+/\s]{16,}={0,2})\s*<\//g
+
+/**
+ * The private members of keys in XML (`RSAKeyValue` and `DSAKeyValue` of .NET, XKMS). If the element around them is out of sight,
+ * those that look random.
+ */
+export function findXmlKeySecrets(text: string): readonly Span[] {
+  if (!/<\/(?:[\w-]+:)?(?:InverseQ|D[PQ]?|[PQX])>/.test(text)) return []
+  const found: Span[] = []
+  let kind: string | undefined
+  for (const { 0: whole, index, groups = {} } of text.matchAll(xmlKey)) {
+    const { name, value } = groups
+    kind = groups.kind ?? kind
+    if (name === undefined || value === undefined) continue
+    const isPrivate =
+      kind === 'DSA' ? name === 'X' : name !== 'X' && (kind === 'RSA' || looksOpaque(value.replace(/\s/g, '')))
+    const start = index + whole.indexOf('>') + 1
+    const bare = text.slice(start, index + whole.length - 2)
+    const lead = bare.length - bare.trimStart().length
+    if (isPrivate) found.push({ start: start + lead, end: start + bare.trimEnd().length, key: index })
+  }
+  return found
 }
 
 /** Headers of HTTP whose value is secret. Others (`X-Api-Key`) are found as keys are. */

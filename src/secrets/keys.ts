@@ -1,5 +1,5 @@
 import { patternOf } from '../core/kit/matching.ts'
-import { foldDigits, foldName } from './views.ts'
+import { foldName } from './views.ts'
 
 /**
  * The strength of a secret name: `strong` also hides everything below it (`credentials: {…}`), `weak` only its own value (`auth:
@@ -14,7 +14,7 @@ const strongWords = words(`
   password passwords passwd passwds passphrase passphrases passcode passcodes pwd pwds pswd secret secrets token tokens
   credential credentials creds apikey apikeys accesskey accesskeys secretkey privatekey privkey authkey authtoken
   accesstoken refreshtoken idtoken clientsecret seedphrase htpasswd pincode passwort kennwort motdepasse contrasena
-  requirepass masterauth senha wachtwoord
+  requirepass masterauth bindpw rootbindpw rootpw storepass keypass senha wachtwoord
 `)
 
 let others: ReadonlySet<string> | undefined
@@ -33,7 +33,7 @@ const isBeyondAscii = /[^\0-\x7f]/
 
 /** Words that make a name weak if they are its last significant word. */
 const weakWords = words(`
-  pass pin auth cred authorization jwt bearer sig signature salt pepper session sessionid cookie cookies pat hmac psk sas
+  pass pw pin auth cred authorization jwt bearer sig signature salt pepper session sessionid cookie cookies pat hmac psk sas
   otp totp cvv cvc mnemonic passe
 `)
 
@@ -69,24 +69,16 @@ const harmless = [
 const known = new Map<string, KeyKind>()
 
 /**
- * Returns the kind of value that a name implies. The name is read as a person would: in any case and style (`dbPassword`, `DB-PASS`,
- * `API.KEY`, `x_token_url`), with look-alike letters, and with digits for letters.
+ * Returns the kind of value that a name implies, in any case and style: `dbPassword`, `DB-PASS`, `API.KEY`, `x_token_url`.
  */
 export function kindOfKey(name: string): KeyKind {
   const remembered = known.get(name)
   if (remembered !== undefined || known.has(name)) return remembered
-  const folded = foldName(name)
-  const kind = kindOfWords(wordsOf(folded)) ?? kindOfLeet(folded)
+  const kind = kindOfWords(wordsOf(foldName(name)))
   // Bound the cache: names come from files, so anybody can make up new ones.
   if (known.size >= 5000) known.clear()
   known.set(name, kind)
   return kind
-}
-
-/** Only strong words count after digits are read as letters: `s3` is a name, and `md5` is not `mds`. */
-function kindOfLeet(folded: string): KeyKind {
-  if (!/[0134578@$!]/.test(folded) || !/[A-Za-z]/.test(folded)) return undefined
-  return kindOfWords(wordsOf(foldDigits(folded))) === 'strong' ? 'strong' : undefined
 }
 
 /** The words of a name, in lower case: `dbPassword`, `DB_PASSWORD`, `db.password`, `XMLToken`. */
@@ -99,7 +91,7 @@ function wordsOf(name: string): readonly string[] {
       .filter((word) => word !== '')
   const [end, beginning, between] = isBeyondAscii.test(name)
     ? [endOfWord(), beginningOfWord(), betweenWords()]
-    : [/([a-z]|\d)([A-Z])/g, /([A-Z])([A-Z][a-z])/g, /[^A-Za-z0-9@$!]+/]
+    : [/([a-z]|\d)([A-Z])/g, /([A-Z])([A-Z][a-z])/g, /[^A-Za-z0-9]+/]
   return name
     .replace(end, '$1 $2')
     .replace(beginning, '$1 $2')
@@ -110,7 +102,7 @@ function wordsOf(name: string): readonly string[] {
 
 const endOfWord = patternOf(String.raw`(\p{Ll}|\d)(\p{Lu})`, 'gu')
 const beginningOfWord = patternOf(String.raw`(\p{Lu})(\p{Lu}\p{Ll})`, 'gu')
-const betweenWords = patternOf(String.raw`[^\p{L}\p{N}@$!]+`, 'u')
+const betweenWords = patternOf(String.raw`[^\p{L}\p{N}]+`, 'u')
 
 function kindOfWords(parts: readonly string[]): KeyKind {
   const kind = kindByWords(parts)

@@ -28,7 +28,7 @@ interface Assignment {
 const maxValue = 64 * 1024
 /** Maximum length of a list in brackets, in characters. */
 const maxList = 2 * 1024
-/** Number of characters that are examined to recognise the notation of a value: a comment may follow the sign of a block. */
+/** Number of characters that are examined to recognise the notation of a value. */
 const maxProbe = 1024
 /** Maximum length of an unterminated value in prose. */
 const maxOpen = 256
@@ -40,6 +40,8 @@ export function secretValues(text: string, assignment: Assignment): readonly Spa
   if (opening?.[1] !== undefined) return quotedValues(text, from + opening[0].length, opening[1], assignment)
   if (assignment.quotedOnly) return []
   const rest = text.slice(from, from + maxProbe)
+  const [head, , tag] = hereDocument.exec(rest) ?? []
+  if (head !== undefined) return untilTag(text, from + head.length, tag ?? '')
   if (/^[|>][+-]?\d?[+-]?[ \t]*(?:#.*)?\r?(?:\n|$)/.test(rest)) return block(text, from, assignment)
   if (/^\r?\n/.test(rest)) return below(text, from, assignment)
   if (rest.startsWith(redactedMark)) return []
@@ -50,8 +52,9 @@ export function secretValues(text: string, assignment: Assignment): readonly Spa
 /** Passes over spaces, tags and anchors of YAML, and the type that code may have between a name and its value. */
 function skip(text: string, { from, style }: Assignment): number {
   const rest = text.slice(from, from + 160)
-  const spaces = /^[ \t]*(?:[!&][\w!:/.-]+(?:[ \t]+|(?=\r?\n))){0,2}/.exec(rest)?.[0].length ?? 0
-  const type = style === 'code' ? /^[\w.<>[\]|&?, ]{1,60}=\s*(?=[a-z]?["'`])/.exec(rest.slice(spaces))?.[0].length : 0
+  const space = style === 'code' ? /^[ \t]*/ : /^[ \t]*(?:[!&][\w!:/.-]+(?:[ \t]+|(?=\r?\n))){0,2}/
+  const spaces = space.exec(rest)?.[0].length ?? 0
+  const type = style === 'code' ? /^[\w.<>[\]|&?,' ]{1,60}=\s*(?=[a-z]?["'`])/.exec(rest.slice(spaces))?.[0].length : 0
   const breaks = style === 'config' || type ? 0 : (/^\s+(?=["'`])/.exec(rest.slice(spaces))?.[0].length ?? 0)
   return from + spaces + (type ?? 0) + breaks
 }
@@ -105,7 +108,6 @@ function endOfQuoted(text: string, start: number, quote: string): number {
   for (let at = start; at < stop; at++) {
     if (text.startsWith(quote, at)) return at
     if (single && text[at] === '\\') at++
-    // A quote that is never closed says nothing of the next line.
     else if (quote !== '`' && quote.length < 3 && text[at] === '\n') return at
   }
   return stop
@@ -140,6 +142,20 @@ function block(text: string, from: number, { indent }: Assignment): readonly Spa
   const start = body + (/^\s*/.exec(text.slice(body, end))?.[0].length ?? 0)
   const value = text.slice(start, end).trimEnd()
   return value === '' || value === redactedMark ? [] : [{ start, end: start + value.length }]
+}
+
+const hereDocument = /^(?:\$\(\s*cat\s+)?<<<?[-~]?[ \t]?(?<quote>["']?)(?<tag>[A-Za-z_]\w{0,40})\k<quote>[^\n]{0,80}\n/
+
+/** The lines of a here-document, up to the one with its tag. */
+function untilTag(text: string, start: number, tag: string): readonly Span[] {
+  const found: Span[] = []
+  for (const { 0: line, index } of linesFrom(text, start)) {
+    const bare = line.trim()
+    if (bare.replace(/;$/, '') === tag) break
+    const at = index + indentOf(line)
+    if (!isNothing(bare)) found.push({ start: at, end: at + bare.length })
+  }
+  return found
 }
 
 /** A value on the lines below: items of a list, or a scalar that is indented further than the name. */
@@ -221,8 +237,7 @@ function bareValue(text: string, from: number, assignment: Assignment): readonly
   const near = style === 'config' && first ? endOfLine(text, from) : from + wordAt(text, from, style).length
   const end = endOfPlain(text, near, assignment)
   if (end > near && style === 'prose' && !isPlausible(text.slice(from, near))) return []
-  const line = text.slice(from, end).trimEnd()
-  const value = /[,;.]$/.test(line) ? line.slice(0, -1).trimEnd() : line
+  const value = text.slice(from, end).trimEnd().replace(/\s*[,;.]$/, '')
   if (isNothing(value)) return []
   if (isSentence(value) && !/=\s*$/.test(text.slice(Math.max(0, from - 8), from))) return []
   if (style === 'prose' && counts && /^\d{1,3}(?:[,_]?\d{3}){0,2}[kKM]?$/.test(value)) return []

@@ -1,42 +1,8 @@
 import { patternOf } from '../core/kit/matching.ts'
-import { firstIndex } from '../core/kit/sorted.ts'
+import { firstIndex, type Span } from '../core/kit/sorted.ts'
 
-/** Letters of other scripts that look like these of ASCII, in lower case. Full-width forms are found by their code. */
-const lookalikes: Readonly<Record<string, string>> = {
-  a: 'аαɑᴀ',
-  b: 'ьЬʙ',
-  c: 'сϲᴄ',
-  d: 'ԁɗ',
-  e: 'еєεҽ',
-  g: 'ɡց',
-  h: 'һհ',
-  i: 'іιıɩ',
-  j: 'јϳ',
-  k: 'кκҟ',
-  l: 'ӏⅼ',
-  m: 'мᴍ',
-  n: 'пոη',
-  o: 'оοօᴏ',
-  p: 'рρ',
-  q: 'ԛզ',
-  r: 'гᴦ',
-  s: 'ѕꜱſ',
-  t: 'тτᴛ',
-  u: 'υսцᴜ',
-  v: 'ѵνᴠ',
-  w: 'ԝωᴡ',
-  x: 'хχ',
-  y: 'уγү',
-  z: 'ᴢ',
-}
-
-const plainOf = new Map(
-  Object.entries(lookalikes).flatMap(([plain, others]) => Array.from(others, (other) => [other, plain] as const)),
-)
-
-/** Zero-width characters: they split words for a program but not for a reader. */
-const unseen =
-  /[\u00ad\u061c\u115f\u1160\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]|[\u034f\u180b-\u180f\ufe00-\ufe0f]/g
+/** Characters that are not drawn (tags, variation selectors, zero widths): they split words for a program but not for a reader. */
+const unseen = patternOf(String.raw`[\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]`, 'gu')
 
 /** A full-width form of ASCII (U+FF01 to U+FF5E) as ASCII; any other character as it is. */
 function narrow(text: string): string {
@@ -46,36 +12,13 @@ function narrow(text: string): string {
 const marks = patternOf(String.raw`\p{M}`, 'gu')
 
 /**
- * Folds a name to the form that its reader sees: full-width forms and look-alike letters become Latin letters, and marks and
- * invisible characters are removed. The case stays. Of a name of more than 256 characters, only the two ends count.
+ * Folds a name to the form that its reader sees: full-width forms become ASCII, and marks and invisible characters are removed.
+ * The case stays. Of a name of more than 256 characters, only the two ends count.
  */
 export function foldName(name: string): string {
   const start = name.length > 256 ? `${name.slice(0, 128)}${name.slice(-128)}` : name
   if (/^[\x20-\x7e]*$/.test(start)) return start
-  const plain = narrow(start).normalize('NFKD').replace(marks(), '').replace(unseen, '')
-  return Array.from(plain, (character) => {
-    const lower = character.toLowerCase()
-    const found = plainOf.get(character) ?? plainOf.get(lower)
-    return found === undefined ? character : lower === character ? found : found.toUpperCase()
-  }).join('')
-}
-
-const digits: Readonly<Record<string, string>> = {
-  '0': 'o',
-  '1': 'i',
-  '3': 'e',
-  '4': 'a',
-  '5': 's',
-  '7': 't',
-  '8': 'b',
-  '@': 'a',
-  $: 's',
-  '!': 'i',
-}
-
-/** A name in which digits and signs that stand for letters (`p4ssw0rd`, `$ecret`) are replaced by these letters. */
-export function foldDigits(name: string): string {
-  return name.replace(/[0134578@$!]/g, (sign) => digits[sign] ?? sign)
+  return start.normalize('NFKD').replace(marks(), '').replace(unseen(), '')
 }
 
 /** A text as a program or a reader sees it, with the position of each of its characters in the source. */
@@ -100,7 +43,16 @@ const isPlain = /^[^\\&%\r\n"'\u0080-\uffff]*$/
 export function viewsOf(text: string): readonly View[] {
   const views: View[] = [{ text, startOf: (index) => index, endOf: (index) => index }]
   if (isPlain.test(text)) return views
-  for (const change of [stripPrefixes, readEscapes, readEscapes, readPercents, joinLines]) {
+  for (const change of [
+    stripPrefixes,
+    readEscapes,
+    readEscapes,
+    readPercents,
+    readPercents,
+    readPercents,
+    joinTexts,
+    joinLines,
+  ]) {
     const last = views.at(-1)
     const next = last === undefined ? undefined : change(last)
     if (next !== undefined) views.push(next)
@@ -126,19 +78,19 @@ const breaks: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t' }
 
 const entities: Readonly<Record<string, string>> = { amp: '&', quot: '"', apos: "'", lt: '<', gt: '>' }
 
+const everyEscape = patternOf(`${escapes.source}|[\\p{Default_Ignorable_Code_Point}\\ufff9-\\ufffb]`, 'gu')
+
 function readEscapes(view: View): View | undefined {
-  if (
-    !/\\[uUx/\\"nrt`*_[\]<>|=+~#!{}()-]|&(?:#|amp|quot|apos|lt|gt)|[\uff01-\uff5e]/.test(view.text) &&
-    view.text.search(unseen) === -1
-  )
+  const hasOthers = /[^\0-\x7f]/.test(view.text) && view.text.search(unseen()) !== -1
+  if (!hasOthers && !/\\[uUx/\\"nrt`*_[\]<>|=+~#!{}()-]|&(?:#|amp|quot|apos|lt|gt)|[\uff01-\uff5e]/.test(view.text))
     return undefined
-  const pattern = new RegExp(`${escapes.source}|${unseen.source}`, 'g')
+  const pattern = hasOthers ? everyEscape() : escapes
   return rewrite(view, pattern, ([whole = '', braced, short, long, byte, sign, hex, decimal, entity, wide]) => {
     if (sign !== undefined) return breaks[sign] ?? sign
     if (entity !== undefined) return entities[entity]
     if (wide !== undefined) return narrow(wide)
     const digits = braced ?? short ?? long ?? byte ?? hex
-    if (digits === undefined && decimal === undefined) return whole.search(unseen) === 0 ? '' : undefined
+    if (digits === undefined && decimal === undefined) return whole.search(unseen()) === 0 ? '' : undefined
     const code = digits === undefined ? Number(decimal) : Number.parseInt(digits, 16)
     return code <= 0x10ffff ? String.fromCodePoint(code) : undefined
   })
@@ -149,46 +101,103 @@ function readPercents(view: View): View | undefined {
   return rewrite(view, /%([2-7][0-9a-fA-F])/g, ([, digits = '']) => String.fromCharCode(Number.parseInt(digits, 16)))
 }
 
-/**
- * Joints at which a line continues on the next: after a backslash, between string literals joined with `+` or by adjacency, and in
- * a wrapped run of base64. An equals sign occurs only at the end of base64: text with one inside is another setting.
- */
+/** Joints at which a text continues: after a backslash, and between string literals joined with `+` or by adjacency. */
 const joints =
-  /(?<=[\w+/=.-])(?:\\\r?\n[ \t]*|(["'`])[ \t]*(?:[+.&][ \t]*)?\\?\r?\n[ \t]*(?:[+.&][ \t]*)?\1|(["'])[ \t]*[+.&][ \t]*\2)(?=[\w+/=.-])|(?<=[A-Za-z0-9+/_.-]{40})\r?\n[ \t"'#*>|-]*(?=[A-Za-z0-9+/_.-]{1,200}={0,2}["',]*[ \t]*\r?(?:\n|$)|[A-Za-z0-9+/_-]{1,200}={1,2}(?!\w)|[A-Za-z0-9+/_-]{16,200}(?![\w=]))/g
+  /\\\r?\n[ \t]*(?=[\w+/=.-])|(?<=[\w+/=.-])(?:(["'`])[ \t]*(?:[+.&][ \t]*)?\\?\r?\n[ \t]*(?:[+.&][ \t]*)?\1|(["'])[ \t]*[+.&][ \t]*\2)(?=[\w+/=.-])/g
 
-function joinLines(view: View): View | undefined {
-  if (!/[\r\n]|["'][ \t]*[+.&]/.test(view.text)) return undefined
+function joinTexts(view: View): View | undefined {
+  if (!/[\\"'`][ \t]*[+.&]?[ \t]*[\\\r\n]|["'][ \t]*[+.&]/.test(view.text)) return undefined
   return rewrite(view, joints, () => '')
 }
 
+/** Lengths of a line of wrapped base64, in characters: the shortest, the shortest that is known by its length alone, the longest. */
+const wrapped = { least: 16, surely: 40, most: 1024 }
+
+/** The end of a line of base64, and the next one, which may be quoted, indented or in a comment. */
+const nextLine =
+  /["',\\]{0,3}[ \t]*\r?\n[ \t"'#*>|]*(?<line>[A-Za-z0-9+/_.-]{1,1024}={0,2})(?=["'`<]|[,;\\)}\]]{0,3}[ \t]*\r?(?:\n|$)|(?<==)(?!\w)|[^\w=+/](?<=[A-Za-z0-9+/_-]{16}[^\w=+/]))/y
+
 /**
- * Replaces the matches of a pattern, except those for which the function returns `undefined`. Returns `undefined` if nothing
- * changed.
+ * Joins the lines of wrapped base64 and hexadecimal. Lines of less than 40 characters have one length, except the first, which may be
+ * behind a name, and the last. An equals sign occurs only at the end: text with one inside is another setting.
  */
+function joinLines(view: View): View | undefined {
+  const { text } = view
+  const cuts: Replacement[] = []
+  let until = 0
+  for (let end = text.indexOf('\n'); end !== -1; end = text.indexOf('\n', Math.max(end + 1, until))) {
+    let last = end
+    while (last > until && end - last < 8 && /[\s"',\\]/.test(text[last - 1] ?? '')) last--
+    let first = last
+    while (first > until && last - first < wrapped.most && isOfBase64(text.charCodeAt(first - 1))) first--
+    if (last - first < wrapped.least) continue
+    const { joints, isSure } = linesBehind(text, last, last - first)
+    if (!isSure) continue
+    cuts.push(...joints)
+    until = joints.at(-1)?.end ?? 0
+  }
+  return replaced(view, cuts)
+}
+
+/** The joints before the lines of base64 that follow one, and whether their lengths are those of wrapped base64. */
+function linesBehind(text: string, from: number, length: number) {
+  const joints: Replacement[] = []
+  const lengths = [length]
+  let line = ''
+  for (let at = from; !line.endsWith('='); ) {
+    nextLine.lastIndex = at
+    const match = nextLine.exec(text)
+    const before = lengths.at(-1) ?? 0
+    const isLast = lengths.length > 2 && before < (lengths.at(-2) ?? 0)
+    line = match?.groups?.line ?? ''
+    if (match === null || isLast || (lengths.length > 1 && before < wrapped.surely && line.length > before)) break
+    at = nextLine.lastIndex
+    joints.push({ start: match.index, end: at - line.length, text: '' })
+    lengths.push(line.length)
+  }
+  const [, second, third] = lengths
+  const isEven = second === length || (second !== undefined && second >= wrapped.least && second === third)
+  return { joints, isSure: joints.length > 0 && (length >= wrapped.surely || isEven || line.endsWith('=')) }
+}
+
+const isOfBase64 = (code: number) =>
+  (code >= 97 && code <= 122) || (code >= 65 && code <= 90) || (code >= 45 && code <= 57) || code === 43 || code === 95
+
+/** A part of a text that is replaced. */
+interface Replacement extends Span {
+  readonly text: string
+}
+
+/** Replaces the matches of a pattern, except those for which the function returns `undefined`. */
 function rewrite(
   view: View,
   pattern: RegExp,
   replace: (match: RegExpExecArray) => string | undefined,
 ): View | undefined {
+  const changes: Replacement[] = []
+  for (const match of view.text.matchAll(pattern)) {
+    const text = replace(match)
+    if (text !== undefined) changes.push({ start: match.index, end: match.index + match[0].length, text })
+  }
+  return replaced(view, changes)
+}
+
+/** Makes changes, which are in order and do not overlap. Returns `undefined` if there are none. */
+function replaced(view: View, changes: readonly Replacement[]): View | undefined {
+  if (changes.length === 0) return undefined
   const pieces: string[] = []
   /** For each change: its end in the new text, and the offset between the old and the new text there. */
   const ends: number[] = []
   const shifts: number[] = []
-  const removed = new Set<number>()
   let from = 0
   let length = 0
-  for (const match of view.text.matchAll(pattern)) {
-    const replacement = replace(match)
-    if (replacement === undefined) continue
-    const kept = view.text.slice(from, match.index)
-    pieces.push(kept, replacement)
-    from = match.index + match[0].length
-    length += kept.length + replacement.length
-    if (replacement === '') removed.add(ends.length)
+  for (const { start, end, text } of changes) {
+    pieces.push(view.text.slice(from, start), text)
+    length += start - from + text.length
+    from = end
     ends.push(length)
     shifts.push(from - length)
   }
-  if (ends.length === 0) return undefined
   pieces.push(view.text.slice(from))
   /** Returns the number of changes that end at or before an index. */
   const changesUpTo = (index: number) => firstIndex(0, ends.length, (change) => (ends[change] ?? 0) > index)
@@ -198,7 +207,7 @@ function rewrite(
     endOf: (index) => {
       let change = changesUpTo(index)
       // Text removed after the character does not belong to it.
-      while (change > 0 && ends[change - 1] === index && removed.has(change - 1)) change--
+      while (change > 0 && ends[change - 1] === index && changes[change - 1]?.text === '') change--
       return view.endOf(index + (shifts[change - 1] ?? 0))
     },
   }

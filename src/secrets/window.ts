@@ -2,7 +2,9 @@ import type { rules } from '@secretlint/secretlint-rule-preset-recommend'
 import { mergeSpans, type Span } from '../core/kit/sorted.ts'
 import { isText } from '../core/kit/utf8.ts'
 import { replaceSpans } from '../core/scrub.ts'
-import { type Finding, type FindOptions, findOwn, inSource, textsIn, viewsFor } from './find.ts'
+import { isPrivateKey } from './der.ts'
+import { textsIn } from './encoded.ts'
+import { type Finding, type FindOptions, findOwn, inSource, viewsFor } from './find.ts'
 
 /** A part of a text, with the text around it as context. */
 export interface Window {
@@ -11,7 +13,7 @@ export interface Window {
   readonly from: number
   /** Whether the text ends with this. */
   readonly final: boolean
-  /** The first line of the text, if it may name the columns of a table and is not in the window. */
+  /** The beginning of the text, if it may name the columns of a table and is not in the window. */
   readonly head?: string
 }
 
@@ -61,6 +63,7 @@ type Withheld = 'secret' | 'encoding'
  * that hides ASCII (EBCDIC, UTF-32) are withheld.
  */
 export async function redactBytes(bytes: Buffer, options: FindOptions): Promise<CleanBytes> {
+  if (isPrivateKey(bytes)) return { withheld: 'secret' }
   const encoding = encodingOf(bytes)
   if (encoding === 'unknown') return { withheld: 'encoding' }
   if (encoding === undefined) {

@@ -29,6 +29,7 @@ import {
   createCleaner,
   createSeal,
   isSecretPath,
+  maxHeadBytes,
   redactedKey,
   type Seal,
 } from './redacted/cleaner.ts'
@@ -78,27 +79,32 @@ export function redacted(given: Provider, options: RedactedOptions = {}): Provid
   const readRange = createRangeReader(provider, cleaner)
   const { stat, watch, complete, prompts, tools } = provider
 
-  const refused = (error: unknown): never => {
-    if (mode === 'mask' || !isResourceError(error, 'too-large') || isLater(error)) throw error
-    throw new ResourceError('too-large', tooLargeToSearch, { ...error.detail, reason: 'secret' })
+  /** Throws the error of a read of a whole resource. One that cannot be read in parts either has a reason for which no link is offered. */
+  const refused = async (error: unknown, request: ReadRequest, context: Context): Promise<never> => {
+    if (!isResourceError(error, 'too-large') || isLater(error)) throw error
+    const isInParts = async () =>
+      error.detail.reason !== 'too-large' ||
+      (!cleaner.isVault(request.path) && (await readRange(request, { start: 0, end: 1 }, context)) !== undefined)
+    if (mode === 'mask' && (await isInParts())) throw error
+    throw new ResourceError('too-large', tooLargeToSearch[mode], { ...error.detail, reason: 'secret' })
   }
 
-  /** Returns the column names of a table of which the content is the end; empty for any other content. */
-  const headOf = async (content: Content, request: ReadRequest, context: Context): Promise<string> => {
+  /** Returns the beginning of a table of which the content is the end. */
+  const headOf = async (content: Content, request: ReadRequest, context: Context): Promise<string | undefined> => {
     const isEnd = (content.meta?.[tailKey] as TailFacts | undefined)?.earlier === true
-    if (!isEnd || !('text' in content) || !isTableFile(request.path)) return ''
+    if (!isEnd || !('text' in content) || !isTableFile(request.path)) return undefined
     const [start] = await provider.read({ ...withoutTail(request), range: { start: 0, end: maxHeadBytes } }, context)
-    return start !== undefined && 'text' in start ? `${/^[^\r\n]*/.exec(start.text)?.[0] ?? ''}\n` : ''
+    return start !== undefined && 'text' in start ? start.text : undefined
   }
 
   const readWhole = async ({ path, params }: ReadRequest, context: Context): Promise<readonly Content[]> => {
     const contents: Content[] = []
-    for (const content of await provider.read({ path, params }, context).catch(refused)) {
+    for (const content of await provider
+      .read({ path, params }, context)
+      .catch((error) => refused(error, { path, params }, context))) {
       if (content.path !== undefined && isSecretPath(content.path)) continue
       const head = await headOf(content, { path, params }, context)
-      const asked = head !== '' && 'text' in content ? { ...content, text: head + content.text } : content
-      const clean = await cleaner.whole(asked, path, context.signal)
-      contents.push(head === '' ? clean : withoutHead(clean))
+      contents.push(await cleaner.whole(content, path, context.signal, head))
     }
     if (contents.length === 0) throw notFound('every part has a secret in its path')
     return contents
@@ -143,17 +149,10 @@ export function redacted(given: Provider, options: RedactedOptions = {}): Provid
   }
 }
 
-const tooLargeToSearch =
-  'With redact: "withhold", a resource is searched for secrets as a whole, even to read a part, and this one is too large for that.'
-
-/** Maximum length of the column names of a table, in bytes. */
-const maxHeadBytes = 4096
-
-/** Returns a text without its first line, unless it is withheld. */
-function withoutHead(content: Content): Content {
-  if (!('text' in content) || content.meta?.[redactedKey] === 'withheld') return content
-  const text = content.text.slice(content.text.indexOf('\n') + 1)
-  return { ...content, size: Buffer.byteLength(text), text }
+const tooLargeToSearch = {
+  mask: 'A content that is not text is searched for secrets as a whole, and this one is too large for that.',
+  withhold:
+    'With redact: "withhold", a resource is searched for secrets as a whole, even to read a part, and this one is too large for that.',
 }
 
 /** Changes without those whose path contains a secret. */

@@ -1,4 +1,4 @@
-import { generateKeyPairSync, randomBytes } from 'node:crypto'
+import { createHash, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
 import { afterAll, describe, expect, test } from 'vitest'
 import { ResourceError } from '../../src/core/errors.ts'
 import type { Content, Context, Provider } from '../../src/core/provider.ts'
@@ -252,6 +252,348 @@ describe('tables', () => {
       'call(user, password)\ncall(host, port5432)\n',
     ])
       for (const path of ['a.md', 'a.txt', 'a.py']) expect(await shown(text, path)).toBe(text)
+  })
+})
+
+describe('tables of every kind', () => {
+  // Passwords that sound like the name of a secret, and one that is a word.
+  const [first, second, third, word] = ['Passw0rd!2024', 'MyPassword99', 'Secret123!', 'hunterhorse'] as const
+  const all = [first, second, third]
+  const rows = (sign: string) =>
+    ['user', 'password', 'note'].join(sign) +
+    [first, second, third].map((value, at) => `\nu${at}${sign}${value}${sign}n${at}`).join('')
+
+  test.each<[string, string, readonly string[]]>([
+    ...[',', ';', '\t', '|'].map((sign): [string, string, readonly string[]] => ['a.csv', rows(sign), all]),
+    ['a.txt', rows(','), all],
+    ['a.md', `\`\`\`csv\n${rows(',')}\n\`\`\`\n`, all],
+    ['a.csv', `password\n${first}\n${second}\n`, [first, second]],
+    ['a.csv', `sep=;\nuser;password\na;${first}\nb;${second}\n`, [first, second]],
+    ['a.csv', `# all users\nuser,password\na,${first}\nb,${word}\n`, [first, word]],
+    [
+      'a.csv',
+      `"User\nname","Password\n(initial)"\na,${first}\nb,"${second}\nstaple-line"\n`,
+      [first, second, 'staple'],
+    ],
+    ['a.csv', `,Login,\nname,user,password\na,b,${first}\nc,d,${second}\n`, [first, second]],
+    ['a.csv', `user,password\na,${first}\n\nb,${second}\n\n${third},${word}\n`, [first, second, word]],
+    ['a.csv', `user,password\na,${first},more\nb,${second}\n`, [first, second]],
+    ['a.csv', `key,value\nhost,db\npassword,${word}\n`, [word]],
+    [
+      'a.md',
+      `| User | Password |\n|:--|--:|\n| a | ${first} |\n| b | \`${word}\` |\n| c | correct horse battery |\n`,
+      [first, word, 'horse battery'],
+    ],
+    ['a.md', `| **User** | **Password** |\n|---|---|\n| a | ${second} |\n`, [second]],
+    ['a.md', `User | Password\n--- | ---\na | ${second}\nb | ${word}\n`, [second, word]],
+    ['a.md', `| User | Password |\n|---|---|\n| a\\|b | ${second} |\n`, [second]],
+    ['a.md', `> | User | Password |\n> |---|---|\n> | a | ${second} |\n`, [second]],
+    ['a.md', `| Setting | Value |\n|---|---|\n| host | db |\n| password | ${second} |\n`, [second]],
+    ['a.md', `||User||Password||\n|a|${second}|\n`, [second]],
+    ['a.org', `| user | password |\n|------+----------|\n| a | ${first} |\n| b | ${word} |\n`, [first, word]],
+    ['a.rst', `+---+----------+\n| u | password |\n+===+==========+\n| a | ${first} |\n+---+----------+\n`, [first]],
+    [
+      'a.rst',
+      `==== ==========\nuser password\n==== ==========\na    ${second}\nb    ${word}\n==== ==========\n`,
+      [second, word],
+    ],
+    [
+      'a.rst',
+      `.. list-table:: x\n   :header-rows: 1\n\n   * - User\n     - Password\n   * - a\n     - ${first}\n`,
+      [first],
+    ],
+    [
+      'a.rst',
+      `.. csv-table:: x\n   :header: "user", "password"\n\n   "a", "${first}"\n   "b", "${second}"\n`,
+      [first, second],
+    ],
+    ['a.adoc', `|===\n|user |password\n\n|a |${first}\n|b\n|${word}\n|===\n`, [first, word]],
+    [
+      'a.adoc',
+      `[cols="1,2", options="header"]\n|===\n|user\n|password\n\n|a\n|${first}\n\n|b\n|${second}\n|===\n`,
+      [first, second],
+    ],
+    [
+      'a.txt',
+      `+------+----------+\n| user | password |\n+------+----------+\n| a    | ${first} |\n+------+----------+\n`,
+      [first],
+    ],
+    ['a.txt', ` user | password \n------+----------\n a    | ${second}\n(1 row)\n`, [second]],
+    ['a.txt', `Name  Password\n----  --------\na     ${first}\nb     ${second}\n`, [first, second]],
+    [
+      'a.html',
+      `<table><tr><th>User</th><th>Password</th></tr><tr><td>a</td><td>${first}</td></tr><tr><td>c<td>${word}</table>`,
+      [first, word],
+    ],
+    [
+      'a.html',
+      `<table>\n<thead><tr>\n<th colspan="2">User</th>\n<th><b>Password</b></th></tr></thead>\n<tr><td>a</td><td>b</td><td><code>${second}</code></td></tr></table>`,
+      [second],
+    ],
+    ['a.html', `<table><tr><td>User</td><td>Password</td></tr>\n<tr><td>a</td><td>${word}</td></tr></table>`, [word]],
+    ['a.html', `<table><tr><th>User</th><td>a</td></tr><tr><th>Password</th><td>${second}</td></tr></table>`, [second]],
+    ['a.html', `<table><tr><td>Password:</td><td>${second}</td></tr></table>`, [second]],
+    ['a.html', `<dl><dt>User</dt><dd>a</dd><dt>Password</dt><dd>${second}</dd></dl>`, [second]],
+    [
+      'a.sql',
+      `INSERT INTO \`u\` (\`id\`, \`password\`, \`n\`) VALUES\n(1, '${word}', 'x'),\n(2, 'it''s ${second}', 'a,b (c)'),\n(3, NULL, 'x');`,
+      [word, second],
+    ],
+    ['a.py', `cur.execute("INSERT INTO users (name, password) VALUES ('bob', '${word}')")`, [word]],
+    ['a.sql', `insert into users (name, password) values ('bob', crypt('${second}', gen_salt('bf')));`, [second]],
+    [
+      'a.sql',
+      `COPY public.users (id, name, password) FROM stdin;\n1\tbob\t${word}\n2\tx\t${second}\n\\.\n`,
+      [word, second],
+    ],
+  ])('SE26: in %s, every cell below or beside the name of a secret is taken out: %j', async (path, text, secrets) => {
+    const output = await shown(text, path)
+    for (const secret of secrets) expect(output).not.toContain(secret)
+    expect(await shown(output, path)).toBe(output)
+  })
+
+  test('SE26: the end of a table hides what the whole table hides, whatever comes before the names of its columns', async () => {
+    for (const head of ['# users\nuser,password', '"User\nname","Password\n(initial)"', 'sep=,\nuser,password']) {
+      const text = `${head}\n${Array.from({ length: 3000 }, (_, i) => `u${i},${second}`).join('\n')}\n`
+      const provider = documents(ranged({ 'a.csv': text }), { through: (whole) => redacted(whole, { redactor }) })
+      expect(await read(provider, 'a.csv', { tail: '2' })).toBe('u2998,[redacted]\nu2999,[redacted]\n')
+    }
+  })
+
+  test('SE26: tables of other things stay', async () => {
+    for (const [path, text] of [
+      [
+        'a.md',
+        '| Key | Type | Default | |\n|---|---|---|---|\n| `cursorSecret` | object | none | The secret of cursors |\n',
+      ],
+      ['a.md', '| secret | to replace it |\n|---|---|\n| keys of a server | they are fetched |\n'],
+      ['a.md', '| host | a token in the header |\n|---|---|\n| Zed | not possible |\n'],
+      ['a.md', '| Model | Max tokens | Password |\n|---|---|---|\n| a | 8000 | ✓ |\n| b | 4000 | — |\n'],
+      ['a.csv', 'id,title,state\n1,Password reset,open\n2,MyPassword99 is shown,done\n'],
+      ['a.json', '{\n  "secretlint": "13.0.7",\n  "json5": "^2.2.3",\n  "a": "b"\n}\n'],
+      ['a.sh', 'cat token | grep a\nls | wc -l\n'],
+      [
+        'a.html',
+        '<table><tr><td>token</td><td>string</td></tr></table><dl><dt>token</dt><dd>The token to use.</dd></dl>',
+      ],
+      ['a.sql', 'INSERT INTO users (name, password) VALUES (?, ?), ($1, :password), (NULL, DEFAULT);\n'],
+    ] as const)
+      expect(await shown(text, path), path).toBe(text)
+  })
+})
+
+describe('keys without armour', () => {
+  const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const ec = (namedCurve: string) => generateKeyPairSync('ec', { namedCurve }).privateKey
+  const der = (key: KeyObject, type: 'pkcs1' | 'pkcs8' | 'sec1') => key.export({ type: type as 'pkcs8', format: 'der' })
+  const integer = (bytes: readonly number[]) => Buffer.from([0x02, bytes.length, ...bytes])
+  /** The beginning of a PKCS #12, as openssl and Windows write it, with bytes of no meaning behind it. */
+  const pkcs12 = (length: readonly number[]) =>
+    Buffer.concat([
+      ...[Buffer.from([0x30, ...length]), integer([3]), Buffer.from([0x30, 0x82, 0x09, 0xc0])],
+      ...[Buffer.from('06092a864886f70d010701a0820900', 'hex'), randomBytes(600)],
+    ])
+  const stores: readonly (readonly [string, Buffer])[] = [
+    ['PKCS #8', der(privateKey, 'pkcs8')],
+    ['PKCS #1', der(privateKey, 'pkcs1')],
+    ['SEC 1', der(ec('P-256'), 'sec1')],
+    ['SEC 1 with 384 bits', der(ec('secp384r1'), 'sec1')],
+    ['SEC 1 with 521 bits', der(ec('secp521r1'), 'sec1')],
+    ['Ed25519', der(generateKeyPairSync('ed25519').privateKey, 'pkcs8')],
+    ['encrypted PKCS #8', privateKey.export({ type: 'pkcs8', format: 'der', cipher: 'aes-256-cbc', passphrase: 'x' })],
+    ['PKCS #12', pkcs12([0x82, 0x0a, 0x00])],
+    ['PKCS #12 of Java', pkcs12([0x80])],
+    ['JKS', Buffer.concat([Buffer.from('feedfeed00000002', 'hex'), randomBytes(300)])],
+  ]
+  test.each(stores)(
+    'SE25: a key as %s is taken out, in base64, wrapped base64, base64url and hexadecimal',
+    async (_, bytes) => {
+      const base64 = bytes.toString('base64')
+      const lines = (width: number) => base64.match(new RegExp(`.{1,${width}}`, 'g'))?.join('\n') ?? ''
+      for (const text of [base64, lines(64), lines(24), lines(20), bytes.toString('base64url'), bytes.toString('hex')])
+        for (const [path, whole] of [
+          ['a.txt', `key:\n${text}\n\nthe end\n`],
+          ['a.json', JSON.stringify({ cert: text })],
+          ['a.cs', `var x = "${text}";`],
+          ['a.xml', `<cert>${text}</cert>`],
+        ] as const) {
+          const pieces = text.split('\n').filter((line) => line.length > 15)
+          expect(
+            leaks(
+              await shown(whole, path),
+              pieces.map((piece) => piece.slice(-200)),
+            ),
+            path,
+          ).toEqual([])
+        }
+      expect(await read(redacted(memory({ 'a.bin': { bytes } }), { redactor }), 'a.bin')).toContain('withheld')
+    },
+  )
+
+  test('SE25: public keys, requests and other DER stay', async () => {
+    const bytes = [
+      publicKey.export({ type: 'spki', format: 'der' }),
+      publicKey.export({ type: 'pkcs1', format: 'der' }),
+      Buffer.concat([Buffer.from('3082030a308201f2a003020102', 'hex'), createHash('sha512').update('x').digest()]),
+      Buffer.from('308006092a864886f70d010702a080', 'hex'),
+    ]
+    for (const one of bytes)
+      for (const text of [`key ${one.toString('base64')} there\n`, `key ${one.toString('hex')} there\n`])
+        expect(await shown(text, 'a.txt')).toBe(text)
+  })
+
+  const jwk = privateKey.export({ format: 'jwk' }) as Jwk
+  const in64 = (name: string) => Buffer.from(jwk[name] ?? '', 'base64url').toString('base64')
+  const members = { P: 'p', Q: 'q', DP: 'dp', DQ: 'dq', InverseQ: 'qi', D: 'd' }
+  const xml = (gap: string, prefix = '') =>
+    [
+      `<${prefix}RSAKeyValue>`,
+      `<${prefix}Modulus>${in64('n')}</${prefix}Modulus>`,
+      `<${prefix}Exponent>AQAB</${prefix}Exponent>`,
+    ]
+      .concat(Object.entries(members).map(([name, of]) => `<${prefix}${name}>${in64(of)}</${prefix}${name}>`))
+      .concat(`</${prefix}RSAKeyValue>`)
+      .join(gap)
+  test.each<[string, string]>([
+    ['a.xml', xml('')],
+    ['a.config', xml('\n  ')],
+    ['a.cs', `var key = @"${xml('\n')}";`],
+    ['a.xml', xml('', 'ds:')],
+    ['a.xml', xml('').replaceAll('<', '&lt;').replaceAll('>', '&gt;')],
+    ['a.json', JSON.stringify({ key: xml('\n') })],
+    ['a.txt', xml('\n').split('\n').slice(3).join('\n')],
+    [
+      'tempkey.rsa',
+      JSON.stringify({ Parameters: { Modulus: in64('n'), D: in64('d'), P: in64('p'), InverseQ: in64('qi') } }),
+    ],
+  ])('SE25: the private members of a key of .NET are taken out of %s: %.60s', async (path, text) => {
+    const output = await shown(text, path)
+    expect(leaks(output, Object.values(members).map(in64))).toEqual([])
+    if (text.includes(in64('n'))) expect(output).toContain(in64('n'))
+  })
+
+  test('SE25: of a DSAKeyValue, only the private member is taken out', async () => {
+    const text = `<DSAKeyValue><P>${in64('p')}</P><Q>${in64('q')}</Q><X>${in64('d')}</X></DSAKeyValue>`
+    expect(await shown(text, 'a.xml')).toBe(text.replace(in64('d'), '[redacted]'))
+  })
+
+  test('SE25: the private lines of a key of PuTTY are taken out', async () => {
+    const line = randomBytes(48).toString('base64')
+    const text = `PuTTY-User-Key-File-3: ssh-rsa\nPublic-Lines: 1\nAAAAB3Nz\nPrivate-Lines: 1\n${line}\nPrivate-MAC: ${'0a'.repeat(20)}\n`
+    expect(leaks(await shown(text, 'a.txt'), [line])).toEqual([])
+  })
+})
+
+describe('what people write', () => {
+  const { planted: value } = password()
+  const word = 'hunterhorse'
+  test.each<[string, string, readonly string[]]>([
+    ['a.go', `sql.Open("mysql", "app:${word}@tcp(db.example.net:3306)/shop")`, [word]],
+    ['a.txt', `DSN=root:p@ss/${value}:x@unix(/tmp/mysql.sock)/shop`, [value]],
+    ['a.go', `sql.Open("mysql", "root:${value}@/shop")`, [value]],
+    ['a.sh', `sqlplus scott/${value}@db:1521/xe`, [value]],
+    ['a.txt', `proxy ${'app'}:${value}@db.example.net:8080`, [value]],
+    ['a.py', `"DRIVER={ODBC Driver 18};SERVER=db;UID=sa;PWD={${value};x}"`, [value]],
+    ['a.txt', `Driver={SQL Server};Server=db;Uid=app;Pwd={ab;c}}${value};x};Encrypt=yes`, [value]],
+    ['a.cs', `var s = "Server=db;User Id=sa;Password=${word};Pooling=true";`, [word]],
+    ['a.cs', `var s = "Server=db;User Id=sa;Password='${value};x';Pooling=true";`, [value]],
+    ['a.go', `dsn := "host=localhost user=gorm password=${word} dbname=gorm"`, [word]],
+    ['a.plist', `<key>Password</key>\n\t<string>${word}</string>`, [word]],
+    [
+      'a.plist',
+      `<key>Passwords</key>\n<array>\n<string>${value}</string>\n<string>${word}</string>\n</array>`,
+      [value, word],
+    ],
+    [
+      'a.xml',
+      `<property>\n<name>db.password</name>\n<description>x</description>\n<value>${word}</value>\n</property>`,
+      [word],
+    ],
+    ['a.resx', `<data name="DbPassword" xml:space="preserve">\n    <value>${word}</value>\n  </data>`, [word]],
+    ['a.tf', `password = <<-EOT\n    ${word}\n    ${value}\n  EOT\n`, [word, value]],
+    ['a.sh', `PASSWORD=$(cat <<'EOF'\n${value}\nEOF\n)\n`, [value]],
+    ['a.tf', `variable "db_password" {\n  type = string\n  default = "${word}"\n}\n`, [word]],
+    ['a.http', `--b\r\nContent-Disposition: form-data; name="password"\r\n\r\n${word}\r\n--b--\r\n`, [word]],
+    [
+      'a.txt',
+      `--b\nContent-Disposition: form-data; name="api_key"; filename="x"\nContent-Type: text/plain\n\n${word}\n${value}\n--b--\n`,
+      [word, value],
+    ],
+    ['a.yaml', `env:\n  - name: DB_PASSWORD # why\n    # a comment: here\n    value: ${word}\n`, [word]],
+    ['a.jsonc', `{"name":"DB_PASSWORD", // x\n /* y */ "value":"${word}"}`, [word]],
+    ['a.json', JSON.stringify({ name: 'DB_PASSWORD', type: 'string', value: word }, null, 2), [word]],
+    ['a.json', JSON.stringify({ ParameterKey: 'DBPassword', ParameterValue: word }), [word]],
+    ['a.yaml', `kind: "Secret" # x\nstringData:\n  greeting: ${word}\n`, [word]],
+    ['a.yml', `environment:\n  - PASSWORD=${word}\n  - "API_TOKEN=${value}"\n`, [word, value]],
+    ['a.ps1', `ConvertTo-SecureString "${value}" -AsPlainText -Force\n$env:API_TOKEN = '${word}'\n`, [value, word]],
+    ['a.bat', `@set PASSWORD=${word}\nset "API_TOKEN=${value}"\nsetx DB_PASSWORD ${word}2\n`, [word, value]],
+    ['a.cs', `public string Password { get; set; } = "${word}";`, [word]],
+    ['a.vb', `Dim password As String = "${word}"`, [word]],
+    ['a.rs', `const API_KEY: &'static str = "${word}";`, [word]],
+    ['a.fish', `set -gx DB_PASSWORD ${word}\n`, [word]],
+    ['redis.conf', `requirepass ${word}\n`, [word]],
+    ['a.sh', `docker login -u bob -p ${value} registry.example.net\n`, [value]],
+    ['a.md', `My password is: ${value}\n`, [value]],
+  ])('SE04: in %s, the secret of %j is taken out', async (path, text, secrets) => {
+    const output = await shown(text, path)
+    for (const secret of secrets) expect(output).not.toContain(secret)
+    expect(await shown(output, path)).toBe(output)
+  })
+
+  test('SE04: places for a value, and other texts of these forms, stay', async () => {
+    for (const [path, text] of [
+      ['a.ts', 'const source = `host=h user=u password=${password} dbname=x`'],
+      ['a.py', 'dsn = f"Server=db;UID=sa;PWD={password};Encrypt=yes"'],
+      ['a.md', 'Use `Server=db;User Id=sa;Password=<password>;` here, or user@example.com:8080.'],
+      ['a.yaml', '- name: LOG_LEVEL\n  # a password is not needed\n  value: debug\n'],
+      ['a.plist', '<key>Name</key>\n<string>Password manager</string>\n'],
+      ['a.ts', "const all = { ...session, 'MCP-Protocol-Version': version }"],
+      ['a.md', 'The password is kept in the vault.'],
+    ] as const)
+      expect(await shown(text, path), path).toBe(text)
+  })
+})
+
+describe('encodings of secrets', () => {
+  const token = `ghp_${randomBytes(60).toString('base64').replace(/[+/=]/g, 'x').slice(0, 36)}`
+  const percent = [...token].map((c) => `%${c.charCodeAt(0).toString(16)}`).join('')
+  test.each([1, 2, 3])('SE06: percent-encoded %i times', async (times) => {
+    const text = percent.replaceAll('%', `%${'25'.repeat(times - 1)}`)
+    expect(await shown(`see ${text} there\n`, 'a.md')).toBe('see [redacted] there\n')
+    const [once, value] = [encodeURIComponent, password().planted]
+    const url = `https://h.example.net/?next=${once(once(`https://u:${value}@db.example.net/?access_token=${value}`))}`
+    expect(leaks(await shown(url, 'a.md'), [value])).toEqual([])
+  })
+
+  test.each([16, 20, 24, 30, 32, 40, 64, 76])('SE06: base64 and hexadecimal in lines of %i', async (width) => {
+    const bytes = Buffer.from(`{"a":1,"token":"${token}","c":"more text here, for two lines and more"}`)
+    for (const encoded of [bytes.toString('base64'), bytes.toString('hex')]) {
+      const lines = encoded.match(new RegExp(`.{1,${width}}`, 'g')) ?? []
+      const pieces = lines.slice(0, -1)
+      for (const [path, text] of [
+        ['a.txt', `key:\n${lines.join('\n')}\n\nthe end\n`],
+        ['a.txt', `key: ${lines.join('\r\n')}\r\n`],
+        ['a.yaml', `x: |\n  ${lines.join('\n  ')}\ny: 1\n`],
+        ['a.json', JSON.stringify({ x: lines.join('\n') })],
+        ['a.js', `const x = '${lines.join("' +\n  '")}'\n`],
+        ['a.sh', `# ${lines.join('\n# ')}\n`],
+      ] as const)
+        expect(leaks(await shown(text, path), pieces), `${path}: ${text}`).toEqual([])
+    }
+  })
+
+  test.each(['\u{e0041}', '\u{e0001}\u{e007f}', '\u{e0101}', '\u3164', '\ufff9', '\u200b'])(
+    'SE06: with invisible characters (%j) in it',
+    async (sign) => {
+      const text = `see ${[...token].join(sign)} there\npass${sign}word: ${password().planted}\n`
+      expect(await shown(text, 'a.md')).toBe(`see [redacted] there\npass${sign}word: [redacted]\n`)
+    },
+  )
+
+  test('SE06: lines of words and of digests are not joined into a secret', async () => {
+    const digests = Array.from({ length: 8 }, (_, i) => createHash('sha1').update(`${i}`).digest('hex'))
+    for (const text of [`${digests.join('\n')}\n`, 'AbstractSingleton\nProxyFactoryBean1\nConfigurationProp\n'])
+      expect(await shown(text, 'a.txt')).toBe(text)
   })
 })
 

@@ -1,4 +1,7 @@
-import { describe, expect, test } from 'vitest'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
   createSecrets,
   isDistinct,
@@ -7,6 +10,7 @@ import {
 } from '../../src/cli/operations/secrets.ts'
 import { createLog } from '../../src/cli/terminal/log.ts'
 import { secretSourcesIn } from '../../src/schema/values.ts'
+import { runHere } from '../support/cli-here.ts'
 
 describe('the secrets in an environment', () => {
   test.each([
@@ -100,5 +104,49 @@ describe('what is known', () => {
     log('error', `${'x'.repeat(8150)}a-secret-value${'y'.repeat(9000)}`)
     expect(lines.join('')).not.toMatch(/a-secret/)
     expect(lines.join('')).toContain('[redacted]')
+  })
+})
+
+describe('a command that opens a folder itself', () => {
+  const secret = 'correct-Horse7-battery'
+  let cwd = ''
+  beforeAll(() => {
+    cwd = mkdtempSync(join(tmpdir(), 'hikidashi-known-'))
+    writeFileSync(join(cwd, 'notes.md'), `# About ${secret}\n\nThe zebra knows ${secret}.\n`)
+    writeFileSync(join(cwd, `${secret}.md`), 'a file with a bad name\n')
+    writeFileSync(join(cwd, 'bytes.bin'), Buffer.concat([Buffer.from([0, 1, 2, 255]), Buffer.from(secret)]))
+  })
+  afterAll(() => rmSync(cwd, { recursive: true, force: true }))
+
+  test.each([
+    ['ls', '--long', '--recursive'],
+    ['tree'],
+    ['read', 'notes.md'],
+    ['read', 'notes.md', '--json'],
+    ['read', 'notes.md', '--lines', '3'],
+    ['read', 'bytes.bin'],
+    ['search', 'zebra'],
+    ['search', 'zebra', '--json'],
+    ['pack', 'What does the zebra know?'],
+    ['stat', 'notes.md'],
+    ['why', 'notes.md'],
+    ['find', 'notes'],
+  ])('prints no known secret: %s %s %s', async (...words) => {
+    const { out, err } = await runHere(words, { cwd, env: { API_TOKEN: secret } })
+    expect(out + err).not.toContain(secret)
+    if (/read|search|pack/.test(words[0] ?? '')) expect(out).toContain('[redacted]')
+  })
+
+  test('writes a content that is larger than a part without a secret across the border of two parts', async () => {
+    const mib = 1024 * 1024
+    const text = `${'x'.repeat(mib - 8)}${secret}${'y'.repeat(mib)}`
+    writeFileSync(join(cwd, 'large.txt'), text)
+    writeFileSync(
+      join(cwd, 'hikidashi.json'),
+      JSON.stringify({ mounts: { 'file:///r': { provider: 'files', root: '.', maxBytes: mib } } }),
+    )
+    const words = ['read', 'file:///r/large.txt', '--config', 'hikidashi.json']
+    const { out } = await runHere(words, { cwd, env: { API_TOKEN: secret } })
+    expect(out).toBe(text.replace(secret, '[redacted]'))
   })
 })

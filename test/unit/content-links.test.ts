@@ -15,6 +15,7 @@ import { alwaysCaller } from '../../src/server/auth/caller.ts'
 import { createContentLinks } from '../../src/server/http/content/links.ts'
 import type { HttpOptions } from '../../src/server/http/serve-http.ts'
 import type { AuditRecord } from '../../src/server/telemetry/audit.ts'
+import { redacted } from '../../src/wrap/redacted.ts'
 import { sliced } from '../../src/wrap/sliced.ts'
 import { run } from '../support/cli.ts'
 import { useHttp } from '../support/http-service.ts'
@@ -192,6 +193,23 @@ describe('a content over the limit', () => {
     expect(response.headers.get('accept-ranges')).toBe('none')
     const text = await response.text()
     expect(text).toBe(story.replace(secret, '[redacted]'))
+  })
+
+  test('is offered to a content of a redacted mount only if the link can be answered', async () => {
+    const offered = async (mode: 'mask' | 'withhold') => {
+      const provider = sliced(redacted(await files({ root, maxBytes: mib }), { mode, except: ['**'] }))
+      const catalog = createCatalog({ mounts: [{ address: 'file:///r', provider }] })
+      const { url } = await serve({ view: (principal) => catalog.view(principal) })
+      const found: Record<string, unknown> = {}
+      for (const name of ['movie.mp4', 'story.txt']) {
+        const { error } = await read(url, `file:///r/${name}`)
+        const link = error?.data.link
+        found[name] = link === undefined ? error?.data.reason : (await fetch(link.href)).status
+      }
+      return found
+    }
+    expect(await offered('mask')).toEqual({ 'movie.mp4': 'secret', 'story.txt': 200 })
+    expect(await offered('withhold')).toEqual({ 'movie.mp4': 'secret', 'story.txt': 'secret' })
   })
 
   test('ends where it changes meanwhile: two versions are never mixed', async () => {

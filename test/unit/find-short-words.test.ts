@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { findEncoded, findOwn } from '../../src/secrets/find.ts'
-import { findTableSecrets } from '../../src/secrets/formats.ts'
+import { findEncoded } from '../../src/secrets/encoded.ts'
+import { findOwn } from '../../src/secrets/find.ts'
 import { findShapes } from '../../src/secrets/shapes.ts'
+import { findTableSecrets } from '../../src/secrets/tables.ts'
 import { volumeOf } from '../support/volume.ts'
 
 const beginnings =

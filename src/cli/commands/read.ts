@@ -5,6 +5,7 @@ import { type Body, openBody } from '../../core/body.ts'
 import { base64Of, contentLength } from '../../core/entry.ts'
 import { isResourceError, type ResourceError } from '../../core/errors.ts'
 import { directoryMimeType, type ResourceContent, type View } from '../../core/view.ts'
+import { cleanStream } from '../operations/clean-view.ts'
 import { addSourceOptions, asked, parseCount, type SourceOptions, withSource } from '../operations/source.ts'
 import { CommandError, examples, exitCodes, failed, misused } from '../terminal/exit.ts'
 import { cannot, createOutput, formatSize, type Io, type Output } from '../terminal/io.ts'
@@ -98,9 +99,12 @@ async function readLarge(
       `${error.message}\nTo read a part of it: --lines 1-200, --tail 200, or --bytes 0-65535.${isPart ? '' : ' To keep all of it: --output FILE.'}`,
     )
   const whole = await openWhole(view, uri, error, options.url)
+  const isLocal = options.url === undefined && options.command === undefined
+  // A secret may lie across the border of two parts.
+  const bytes = isLocal ? cleanStream(whole.bytes, io.secrets) : whole.bytes
   const write = (out: Output) =>
     writeTold(out, whole.length, io, async (told) => {
-      for await (const piece of whole.bytes) await told.write(piece)
+      for await (const piece of bytes) await told.write(piece)
     })
   await (options.output === undefined ? write(io.out) : toFile(options.output, write))
 }

@@ -10,6 +10,7 @@ import { formatUri, parseAddress } from '../../core/uri.ts'
 import type { View } from '../../core/view.ts'
 import { resolveFolder } from '../../schema/values.ts'
 import { isTextOfUnknownEncoding } from '../../text/encoding/detect.ts'
+import { cleanView } from '../operations/clean-view.ts'
 import { explainLeftOut } from '../operations/left-out.ts'
 import { openLocal, requireLocal } from '../operations/local.ts'
 import { splitNames, uriOf } from '../operations/source.ts'
@@ -75,7 +76,8 @@ async function why(argument: string, options: WhyOptions, io: Io): Promise<void>
   const catalog = await openLocal(local, log, io.secrets)
   const answers: WhyReport[] = []
   try {
-    for (const candidate of candidates) answers.push(await answerFor(candidate, who, catalog.view(who)))
+    for (const candidate of candidates)
+      answers.push(await answerFor(candidate, who, cleanView(catalog.view(who), io.secrets)))
   } finally {
     await catalog.close()
   }

@@ -8,6 +8,7 @@ import { lazyStore } from '../../providers/source.ts'
 import { createProgram } from '../program.ts'
 import type { ProcessIo } from '../terminal/io.ts'
 import { escapeText } from '../terminal/text.ts'
+import { cleanView } from './clean-view.ts'
 import { splitCommand } from './command-line.ts'
 import { headersOf } from './headers.ts'
 import { planLocal, storeOf } from './local.ts'
@@ -110,7 +111,7 @@ async function completeUris(wanted: Completions, secrets: Secrets): Promise<read
     log: silent,
   })
   try {
-    return await within(catalog.view(local.principal), roots, typed, signal)
+    return await within(cleanView(catalog.view(local.principal), secrets), roots, typed, signal)
   } finally {
     await catalog.close()
     await store?.close()

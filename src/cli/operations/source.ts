@@ -17,6 +17,7 @@ import { CommandError, exitCodes, misused } from '../terminal/exit.ts'
 import type { Io } from '../terminal/io.ts'
 import { createTextLog, logLevels } from '../terminal/log.ts'
 import { createProgress } from '../terminal/progress.ts'
+import { cleanView } from './clean-view.ts'
 import { splitCommand } from './command-line.ts'
 import { addHeaderOptions, type HeaderOptions, headersOf, requireUrl } from './headers.ts'
 import { type LocalOptions, openLocal, requireLocal } from './local.ts'
@@ -96,7 +97,7 @@ export async function openSource(
   const local = await requireLocal(options, io)
   const catalog = await openLocal(local, log, io.secrets)
   return {
-    view: catalog.view(local.principal),
+    view: cleanView(catalog.view(local.principal), io.secrets),
     catalog,
     mounts: local.mounts,
     withheld: local.config?.withheld ?? [],

@@ -120,13 +120,17 @@ interface CleanerOptions {
 
 /** Removes the secrets from contents. */
 export interface Cleaner {
-  /** A complete content. */
-  whole(content: Content, requested: string, signal: AbortSignal): Promise<Content>
+  /**
+   * A complete content.
+   *
+   * @param head The beginning of the table of which the content is the end.
+   */
+  whole(content: Content, requested: string, signal: AbortSignal, head?: string): Promise<Content>
   /**
    * Yields the parts of a text at a path, from the beginning of a part on; at a fault, the last one is the reason why the rest is
    * withheld.
    */
-  parts(path: string, read: ReadPiece, from: number, signal: AbortSignal): AsyncGenerator<Clean | Reason>
+  parts(path: string, read: ReadPiece, from: number, signal: AbortSignal, head?: string): AsyncGenerator<Clean | Reason>
   facts(facts: ContentFacts, requested: string): ContentFacts
   /** Returns the replacement for a withheld content. */
   withhold(reason: Reason, path: string, facts: ContentFacts): Content
@@ -140,16 +144,16 @@ export function createCleaner(options: CleanerOptions): Cleaner {
   const { mode, seal, redactor, scrubber, except, log, without } = options
   const isExcepted = except.length === 0 ? () => false : compileGlobs(except)
   const cleaner: Cleaner = {
-    whole: async (content, requested, signal) => {
+    whole: async (content, requested, signal, head) => {
       const path = content.path ?? requested
       const facts = cleanFacts(content, requested, seal)
       if (cleaner.isVault(path)) return cleaner.withhold('vault', path, facts)
-      if ('text' in content) return wholeText(content.text, path, facts, signal)
+      if ('text' in content) return wholeText(content.text, path, facts, signal, head)
       return wholeBytes('bytes' in content ? content.bytes : await collect(content), path, facts, signal)
     },
-    parts: async function* (path, read, from, signal) {
+    parts: async function* (path, read, from, signal, head) {
       const redact = (window: Window) => redactor.window(window, { path, without }, signal)
-      for await (const part of cleanParts(read, from, redact, isTableFile(path))) {
+      for await (const part of cleanParts(read, from, redact, head ?? isTableFile(path))) {
         if (typeof part === 'string') {
           yield part
           return
@@ -166,10 +170,16 @@ export function createCleaner(options: CleanerOptions): Cleaner {
     isVault: (path) => !without.includes('vaults') && isVault(path) && !isExcepted(path),
   }
 
-  const wholeText = async (text: string, path: string, facts: ContentFacts, signal: AbortSignal): Promise<Content> => {
+  const wholeText = async (
+    text: string,
+    path: string,
+    facts: ContentFacts,
+    signal: AbortSignal,
+    tableHead: string | undefined,
+  ): Promise<Content> => {
     const pieces: string[] = []
     let changed = false
-    for await (const part of cleaner.parts(path, piecesOf(Buffer.from(text)), 0, signal)) {
+    for await (const part of cleaner.parts(path, piecesOf(Buffer.from(text)), 0, signal, tableHead)) {
       if (typeof part === 'string') return cleaner.withhold(part, path, facts)
       pieces.push(part.text)
       changed ||= part.changed
@@ -219,7 +229,7 @@ async function collect({ stream, length }: Stream): Promise<Buffer> {
   if (Math.max(collected, length) <= maxStreamBytes) return Buffer.concat(pieces)
   throw tooLarge(
     `The resource has ${length} bytes. Content that is not text is searched for secrets as a whole, up to ${maxStreamBytes} bytes.`,
-    { size: length, limit: maxStreamBytes },
+    { reason: 'secret', size: length, limit: maxStreamBytes },
   )
 }
 
@@ -247,17 +257,18 @@ interface Clean {
  * The parts of a text without their secrets, in order, from the beginning of a part. They are the same whether the whole text is
  * in memory or read chunk by chunk. A failure ends them.
  *
- * @param needsHead Whether a later window gets the first line of the text, which contains the column names of a table.
+ * @param tableHead The beginning of a table of which the text is the end, or whether the text is a table: later windows get its beginning.
  */
 async function* cleanParts(
   read: ReadPiece,
   from: number,
   redact: (window: Window) => Promise<CleanPart | Failure>,
-  needsHead = false,
+  tableHead: string | boolean = false,
 ): AsyncGenerator<Clean | Failure> {
-  let head: string | undefined
+  let head = typeof tableHead === 'string' ? tableHead : undefined
   for (let at = from; ; ) {
-    if (needsHead && head === undefined && at > contextBytes) head = firstLine((await read(0, maxHeadBytes)).bytes)
+    if (tableHead === true && head === undefined && at > contextBytes)
+      head = (await read(0, maxHeadBytes)).bytes.toString()
     const piece = await read(Math.max(0, at - contextBytes), at + windowBytes + contextBytes)
     const whole = wholeCharacters(piece.bytes)
     // The last bytes of a text are shown even if they are not a complete character.
@@ -278,10 +289,8 @@ async function* cleanParts(
   }
 }
 
-/** Maximum length of the examined first line, in bytes. */
-const maxHeadBytes = 4096
-
-const firstLine = (bytes: Buffer) => /^[^\r\n]*/.exec(bytes.toString())?.[0] ?? ''
+/** The longest beginning of a table in which the names of its columns are searched, in bytes. */
+export const maxHeadBytes = 64 * 1024
 
 /** Reads chunks of a content in memory. */
 function piecesOf(bytes: Buffer): ReadPiece {

@@ -1,0 +1,68 @@
+import { isObject } from '../../core/kit/object.ts'
+import { redactedMark, type Scrubber } from '../../core/scrub.ts'
+import type { View } from '../../core/view.ts'
+
+/**
+ * A view without the secrets that the process knows: they are removed from everything that it returns, as a server removes them from
+ * its answers. Output of a command often goes to a model. A URI with a secret stays valid, and leads to nothing.
+ */
+export function cleanView(view: View, scrubber: Scrubber): View {
+  const clean = <T>(value: T, own?: string): T => cleaned(value, scrubber, own) as T
+  const { prompts, tools, skills, subscribe } = view
+  return {
+    ...view,
+    mounts: async (options) => clean(await view.mounts(options)),
+    list: async (query, options) => clean(await view.list(query, options)),
+    templates: async (query, options) => clean(await view.templates(query, options)),
+    read: async (uri, options) => clean(await view.read(uri, options), uri),
+    directory: async (query, options) => clean(await view.directory(query, options)),
+    complete: async (request, options) => clean(await view.complete(request, options)),
+    ...(subscribe && { subscribe: (listener) => subscribe((change) => listener(clean(change))) }),
+    ...(prompts && {
+      prompts: {
+        ...prompts,
+        list: async (query, options) => clean(await prompts.list(query, options)),
+        get: async (request, options) => clean(await prompts.get(request, options)),
+        complete: async (request, options) => clean(await prompts.complete(request, options)),
+      },
+    }),
+    ...(tools && {
+      tools: {
+        ...tools,
+        list: async (reserved, options) =>
+          (await tools.list(reserved, options)).map((tool) => ({
+            ...clean(tool),
+            call: async (given, context, report) =>
+              clean(await tool.call(given, context, report && ((progress) => report(clean(progress))))),
+          })),
+      },
+    }),
+    ...(skills && {
+      skills: {
+        list: async (query, options) => clean(await skills.list(query, options)),
+        get: async (uri, options) => clean(await skills.get(uri, options), uri),
+      },
+    }),
+  }
+}
+
+/** Removes known secrets from every text and all bytes in a value, except from the URI that the caller asked for. */
+function cleaned(value: unknown, scrubber: Scrubber, own: string | undefined, key = ''): unknown {
+  if (typeof value === 'string') {
+    if (value === own) return value
+    const text = scrubber.scrub(value)
+    return /^uri/i.test(key) ? text.replaceAll(redactedMark, encodeURIComponent(redactedMark)) : text
+  }
+  if (value instanceof Uint8Array) return scrubber.scrubBytes(value)
+  if (Array.isArray(value)) return value.map((item) => cleaned(item, scrubber, own, key))
+  if (!isObject(value)) return value
+  if (Symbol.asyncIterator in value) return cleanStream(value as unknown as AsyncIterable<Uint8Array>, scrubber)
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, cleaned(member, scrubber, own, name)]))
+}
+
+/** Removes known secrets from bytes that arrive in pieces. */
+export async function* cleanStream(bytes: AsyncIterable<Uint8Array>, scrubber: Scrubber): AsyncGenerator<Uint8Array> {
+  const stream = scrubber.stream()
+  for await (const piece of bytes) yield* stream.push(piece)
+  yield stream.end()
+}

@@ -1,0 +1,149 @@
+import { patternOf } from '../core/kit/matching.ts'
+import type { Span } from '../core/kit/sorted.ts'
+import { type KeyKind, kindOfKey } from './keys.ts'
+import { isNothing } from './references.ts'
+import { isPlausible } from './values.ts'
+
+/** A quick check for a text that may hold the name of a secret. Not sticky: `lastIndex` is where it searches from. */
+export const secretName =
+  /pass|pwd|pw\b|secret|token|key|cred|auth|pin|cvv|cookie|session|jwt|kennwort|senha|contra|[^\0-\x7f]/gi
+
+export function mayNameSecret(text: string): boolean {
+  secretName.lastIndex = 0
+  return secretName.test(text)
+}
+
+interface SecretColumn {
+  readonly at: number
+  readonly kind: Exclude<KeyKind, undefined>
+  /** Whether numbers in it are counts of tokens. */
+  readonly counts: boolean
+}
+
+/** The columns of a table that hold secrets: those with the name of one, and the value beside a name in the same row. */
+export interface Columns {
+  readonly secret: readonly SecretColumn[]
+  /** The positions of a name and its value in a row of settings. */
+  readonly pair: { readonly name: number; readonly value: number; readonly isValue: boolean } | undefined
+  /** Number of cells in the row of names. */
+  readonly count: number
+}
+
+/**
+ * How certain it is that a text is a table. `file`: its name says so. `marked`: it has the rules or tags of a table. `guessed`:
+ * some lines have the same number of commas.
+ */
+export type Certainty = 'file' | 'marked' | 'guessed'
+
+const nameOfNames =
+  /^(?:(?:env(?:ironment)?[ _])?(?:names?|keys?|settings?|variables?|vars?|parameters?|param|property|properties|options?|fields?|items?))$/i
+const nameOfValues = /^(?:values?|val|content)$/i
+const nameOfDefaults = /^(?:defaults?(?:[ _]values?)?|examples?)$/i
+
+/** The name of a column. */
+const columnName = patternOf('^[\\p{L}_][^(){}<>=:[\\]`]{0,63}$', 'u')
+
+/** A cell without the marks of Markdown and HTML around it. */
+function bareCell(text: string): string {
+  return text.replace(/^[\s\ufeff*_`"']+|[\s*_`"':]+$/g, '')
+}
+
+/** Finds the columns with secrets by the names in the first row; `undefined` if the row does not name columns. */
+export function columnsOf(row: readonly string[], certainty: Certainty): Columns | undefined {
+  const names = row.map(bareCell)
+  // A sentence is not a line of column names.
+  if (certainty === 'guessed' && !areNames(names)) return undefined
+  const secret = names.flatMap((name, at): SecretColumn[] => {
+    const kind = certainty === 'file' || isShortName(name) ? kindOfKey(name.slice(0, 256)) : undefined
+    if (kind === undefined || (kind === 'weak' && certainty !== 'file')) return []
+    return [{ at, kind, counts: /tokens?$/i.test(name) }]
+  })
+  const name = names.findIndex((one) => nameOfNames.test(one))
+  const value = names.findIndex((one) => nameOfValues.test(one))
+  const fallback = value === -1 ? names.findIndex((one) => nameOfDefaults.test(one)) : value
+  const pair =
+    name === -1 || fallback <= name
+      ? undefined
+      : { name, value: fallback, isValue: certainty === 'file' && value !== -1 }
+  return { secret, pair, count: row.length }
+}
+
+const areNames = (names: readonly string[]) =>
+  names.filter((name) => name !== '').length > 1 && names.every((name) => name === '' || columnName().test(name))
+
+/** Words of a sentence, which are in no name. */
+const ofSentences =
+  /(?<![\p{L}-])(?:a|an|the|in|of|for|to|is|are|with|without|and|or|your|how|where|which|what|not?|nothing|by|from|it)(?![\p{L}-])/iu
+
+/** Whether a text can be the name of a column: a sentence about a secret is none. */
+const isShortName = (name: string) =>
+  /^[A-Za-z_$@\u0080-\uffff][^`{}<>=]{0,63}$/.test(name) && name.split(' ').length <= 4 && !ofSentences.test(name)
+
+/** The cells of a row, as spans of a text. */
+export type Row = readonly Span[]
+
+/** Returns the cells of a row that are secret. */
+export function secretCells(
+  text: string,
+  row: Row,
+  columns: Columns | undefined,
+  certainty: Certainty,
+): readonly Span[] {
+  const found = (columns?.secret ?? []).flatMap(({ at, kind, counts }) => {
+    const cell = row[at]
+    return cell === undefined
+      ? []
+      : secretCell(text, cell, isSecret(kind, text.slice(cell.start, cell.end), certainty), counts)
+  })
+  const pair = columns?.pair ?? (row.length === 2 ? { name: 0, value: 1, isValue: false } : undefined)
+  const [name, value] = pair === undefined ? [] : [row[pair.name], row[pair.value]]
+  if (pair === undefined || name === undefined || value === undefined || certainty === 'guessed') return found
+  return isNameOfSecret(text.slice(name.start, name.end)) ? [...found, ...secretCell(text, value, pair.isValue)] : found
+}
+
+/** Whether every text in a cell is a secret: in a table within a text, a sentence is none. */
+function isSecret(kind: KeyKind, cell: string, certainty: Certainty): boolean {
+  if (kind !== 'strong' || certainty === 'guessed') return false
+  return certainty === 'file' || !/\s\S+\s/.test(cell) || !ofSentences.test(cell)
+}
+
+/** Whether a cell is the name of a secret, not a sentence about one. */
+export function isNameOfSecret(cell: string): boolean {
+  const name = bareCell(cell)
+  return isShortName(name) && kindOfKey(name) === 'strong'
+}
+
+/**
+ * Returns the secret in a cell, without the marks around it.
+ *
+ * @param isAny Whether every text is a secret. Otherwise only a word that looks like one.
+ */
+export function secretCell(text: string, { start, end }: Span, isAny: boolean, counts = false): readonly Span[] {
+  const cell = text.slice(start, end)
+  const head = /^[\s*_`]*/.exec(cell)?.[0].length ?? 0
+  const value = cell.slice(head).replace(/[\s*_`]+$/, '')
+  if (isNothing(value) || /^[:\s—–✓✔✗✘✅❌·•|=+-]*$/u.test(value)) return []
+  if (counts && /^[\d,._]+[kKM]?$/.test(value)) return []
+  if (!isAny && (!isPlausible(value) || /\s/.test(value) || isOnlyName(value))) return []
+  return [{ start: start + head, end: start + head + value.length }]
+}
+
+const isOnlyName = (value: string) => /^[A-Za-z_ .:-]+$/.test(value) && kindOfKey(value) !== undefined
+
+/** The texts of the cells of a row. */
+export function cellTexts(text: string, row: Row): readonly string[] {
+  return row.map(({ start, end }) => text.slice(start, end))
+}
+
+/** The span of a part of a text without the white space at its ends. */
+export function trimmed(text: string, start: number, end: number): Span {
+  let [from, to] = [start, end]
+  while (from < to && /\s/.test(text[from] ?? '')) from++
+  while (to > from && /\s/.test(text[to - 1] ?? '')) to--
+  return { start: from, end: to }
+}
+
+export function endOfLine(text: string, at: number): number {
+  const end = text.indexOf('\n', at)
+  return end === -1 ? text.length : end
+}

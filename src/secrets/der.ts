@@ -1,0 +1,38 @@
+/** An object identifier of PKCS #1 to #12 (1.2.840.113549.1.x), with its tag and length. */
+const pkcs = /^06[0-9a-f]{2}2a864886f70d01([0-9a-f]{2})/
+
+/**
+ * Whether bytes begin like a private key, or a store of keys, in DER: PKCS #1 and DSA, SEC 1, PKCS #8 (also encrypted), PKCS #12.
+ * Also the stores of Java. Only the beginning is examined, so the rest may be missing. Certificates, requests and public keys
+ * begin otherwise.
+ */
+export function isPrivateKey(bytes: Uint8Array): boolean {
+  const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, 64))
+  if (/^(?:feedfeed|cececece)0000000[12]/.test(head.toString('hex', 0, 8))) return true
+  const body = contentOf(head, 0x30)
+  if (body === undefined) return false
+  const version = contentOf(body, 0x02)
+  if (version === undefined) {
+    const algorithm = contentOf(body, 0x30)
+    // Encrypted PKCS #8: an algorithm of PKCS #5 or #12, then the octets.
+    const set = pkcs.exec(algorithm?.toString('hex') ?? '')?.[1]
+    return set === '05' || set === '0c'
+  }
+  if (body[1] !== 1) return false
+  const rest = body.subarray(3)
+  const inner = contentOf(rest, 0x30)
+  if (body[2] === 3) return /^06092a864886f70d0107/.test(inner?.toString('hex') ?? '')
+  if (body[2] !== 0 && body[2] !== 1) return false
+  // PKCS #8 names an algorithm, SEC 1 has the key, and PKCS #1 and DSA a long number.
+  const isLong = (size: number) => (rest[1] ?? 0) >= size || rest[1] === 0x81 || rest[1] === 0x82
+  if (inner !== undefined) return inner[0] === 0x06 && (inner[1] ?? 0) >= 3 && (inner[1] ?? 0) <= 16
+  if (rest[0] === 0x04) return body[2] === 1 && isLong(16)
+  return rest[0] === 0x02 && isLong(48)
+}
+
+/** The content of a value of DER as far as it is there; `undefined` for another tag. Java writes lengths that are not definite. */
+function contentOf(bytes: Buffer, tag: number): Buffer | undefined {
+  const length = bytes[1]
+  if (bytes[0] !== tag || length === undefined || length > 0x84) return undefined
+  return bytes.subarray(2 + (length & 0x80 ? length & 0x7f : 0))
+}

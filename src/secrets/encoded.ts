@@ -1,0 +1,90 @@
+import type { Span } from '../core/kit/sorted.ts'
+import { isPrivateKey } from './der.ts'
+
+/** Maximum number of decompressed bytes that are searched. A secret after that is not found. */
+const maxUnpackedBytes = 1024 * 1024
+/** Maximum depth of base64 in base64. */
+const maxDepth = 3
+
+/** Whether a text that was decoded holds a secret. */
+type HoldsSecret = (text: string) => boolean
+
+/**
+ * Finds runs of base64, base64url and hexadecimal that contain a secret after decoding, up to three levels deep, also if gzip or
+ * zlib compresses it. A run is secret as a whole, because nothing can be removed from its middle. Of a private key in DER, it is
+ * secret from where the key begins.
+ */
+export function findEncoded(text: string, holdsSecret: HoldsSecret): readonly Span[] {
+  const found: Span[] = []
+  for (const { 0: run, index } of text.matchAll(/[A-Za-z0-9+/_-]{20,}={0,2}/g))
+    if (holdsEncoded(run, holdsSecret, 1)) found.push({ start: index, end: index + run.length })
+    else {
+      const start = beginOfKey(run)
+      if (start !== undefined) found.push({ start: index + start, end: index + run.length })
+    }
+  for (const { 0: run, index } of text.matchAll(/(?:[0-9a-fA-F]{2}[ :,]?){16,}/g))
+    if (holdsHex(run, holdsSecret, 1)) found.push({ start: index, end: index + run.trimEnd().length })
+  return found
+}
+
+/** The first bytes of DER (a sequence of up to 64 KiB) and of the stores of Java, in base64. */
+const beginsOfKeys = /M[A-I]|\/u3\+7Q|zs7Ozg/g
+
+/** The index in a run of base64 at which a private key in DER begins. */
+function beginOfKey(run: string): number | undefined {
+  for (const { index } of run.matchAll(beginsOfKeys))
+    if (isPrivateKey(Buffer.from(run.slice(index, index + 88), 'base64'))) return index
+  return undefined
+}
+
+function holdsEncoded(run: string, holdsSecret: HoldsSecret, depth: number): boolean {
+  // Text before base64 may look like a part of it: a path, a name with an underscore.
+  const starts = new Set([0, 1, 2, 3, run.lastIndexOf('/') + 1, run.lastIndexOf('_') + 1, run.lastIndexOf('-') + 1])
+  return Array.from(starts).some(
+    (start) => run.length - start >= 16 && holdsBytes(Buffer.from(run.slice(start), 'base64'), holdsSecret, depth),
+  )
+}
+
+function holdsHex(run: string, holdsSecret: HoldsSecret, depth: number): boolean {
+  const digits = run.replace(/[^0-9a-fA-F]/g, '')
+  return holdsBytes(Buffer.from(digits, 'hex'), holdsSecret, depth)
+}
+
+function holdsBytes(bytes: Buffer, holdsSecret: HoldsSecret, depth: number): boolean {
+  const plain = unpack(bytes)
+  if (isPrivateKey(plain)) return true
+  for (const text of textsIn(plain)) {
+    if (holdsSecret(text)) return true
+    if (depth >= maxDepth) continue
+    for (const [run] of text.matchAll(/[A-Za-z0-9+/_-]{20,}={0,2}/g))
+      if (holdsEncoded(run, holdsSecret, depth + 1)) return true
+    for (const [run] of text.matchAll(/(?:[0-9a-fA-F]{2}){16,}/g))
+      if (holdsHex(run, holdsSecret, depth + 1)) return true
+  }
+  return false
+}
+
+function unpack(bytes: Buffer): Buffer {
+  const isGzip = bytes[0] === 0x1f && bytes[1] === 0x8b
+  const isZlib = bytes[0] === 0x78 && [0x01, 0x5e, 0x9c, 0xda].includes(bytes[1] ?? 0)
+  if (!isGzip && !isZlib) return bytes
+  // Loaded at its first use: every process loads this module at its start, and hardly ever decompresses anything.
+  const { gunzipSync, inflateSync } = process.getBuiltinModule('node:zlib')
+  try {
+    return (isGzip ? gunzipSync : inflateSync)(bytes, { maxOutputLength: maxUnpackedBytes })
+  } catch {
+    // Not compressed, truncated, or too large.
+    return bytes
+  }
+}
+
+/** Runs of 12 printable characters or more in bytes, as ASCII and, where every other byte is zero, as UTF-16. */
+export function textsIn(bytes: Buffer): readonly string[] {
+  const texts = printable(bytes.toString('latin1'))
+  let zeros = 0
+  for (let at = 0; at < Math.min(bytes.length, 4096); at++) if (bytes[at] === 0) zeros++
+  if (zeros < 8) return texts
+  return [...texts, ...printable(bytes.toString('utf16le')), ...printable(bytes.subarray(1).toString('utf16le'))]
+}
+
+const printable = (text: string) => text.match(/[\t\r\n\x20-\x7e]{12,}/g) ?? []

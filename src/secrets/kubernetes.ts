@@ -1,0 +1,64 @@
+import type { Span } from '../core/kit/sorted.ts'
+import { indentOf, linesFrom, secretValues } from './values.ts'
+
+/** The longest part of a file that is looked through for the values of one Secret, in characters. */
+const maxSecret = 1024 * 1024
+
+/** Every value below `data` and `stringData` of a Kubernetes Secret, in YAML or JSON. */
+export function findKubernetesSecrets(text: string): readonly Span[] {
+  if (!text.includes(':')) return []
+  if (!/["']?kind["']?\s{0,4}:\s{0,4}["']?Secret(?:List)?["']?\s*(?:[,}\r\n#]|$)/.test(text)) return []
+  const found: Span[] = []
+  let from = 0
+  for (const document of text.split(/^(?=---)/m)) {
+    if (/kind["']?\s{0,4}:\s{0,4}["']?Secret/.test(document))
+      found.push(...valuesIn(text, from, from + document.length))
+    from += document.length
+  }
+  return found
+}
+
+function valuesIn(text: string, from: number, to: number): readonly Span[] {
+  const found: Span[] = []
+  const heads = text
+    .slice(from, to)
+    .matchAll(
+      /^([ \t]*(?:-[ \t]+)?)["']?(?:data|stringData)["']?[ \t]*:[ \t]*(\{)?|["'](?:data|stringData)["']\s*:\s*(\{)/gm,
+    )
+  let until = 0
+  for (const head of heads) {
+    const at = from + head.index + head[0].length
+    if (at < until) continue
+    const braces = head[2] ?? head[3]
+    const spans = braces === undefined ? indented(text, at, to, head[1]?.length ?? 0) : inBraces(text, at, to)
+    found.push(...spans)
+    until = spans.at(-1)?.end ?? at
+  }
+  return found
+}
+
+/** The values of all lines that are indented further than their head. */
+function indented(text: string, from: number, to: number, indent: number): readonly Span[] {
+  const found: Span[] = []
+  const body = text.indexOf('\n', from) + 1 || text.length
+  for (const { 0: line, index: at } of linesFrom(text, body, Math.min(to, from + maxSecret))) {
+    const own = indentOf(line)
+    if (line.trim() !== '' && own <= indent) break
+    const name = /^[ \t]*(?:"[^"]*"|'[^']*'|[^\s#:"'][^:]*?)[ \t]*:(?=\s|$)/.exec(line.slice(0, 1024))?.[0]
+    const value = { kind: 'strong', style: 'config', first: true, indent: own, quotedOnly: false } as const
+    if (name !== undefined)
+      for (const span of secretValues(text, { ...value, from: at + name.length })) found.push({ ...span, key: at })
+  }
+  return found
+}
+
+/** All texts behind a colon up to the brace that closes. */
+function inBraces(text: string, from: number, to: number): readonly Span[] {
+  const stop = text.slice(from, Math.min(to, from + maxSecret)).indexOf('}')
+  const inside = text.slice(from, stop === -1 ? to : from + stop)
+  return Array.from(inside.matchAll(/:\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([^\s,"'{}]+))/g), (match) => {
+    const value = match[1] ?? match[2] ?? match[3] ?? ''
+    const end = from + match.index + match[0].length - (match[3] === undefined ? 1 : 0)
+    return { start: end - value.length, end, key: from + match.index }
+  })
+}

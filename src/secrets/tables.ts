@@ -1,0 +1,254 @@
+import type { Span } from '../core/kit/sorted.ts'
+import { isTableFile } from './assignments.ts'
+import {
+  type Certainty,
+  type Columns,
+  cellTexts,
+  columnsOf,
+  endOfLine,
+  type Row,
+  secretCells,
+  secretName,
+  trimmed,
+} from './columns.ts'
+import { findMarkedTables, isRule, maxLine } from './marked-tables.ts'
+
+/**
+ * Returns the cells below columns with the name of a secret, and those beside one in tables of settings: CSV as in RFC 4180 (with
+ * commas, semicolons, tabs or bars), tables of Markdown, Org, reStructuredText and AsciiDoc, and those that psql and mysql print.
+ * Only the first row names columns.
+ *
+ * @param head The beginning of the file, if the text does not begin with it.
+ */
+export function findTableSecrets(text: string, path: string, head?: string): readonly Span[] {
+  if (isTableFile(path)) return findInTableFile(text, path, head)
+  return [...findLineTables(text), ...findMarkedTables(text)]
+}
+
+interface Header {
+  readonly delimiter: string
+  readonly columns: Columns
+}
+
+const spreadsheet = /\.(?:xlsx|xlsm|ods)$/i
+
+/**
+ * A file that is a table. Behind an empty line or a title, a row may name more columns; behind the name of a sheet, a row of words
+ * begins another table.
+ */
+function findInTableFile(text: string, path: string, head: string | undefined): readonly Span[] {
+  const found: Span[] = []
+  let header = head === undefined ? undefined : firstHeader(head)
+  let mayName = header === undefined
+  let isSheet = false
+  for (let at = 0; at < text.length; ) {
+    const { cells, next } = rowAt(text, at, header?.delimiter ?? delimiterAt(text, at))
+    if (isTitle(text.slice(at, next), cells)) {
+      isSheet = spreadsheet.test(path) && text.slice(at, next).trim() !== ''
+      mayName = true
+    } else if (mayName && (header === undefined || (isSheet && isWords(text, cells)))) {
+      header = headerAt(text, at)
+      mayName = isGrouping(header, cells)
+    } else {
+      found.push(...secretCells(text, cells, header?.columns, 'file'))
+      if (mayName && header !== undefined)
+        header = { ...header, columns: joined(header.columns, headerAt(text, at).columns) }
+      mayName = false
+    }
+    at = next
+  }
+  return found
+}
+
+/** The first row of a table that names columns: comments, titles and `sep=;` may come before it. */
+function firstHeader(head: string): Header | undefined {
+  let header: Header | undefined
+  for (let at = 0; at < head.length; ) {
+    const { cells, next } = rowAt(head, at, delimiterAt(head, at))
+    if (!isTitle(head.slice(at, next), cells)) {
+      const own = headerAt(head, at)
+      header = header === undefined ? own : { ...own, columns: joined(header.columns, own.columns) }
+      if (!isGrouping(own, cells)) break
+    }
+    at = next
+  }
+  return header
+}
+
+/** A row of names over several columns each, without the name of a secret: the row below names the columns. */
+function isGrouping({ columns }: Header, cells: Row): boolean {
+  return columns.secret.length === 0 && columns.pair === undefined && cells.some(({ start, end }) => end <= start)
+}
+
+/** Whether a line of a table is none of its rows: empty, a comment, or a title. A name alone is that of the only column. */
+function isTitle(line: string, cells: Row): boolean {
+  const bare = line.replace(/^\ufeff/, '').trim()
+  return bare === '' || /^sep=.$|^#/.test(bare) || (cells.length === 1 && /[\s:]/.test(bare))
+}
+
+const isWords = (text: string, cells: Row) =>
+  cells.every(({ start, end }) => !/[\d!@#$%^&*]/.test(text.slice(start, end)) && end - start <= 64)
+
+const joined = (one: Columns, other: Columns): Columns => ({
+  ...one,
+  secret: [...one.secret, ...other.secret],
+  pair: one.pair ?? other.pair,
+})
+
+const delimiters = ['\t', '|', ';', ','] as const
+
+function headerAt(text: string, at: number): Header {
+  const delimiter = delimiterAt(text, at)
+  const { cells } = rowAt(text, at, delimiter)
+  const names = cellTexts(text, cells)
+  return { delimiter, columns: columnsOf(names, 'file') ?? { secret: [], pair: undefined, count: names.length } }
+}
+
+/** The delimiter that cuts a line into most cells. */
+function delimiterAt(text: string, at: number): string {
+  const counts = delimiters.map((one) => rowAt(text, at, one).cells.length)
+  return delimiters[counts.indexOf(Math.max(...counts))] ?? ','
+}
+
+function rowAt(text: string, at: number, delimiter: string): { readonly cells: Row; readonly next: number } {
+  if (delimiter !== '|') return recordAt(text, at, delimiter)
+  const end = endOfLine(text, at)
+  return { cells: pipeCells(text, at, end), next: end + 1 }
+}
+
+/** Maximum length of a quoted cell, in characters. */
+const maxCell = 4096
+
+/** Returns the cells of a record without their quotes and outer white space, and the start of the next record. */
+function recordAt(text: string, from: number, delimiter: string): { readonly cells: Row; readonly next: number } {
+  const cells: Span[] = []
+  for (let at = from; ; ) {
+    while (text[at] === ' ') at++
+    let start = at
+    let end: number
+    const close = text[at] === '"' ? closingQuote(text, at + 1) : -1
+    if (close === -1) {
+      while (at < text.length && text[at] !== delimiter && text[at] !== '\n') at++
+      end = at
+      while (end > start && /\s/.test(text[end - 1] ?? '')) end--
+    } else {
+      start++
+      end = close
+      at = close + 1
+      while (at < text.length && text[at] !== delimiter && text[at] !== '\n') at++
+    }
+    cells.push({ start, end })
+    if (text[at] !== delimiter) return { cells, next: at + 1 }
+    at++
+  }
+}
+
+/** Returns the index of the quote that closes a cell; -1 if there is none. Two adjacent quotes are one escaped quote. */
+function closingQuote(text: string, from: number): number {
+  const stop = Math.min(text.length, from + maxCell)
+  for (let at = from; at < stop; at++) {
+    if (text[at] !== '"') continue
+    if (text[at + 1] !== '"') return at
+    at++
+  }
+  return -1
+}
+
+/** The cells of a line with bars between them; those at its ends may be missing. A heading of Confluence has two bars. */
+function pipeCells(text: string, start: number, end: number): Row {
+  const line = text.slice(start, end).trimEnd()
+  let at = /^[\s>#*]*/.exec(line)?.[0].length ?? 0
+  const bar = line.startsWith('||', at) ? '||' : '|'
+  if (line.startsWith(bar, at)) at += bar.length
+  const cells: Span[] = []
+  while (at < line.length) {
+    let next = line.indexOf(bar, at)
+    while (next !== -1 && line[next - 1] === '\\') next = line.indexOf(bar, next + 1)
+    const to = next === -1 ? line.length : next
+    cells.push(trimmed(text, start + at, start + to))
+    at = to + bar.length
+  }
+  return cells
+}
+
+/** Tables within a text, line by line. Only lines that may hold the name of a secret are looked at. */
+function findLineTables(text: string): readonly Span[] {
+  const found: Span[] = []
+  const hasBars = text.includes('|')
+  for (let at = 0; at < text.length; ) {
+    secretName.lastIndex = at
+    const index = secretName.exec(text)?.index
+    if (index === undefined) break
+    const start = text.lastIndexOf('\n', index) + 1
+    const end = endOfLine(text, start)
+    const line = text.slice(start, end)
+    at = end + 1
+    if (line.length > maxLine || !/[\t|;,]/.test(line)) continue
+    const table = hasBars && line.includes('|') ? pipeTable(text, start, found) : delimitedTable(text, start, found)
+    at = Math.max(at, table)
+  }
+  return found
+}
+
+/** Adds the secrets of the table with bars that a line is in, and returns where the table ends. */
+function pipeTable(text: string, at: number, found: Span[]): number {
+  let start = at
+  const lineBefore = (from: number) => text.lastIndexOf('\n', from - 2) + 1
+  const isLine = (line: string) => line.length <= maxLine && (line.includes('|') || isRule(line))
+  while (start > 0 && isLine(text.slice(lineBefore(start), start - 1))) start = lineBefore(start)
+  const lines: Span[] = []
+  for (let from = start; from < text.length; ) {
+    const end = endOfLine(text, from)
+    if (!isLine(text.slice(from, end))) break
+    lines.push({ start: from, end })
+    from = end + 1
+  }
+  const ruled = lines.map(({ start, end }) => isRule(text.slice(start, end)))
+  const first = Math.max(0, ruled.indexOf(false))
+  const rule = ruled.indexOf(true, first)
+  const isHeading = text.slice(lines[first]?.start, lines[first]?.end).trimStart().startsWith('||')
+  const isMarked = isHeading || (rule !== -1 && rule - first <= maxHeadLines)
+  const certainty: Certainty = isMarked ? 'marked' : 'guessed'
+  const names = lines.slice(first, isMarked && rule !== -1 ? rule : first + 1)
+  const cells = ({ start, end }: Span) => pipeCells(text, start, end)
+  let columns: Columns | undefined
+  for (const line of names) {
+    const own = columnsOf(cellTexts(text, cells(line)), certainty)
+    columns = columns === undefined || own === undefined ? (own ?? columns) : joined(columns, own)
+  }
+  for (const [index, line] of lines.entries()) {
+    if (index < first + names.length || ruled[index]) continue
+    const row = cells(line)
+    if (!isMarked && row.length !== columns?.count) break
+    found.push(...secretCells(text, row, columns, certainty))
+  }
+  return (lines.at(-1)?.end ?? at) + 1
+}
+
+/** The most lines that name the columns of one table. */
+const maxHeadLines = 4
+
+/** Adds the secrets below a line of names with tabs, semicolons or commas between them, and returns where the table ends. */
+function delimitedTable(text: string, at: number, found: Span[]): number {
+  const end = endOfLine(text, at)
+  const start = at + (/^\s*:header:\s*/.exec(text.slice(at, end))?.[0].length ?? 0)
+  const isMarked =
+    start > at || /(?:^|\n)[ \t>]*(?:`{3,}|~{3,}) ?[ct]sv[^\n]*\n$/.test(text.slice(Math.max(0, at - 80), at))
+  const certainty: Certainty = isMarked ? 'marked' : 'guessed'
+  for (const delimiter of ['\t', ';', ',']) {
+    const { cells, next } = recordAt(text, start, delimiter)
+    const columns = cells.length < 2 ? undefined : columnsOf(cellTexts(text, cells), certainty)
+    if (columns === undefined || columns.secret.length === 0) continue
+    let from = next
+    if (start > at)
+      while (/^\s*(?::[\w-]+:.*)?\r?\n/.test(text.slice(from, from + 200))) from = endOfLine(text, from) + 1
+    while (from < text.length) {
+      const row = recordAt(text, from, delimiter)
+      if (row.cells.length !== columns.count) break
+      found.push(...secretCells(text, row.cells, columns, certainty))
+      from = row.next
+    }
+    return from
+  }
+  return end + 1
+}
