@@ -87,6 +87,10 @@ export function createWriter(form: ReadingForm, limit: number) {
       const fence = '`'.repeat(Math.max(3, ...(trimmed.match(/`+/g) ?? []).map((run) => run.length + 1)))
       if (trimmed !== '') write('other', markdown ? `${fence}\n${trimmed}\n${fence}` : trimmed)
     },
+    /** Text of another document, which a writer of the same form has written. */
+    document: (text: string) => {
+      if (text.trim() !== '') write('other', text.trimEnd())
+    },
     /** Ends a table or list, so that the next row or item begins another. */
     end: () => {
       if (last !== undefined) last = 'other'
