@@ -52,6 +52,8 @@ export function createWriter(form: ReadingForm, limit: number) {
     /** Code within a line, unchanged. */
     code: (text: string): string =>
       markdown && text.trim() !== '' && !text.includes('`') ? `\`${text.replace(/\s+/g, ' ')}\`` : text,
+    /** A formula in TeX. */
+    formula: (tex: string): string => (markdown ? `$${tex}$` : tex),
     /** Writes the alternative text of a picture. */
     image: (alternative: string): string => (markdown && alternative !== '' ? `![${alternative}]()` : alternative),
     heading: (level: number, text: string) => {
