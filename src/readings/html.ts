@@ -245,7 +245,12 @@ function createPage(writer: Writer) {
   }
 
   const open = (name: string, attributes: Attributes) => {
-    if (hidden > 0 || skipped.has(name) || (drawings > 0 && skippedInDrawings.has(name)) || isRepeated(name, attributes)) {
+    if (
+      hidden > 0 ||
+      skipped.has(name) ||
+      (drawings > 0 && skippedInDrawings.has(name)) ||
+      isRepeated(name, attributes)
+    ) {
       hidden++
       return
     }

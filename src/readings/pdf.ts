@@ -38,24 +38,56 @@ function heapOf({ pdfium }: WrappedPdfiumModule): Heap {
   return pdfium as unknown as Heap
 }
 
+/** FLAT_NORMALDISPLAY, and the flags of an annotation that is not displayed (ISO 32000-1, 12.5.3): Hidden and NoView. */
+const [asShown, unseen] = [0, 0x02 | 0x20]
+
+/**
+ * Loads a page. The fields of forms and the visible annotations (notes, stamps) become part of it, so that their text is text of
+ * the page. Returns 0 for a damaged page.
+ */
+function loadPage(pdfium: WrappedPdfiumModule, document: number, form: number, index: number): number {
+  const page = pdfium.FPDF_LoadPage(document, index)
+  const annotations = page === 0 ? 0 : pdfium.FPDFPage_GetAnnotCount(page)
+  if (annotations <= 0) return page
+  for (let at = annotations - 1; at >= 0; at--) {
+    const annotation = pdfium.FPDFPage_GetAnnot(page, at)
+    const isUnseen = annotation !== 0 && (pdfium.FPDFAnnot_GetFlags(annotation) & unseen) !== 0
+    if (annotation !== 0) pdfium.FPDFPage_CloseAnnot(annotation)
+    if (isUnseen) pdfium.FPDFPage_RemoveAnnot(page, at)
+  }
+  // This draws the values that have no appearance in the file.
+  pdfium.FORM_OnAfterLoadPage(page, form)
+  pdfium.FORM_OnBeforeClosePage(page, form)
+  pdfium.FPDFPage_Flatten(page, asShown)
+  pdfium.FPDF_ClosePage(page)
+  return pdfium.FPDF_LoadPage(document, index)
+}
+
 function readPdfPages(pdfium: WrappedPdfiumModule, document: number, limits: ReadingLimits): Reading {
   const pages = pdfium.FPDF_GetPageCount(document)
   if (pages > maxPdfPages) throw tooMuch(`The document has more than ${maxPdfPages} pages.`)
   const writer = createWriter('text', limits.characters)
   let any = false
-  for (let index = 0; index < pages; index++) {
-    const text = readPdfPage(pdfium, document, index)
-    any ||= text.trim() !== ''
-    writer.heading(1, `Page ${index + 1}`)
-    writer.paragraph(text)
+  const info = pdfium.PDFiumExt_OpenFormFillInfo()
+  const form = pdfium.PDFiumExt_InitFormFillEnvironment(document, info)
+  try {
+    for (let index = 0; index < pages; index++) {
+      const text = readPdfPage(pdfium, document, form, index)
+      any ||= text.trim() !== ''
+      writer.heading(1, `Page ${index + 1}`)
+      writer.paragraph(text)
+    }
+  } finally {
+    pdfium.PDFiumExt_ExitFormFillEnvironment(form)
+    pdfium.PDFiumExt_CloseFormFillInfo(info)
   }
   if (!any) throw unreadable('The document holds no text, only pictures: its pages may have been scanned.', 'no-text')
   return { text: writer.finish(), parts: pages }
 }
 
-function readPdfPage(pdfium: WrappedPdfiumModule, document: number, index: number): string {
+function readPdfPage(pdfium: WrappedPdfiumModule, document: number, form: number, index: number): string {
   const heap = heapOf(pdfium)
-  const page = pdfium.FPDF_LoadPage(document, index)
+  const page = loadPage(pdfium, document, form, index)
   // A damaged page does not affect the others.
   if (page === 0) return ''
   const text = pdfium.FPDFText_LoadPage(page)

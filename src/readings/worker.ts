@@ -3,6 +3,7 @@ import { isResourceError } from '../core/errors.ts'
 import { readDocx } from './docx.ts'
 import { type Reading, type ReadingAnswer, type ReadingJob, unreadable } from './formats.ts'
 import { readHtml } from './html.ts'
+import { readNotebook } from './notebook.ts'
 import { readPdf } from './pdf.ts'
 import { readPptx } from './pptx.ts'
 import { readSheets, readXlsx } from './xlsx.ts'
@@ -19,6 +20,7 @@ export async function readDocument({ format, form, bytes, limits }: ReadingJob):
   }
   if (format === 'pdf') return readPdf(bytes, limits)
   if (format === 'html') return readHtml(bytes, form, limits)
+  if (format === 'ipynb') return readNotebook(bytes, form, limits)
   const reading = await readers[format](bytes, form, limits)
   if (reading.text.trim() === '') throw unreadable('The document holds no text.', 'no-text')
   return reading
