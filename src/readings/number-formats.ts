@@ -1,6 +1,6 @@
 import { format } from 'numfmt'
 
-/** What a number format of a spreadsheet shows: a number in a pattern, a date, a duration, or the number as it is. */
+/** Effect of a number format of a spreadsheet: a number in a pattern, a date, a duration, or the number as it is. */
 export type NumberKind = 'plain' | 'date' | 'duration' | { readonly pattern: string }
 
 /** Maximum length of a pattern. Excel allows 255 characters. */
