@@ -215,7 +215,7 @@ describe('a page of HTML', () => {
     ['<b>a', 'a\n'],
     ['<title>t</title><p>', ''],
     ['&#x0;&lt;&amp;lt;&#x1F431;', '\ufffd<&lt;🐱\n'],
-    ['<svg><text>s</text></svg>a<!-- c --><![CDATA[d]]>', 'a\n'],
+    ['<svg><text>s</text></svg>a<!-- c --><![CDATA[d]]>', 's\n\na\n'],
     ['', ''],
   ])('may be as wrong as it likes: %j', async (source, wanted) => {
     expect(await read('html', 'text', Buffer.from(source || ' '))).toBe(wanted)

@@ -124,8 +124,7 @@ function readToml(text: string): Table {
     if (triple) while (text[end + 3] === quote) end++
     at = end + (triple ? 3 : 1)
     const raw = text.slice(start, end).replace(triple ? /^\r?\n/ : /^(?!)/, '')
-    const lines = raw.replaceAll('\r\n', '\n')
-    return textNode(quote === '"' ? unescapeText(lines) : lines, { start, end, writing: 'inside' })
+    return textNode(quote === '"' ? unescapeText(raw) : raw, { start, end, writing: 'inside' })
   }
 
   const readValue = (): TomlValue => {
@@ -218,7 +217,7 @@ const escapes: Readonly<Record<string, string>> = { b: '\b', t: '\t', n: '\n', f
 function unescapeText(text: string): string {
   return text.replace(
     // A backslash at the end of a line joins it with the next text.
-    /\\(?:[ \t]*\n\s*|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|x([0-9a-fA-F]{2})|(.))/gs,
+    /\\(?:[ \t]*\r?\n\s*|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|x([0-9a-fA-F]{2})|(.))/gs,
     (_, short, long, byte, sign) => {
       const digits: string | undefined = short ?? long ?? byte
       if (digits === undefined) return sign === undefined ? '' : (escapes[sign] ?? sign)
