@@ -40,7 +40,7 @@ export function vendored(): Plugin {
       return id === '\0node-gyp-build' ? `export { loadPrebuilt as default } from ${loader}` : null
     },
     transform(code, id) {
-      if (!/[\\/]src[\\/]readings[\\/]worker\.ts$/.test(id)) return null
+      if (!/[\\/]src[\\/]readings[\\/]pdf\.ts$/.test(id)) return null
       if (!code.includes(pdfiumFile))
         throw new Error(`${id} no longer names the file of PDFium as scripts/vendored.ts expects.`)
       return { code: code.replace(pdfiumFile, "__pathOf(__locate('vendor/pdfium.wasm'))") }

@@ -135,11 +135,13 @@ export function createReader(
 export type ContextReader = ReturnType<typeof createReader>
 
 /**
- * The form in which a single binary document is read: Markdown if its source supports it. `undefined`: it is not such a document.
+ * The form in which a single document is read: Markdown if its source supports it. `undefined`: it is not such a document.
  */
 function formOf(contents: readonly ResourceContent[]): string | undefined {
   const [content, ...others] = contents
-  if (content === undefined || others.length > 0 || 'text' in content) return undefined
+  if (content === undefined || others.length > 0) return undefined
+  // The source of a page is text for people; that of a notebook, or of a PDF in ASCII, is not.
+  if ('text' in content && /html/.test(content.mimeType ?? 'html')) return undefined
   const told = content.meta?.[metaKeys.reading]
   const forms: unknown = typeof told === 'object' && told !== null && 'forms' in told ? told.forms : undefined
   if (!Array.isArray(forms)) return undefined

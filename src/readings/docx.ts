@@ -1,19 +1,22 @@
-import type { Reading, ReadingForm, ReadingLimits } from './formats.ts'
+import { decodeBytes } from '../text/encoding/decode.ts'
+import { detectEncoding } from '../text/encoding/detect.ts'
+import { type Reading, type ReadingForm, type ReadingLimits, tooMuch, unreadable } from './formats.ts'
+import { readHtml } from './html.ts'
 import { type Attributes, mainPartOf, openZip, relationshipsOf, walkXml, type Zip } from './package.ts'
+import { symbolOf, symbolsIn } from './symbols.ts'
 import { createWriter, type Writer } from './writer.ts'
 
-/** Elements that are not part of the text: deletions, field codes, pronunciation, fallback versions of drawings. */
+/** Elements that are not part of the text: deletions, field codes, pronunciation, earlier properties. */
 const skipped = new Set([
-  'del',
-  'moveFrom',
-  'delText',
-  'instrText',
-  'rt',
-  'Fallback',
-  'pPrChange',
-  'rPrChange',
-  'sectPr',
-  'tabs',
+  'w:del',
+  'w:moveFrom',
+  'w:delText',
+  'w:instrText',
+  'w:rt',
+  'w:pPrChange',
+  'w:rPrChange',
+  'w:sectPr',
+  'w:tabs',
 ])
 
 interface Paragraph {
@@ -25,20 +28,25 @@ interface Paragraph {
 }
 
 /** Reads a Word document (ECMA-376, part 1, section 17). */
-export async function readDocx(bytes: Uint8Array, form: ReadingForm, limits: ReadingLimits): Promise<Reading> {
+export async function readDocx(
+  bytes: Uint8Array,
+  form: ReadingForm,
+  limits: ReadingLimits,
+  depth = 0,
+): Promise<Reading> {
   const zip = await openZip(bytes, limits.unpacked)
   const main = await mainPartOf(zip)
   const relationships = await relationshipsOf(zip, main)
   const partOf = (type: string) => relationships.find((relationship) => relationship.type === type)?.target
   const styles = await readStyles(zip, partOf('styles'))
   const numbering = await readNumbering(zip, partOf('numbering'))
-  const links = new Map(relationships.map(({ id, target }) => [id, target]))
   const writer = createWriter(form, limits.characters)
+  const surroundings: Surroundings = { writer, styles, numbering, form, limits, depth }
 
-  await readBody(zip, main, { writer, styles, numbering, links })
+  await readBody(zip, main, surroundings)
   for (const type of ['footnotes', 'endnotes']) {
     const part = partOf(type)
-    if (part !== undefined && zip.has(part)) await readBody(zip, part, { writer, styles, numbering, links })
+    if (part !== undefined && zip.has(part)) await readBody(zip, part, surroundings)
   }
   return { text: writer.finish() }
 }
@@ -47,16 +55,61 @@ interface Surroundings {
   readonly writer: Writer
   readonly styles: ReadonlyMap<string, ParagraphStyle>
   readonly numbering: Awaited<ReturnType<typeof readNumbering>>
-  readonly links: ReadonlyMap<string, string>
+  readonly form: ReadingForm
+  readonly limits: ReadingLimits
+  readonly depth: number
 }
 
-async function readBody(zip: Zip, part: string, { writer, styles, numbering, links }: Surroundings): Promise<void> {
+/** Maximum number of documents within a document, and how deep they may be within each other. */
+const [maxChunks, maxChunkDepth] = [200, 3]
+
+/** Reads the documents that are parts of a document (`w:altChunk`; ECMA-376, part 1, section 17.17.2), by relationship. */
+async function readChunks(zip: Zip, parts: ReadonlyMap<string, string>, { form, limits, depth }: Surroundings) {
+  const chunks = new Map<string, string>()
+  if (parts.size > maxChunks) throw tooMuch(`The document has more than ${maxChunks} documents in it.`)
+  let length = 0
+  for (const [id, part] of parts) {
+    const pieces: Buffer[] = []
+    for await (const piece of zip.read(part)) pieces.push(piece)
+    const text = await readChunk(Buffer.concat(pieces), form, limits, depth + 1)
+    length += text.length
+    if (length > limits.characters) throw tooMuch(`The document has more than ${limits.characters} characters of text.`)
+    chunks.set(id, text)
+  }
+  return chunks
+}
+
+async function readChunk(bytes: Buffer, form: ReadingForm, limits: ReadingLimits, depth: number): Promise<string> {
+  const head = bytes.toString('latin1', 0, 4096)
+  if (head.startsWith('PK')) {
+    if (depth > maxChunkDepth) throw unreadable('The document is nested too deep.', 'damaged')
+    return (await readDocx(bytes, form, limits, depth)).text
+  }
+  if (/^\s*\{\\rtf/.test(head) || /^mime-version:/im.test(head))
+    return '[A part of the document has a format that is not read.]'
+  if (/<(?:!doctype|html|head|body|p|div|table|h[1-6]|ul|ol|span)\b/i.test(head))
+    return readHtml(bytes, form, limits).text
+  const text = decodeBytes(bytes, detectEncoding(bytes) ?? 'utf-8') ?? ''
+  const writer = createWriter(form, limits.characters)
+  writer.paragraph(writer.plain(text.replaceAll('\r\n', '\n')))
+  return writer.finish()
+}
+
+async function readBody(zip: Zip, part: string, surroundings: Surroundings): Promise<void> {
+  const { writer, styles, numbering } = surroundings
+  const relationships = await relationshipsOf(zip, part)
+  const links = new Map(relationships.map(({ id, target }) => [id, target]))
+  const chunkParts = relationships
+    .filter(({ type }) => type === 'aFChunk')
+    .map(({ id, target }) => [id, target] as const)
+  const chunks = await readChunks(zip, new Map(chunkParts), surroundings)
   // Text boxes have paragraphs inside of a paragraph, and cells have tables inside.
   const paragraphs: Paragraph[] = []
   const tables: { row: string[]; cell: string[] }[] = []
   const anchors: { readonly before: string; readonly target: string | undefined }[] = []
   let inText = false
   let runs = 0
+  let font = ''
   let note: string | undefined
 
   const append = (text: string) => {
@@ -84,43 +137,61 @@ async function readBody(zip: Zip, part: string, { writer, styles, numbering, lin
   const open = (name: string, attributes: Attributes) => {
     const paragraph = paragraphs.at(-1)
     switch (name) {
-      case 'p':
+      case 'w:p':
         paragraphs.push({ text: '' })
         break
-      case 'r':
+      case 'w:r':
+      case 'm:r':
         runs++
+        font = ''
         break
-      case 't':
+      case 'w:rFonts':
+        if (runs > 0) font = attributes.ascii ?? attributes.hAnsi ?? ''
+        break
+      case 'w:sym':
+        append(writer.plain(symbolOf(attributes.font ?? '', Number.parseInt(attributes.char ?? '', 16))))
+        break
+      case 'w:t':
+      case 'm:t':
         inText = true
         break
-      case 'tab':
+      case 'w:tab':
         if (runs > 0) append('\t')
         break
-      case 'br':
-      case 'cr':
+      case 'w:br':
+      case 'w:cr':
         append('\n')
         break
-      case 'noBreakHyphen':
+      case 'w:noBreakHyphen':
         append('-')
         break
-      case 'footnoteReference':
-      case 'endnoteReference':
+      case 'w:footnoteReference':
+      case 'w:endnoteReference':
         append(writer.plain(`[${attributes.id ?? ''}]`))
         break
-      case 'docPr':
+      case 'wp:docPr':
         append(writer.image(writer.plain(attributes.descr ?? '')))
         break
-      case 'hyperlink':
+      case 'w:hyperlink':
         if (paragraph === undefined) break
         anchors.push({ before: paragraph.text, target: links.get(attributes['r:id'] ?? '') })
         paragraph.text = ''
         break
-      case 'footnote':
-      case 'endnote':
+      case 'w:footnote':
+      case 'w:endnote':
         // The separators between text and notes are stored as notes, too.
         note = attributes.type === undefined ? attributes.id : undefined
         break
-      case 'tbl':
+      case 'w:altChunk': {
+        const chunk = chunks.get(attributes['r:id'] ?? '')
+        if (chunk === undefined)
+          throw unreadable('The document is damaged: it names a part that is not there.', 'damaged')
+        const table = tables.at(-1)
+        if (table === undefined) writer.document(chunk)
+        else table.cell.push(chunk.trim())
+        break
+      }
+      case 'w:tbl':
         writer.end()
         tables.push({ row: [], cell: [] })
         break
@@ -131,26 +202,26 @@ async function readBody(zip: Zip, part: string, { writer, styles, numbering, lin
 
   const close = (name: string) => {
     const table = tables.at(-1)
-    if (name === 't') inText = false
-    else if (name === 'r') runs--
-    else if (name === 'p') {
+    if (name === 'w:t' || name === 'm:t') inText = false
+    else if (name === 'w:r' || name === 'm:r') runs--
+    else if (name === 'w:p') {
       const paragraph = paragraphs.pop()
       if (paragraph !== undefined) finish(paragraph)
-    } else if (name === 'hyperlink') {
+    } else if (name === 'w:hyperlink') {
       const anchor = anchors.pop()
       const paragraph = paragraphs.at(-1)
       if (anchor !== undefined && paragraph !== undefined)
         paragraph.text = anchor.before + writer.link(paragraph.text, anchor.target)
-    } else if (name === 'tc' && table !== undefined) {
+    } else if (name === 'w:tc' && table !== undefined) {
       table.row.push(table.cell.join(' '))
       table.cell = []
-    } else if (name === 'tr' && table !== undefined) {
+    } else if (name === 'w:tr' && table !== undefined) {
       // A table in a cell is text of the cell.
       const outer = tables.at(-2)
       if (outer === undefined) writer.row(table.row)
       else outer.cell.push(table.row.join(' '))
       table.row = []
-    } else if (name === 'tbl') {
+    } else if (name === 'w:tbl') {
       tables.pop()
       writer.end()
     }
@@ -161,16 +232,16 @@ async function readBody(zip: Zip, part: string, { writer, styles, numbering, lin
     open,
     close,
     text: (text) => {
-      if (inText) append(writer.plain(text))
+      if (inText) append(writer.plain(symbolsIn(text, font)))
     },
   })
 }
 
 function setProperty(paragraph: Paragraph, name: string, value: string): void {
-  if (name === 'pStyle') paragraph.style = value
-  else if (name === 'outlineLvl') paragraph.level = Number(value)
-  else if (name === 'numId') paragraph.list = value
-  else if (name === 'ilvl') paragraph.depth = Math.min(8, Number(value) || 0)
+  if (name === 'w:pStyle') paragraph.style = value
+  else if (name === 'w:outlineLvl') paragraph.level = Number(value)
+  else if (name === 'w:numId') paragraph.list = value
+  else if (name === 'w:ilvl') paragraph.depth = Math.min(8, Number(value) || 0)
 }
 
 /** Effect of a style on a paragraph. */
@@ -186,15 +257,15 @@ async function readStyles(zip: Zip, part: string | undefined): Promise<ReadonlyM
   let style: { level?: number; list?: string } = {}
   await walkXml(zip.read(part), {
     open: (name, { styleId, val = '', type }) => {
-      if (name === 'style' && styles.size < 10_000) {
+      if (name === 'w:style' && styles.size < 10_000) {
         style = {}
         if (type === 'paragraph') styles.set(styleId ?? '', style)
-      } else if (name === 'name') {
+      } else if (name === 'w:name') {
         const level = /^heading ([1-9])$/i.exec(val)?.[1]
         if (level !== undefined) style.level = Number(level) - 1
         else if (/^title$/i.test(val)) style.level = 0
-      } else if (name === 'outlineLvl') style.level ??= Number(val)
-      else if (name === 'numId') style.list = val
+      } else if (name === 'w:outlineLvl') style.level ??= Number(val)
+      else if (name === 'w:numId') style.list = val
     },
   })
   return styles
@@ -211,16 +282,16 @@ async function readNumbering(zip: Zip, part: string | undefined) {
     let list = ''
     await walkXml(zip.read(part), {
       open: (name, { abstractNumId = '', numId = '', ilvl = '', val = '' }) => {
-        if (name === 'abstractNum') {
+        if (name === 'w:abstractNum') {
           format = []
           formats.set(abstractNumId, format)
-        } else if (name === 'lvl') depth = Math.min(8, Number(ilvl) || 0)
-        else if (name === 'numFmt') format[depth] = val
-        else if (name === 'num') {
+        } else if (name === 'w:lvl') depth = Math.min(8, Number(ilvl) || 0)
+        else if (name === 'w:numFmt') format[depth] = val
+        else if (name === 'w:num') {
           list = numId
           // Overrides of a list mostly change only its start number.
           format = []
-        } else if (name === 'abstractNumId') definitions.set(list, val)
+        } else if (name === 'w:abstractNumId') definitions.set(list, val)
       },
     })
   }

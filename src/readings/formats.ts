@@ -1,7 +1,7 @@
 import { type ErrorReason, ResourceError, tooLarge } from '../core/errors.ts'
 
 /** Documents that have a reading as text. */
-export type DocumentFormat = 'pdf' | 'docx' | 'xlsx' | 'pptx' | 'html'
+export type DocumentFormat = 'pdf' | 'docx' | 'xlsx' | 'pptx' | 'html' | 'ipynb'
 
 /** Form of a reading. A PDF has only text: its headings and tables are unknown. */
 export type ReadingForm = 'text' | 'markdown'
@@ -10,6 +10,7 @@ const types: Readonly<Record<string, DocumentFormat>> = {
   'application/pdf': 'pdf',
   'text/html': 'html',
   'application/xhtml+xml': 'html',
+  'application/x-ipynb+json': 'ipynb',
 }
 
 const extensions: Readonly<Record<string, DocumentFormat>> = {
@@ -26,6 +27,7 @@ const extensions: Readonly<Record<string, DocumentFormat>> = {
   html: 'html',
   htm: 'html',
   xhtml: 'html',
+  ipynb: 'ipynb',
 }
 
 /** The format of a document, by the extension of its path, or else by its MIME type. */
@@ -86,7 +88,7 @@ export type ReadingAnswer =
   | { readonly kind: 'invalid' | 'too-large'; readonly reason: ErrorReason; readonly message: string }
 
 /** Returns the error for a document without a reading. The message is for the client. */
-export function unreadable(message: string, reason: 'damaged' | 'encrypted' | 'no-text'): ResourceError {
+export function unreadable(message: string, reason: 'damaged' | 'encrypted' | 'no-text' | 'encoding'): ResourceError {
   return new ResourceError('invalid', message, { reason })
 }
 

@@ -5,7 +5,9 @@ import { type Reading, type ReadingForm, type ReadingLimits, unreadable } from '
 import { createWriter, type Writer } from './writer.ts'
 
 /** Elements that are not displayed as text. */
-const skipped = new Set(['script', 'style', 'template', 'svg', 'math', 'iframe', 'object', 'noembed', 'noframes'])
+const skipped = new Set(['script', 'style', 'template', 'iframe', 'object', 'noembed', 'noframes'])
+/** Elements of a drawing (SVG) that are not displayed. */
+const skippedInDrawings = new Set(['title', 'desc', 'defs', 'symbol', 'metadata'])
 const blocks = new Set(
   (
     'address article aside blockquote body caption center dd details dialog dir div dl dt fieldset figcaption figure footer ' +
@@ -36,7 +38,13 @@ const maxDepth = 20_000
 
 /** Reads a page of HTML, as people see it and without running it. */
 export function readHtml(bytes: Uint8Array, form: ReadingForm, limits: ReadingLimits): Reading {
-  const html = decodeBytes(bytes, detectEncoding(bytes) ?? 'windows-1252') ?? ''
+  const encoding = detectEncoding(bytes)
+  if (encoding === undefined)
+    throw unreadable(
+      'The encoding of the page is not known: it declares none that fits. The operator can name it ("encodings").',
+      'encoding',
+    )
+  const html = decodeBytes(bytes, encoding) ?? ''
   const writer = createWriter(form, limits.characters)
   const page = createPage(writer)
   let depth = 0
@@ -44,12 +52,12 @@ export function readHtml(bytes: Uint8Array, form: ReadingForm, limits: ReadingLi
     {
       onopentag: (name, attributes) => {
         if (++depth > maxDepth) throw unreadable(`The page is nested deeper than ${maxDepth} elements.`, 'damaged')
-        page.open(name, attributes)
+        page.open(localName(name), attributes)
       },
       ontext: page.text,
       onclosetag: (name) => {
         depth--
-        page.close(name)
+        page.close(localName(name))
       },
     },
     { decodeEntities: true },
@@ -61,6 +69,22 @@ export function readHtml(bytes: Uint8Array, form: ReadingForm, limits: ReadingLi
 }
 
 type Attributes = Readonly<Record<string, string>>
+
+/** The name of an element without the prefix that MathML and SVG have in XHTML. */
+function localName(name: string): string {
+  return name.replace(/^(?:m|mml|svg):/, '').toLowerCase()
+}
+
+/** Whether an element shows a formula once more, as KaTeX and MediaWiki do for browsers without MathML. */
+function isRepeated(name: string, attributes: Attributes): boolean {
+  if (attributes['aria-hidden'] !== 'true') return false
+  return name === 'img' || /(?:^|\s)katex-html(?:\s|$)/.test(attributes.class ?? '')
+}
+
+/** Whether an element of a drawing holds text. */
+function isLabel(name: string): boolean {
+  return name === 'text' || name === 'foreignobject'
+}
 
 /** The line that is being read, with its open inline elements. */
 function createLine(writer: Writer) {
@@ -156,8 +180,36 @@ function createLists(writer: Writer) {
   }
 }
 
+/** The formula (MathML) that is being read: its TeX, in an annotation or an attribute, or else the text of its elements. */
+function createFormula(writer: Writer) {
+  let depth = 0
+  /** Depth of the annotation that is being read. Those that are not TeX say the same in another way. */
+  let annotation: { readonly depth: number; readonly isTex: boolean } | undefined
+  let [tex, alternative, text] = ['', '', '']
+  return {
+    isOpen: () => depth > 0,
+    open: (name: string, { alttext = '', encoding = '' }: Attributes) => {
+      if (depth === 0) [tex, alternative, text] = ['', alttext, '']
+      depth++
+      if (name.startsWith('annotation')) annotation ??= { depth, isTex: /tex/i.test(encoding) }
+    },
+    add: (words: string) => {
+      if (annotation === undefined) text += ` ${words.trim()}`
+      else if (annotation.isTex) tex += words
+    },
+    /** Closes an element. Returns the formula at the end of it. */
+    close: (): string | undefined => {
+      if (annotation?.depth === depth) annotation = undefined
+      if (--depth > 0) return undefined
+      const source = [tex, alternative].map((one) => one.replace(/\s+/g, ' ').trim()).find((one) => one !== '')
+      return source === undefined ? writer.plain(text.replace(/\s+/g, ' ').trim()) : writer.formula(source)
+    },
+  }
+}
+
 function createPage(writer: Writer) {
   const line = createLine(writer)
+  const formula = createFormula(writer)
   const lists = createLists(writer)
   const { append, forget, soFar: lineSoFar } = line
   let title = ''
@@ -166,6 +218,8 @@ function createPage(writer: Writer) {
   let preformatted = 0
   let cells: string[] | undefined
   let tables = 0
+  /** Number of open drawings, and of open texts in them. */
+  let [drawings, labels] = [0, 0]
 
   const flush = () => {
     // The blocks in a cell are part of its text.
@@ -191,9 +245,20 @@ function createPage(writer: Writer) {
   }
 
   const open = (name: string, attributes: Attributes) => {
-    if (hidden > 0 || skipped.has(name)) {
+    if (
+      hidden > 0 ||
+      skipped.has(name) ||
+      (drawings > 0 && skippedInDrawings.has(name)) ||
+      isRepeated(name, attributes)
+    ) {
       hidden++
       return
+    }
+    if (formula.isOpen() || name === 'math') return formula.open(name, attributes)
+    if (name === 'svg') drawings++
+    if (drawings > 0 && isLabel(name)) {
+      labels++
+      flush()
     }
     if (name === 'title' && title === '') inTitle = true
     else if (name === 'br') append(preformatted > 0 || (cells === undefined && !lists.isOpen()) ? '\n' : ' ')
@@ -223,6 +288,12 @@ function createPage(writer: Writer) {
     if (hidden > 0) {
       hidden--
       return
+    }
+    if (formula.isOpen()) return append(formula.close() ?? '')
+    if (name === 'svg') drawings = Math.max(0, drawings - 1)
+    if (drawings > 0 && isLabel(name)) {
+      labels = Math.max(0, labels - 1)
+      flush()
     }
     if (name === 'title') inTitle = false
     else if (line.close(name, preformatted > 0)) return
@@ -256,7 +327,8 @@ function createPage(writer: Writer) {
     close,
     text: (text: string) => {
       if (inTitle) title += text
-      else if (hidden > 0) return
+      else if (hidden > 0 || (drawings > 0 && labels === 0)) return
+      else if (formula.isOpen()) formula.add(text)
       else if (preformatted > 0) append(text)
       else line.write(text)
     },

@@ -12,7 +12,7 @@ const maxEntries = 10_000
  * @throws ResourceError `invalid` for bytes that are no archive, `too-large` for one of more than 10,000 parts.
  */
 export async function openZip(bytes: Uint8Array, limit: number) {
-  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const buffer = archiveIn(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
   // An encrypted document is in a container of the old format.
   if (buffer.subarray(0, 4).toString('hex') === 'd0cf11e0')
     throw unreadable(
@@ -24,10 +24,10 @@ export async function openZip(bytes: Uint8Array, limit: number) {
   let left = limit
 
   return {
-    has: (name: string): boolean => entries.has(name),
+    has: (name: string): boolean => entries.has(partName(name)),
     /** @throws ResourceError `invalid` for a part that is missing, encrypted or damaged, `too-large` beyond the limit. */
     read: async function* (name: string) {
-      const entry = entries.get(name)
+      const entry = entries.get(partName(name))
       if (entry === undefined)
         throw unreadable(`The document is damaged: it has no part ${JSON.stringify(name.slice(0, 100))}.`, 'damaged')
       if ((entry.generalPurposeBitFlag & 1) !== 0)
@@ -62,13 +62,43 @@ function entriesOf(file: yauzl.ZipFile): Promise<ReadonlyMap<string, yauzl.Entry
     file.on('end', () => resolve(entries))
     file.on('entry', (entry: yauzl.Entry) => {
       if (entries.size >= maxEntries) return reject(tooMuch(`The document has more than ${maxEntries} parts.`))
-      // Undecoded, names are bytes; those of Office documents are ASCII.
-      const name = String(entry.fileName).replaceAll('\\', '/')
+      const name = partName(String(entry.fileName))
       if (!entries.has(name)) entries.set(name, entry)
       file.readEntry()
     })
     file.readEntry()
   })
+}
+
+/** Names of parts are equal without regard to case and to percent-encoding (ECMA-376, part 2, section 6.2.2). */
+function partName(name: string): string {
+  const plain = name.replaceAll('\\', '/').replace(/^\/+/, '').toLowerCase()
+  try {
+    return decodeURIComponent(plain)
+  } catch {
+    return plain
+  }
+}
+
+const [endRecord, centralRecord] = ['PK\x05\x06', 'PK\x01\x02']
+const endRecordBytes = 22
+
+/** The archive without bytes that stand before and after it, such as a line end or padding. */
+function archiveIn(buffer: Buffer): Buffer {
+  for (let at = buffer.length; at > 0; ) {
+    at = buffer.lastIndexOf(endRecord, at - 1, 'latin1')
+    if (at === -1 || at + endRecordBytes > buffer.length) continue
+    const [size, offset] = [buffer.readUInt32LE(at + 12), buffer.readUInt32LE(at + 16)]
+    const end = at + endRecordBytes + buffer.readUInt16LE(at + 20)
+    // The directory of an archive of 64 bits is somewhere else; its offset has all bits set.
+    if (offset === 0xffffffff) return buffer.subarray(0, end)
+    const isDirectoryAt = (place: number) =>
+      place >= 0 && (size === 0 || buffer.toString('latin1', place, place + 4) === centralRecord)
+    if (isDirectoryAt(offset)) return buffer.subarray(0, end)
+    const before = at - size - offset
+    if (before > 0 && isDirectoryAt(offset + before)) return buffer.subarray(before, end)
+  }
+  return buffer
 }
 
 function streamOf(file: yauzl.ZipFile, entry: yauzl.Entry): Promise<AsyncIterable<Buffer>> {
@@ -89,13 +119,17 @@ function asDamage(error: unknown): Error {
 
 /** Returns the name of the part to which a relationship of another part refers. */
 function targetOf(part: string, target: string): string {
-  return posix.join('/', target.startsWith('/') ? '' : posix.dirname(part), target).slice(1)
+  const path = target.replaceAll('\\', '/').replace(/#.*$/s, '')
+  return posix.join('/', path.startsWith('/') ? '' : posix.dirname(part), path).slice(1)
 }
 
 export type Attributes = Readonly<Record<string, string>>
 
-/** Handlers for the elements of an XML document. Names are local: `w:p` is `p`. Attributes have their local names and also
- *  their full names. */
+/**
+ * Handlers for the elements of an XML document. An element has the usual prefix of its namespace, whatever the document calls it:
+ * `w:p`, `x:row`; outside of the namespaces of {@link prefixes} it has the prefix `?`. An attribute has a prefix only if its
+ * namespace is another than that of its element: `val` of `w:pStyle`, but `r:id`.
+ */
 interface XmlHandlers {
   readonly open?: (name: string, attributes: Attributes) => void
   readonly text?: (text: string) => void
@@ -104,32 +138,82 @@ interface XmlHandlers {
   readonly skip?: ReadonlySet<string>
 }
 
+/** The usual prefixes of namespaces. The names are without host and year, which differ between editions and in strict documents. */
+const prefixes: Readonly<Record<string, string>> = {
+  'wordprocessingml/main': 'w',
+  'spreadsheetml/main': 'x',
+  'presentationml/main': 'p',
+  'drawingml/main': 'a',
+  'drawingml/wordprocessingDrawing': 'wp',
+  'officeDocument/math': 'm',
+  'officeDocument/relationships': 'r',
+  'package/relationships': 'rel',
+  'markup-compatibility': 'mc',
+}
+
+/** The usual prefix of a namespace; `?` for all others. */
+function prefixOf(namespace: string): string {
+  const [, name = ''] =
+    /^https?:\/\/(?:schemas\.openxmlformats\.org|purl\.oclc\.org\/ooxml)\/(.*)$/.exec(namespace) ?? []
+  const plain = name.replace(/\/\d+(?=\/|$)/g, '').replace(/\/$/, '')
+  return Object.hasOwn(prefixes, plain) ? (prefixes[plain] ?? '?') : '?'
+}
+
+/** Whether alternatives in a namespace are preferred to their fallback: those of Microsoft that have text in them. */
+function isUnderstood(namespace: string | undefined): boolean {
+  return (
+    namespace !== undefined &&
+    (prefixOf(namespace) !== '?' || /^(?:https?:\/\/schemas|urn:schemas-)[.-]?microsoft/.test(namespace))
+  )
+}
+
+type Namespaces = Readonly<Record<string, string>>
+
 const maxDepth = 1000
 
 /**
  * Parses an XML document, piece by piece. No Office document has a document type definition, so a document with one is refused.
- * This excludes all entities except the five that need no definition.
+ * This excludes all entities except the five that need no definition. Of the alternatives of an `mc:AlternateContent`, one is read.
  *
  * @throws ResourceError `invalid` for a definition, or elements nested deeper than 1000.
  */
 export async function walkXml(pieces: AsyncIterable<Buffer>, handlers: XmlHandlers): Promise<void> {
-  let depth = 0
+  /** The open elements, with the namespaces that are declared in each, and whether an alternative in it has been chosen. */
+  const elements: { readonly name: string; readonly namespaces: Namespaces; hasChoice: boolean }[] = []
   let skipped = 0
+
+  const isSkipped = (name: string, attributes: Attributes, namespaces: Namespaces): boolean => {
+    if (handlers.skip?.has(name) === true) return true
+    if (name !== 'mc:Choice' && name !== 'mc:Fallback') return false
+    const alternatives = elements.at(-1)
+    if (alternatives === undefined) return false
+    const required = (attributes.Requires ?? '').split(/\s+/).filter((prefix) => prefix !== '')
+    const isChosen =
+      !alternatives.hasChoice &&
+      (name === 'mc:Fallback' ||
+        required.every((prefix) => (prefix in namespaces ? isUnderstood(namespaces[prefix]) : true)))
+    alternatives.hasChoice ||= isChosen
+    return !isChosen
+  }
+
   const parser = new Parser(
     {
-      onopentag: (name, attributes) => {
-        if (++depth > maxDepth) throw unreadable('The document is nested too deep.', 'damaged')
-        const local = localName(name)
-        if (skipped > 0 || handlers.skip?.has(local) === true) skipped++
-        else handlers.open?.(local, attributesOf(attributes))
+      onopentag: (written, attributes) => {
+        if (elements.length >= maxDepth) throw unreadable('The document is nested too deep.', 'damaged')
+        const namespaces = namespacesIn(attributes, elements.at(-1)?.namespaces ?? Object.create(null))
+        const name = nameIn(written, namespaces)
+        const own = attributesOf(attributes, name, namespaces)
+        if (skipped > 0 || isSkipped(name, own, namespaces)) skipped++
+        else handlers.open?.(name, own)
+        elements.push({ name, namespaces, hasChoice: false })
       },
       ontext: (text) => {
         if (skipped === 0) handlers.text?.(text)
       },
-      onclosetag: (name) => {
-        depth--
+      onclosetag: () => {
+        const name = elements.pop()?.name ?? ''
         if (skipped > 0) skipped--
-        else handlers.close?.(localName(name))
+        else handlers.close?.(name)
       },
       onprocessinginstruction: (name) => {
         if (name.startsWith('!'))
@@ -147,15 +231,30 @@ export async function walkXml(pieces: AsyncIterable<Buffer>, handlers: XmlHandle
   parser.end(decoder?.decode())
 }
 
-function localName(name: string): string {
-  return name.slice(name.indexOf(':') + 1)
+/** The namespaces by their prefixes in an element. They are those of its parent if it declares none. */
+function namespacesIn(attributes: Attributes, outer: Namespaces): Namespaces {
+  const declared = Object.entries(attributes).filter(([name]) => name === 'xmlns' || name.startsWith('xmlns:'))
+  if (declared.length === 0) return outer
+  // Its prototype is that of the parent: a copy in each element would take too long.
+  const namespaces: Record<string, string> = Object.create(outer)
+  for (const [name, value] of declared) namespaces[name.slice('xmlns:'.length)] = value
+  return namespaces
 }
 
-function attributesOf(attributes: Readonly<Record<string, string>>): Attributes {
+/** The name of an element or attribute with the usual prefix of its namespace. A prefix without a declaration is that of habit. */
+function nameIn(written: string, namespaces: Namespaces): string {
+  const colon = written.indexOf(':')
+  const prefix = colon === -1 ? '' : written.slice(0, colon)
+  const namespace = namespaces[prefix]
+  return `${namespace === undefined ? prefix : prefixOf(namespace)}:${written.slice(colon + 1)}`
+}
+
+function attributesOf(attributes: Attributes, element: string, namespaces: Namespaces): Attributes {
   const found: Record<string, string> = Object.create(null)
-  for (const [name, value] of Object.entries(attributes)) {
-    found[name] = value
-    found[localName(name)] ??= value
+  const home = element.slice(0, element.indexOf(':') + 1)
+  for (const [written, value] of Object.entries(attributes)) {
+    const name = written.includes(':') ? nameIn(written, namespaces) : written
+    found[name.startsWith(home) ? name.slice(home.length) : name] = value
   }
   return found
 }
@@ -163,7 +262,7 @@ function attributesOf(attributes: Readonly<Record<string, string>>): Attributes 
 /** A relationship of a part: its type, and the part or address that it points to. */
 interface Relationship {
   readonly id: string
-  /** The last word of its type: `slide`, `hyperlink`, `officeDocument`. */
+  /** The last word of its type: `slide`, `hyperlink`, `officeDocument`; the whole type where it is not one of the standard. */
   readonly type: string
   readonly target: string
 }
@@ -176,9 +275,11 @@ export async function relationshipsOf(zip: Zip, part: string): Promise<readonly 
   const found: Relationship[] = []
   await walkXml(zip.read(name), {
     open: (element, { Id = '', Type = '', Target = '', TargetMode }) => {
-      if (element !== 'Relationship' || found.length >= 100_000) return
+      if (element !== 'rel:Relationship' || found.length >= 100_000) return
       const target = TargetMode === 'External' ? Target : targetOf(part, Target)
-      found.push({ id: Id, type: Type.slice(Type.lastIndexOf('/') + 1), target })
+      const slash = Type.lastIndexOf('/')
+      const type = prefixOf(Type.slice(0, Math.max(0, slash))) === 'r' ? Type.slice(slash + 1) : Type
+      found.push({ id: Id, type, target })
     },
   })
   return found

@@ -52,6 +52,8 @@ export function createWriter(form: ReadingForm, limit: number) {
     /** Code within a line, unchanged. */
     code: (text: string): string =>
       markdown && text.trim() !== '' && !text.includes('`') ? `\`${text.replace(/\s+/g, ' ')}\`` : text,
+    /** A formula in TeX. */
+    formula: (tex: string): string => (markdown ? `$${tex}$` : tex),
     /** Writes the alternative text of a picture. */
     image: (alternative: string): string => (markdown && alternative !== '' ? `![${alternative}]()` : alternative),
     heading: (level: number, text: string) => {
@@ -86,6 +88,10 @@ export function createWriter(form: ReadingForm, limit: number) {
       const trimmed = text.replace(/^\n+|\s+$/g, '')
       const fence = '`'.repeat(Math.max(3, ...(trimmed.match(/`+/g) ?? []).map((run) => run.length + 1)))
       if (trimmed !== '') write('other', markdown ? `${fence}\n${trimmed}\n${fence}` : trimmed)
+    },
+    /** Text of another document, which a writer of the same form has written. */
+    document: (text: string) => {
+      if (text.trim() !== '') write('other', text.trimEnd())
     },
     /** Ends a table or list, so that the next row or item begins another. */
     end: () => {

@@ -1,15 +1,24 @@
-import { type Reading, type ReadingForm, type ReadingLimits, type SheetText, tooMuch } from './formats.ts'
+import { type Reading, type ReadingForm, type ReadingLimits, type SheetText, tooMuch, unreadable } from './formats.ts'
+import { formatNumber, formatText, type NumberKind, numberKindOf } from './number-formats.ts'
 import { mainPartOf, openZip, relationshipsOf, walkXml, type Zip } from './package.ts'
+import { symbolsIn } from './symbols.ts'
 import { createWriter, type Writer } from './writer.ts'
 
-/** Elements that are not part of a text: pronunciation, formulas, extensions, fallbacks. */
-const skipped = new Set(['rPh', 'phoneticPr', 'f', 'extLst', 'Fallback'])
+/** Elements that are not part of a text: pronunciation, formulas, extensions. */
+const skipped = new Set(['x:rPh', 'x:phoneticPr', 'x:f', 'x:extLst'])
 
 /** Shared tables that the cells of a workbook refer to. */
 interface Workbook {
   readonly strings: readonly string[]
-  readonly kinds: readonly NumberKind[]
+  readonly styles: readonly CellStyle[]
   readonly since1904: boolean
+}
+
+/** Effect of a style on the value of a cell. */
+interface CellStyle {
+  readonly kind: NumberKind
+  /** The name of the font, whose letters may be symbols. */
+  readonly font: string
 }
 
 /** Reads an Excel workbook (ECMA-376, part 1, section 18): each sheet as a table of the values that are shown. */
@@ -38,14 +47,17 @@ async function writeSheets(bytes: Uint8Array, limits: ReadingLimits, writer: Row
   const sheets: { readonly name: string; readonly part: string }[] = []
   let since1904 = false
   await walkXml(zip.read(main), {
+    skip: skipped,
     open: (name, attributes) => {
-      if (name === 'workbookPr') since1904 = /^(?:1|true)$/.test(attributes.date1904 ?? '')
-      const part = name === 'sheet' ? targets.get(attributes['r:id'] ?? '') : undefined
-      if (part !== undefined && zip.has(part)) sheets.push({ name: attributes.name ?? '', part })
+      if (name === 'x:workbookPr') since1904 = /^(?:1|true|on)$/.test(attributes.date1904 ?? '')
+      if (name !== 'x:sheet') return
+      const part = targets.get(attributes['r:id'] ?? '')
+      if (part === undefined) throw unreadable('The document is damaged: it names a sheet without a part.', 'damaged')
+      sheets.push({ name: attributes.name ?? '', part })
     },
   })
   const strings = await readStrings(zip, partOf('sharedStrings'), limits.characters)
-  const workbook: Workbook = { strings, kinds: await readKinds(zip, partOf('styles')), since1904 }
+  const workbook: Workbook = { strings, styles: await readStyles(zip, partOf('styles')), since1904 }
   for (const { name, part } of sheets) {
     writer.heading(1, writer.plain(name))
     await readSheet(zip, part, workbook, writer)
@@ -62,8 +74,8 @@ async function readStrings(zip: Zip, part: string | undefined, limit: number): P
   await walkXml(zip.read(part), {
     skip: skipped,
     open: (name) => {
-      if (name === 'si') current = ''
-      inText = name === 't'
+      if (name === 'x:si') current = ''
+      inText = name === 'x:t'
     },
     text: (text) => {
       if (!inText) return
@@ -73,29 +85,36 @@ async function readStrings(zip: Zip, part: string | undefined, limit: number): P
     },
     close: (name) => {
       inText = false
-      if (name === 'si') strings.push(current)
+      if (name === 'x:si') strings.push(unescapeText(current))
     },
   })
   return strings
 }
 
-/** Reads the kind of number of each cell style. */
-async function readKinds(zip: Zip, part: string | undefined): Promise<readonly NumberKind[]> {
-  const kinds: NumberKind[] = []
-  if (part === undefined || !zip.has(part)) return kinds
+/** Reads the effect of each cell style. */
+async function readStyles(zip: Zip, part: string | undefined): Promise<readonly CellStyle[]> {
+  const styles: CellStyle[] = []
+  if (part === undefined || !zip.has(part)) return styles
   const codes = new Map<number, string>()
-  let inCells = false
+  const fonts: string[] = []
+  let section = ''
   await walkXml(zip.read(part), {
-    open: (name, { numFmtId = '0', formatCode = '' }) => {
-      if (name === 'numFmt') codes.set(Number(numFmtId), formatCode)
-      else if (name === 'cellXfs') inCells = true
-      else if (name === 'xf' && inCells) kinds.push(numberKindOf(Number(numFmtId), codes.get(Number(numFmtId))))
+    skip: skipped,
+    open: (name, { numFmtId = '0', formatCode = '', fontId = '', val = '' }) => {
+      if (name === 'x:numFmt' && section !== 'x:dxfs') codes.set(Number(numFmtId), formatCode)
+      else if (name === 'x:fonts' || name === 'x:cellXfs' || name === 'x:dxfs') section = name
+      else if (name === 'x:font' && section === 'x:fonts') fonts.push('')
+      else if (name === 'x:name' && section === 'x:fonts') fonts[fonts.length - 1] = val
+      else if (name === 'x:xf' && section === 'x:cellXfs') {
+        const kind = numberKindOf(Number(numFmtId), codes.get(Number(numFmtId)))
+        styles.push({ kind, font: fonts[Number(fontId)] ?? '' })
+      }
     },
     close: (name) => {
-      if (name === 'cellXfs') inCells = false
+      if (name === section) section = ''
     },
   })
-  return kinds
+  return styles
 }
 
 async function readSheet(zip: Zip, part: string, workbook: Workbook, writer: Rows): Promise<void> {
@@ -110,28 +129,28 @@ async function readSheet(zip: Zip, part: string, workbook: Workbook, writer: Row
     if (text === '') return
     // Fills the gap between two cells with empty cells.
     while (row.length < column) row.push('')
-    row[column] = writer.plain(shownValue(text, type, workbook.kinds[style] ?? 'plain', workbook))
+    row[column] = writer.plain(shownValue(text, type, workbook.styles[style] ?? plainStyle, workbook))
   }
 
   await walkXml(zip.read(part), {
     skip: skipped,
     open: (name, { r, t = 'n', s = '0' }) => {
-      if (name === 'row') {
+      if (name === 'x:row') {
         number = Number(r ?? number + 1) || number + 1
         row = []
-      } else if (name === 'c') {
+      } else if (name === 'x:c') {
         const column = r === undefined ? row.length : columnOf(r)
         cell = { column: column ?? row.length, type: t, style: Number(s), text: '' }
       }
-      inValue = name === 'v' || (name === 't' && cell.type === 'inlineStr')
+      inValue = name === 'x:v' || (name === 'x:t' && cell.type === 'inlineStr')
     },
     text: (text) => {
       if (inValue) cell.text += text
     },
     close: (name) => {
       inValue = false
-      if (name === 'c') address()
-      if (name !== 'row' || row.every((value) => value === '')) return
+      if (name === 'x:c') address()
+      if (name !== 'x:row' || row.every((value) => value === '')) return
       // An empty row separates two tables.
       if (number > written + 1) writer.end()
       writer.row(row)
@@ -140,10 +159,21 @@ async function readSheet(zip: Zip, part: string, workbook: Workbook, writer: Row
   })
 }
 
-function shownValue(text: string, type: string, kind: NumberKind, { strings, since1904 }: Workbook): string {
-  if (type === 's') return strings[Number(text)] ?? ''
+const plainStyle: CellStyle = { kind: 'plain', font: '' }
+
+function shownValue(text: string, type: string, { kind, font }: CellStyle, { strings, since1904 }: Workbook): string {
   if (type === 'b') return text === '1' ? 'TRUE' : 'FALSE'
-  return type === 'n' ? formatNumber(text, kind, since1904) : text
+  if (type === 'n') return formatNumber(text, kind, since1904)
+  if (type === 'e' || type === 'd') return text
+  if (type !== 's') return formatText(symbolsIn(unescapeText(text), font), kind)
+  const shared = strings[Number(text)]
+  if (shared === undefined) throw unreadable('The document is damaged: a cell has a text that is not there.', 'damaged')
+  return formatText(symbolsIn(shared, font), kind)
+}
+
+/** Characters that XML cannot hold are written as `_x000D_` (ECMA-376, part 1, section 22.9.2.19). */
+function unescapeText(text: string): string {
+  return text.replace(/_x([0-9A-Fa-f]{4})_/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)))
 }
 
 /**
@@ -177,60 +207,6 @@ function createSheetWriter(limit: number) {
 
 function fieldOf(value: string): string {
   return /[",\r\n]|^\s|\s$/.test(value) ? `"${value.replaceAll('"', '""')}"` : value
-}
-
-/** The number formats of a spreadsheet that change the meaning of a number: dates, times and percentages. */
-
-type NumberKind = 'plain' | 'date' | 'duration' | 'percent'
-
-/** Formats that every spreadsheet has under these numbers (ECMA-376, part 1, section 18.8.30; 27 to 58 are East Asian). */
-const builtIn = (id: number): NumberKind => {
-  if ((id >= 14 && id <= 22) || (id >= 27 && id <= 36) || id === 45 || id === 47 || (id >= 50 && id <= 58))
-    return 'date'
-  if (id === 46) return 'duration'
-  return id === 9 || id === 10 ? 'percent' : 'plain'
-}
-
-/** Returns the kind of number that a number format shows. `code` is given for formats that the document defines itself. */
-export function numberKindOf(id: number, code: string | undefined): NumberKind {
-  if (code === undefined) return builtIn(id)
-  // Quoted and escaped text, colours, locales and conditions do not count as format.
-  const bare = code.slice(0, 300).replace(/"[^"]*"|\\.|_.|\*./g, '')
-  if (/\[(?:h+|m+|s+)\]/i.test(bare)) return 'duration'
-  const format = bare.replace(/\[[^\]]*\]/g, '').replace(/general/gi, '')
-  // `e` is a year in Japan, and an exponent elsewhere.
-  if (/[ymdhs]|g+e|ge|^e/i.test(format.replace(/e[+-]/gi, ''))) return 'date'
-  return format.includes('%') ? 'percent' : 'plain'
-}
-
-/** A number as text: a date in ISO 8601, a duration in hours, and no digits that only binary fractions have. */
-export function formatNumber(source: string, kind: NumberKind, since1904: boolean): string {
-  const value = Number(source)
-  if (source.trim() === '' || !Number.isFinite(value)) return source
-  if (kind === 'percent') return `${tidy(value * 100)}%`
-  if (kind === 'duration') return formatDuration(value)
-  return kind === 'date' ? (formatDate(value, since1904) ?? tidy(value)) : tidy(value)
-}
-
-function tidy(value: number): string {
-  return String(Number(value.toPrecision(15)))
-}
-
-function formatDuration(days: number): string {
-  const seconds = Math.round(Math.abs(days) * 86_400)
-  const two = (n: number) => String(Math.floor(n) % 60).padStart(2, '0')
-  return `${days < 0 ? '-' : ''}${Math.floor(seconds / 3600)}:${two(seconds / 60)}:${two(seconds)}`
-}
-
-/** Day 1 is 1900-01-01, and day 60 is the 29 February that this year did not have; or day 0 is 1904-01-01. */
-function formatDate(days: number, since1904: boolean): string | undefined {
-  if (days < 0 || days >= 2_958_466) return undefined
-  const seconds = Math.round(days * 86_400)
-  const epoch = since1904 ? Date.UTC(1904, 0, 1) : Date.UTC(1899, 11, days < 60 ? 31 : 30)
-  const iso = new Date(epoch + seconds * 1000).toISOString()
-  const time = iso.slice(11, iso.slice(17, 19) === '00' ? 16 : 19)
-  if (days < 1) return time
-  return seconds % 86_400 === 0 ? iso.slice(0, 10) : `${iso.slice(0, 10)} ${time}`
 }
 
 /** The index of a column, from 0, by a reference such as `AB12`; `undefined` beyond the last that there can be. */

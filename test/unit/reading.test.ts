@@ -3,9 +3,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Content, Provider } from '../../src/core/provider.ts'
 import { files } from '../../src/providers/files/index.ts'
 import { type DocumentFormat, formatOf, type ReadingForm } from '../../src/readings/formats.ts'
+import { formatNumber, numberKindOf } from '../../src/readings/number-formats.ts'
 import { readDocument } from '../../src/readings/worker.ts'
 import { createWriter } from '../../src/readings/writer.ts'
-import { columnOf, formatNumber, numberKindOf } from '../../src/readings/xlsx.ts'
+import { columnOf } from '../../src/readings/xlsx.ts'
 import { describeProvider } from '../../src/testing/index.ts'
 import { decoded, encodingKey } from '../../src/wrap/decoded.ts'
 import { readable, readingKey } from '../../src/wrap/readable.ts'
@@ -71,7 +72,7 @@ describe('an Excel workbook', () => {
       [
         '売上（六月）\n',
         '名前\t日付\t\t割合',
-        '引き出し|A\t2024-06-04\t0.3\t12.5%',
+        '引き出し|A\t2024-06-04\t0.3\t12.50%',
         'TRUE\t2024-06-04 18:00\t#N/A\t42\n',
         '別の表\t36:00:00\n',
       ].join('\n'),
@@ -99,15 +100,37 @@ describe('an Excel workbook', () => {
     ['180', '[$-411]ge.m.d', '45447', '2024-06-04'],
     ['180', 'G/標準', '45447', '45447'],
     ['180', 'General', '45447', '45447'],
-    ['180', '#,##0"円";[Red]-#,##0"円"', '45447', '45447'],
+    ['180', '#,##0"円";[Red]-#,##0"円"', '45447', '45,447円'],
+    ['180', '#,##0"円";[Red]-#,##0"円"', '-45447', '-45,447円'],
+    ['180', '00000', '1234', '01234'],
+    ['180', '000\\-00\\-0000', '12345678', '012-34-5678'],
+    ['180', '"No. "0', '7', 'No. 7'],
+    ['180', '[<=9999999]###\\-####;\\(###\\) ###\\-####', '5551234567', '(555) 123-4567'],
+    ['180', '_($* #,##0.00_);_($* \\(#,##0.00\\);_($* "-"??_);_(@_)', '-1234.5', '$(1,234.50)'],
+    ['180', '0.0;[Red]-0.0;"zero"', '0', 'zero'],
+    ['180', '# ?/?', '1.25', '1 1/4'],
+    ['180', '[$€-407] #,##0.00', '1234.5', '€ 1,234.50'],
+    ['180', '#,##0.00 [$kr.-406]', '1234.5', '1,234.50 kr.'],
+    ['180', '[Red][DBNum1]0', '5', '5'],
+    ['180', ';;;', '5', '5'],
+    ['180', '#', '0', '0'],
+    ['180', '0"x', '5', '5'],
+    ['180', '[mm]:ss', '0.5', '12:00:00'],
+    ['3', undefined, '1234567.4', '1,234,567'],
+    ['12', undefined, '0.5', '1/2'],
+    ['37', undefined, '-5', '(5)'],
+    ['60', undefined, '5', '5.00'],
+    ['71', undefined, '45447', '2024-06-04'],
+    ['11', undefined, '45447', '45447'],
+    ['49', undefined, '45447', '45447'],
     ['180', '0.00E+00', '45447', '45447'],
-    ['180', '[$¥-411]#,##0', '45447', '45447'],
+    ['180', '[$¥-411]#,##0', '45447', '¥45,447'],
     ['180', 'h:mm AM/PM', '0.75', '18:00'],
     ['180', '0.0%', '0.125', '12.5%'],
-    ['180', '\\d0', '5', '5'],
+    ['180', '\\d0', '5', 'd5'],
     ['14', undefined, '-5', '-5'],
     ['14', undefined, 'text', 'text'],
-  ])('shows a number in format %s %s as it is meant: %s is %s', (id, code, value, wanted) => {
+  ])('shows a number in format %s %s as the sheet does: %s is %s', (id, code, value, wanted) => {
     expect(formatNumber(value, numberKindOf(Number(id), code), false)).toBe(wanted)
   })
 
@@ -192,7 +215,7 @@ describe('a page of HTML', () => {
     ['<b>a', 'a\n'],
     ['<title>t</title><p>', ''],
     ['&#x0;&lt;&amp;lt;&#x1F431;', '\ufffd<&lt;🐱\n'],
-    ['<svg><text>s</text></svg>a<!-- c --><![CDATA[d]]>', 'a\n'],
+    ['<svg><text>s</text></svg>a<!-- c --><![CDATA[d]]>', 's\n\na\n'],
     ['', ''],
   ])('may be as wrong as it likes: %j', async (source, wanted) => {
     expect(await read('html', 'text', Buffer.from(source || ' '))).toBe(wanted)

@@ -149,12 +149,12 @@ function unescapeProperty(text: string): string {
     .toWellFormed()
 }
 
-const assignment = /^[ \t]*(#[ \t]*)?(?:export[ \t]+)?([A-Za-z_][\w.-]*)[ \t]*(?:=|:[ \t])[ \t]*/
+const assignment = /^\ufeff?[ \t]*(#[ \t]*)?(?:export[ \t]+)?([A-Za-z_][\w.-]*)[ \t]*(?:=|:[ \t])[ \t]*/
 
 /**
- * Parses dotenv: `NAME=value`, with or without `export`, values in `'`, `"` or `` ` `` over several lines. Nothing is expanded.
- * An unquoted value extends to the end of its line, including any `#`, because programs disagree on comments. Other lines are
- * unknown.
+ * Parses dotenv as `dotenv` and `node --env-file` do: `NAME=value`, with or without `export`, values in `'`, `"` or `` ` `` over
+ * several lines. Nothing is expanded. An unquoted value ends at a `#`; its span goes to the end of the line, because other programs
+ * take what follows for a part of it. Other lines are unknown.
  */
 export function parseDotenv(text: string, budget: Budget): SettingsTree {
   const entries: Entry[] = []
@@ -181,22 +181,26 @@ export function parseDotenv(text: string, budget: Budget): SettingsTree {
 
 function plainValue(text: string, start: number, lineEnd: number): Scalar {
   const end = Math.max(start, lineEnd)
-  return textNode(text.slice(start, end), { start, end, writing: 'plain' })
+  const [value = ''] = text.slice(start, end).split('#')
+  return textNode(value.trimEnd(), { start, end, writing: 'plain' })
 }
+
+/** A quoted value, with nothing but a comment after it. A quote after a backslash is a part of it, unless it is the last one. */
+const quoted = /(?:'((?:\\'|[^'])*)'|"((?:\\"|[^"])*)"|`((?:\\`|[^`])*)`)[ \t]*(?:#.*)?(?=[\r\n]|$)/y
 
 /** Parses a quoted value; `undefined` if the quote is not closed, or anything but a comment follows it. */
 function quotedValue(text: string, from: number): Scalar | undefined {
-  const quote = text[from]
-  if (quote !== '"' && quote !== "'" && quote !== '`') return undefined
-  let end = from + 1
-  while (end < text.length && text[end] !== quote) end += quote === '"' && text[end] === '\\' ? 2 : 1
-  if (end >= text.length || !/^[ \t]*(?:[ \t]#.*)?(?:[\r\n]|$)/.test(text.slice(end + 1, end + 1024))) return undefined
-  const inner = text.slice(from + 1, end)
-  return textNode(quote === '"' ? unescapeText(inner) : inner, { start: from + 1, end, writing: 'inside' })
+  quoted.lastIndex = from
+  const [, single, double, back] = quoted.exec(text) ?? []
+  const inner = single ?? double ?? back
+  if (inner === undefined) return undefined
+  const lines = inner.replaceAll('\r\n', '\n')
+  const end = from + 1 + inner.length
+  return textNode(double === undefined ? lines : unescapeText(lines), { start: from + 1, end, writing: 'inside' })
 }
 
-const escapes: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t' }
+const escapes: Readonly<Record<string, string>> = { n: '\n', r: '\r' }
 
 function unescapeText(text: string): string {
-  return text.replace(/\\([nrt"\\])/g, (_, sign: string) => escapes[sign] ?? sign)
+  return text.replace(/\\([nr"])/g, (_, sign: string) => escapes[sign] ?? sign)
 }

@@ -86,7 +86,7 @@ function means(value: TomlValue, meant: unknown): boolean {
 function readToml(text: string): Table {
   const root: Table = new Map()
   let current = root
-  let at = 0
+  let at = text.startsWith('\ufeff') ? 1 : 0
 
   const skip = (pattern: RegExp) => {
     pattern.lastIndex = at
@@ -124,8 +124,7 @@ function readToml(text: string): Table {
     if (triple) while (text[end + 3] === quote) end++
     at = end + (triple ? 3 : 1)
     const raw = text.slice(start, end).replace(triple ? /^\r?\n/ : /^(?!)/, '')
-    const decoded = quote === '"' ? unescapeText(triple ? raw.replace(/\\[ \t]*\r?\n\s*/g, '') : raw) : raw
-    return textNode(decoded.replaceAll('\r\n', '\n'), { start, end, writing: 'inside' })
+    return textNode(quote === '"' ? unescapeText(raw) : raw, { start, end, writing: 'inside' })
   }
 
   const readValue = (): TomlValue => {
@@ -136,6 +135,7 @@ function readToml(text: string): Table {
     const start = at
     skip(/[^,\]}#\r\n]+/y)
     const lexeme = text.slice(start, at).trimEnd()
+    if (isNoDay(lexeme)) throw fault('There is no such day.', start)
     return { kind: 'scalar', text: lexeme, json: jsonOf(lexeme), start, end: start + lexeme.length, writing: 'quoted' }
   }
 
@@ -216,20 +216,40 @@ const escapes: Readonly<Record<string, string>> = { b: '\b', t: '\t', n: '\n', f
 
 function unescapeText(text: string): string {
   return text.replace(
-    /\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|x([0-9a-fA-F]{2})|(.))/gs,
+    // A backslash at the end of a line joins it with the next text.
+    /\\(?:[ \t]*\r?\n\s*|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|x([0-9a-fA-F]{2})|(.))/gs,
     (_, short, long, byte, sign) => {
       const digits: string | undefined = short ?? long ?? byte
-      if (digits === undefined) return escapes[sign] ?? sign
+      if (digits === undefined) return sign === undefined ? '' : (escapes[sign] ?? sign)
       const code = Number.parseInt(digits, 16)
       return code <= 0x10ffff ? String.fromCodePoint(code) : ''
     },
   )
 }
 
-/** Converts a number to JSON if possible. Dates, `inf` and `nan` become texts. */
+/** Converts a value to JSON: a number if JSON has it, else a text. `+inf` and `inf` are the same, and every `nan`; a time has seconds. */
 function jsonOf(lexeme: string): string {
   if (lexeme === 'true' || lexeme === 'false') return lexeme
+  if (/^[+-]?(?:inf|nan)$/.test(lexeme)) return JSON.stringify(lexeme.replace(/^\+|^[+-](?=nan)/, ''))
+  const time = timeOf(lexeme)
+  if (time !== undefined) return JSON.stringify(time)
   const plain = lexeme.replaceAll('_', '').replace(/^\+/, '')
   if (/^0[xob]/.test(plain)) return jsonNumber(String(BigInt(plain))) ?? JSON.stringify(lexeme)
   return jsonNumber(plain) ?? JSON.stringify(lexeme)
+}
+
+/** A date or time as RFC 3339 writes it. `undefined`: it is none. */
+function timeOf(lexeme: string): string | undefined {
+  const [, date, time, seconds = ':00', zone = ''] =
+    /^(?:(\d{4}-\d\d-\d\d)(?:[Tt ]|$))?(\d\d:\d\d)?(:\d\d(?:\.\d+)?)?([Zz]|[+-]\d\d:\d\d)?$/.exec(lexeme) ?? []
+  if (time === undefined) return date
+  return `${date === undefined ? '' : `${date}T`}${time}${seconds}${zone.toUpperCase()}`
+}
+
+/** Whether a date names a day that its month does not have: the library takes 30 February for a day in March. */
+function isNoDay(lexeme: string): boolean {
+  const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)/.exec(lexeme) ?? []
+  if (year === undefined) return false
+  // The days of a year before 100 are those of the year 400 years later.
+  return Number(day) > new Date(Date.UTC(Number(year) + 400, Number(month), 0)).getUTCDate()
 }

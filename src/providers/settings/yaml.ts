@@ -1,13 +1,14 @@
 import {
   type Alias,
-  type Document,
   isAlias,
   isMap,
   isScalar,
   isSeq,
   type ParsedNode,
   parseAllDocuments,
+  parseDocument,
   type YAMLMap,
+  type YAMLParseError,
   type Scalar as YamlScalar,
 } from 'yaml'
 import { deepNestingIn } from '../../text/front-matter.ts'
@@ -32,25 +33,39 @@ const maxBrackets = 1000
  */
 export function parseYaml(text: string, budget: Budget): SettingsTree {
   refuseBrackets(text)
-  const parsed = parseAllDocuments(text, {
-    schema: 'core',
-    intAsBigInt: true,
-    // Checked below: the library compares each key with all keys before it.
-    uniqueKeys: false,
-    prettyErrors: false,
-    logLevel: 'silent',
+  const parsed = parseAllDocuments(text, options)
+  // Directives alone are no document, and an error only of a single one.
+  if ('empty' in parsed) refuseErrors(parseDocument(text, options).errors)
+  // Between two ends of documents there may be nothing but comments.
+  const documents = parsed.filter(({ contents, errors, directives: { docStart } }) => {
+    const isNothing = contents === null || (isScalar(contents) && contents.range[0] === contents.range[1])
+    return !isNothing || docStart === true || errors.length > 0
   })
-  const documents: readonly Document.Parsed[] = Array.isArray(parsed) ? parsed : []
   if (documents.length > maxDocuments) throw fault(`It has more than ${maxDocuments} documents.`, 0, maxDocuments)
   const roots: Node[] = []
   for (const document of documents) {
-    const [error] = document.errors
-    if (error !== undefined) throw fault(words[error.code] ?? 'This is not valid YAML.', error.pos[0])
+    refuseErrors(document.errors)
     roots.push(createReader(text, budget)(document.contents, 1, 0))
   }
   const [root, second] = roots
-  if (root === undefined) throw fault('The file is empty: there is no value in it.', 0)
+  // A file without a value, such as one of comments only, is valid.
+  if (root === undefined) return { root: scalarOf(undefined, text, text.length) }
   return { root: second === undefined ? root : { kind: 'list', items: roots } }
+}
+
+const options = {
+  schema: 'core',
+  // A tag such as !!omap or !!binary changes nothing.
+  resolveKnownTags: false,
+  intAsBigInt: true,
+  // Checked by the reader: the library compares each key with all keys before it.
+  uniqueKeys: false,
+  prettyErrors: false,
+  logLevel: 'silent',
+} as const
+
+function refuseErrors([error]: readonly YAMLParseError[]): void {
+  if (error !== undefined) throw fault(words[error.code] ?? 'This is not valid YAML.', error.pos[0])
 }
 
 const words: Readonly<Record<string, string>> = {
@@ -86,6 +101,8 @@ type Reader = (node: ParsedNode | null, depth: number, offset: number) => Node
 /** Creates a reader that converts the nodes of one document to our own. */
 function createReader(text: string, budget: Budget): Reader {
   const anchors = new Map<string, Node>()
+  /** The nodes with an anchor as keys. */
+  const keys = new Map<string, string>()
   /** Nodes count again for each alias that repeats them, because a small file can expand to a huge value. */
   const recount = (node: Node, depth: number, offset: number): void => {
     budget.enter(depth, offset)
@@ -101,13 +118,25 @@ function createReader(text: string, budget: Budget): Reader {
     return node
   }
 
+  /** Returns a key as text. For a list or a map it is the source text; for an alias it is that of its node. */
+  const keyOf = (key: ParsedNode | null, depth: number): string => {
+    if (key === null) return ''
+    if (isAlias(key)) {
+      aliased(key as Alias.Parsed, depth)
+      return keys.get(key.source) ?? ''
+    }
+    // The node of a key, and the nodes in it, may have anchors.
+    if (key.anchor !== undefined || !isScalar(key)) read(key, depth, key.range[0])
+    return keyText(key, text)
+  }
+
   const table = (map: YAMLMap.Parsed, depth: number): Node => {
     const entries: Entry[] = []
     const merged: Entry[] = []
     const seen = new Set<string>()
     for (const pair of map.items) {
       const offset = pair.key?.range[0] ?? map.range[0]
-      const key = keyOf(pair.key, text)
+      const key = keyOf(pair.key, depth + 1)
       const value = read(pair.value, depth + 1, pair.key?.range[1] ?? offset)
       if (key === '<<' && isScalar(pair.key) && pair.key.type === 'PLAIN') {
         merged.push(...mergedEntries(value, offset))
@@ -137,7 +166,9 @@ function createReader(text: string, budget: Budget): Reader {
             items: node.items.map((item) => read(item as ParsedNode, depth + 1, node.range?.[0] ?? offset)),
           } as const)
         : scalarOf(isScalar(node) ? (node as YamlScalar.Parsed) : undefined, text, offset)
-    if (node?.anchor !== undefined) anchors.set(node.anchor, found)
+    if (node?.anchor === undefined) return found
+    anchors.set(node.anchor, found)
+    keys.set(node.anchor, keyText(node, text))
     return found
   }
   return read
@@ -150,11 +181,13 @@ function mergedEntries(value: Node, offset: number): readonly Entry[] {
   throw fault('A merge key (<<) needs a table, or a list of tables.', offset)
 }
 
-/** Returns a key as text. For a list or a map it is the source text. */
-function keyOf(key: ParsedNode | null, text: string): string {
-  if (key === null) return ''
-  if (isScalar(key)) return typeof key.value === 'string' ? key.value : (key.source ?? '')
-  return text.slice(key.range[0], key.range[1])
+/** Returns a node as the text of a key. */
+function keyText(node: ParsedNode, text: string): string {
+  if (isScalar(node)) return typeof node.value === 'string' ? node.value : (node.source ?? '')
+  // The library begins a map at its first colon if it has no key before that.
+  const first = isMap(node) ? (node.items[0]?.key as ParsedNode | null | undefined) : undefined
+  const start = Math.min(node.range[0], first?.range[0] ?? node.range[0])
+  return text.slice(start, node.range[1]).trimEnd()
 }
 
 function scalarOf(scalar: YamlScalar.Parsed | undefined, text: string, offset: number): Scalar {

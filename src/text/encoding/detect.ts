@@ -30,7 +30,7 @@ const scoredBytes = 16 * 1024
  * damaged bytes.
  *
  * The order: a byte order mark, UTF-16 by its zeros, the escapes of ISO-2022-JP, UTF-8, a declaration in the first kilobyte
- * (`<meta charset>`, `<?xml encoding>`, `coding:`) that the bytes confirm, and then the encoding that makes the likeliest text.
+ * or in the head of a page (`<meta charset>`, `<?xml encoding>`, `coding:`) that the bytes confirm, and then the encoding that makes the likeliest text.
  * An encoding that is hardly likelier than another, or than chance, is not chosen.
  *
  * The time is linear in the length of the sample, whatever its bytes are, in addition to the search for the first non-ASCII byte.
@@ -111,10 +111,12 @@ function isJis(bytes: Uint8Array): boolean {
   return decodeBytes(bytes, 'iso-2022-jp', 'strict') !== undefined
 }
 
-/** The encoding that a text declares in its first kilobyte, if the sample is valid in it. */
+/** The encoding that a text declares in its first kilobyte, or anywhere in the head of a page, if the sample is valid in it. */
 function declared(head: Uint8Array, sample: Uint8Array): string | undefined {
-  const text = Buffer.from(head.subarray(0, 1024)).toString('latin1')
-  const name = /(?:charset|encoding|coding)\s*[:=]\s*["']?([\w.:-]{2,40})/i.exec(text)?.[1]
+  const text = Buffer.from(head.buffer, head.byteOffset, head.byteLength).toString('latin1')
+  const anywhere = /(?:charset|encoding|coding)\s*[:=]\s*["']?([\w.:-]{2,40})/i
+  const inPage = /<meta\b[^>]{0,1000}?\bcharset\s*=\s*["']?([\w.:-]{2,40})/i
+  const name = anywhere.exec(text.slice(0, 1024))?.[1] ?? inPage.exec(text.split(/<body\b/i, 1)[0] ?? '')?.[1]
   const label = name === undefined ? undefined : labelOf(name)
   // UTF-8 has been ruled out already.
   if (label === undefined || /^(?:utf-|replacement|x-user-defined)/.test(label)) return undefined

@@ -1,0 +1,28 @@
+import { codePoint } from 'dingbat-to-unicode'
+
+/** The fonts whose characters are symbols: in Unicode these are other characters than the ones that the document holds. */
+const symbolFont = /^(?:wingdings(?: [23])?|webdings|symbol)$/i
+
+/** Whether the characters of a font are symbols. */
+export function isSymbolFont(font: string): boolean {
+  return symbolFont.test(font.trim())
+}
+
+/** Returns the character that a font of symbols shows for a code, from 0x20 or from 0xF020. U+FFFD: it is not known. */
+export function symbolOf(font: string, code: number): string {
+  if (!Number.isInteger(code) || code < 0 || code > 0x10ffff) return '\ufffd'
+  // Documents hold the codes of such fonts in the private use area.
+  const own = code >= 0xf000 && code <= 0xf0ff ? code - 0xf000 : code
+  if (own <= 0x20 || code === own + 0xf000 || isSymbolFont(font))
+    return own <= 0x20 ? ' ' : (codePoint(font.trim(), own)?.string ?? '\ufffd')
+  return String.fromCodePoint(code).toWellFormed()
+}
+
+/** Returns a text in a font. Text in a font of symbols becomes the symbols. */
+export function symbolsIn(text: string, font: string): string {
+  if (!isSymbolFont(font)) return text
+  return Array.from(text, (character) => {
+    const code = character.codePointAt(0) ?? 0
+    return code < 0x100 || (code >= 0xf000 && code <= 0xf0ff) ? symbolOf(font, code) : character
+  }).join('')
+}

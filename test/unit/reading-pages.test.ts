@@ -1,0 +1,115 @@
+import iconv from 'iconv-lite'
+import { describe, expect, test } from 'vitest'
+import type { DocumentFormat, ReadingForm } from '../../src/readings/formats.ts'
+import { readDocument } from '../../src/readings/worker.ts'
+import { annotatedPdf, appearance } from '../fixtures/documents/pdf.ts'
+
+const limits = { characters: 1_000_000, unpacked: 100_000_000 }
+const read = async (format: DocumentFormat, bytes: Uint8Array, form: ReadingForm = 'text') =>
+  (await readDocument({ format, form, bytes, limits })).text.trim()
+
+describe('a page of HTML in another encoding', () => {
+  const texts = [
+    ['windows-1251', 'Документация описывает настройку сервера.'],
+    ['koi8-r', 'Документация описывает настройку сервера.'],
+    ['windows-1253', 'Η τεκμηρίωση περιγράφει τις ρυθμίσεις.'],
+    ['iso-8859-2', 'Zażółć gęślą jaźń, źródło.'],
+    ['windows-1254', 'Şu sayfaya bakınız, değişiklikler için.'],
+    ['windows-1255', 'המסמך מתאר את הגדרות השרת.'],
+  ] as const
+
+  test.each(texts)('is read by a declaration anywhere in its head: %s', async (label, text) => {
+    const page = `<html><head><meta name="x" content="${'y'.repeat(3000)}"><meta http-equiv="Content-Type" content="text/html; charset=${label}"></head><p>${text}</p>`
+    expect(await read('html', iconv.encode(page, label))).toBe(text)
+  })
+
+  test.each(texts)('is an error without a declaration, and no guess: %s', async (label, text) => {
+    await expect(read('html', iconv.encode(`<html><p>${text}</p>`, label))).rejects.toMatchObject({
+      kind: 'invalid',
+      detail: { reason: 'encoding' },
+    })
+  })
+})
+
+describe('a page of HTML', () => {
+  test.each([
+    ['<math alttext="E=mc^2"><mi>E</mi></math>', 'E=mc^2', '$E=mc^2$'],
+    [
+      '<math><semantics><mi>a</mi><annotation encoding="application/x-tex">\\frac{a}{b}</annotation><annotation-xml encoding="MathML-Content"><ci>z</ci></annotation-xml></semantics></math>',
+      '\\frac{a}{b}',
+      '$\\frac{a}{b}$',
+    ],
+    ['<math><msup><mi>x</mi><mn>2</mn></msup></math>', 'x 2', 'x 2'],
+    ['<m:math><m:mi>x</m:mi></m:math>', 'x', 'x'],
+    [
+      '<span class="katex"><math alttext="x_1"></math><span class="katex-html" aria-hidden="true">x1</span></span>',
+      'x_1',
+      '$x_1$',
+    ],
+  ])('has the TeX of a formula, or else its text: %s', async (formula, text, markdown) => {
+    expect(await read('html', Buffer.from(`<p>${formula}</p>`))).toBe(text)
+    expect(await read('html', Buffer.from(`<p>${formula}</p>`), 'markdown')).toBe(markdown)
+  })
+
+  test('has the text of drawings that is seen', async () => {
+    const page =
+      '<p>a</p><svg><title>tip</title><defs><text>no</text></defs><text>One <tspan>two</tspan></text><text>Three</text><foreignObject><div>four</div></foreignObject></svg><p>b</p>'
+    expect(await read('html', Buffer.from(page))).toBe('a\n\nOne two\n\nThree\n\nfour\n\nb')
+  })
+})
+
+describe('a PDF with annotations', () => {
+  const place = '/Rect [72 600 372 620]'
+  const field = (rest: string) => `<< /Type /Annot /Subtype /Widget /FT /Tx /T (n) ${place} ${rest} >>`
+  const drawn = '/AP << /N 7 0 R >>'
+
+  test.each<[string, string, Buffer[], string, string]>([
+    ['a field', field(`/V (Value) /F 4 ${drawn}`), [appearance('Value')], '', 'Value'],
+    ['a field without an appearance', field('/V (Value) /F 4'), [], '', 'Value'],
+    [
+      'a note',
+      `<< /Type /Annot /Subtype /FreeText ${place} /DA (/F1 12 Tf 0 g) /Contents (Note) /F 4 >>`,
+      [],
+      '',
+      'Note',
+    ],
+    ['a stamp', `<< /Type /Annot /Subtype /Stamp ${place} /F 4 ${drawn} >>`, [appearance('APPROVED')], '', 'APPROVED'],
+    [
+      'a choice',
+      `<< /Type /Annot /Subtype /Widget /FT /Ch /Ff 131072 /T (c) /V (Blue) /Opt [(Red) (Blue)] ${place} /F 4 >>`,
+      [],
+      '/NeedAppearances true',
+      'Blue',
+    ],
+    ['a password', field('/V (Secret) /F 4 /Ff 8192'), [], '/NeedAppearances true', '******'],
+    ['a hidden field', field(`/V (Secret) /F 2 ${drawn}`), [appearance('Secret')], '', ''],
+    ['a field that is only printed', field(`/V (Secret) /F 32 ${drawn}`), [appearance('Secret')], '', ''],
+  ])('has the text that is seen of %s', async (_, annotation, more, form, wanted) => {
+    const pages = 'Page 1\n\nPage text'
+    expect(await read('pdf', annotatedPdf([annotation], more, form))).toBe(
+      wanted === '' ? pages : `${pages}\n${wanted}`,
+    )
+  })
+
+  test('and nothing else is no scan', async () => {
+    const stamp = `<< /Type /Annot /Subtype /Stamp ${place} /F 4 ${drawn} >>`
+    expect(await read('pdf', annotatedPdf([stamp], [appearance('APPROVED')], '', ' '))).toBe('Page 1\n\nAPPROVED')
+  })
+})
+
+describe('a notebook', () => {
+  test('has its cells and text outputs, without pictures', async () => {
+    const outputs = [
+      { output_type: 'stream', text: ['one\n', 'two\n'] },
+      { output_type: 'display_data', data: { 'image/png': 'iVBORw0=', 'text/plain': '<Figure>' } },
+      { output_type: 'error', ename: 'ValueError', evalue: '\u001b[31mno tea\u001b[0m' },
+    ]
+    const cells = [
+      { cell_type: 'markdown', source: ['# Tea\n', 'green'] },
+      { cell_type: 'code', source: 'print(1)', outputs },
+    ]
+    const bytes = Buffer.from(JSON.stringify({ nbformat: 4, cells }))
+    expect(await read('ipynb', bytes)).toBe('# Tea\ngreen\n\nprint(1)\n\none\ntwo\n\n<Figure>\n\nValueError: no tea')
+    await expect(read('ipynb', Buffer.from('{"a":1}'))).rejects.toMatchObject({ detail: { reason: 'damaged' } })
+  })
+})
