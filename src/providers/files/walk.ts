@@ -51,8 +51,6 @@ interface CommonWay {
 }
 
 /**
- * Compares a name with those that a directory lists.
- *
  * A file system may accept several spellings of one name: in another case, composed or decomposed, with ignored characters, or a short one
  * (`SECRET~1.TXT`, FAT and NTFS). Rules judge the listed name, so no other spelling opens anything.
  */
@@ -77,10 +75,7 @@ interface WalkOptions {
 export const maxDepth = 256
 /** Maximum number of directories that the walks of one arrival share: each holds a descriptor. */
 const maxCommon = 256
-/**
- * Maximum number of symbolic links in one path. Without it, directories that link to each other could be reached by as many paths as there are
- * orders of them.
- */
+/** Maximum number of symbolic links in one path. Otherwise directories that link to each other could be reached by very many paths. */
 const maxLinksInPath = 4
 
 export function createWalk({ places, pool, visible, permit, spelling, symlinks, ignoreFiles }: WalkOptions): Walk {
@@ -122,57 +117,48 @@ export function createWalk({ places, pool, visible, permit, spelling, symlinks, 
     follows = followed,
   ): Promise<Position> => {
     try {
-      return await findExactly(parent, name, directory, signal, follows)
+      const step = directory ? `${name}/` : name
+      const { device, allows, trail } = parent
+      const aliases: [Alias, ...Alias[]] = [...parent.aliases]
+      for (const [at, { path, ignores }] of aliases.entries()) {
+        if (!visible(`${path}${step}`, ignores)) throw notFound('not visible')
+        aliases[at] = { path: `${path}${step}`, ignores }
+      }
+      let place = await places.child(parent.place, name, { directory, only: !follows }, signal)
+      let links = parent.links
+      /** The paths of the target of a link, with the ignore rules there. Empty if the place is not a link. */
+      let real: readonly Alias[] = []
+      try {
+        if (!(await spelling.isListed(parent, name, place, signal))) throw notFound('listed in another spelling')
+        if (place.stats.isSymbolicLink()) {
+          if (!follows) throw notFound('a symbolic link')
+          if (links >= maxLinksInPath) throw notFound('behind too many links')
+          const target = await follow(parent, name, directory, signal)
+          place.close()
+          place = target.place
+          real = target.aliases
+          links++
+        }
+        if (![...aliases.slice(1), ...real].every(({ path }) => allows(path))) throw notFound('denied by another name')
+        if (kindOf(place.stats, device, permit) !== (directory ? 'directory' : 'file'))
+          throw notFound('not of this kind')
+        if (!modeAllows(place.stats) && !(await mayRead(place, place.stats, '', pool, signal)))
+          throw notFound('no right to read')
+        if (!directory) return { place, aliases: [...aliases, ...real], device, allows, trail, links }
+        const identity = identityOf(place)
+        if (trail.includes(identity)) throw notFound('a link leads in a loop')
+        for (const [at, { path, ignores }] of aliases.entries())
+          aliases[at] = { path, ignores: await ignoreFiles.inside(place, path, ignores, signal) }
+        return { place, aliases: [...aliases, ...real], device, allows, trail: [...trail, identity], links }
+      } catch (error) {
+        place.close()
+        throw failure(error)
+      }
     } catch (error) {
       if (!isResourceError(error, 'not-found')) throw error
       const listed = await spelling.listedFor(parent, name, signal)
-      if (listed === undefined) throw error
-      return findExactly(parent, listed, directory, signal, follows)
-    }
-  }
-
-  const findExactly = async (
-    parent: Position,
-    name: string,
-    directory: boolean,
-    signal: AbortSignal,
-    follows: boolean,
-  ): Promise<Position> => {
-    const step = directory ? `${name}/` : name
-    const { device, allows, trail } = parent
-    const aliases: [Alias, ...Alias[]] = [...parent.aliases]
-    for (const [at, { path, ignores }] of aliases.entries()) {
-      if (!visible(`${path}${step}`, ignores)) throw notFound('not visible')
-      aliases[at] = { path: `${path}${step}`, ignores }
-    }
-    let place = await places.child(parent.place, name, { directory, only: !follows }, signal)
-    let links = parent.links
-    /** The paths of the target of a link, with the ignore rules there. Empty if the place is not a link. */
-    let real: readonly Alias[] = []
-    try {
-      if (!(await spelling.isListed(parent, name, place, signal))) throw notFound('listed in another spelling')
-      if (place.stats.isSymbolicLink()) {
-        if (!follows) throw notFound('a symbolic link')
-        if (links >= maxLinksInPath) throw notFound('behind too many links')
-        const target = await follow(parent, name, directory, signal)
-        place.close()
-        place = target.place
-        real = target.aliases
-        links++
-      }
-      if (![...aliases.slice(1), ...real].every(({ path }) => allows(path))) throw notFound('denied by another name')
-      if (kindOf(place.stats, device, permit) !== (directory ? 'directory' : 'file')) throw notFound('not of this kind')
-      if (!modeAllows(place.stats) && !(await mayRead(place, place.stats, '', pool, signal)))
-        throw notFound('no right to read')
-      if (!directory) return { place, aliases: [...aliases, ...real], device, allows, trail, links }
-      const identity = identityOf(place)
-      if (trail.includes(identity)) throw notFound('a link leads in a loop')
-      for (const [at, { path, ignores }] of aliases.entries())
-        aliases[at] = { path, ignores: await ignoreFiles.inside(place, path, ignores, signal) }
-      return { place, aliases: [...aliases, ...real], device, allows, trail: [...trail, identity], links }
-    } catch (error) {
-      place.close()
-      throw failure(error)
+      if (listed === undefined || listed === name) throw error
+      return find(parent, listed, directory, signal, follows)
     }
   }
 

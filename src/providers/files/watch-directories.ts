@@ -164,12 +164,9 @@ export function createDirectories({ handles, schedule, pending, ledger, speaks, 
   /** Watches a directory, again if it was watched before: the system may have dropped the watch. */
   const listen = (directory: Directory, place: Place): void => {
     if (!speaks(place)) return
-    const { identity } = directory
     const heard: OnFileEvent = (name, lost) => {
-      if (lost) {
-        ledger.lose(identity)
-        directory.handle = undefined
-      } else touch(directory)
+      if (lost) lose(directory, ledger)
+      else touch(directory)
       hear(directory, name)
     }
     const opened = handles.open(place, heard, directory.handle)
@@ -263,6 +260,12 @@ export function createDirectories({ handles, schedule, pending, ledger, speaks, 
       known = 0
     },
   }
+}
+
+/** Records that a directory is not watched any more. */
+function lose(directory: Directory, ledger: Ledger): void {
+  ledger.lose(directory.identity)
+  directory.handle = undefined
 }
 
 function nameOf({ path, parent }: Directory): string {

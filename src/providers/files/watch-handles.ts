@@ -39,6 +39,15 @@ export interface HandlesOptions {
   readonly watch?: WatchFile
 }
 
+/** Opens the watches of a root: one of the whole tree, or one of each directory. */
+export function openHandles(
+  root: string,
+  { recursive, watches }: { readonly recursive: boolean; readonly watches: number },
+  options: HandlesOptions,
+): Handles {
+  return recursive ? createTreeHandles(root, options) : createHandles(watches, options)
+}
+
 export type WatchFile = (
   path: string,
   options: { readonly persistent: false; readonly recursive: boolean },

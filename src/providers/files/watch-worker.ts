@@ -14,7 +14,7 @@ import { lookAt } from './stats.ts'
 import { createVisibility, ignoreOptions } from './visibility.ts'
 import { createWalk, identityOf } from './walk.ts'
 import { createDirectories, type Directories, type Directory } from './watch-directories.ts'
-import { createHandles, createTreeHandles, type WatchFile } from './watch-handles.ts'
+import { openHandles, type WatchFile } from './watch-handles.ts'
 import { createPending, createRounds, createSchedule, type Pending, type Rounds } from './watch-schedule.ts'
 import {
   createLedger,
@@ -88,7 +88,7 @@ export async function watchFiles(
   report: (degraded: Degradation | undefined) => void = () => {},
   watch?: WatchFile,
 ) {
-  const { symlinks, hardlinks, allowMounts, portable, reconcile } = options
+  const { symlinks, hardlinks, allowMounts, portable } = options
   const permit = { hardlinks, allowMounts }
   const pool = createPool(1)
   const visible = createVisibility(options)
@@ -111,15 +111,12 @@ export async function watchFiles(
     }
     schedule.wake()
   }
-  const watching = { log, overflown, ...defined({ watch }) }
-  const handles = options.recursive
-    ? createTreeHandles(places.real, watching)
-    : createHandles(options.watches, watching)
+  const handles = openHandles(places.real, options, { log, overflown, ...defined({ watch }) })
   // With access by path, it is unknown whether the file system of a place is local, so a watch is tried.
   const speaks = ({ local }: Place) => local || portable
   const ledger = createLedger()
-  const known = { handles, schedule, pending, ledger, speaks, prompt: !portable, limit: maxEntries }
-  const directories = createDirectories(known)
+  const parts = { handles, schedule, pending, ledger, speaks }
+  const directories = createDirectories({ ...parts, prompt: !portable, limit: maxEntries })
   const tree = createTree({
     directories,
     schedule,
@@ -135,7 +132,7 @@ export async function watchFiles(
     directories: directories.all,
     look: (directory) => tree.refresh(directory, 'round'),
     begun: handles.retry,
-    intervalMs: reconcile,
+    intervalMs: options.reconcile,
     // A round uses a fifth of the time at most.
     rest: 4,
   })
@@ -175,7 +172,6 @@ export async function watchFiles(
     names.clear()
     places.close()
   }
-
   const end = () => {
     pending.end()
     schedule.wake()
@@ -188,7 +184,7 @@ export async function watchFiles(
     place.close()
     if (!speaks(place))
       log('info', 'the file system of a mount does not report changes: it is compared periodically', {
-        reconcile,
+        reconcile: options.reconcile,
       })
     assess()
   } catch (error) {
