@@ -100,6 +100,7 @@ export type ErrorReason =
   | 'not-unicode'
   | 'number'
   | 'options'
+  | 'output'
   | 'overlapping-addresses'
   | 'package'
   | 'pages'
