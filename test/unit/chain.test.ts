@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest'
-import { attempt, chain, finish, promising, rescue, soonOf } from '../../src/core/kit/chain.ts'
 
 const fail = (): never => {
   throw new Error('a fault')

@@ -51,8 +51,6 @@ export async function lookAtAll(
     if (found.length % 8 === 0 && performance.now() - start > 5) break
     found.push(lookNow(place, names[found.length] ?? ''))
   }
-  // Not recorded after slow calls, or without any call: the kernel may not have the names in memory.
-  if (found.length > 0 && found.length === names.length) place.looked?.()
   if (breath.due()) await breath.take()
   signal.throwIfAborted()
   if (found.length === names.length) return found

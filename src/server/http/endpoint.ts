@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Soon } from '../../core/kit/chain.ts'
 import type { Measurements } from '../../core/log.ts'
 import { createAddresses } from '../admission/connections.ts'
 import { createEntrance } from '../admission/entrance.ts'
@@ -13,7 +12,7 @@ import { codes, failure, isObject } from '../protocol/messages.ts'
 import { modern } from '../protocol/revisions.ts'
 import { localPrincipal, type ServeOptions } from '../serve.ts'
 import { createMeter, measureMeter } from '../telemetry/meter.ts'
-import { accepts, mediaFault, setArrival } from './guard.ts'
+import { accepts, mediaFault } from './guard.ts'
 import { createLegacyHttp } from './legacy.ts'
 import { createModernHttp } from './modern.ts'
 import { type HttpResponse, limitsKey, refuse, refuseMethod, replyJson } from './reply.ts'
@@ -64,8 +63,7 @@ export function createEndpoint(options: EndpointOptions, asked: boolean) {
   ): Promise<void> => {
     if (request.method !== 'POST') return serveSessionMethod(request, response, caller)
     if (!accepts(request)) return refuse(response, 406, 'The Accept header allows neither JSON nor an event stream.')
-    const read = readPermitted(request, response, caller, given)
-    const message = read instanceof Promise ? await read : read
+    const message = await readPermitted(request, response, caller, given)
     if (message === undefined) return
     const { value } = message
     // The body says that it is of this revision, or only the header (then the request is invalid).
@@ -83,25 +81,17 @@ export function createEndpoint(options: EndpointOptions, asked: boolean) {
   }
 
   /** Reads the message of a request if the caller may send it. Undefined when the request was answered already. */
-  const readPermitted = (
+  const readPermitted = async (
     request: IncomingMessage,
     response: ServerResponse,
     caller: Caller,
     given?: Uint8Array,
-  ): Soon<Message | undefined> => {
+  ): Promise<Message | undefined> => {
     if (request.method !== 'POST') return void refuseMethod(response, 'POST')
     const media = mediaFault(request)
     if (media !== undefined) return void refuse(response, 415, media)
-    // Most small bodies have arrived as a whole by now, which saves the iterator of `readBody`. Promises continue before the parser reports the
-    // end of a body, so its announced length tells.
-    const { readableLength: length, headers, complete } = request
-    const isWhole = length > 0 && (complete || Number(headers['content-length']) === length)
-    const isUnread = !request.destroyed && !request.readableDidRead
-    const bytes: unknown = given ?? (isUnread && isWhole && length <= limits.body ? request.read() : undefined)
-    if (bytes instanceof Uint8Array)
-      return messageIn(bytes.length > limits.body ? { tooLong: bytes.length } : bytes, request, response, caller)
-    setArrival(request, undefined)
-    return readBody(request, limits.body).then((body) => messageIn(body, request, response, caller))
+    const body = given ?? (await readBody(request, limits.body))
+    return messageIn(body, request, response, caller)
   }
 
   /** Returns the message in a body if the caller may send it. Undefined when the request was answered already. */
