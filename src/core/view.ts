@@ -47,10 +47,12 @@ export interface ReadOptions extends CallOptions {
    * Called before `room`, with the size of a large content in bytes and a function that reads parts of it. May return the content
    * as a stream of these parts, for which `room` is not called.
    */
-  readonly large?: (
-    size: number,
-    read: (uri: string, options: CallOptions) => Promise<ReadResult>,
-  ) => Promise<ReadResult | undefined>
+  readonly large?:
+    | ((
+        size: number,
+        read: (uri: string, options: CallOptions) => Promise<ReadResult>,
+      ) => Promise<ReadResult | undefined>)
+    | undefined
 }
 
 /** A notification: the subscribed URIs that changed, and whether entries were added or removed. */

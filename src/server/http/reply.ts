@@ -80,14 +80,13 @@ type Headers = Readonly<Record<string, string>>
 /** Sends JSON. */
 function replyBody(response: ServerResponse, status: number, json: string, headers?: Headers): void {
   if (response.headersSent || response.destroyed) return
-  const body = Buffer.from(json)
   response.writeHead(status, {
     ...common,
     'Content-Type': 'application/json',
-    'Content-Length': body.length,
+    'Content-Length': Buffer.byteLength(json),
     ...headers,
   })
-  response.end(body)
+  response.end(json)
   cutWhenSlow(response)
 }
 

@@ -113,7 +113,7 @@ const readMethod: Method = async ({ params, revision, view, signal, pass, linkFo
       return openLarge(uri, size, readPart, sending())
     })
   try {
-    let result = await view.read(uri, { signal, room, ...defined({ large }) })
+    let result = await view.read(uri, { signal, room, large })
     if (linkFor !== undefined && result.contents[0]?.meta?.[metaKeys.truncated] === true) {
       const { linkedResult } = await import('../http/content/sending.ts')
       result = linkedResult(result, uri, linkFor)
