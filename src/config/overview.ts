@@ -1,6 +1,5 @@
 import { compileAccess } from '../core/access.ts'
 import { attempt, fallbackTo, invalid, isResourceError } from '../core/errors.ts'
-import { promising, soonOf } from '../core/kit/chain.ts'
 import { overviewUri } from '../core/meta.ts'
 import type { Views } from '../core/opening.ts'
 import type { Principal } from '../core/provider.ts'
@@ -88,9 +87,8 @@ export function withOverview(views: Views, sources: OverviewSources): Views {
       })
       return { ...page, items: [resource, ...page.items] }
     },
-    read: promising((uri, options) =>
-      isOverview(uri) ? readOverview(uri, resource, principal, options) : soonOf(view, view.read)(uri, options),
-    ),
+    read: async (uri, options) =>
+      isOverview(uri) ? readOverview(uri, resource, principal, options) : view.read(uri, options),
     directory: async (query, options) => {
       if (isOverview(query.uri)) throw invalid('This resource is not a directory.', 'not-a-directory')
       return view.directory(query, options)

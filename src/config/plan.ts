@@ -1,8 +1,8 @@
 import { resolve } from 'node:path'
 import type { Catalog, Mount } from '../core/catalog.ts'
 import { invalid, isResourceError } from '../core/errors.ts'
-import { doneOnce, promising, soonOf } from '../core/kit/chain.ts'
 import { defined } from '../core/kit/object.ts'
+import { doneOnce } from '../core/kit/once.ts'
 import type { Log } from '../core/log.ts'
 import type { Abilities, Views } from '../core/opening.ts'
 import { isPath } from '../core/path.ts'
@@ -194,9 +194,7 @@ function withOwn(view: View, own: () => Promise<View>): View {
   const isOwn = (uri: string) => /^skill:\/\/hikidashi(?:[/?]|$)/i.test(uri)
   return {
     ...view,
-    read: promising((uri, options) =>
-      isOwn(uri) ? own().then((skills) => skills.read(uri, options)) : soonOf(view, view.read)(uri, options),
-    ),
+    read: async (uri, options) => (isOwn(uri) ? (await own()).read(uri, options) : view.read(uri, options)),
     directory: async (query, options) => (isOwn(query.uri) ? await own() : view).directory(query, options),
   }
 }

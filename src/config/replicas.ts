@@ -1,4 +1,4 @@
-import { doneOnce } from '../core/kit/chain.ts'
+import { doneOnce } from '../core/kit/once.ts'
 import type { Log } from '../core/log.ts'
 import type { Provider } from '../core/provider.ts'
 import type { LongResultBounds, LongResults, SharedChanges } from '../core/shared.ts'

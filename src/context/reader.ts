@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto'
-import type { Arrival } from '../core/call.ts'
 import { isResourceError } from '../core/errors.ts'
 import { defined } from '../core/kit/object.ts'
 import { isText } from '../core/kit/utf8.ts'
@@ -37,19 +36,19 @@ export function createReader(
   const counted = new Set<string>()
   let held = 0
   let readsDocuments = true
-  const readOne = async (uri: string, arrival: Arrival): Promise<ReadOutcome> => {
+  const readOne = async (uri: string): Promise<ReadOutcome> => {
     const resource = listed.get(uri)
     const remembered = resource === undefined ? undefined : memory?.reading(resource)
     if (remembered !== undefined && Buffer.byteLength(remembered.text) <= limits.item) return remembered
-    const reading = await readAsIs(uri, resource, arrival)
+    const reading = await readAsIs(uri, resource)
     if (!readsDocuments || !('fault' in reading) || reading.form === undefined) return reading
     // The source itself caches the texts of documents.
-    const text = await readAsIs(withParameter(uri, 'as', reading.form), undefined, arrival)
+    const text = await readAsIs(withParameter(uri, 'as', reading.form), undefined)
     return 'text' in text ? { ...text, isOfDocument: true } : text
   }
-  const readAsIs = async (uri: string, resource: Resource | undefined, arrival: Arrival): Promise<ReadOutcome> => {
+  const readAsIs = async (uri: string, resource: Resource | undefined): Promise<ReadOutcome> => {
     try {
-      const { contents } = await view.read(uri, { bare: true, arrival, ...defined({ signal }) })
+      const { contents } = await view.read(uri, defined({ signal }))
       const shown: ResourceContent[] = []
       for (const content of contents) {
         if (!isExcluded(content.uri)) shown.push(content)
@@ -85,8 +84,7 @@ export function createReader(
         } else if (!isFull || counted.has(uri)) batch.push(uri)
       }
       // The reads of a batch begin together, so a source need not look again for each of them whether something has changed.
-      const arrival = {}
-      const readings = await Promise.all(batch.map((uri) => readOne(uri, arrival)))
+      const readings = await Promise.all(batch.map(readOne))
       for (const [index, uri] of batch.entries()) {
         const reading = readings[index]
         if (reading === undefined) continue

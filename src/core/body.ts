@@ -11,8 +11,7 @@ export interface Body {
   /** Length of the whole resource, in bytes; undefined when it is known only at the end. Without it there are no ranges. */
   readonly length: number | undefined
   /**
-   * Yields the bytes from `start` up to, but not including, `end`. Without them, all bytes. With `inOneMemory`, a piece is valid
-   * only until the next one is requested.
+   * Yields the bytes from `start` up to, but not including, `end`. Without them, all bytes.
    *
    * @throws ResourceError `unavailable` when the resource changes meanwhile.
    */
@@ -23,14 +22,6 @@ export interface Body {
 
 /** Reads a URI with the access of the caller. */
 export type ReadFor = (uri: string, options: ReadOptions) => Promise<ReadResult>
-
-interface BodyOptions extends ReadOptions {
-  /**
-   * Whether all parts may be read into the same memory. Allocating 1 MiB for each part takes a quarter of the CPU time, for full
-   * garbage collections that all reads wait for. Default false.
-   */
-  readonly inOneMemory?: boolean
-}
 
 /** Maximum number of bytes that are requested from a source at once. */
 const maxPartBytes = 1024 * 1024
@@ -47,7 +38,7 @@ const firstPartBytes = 64 * 1024
 export async function openBody(
   read: ReadFor,
   uri: string,
-  options: BodyOptions,
+  options: ReadOptions,
   tooLarge?: ResourceError,
 ): Promise<Body> {
   if (tooLarge !== undefined) return openParts(read, uri, options, tooLarge)
@@ -95,30 +86,13 @@ function wholeBody(content: ResourceContent): Body {
 }
 
 /** Opens a resource that is read in parts. A text has no ranges, because its length is known only after redaction and decoding. */
-async function openParts(
-  read: ReadFor,
-  uri: string,
-  { inOneMemory = false, ...options }: BodyOptions,
-  error: Error,
-): Promise<Body> {
-  let memory = Buffer.alloc(0)
-  /** Returns a function that allocates memory for one part. Its first call returns the memory of the previous part, later calls new memory. */
-  const intoMemory = () => {
-    let isTaken = false
-    return (bytes: number): Buffer => {
-      if (isTaken) return Buffer.allocUnsafeSlow(bytes)
-      isTaken = true
-      if (memory.length < bytes) memory = Buffer.allocUnsafeSlow(bytes)
-      return memory.subarray(0, bytes)
-    }
-  }
+async function openParts(read: ReadFor, uri: string, options: ReadOptions, error: Error): Promise<Body> {
   let step = firstPartBytes
   let maxStep = maxPartBytes
   const part = async (start: number, end = Number.POSITIVE_INFINITY): Promise<ContentPart> => {
     const last = Math.min(end, start + step) - 1
     try {
-      const asked = inOneMemory ? { ...options, into: intoMemory() } : options
-      const found = partOf(onlyContent(await read(`${uri}?bytes=${start}-${last}`, asked)), error)
+      const found = partOf(onlyContent(await read(`${uri}?bytes=${start}-${last}`, options)), error)
       step = Math.min(2 * step, maxStep)
       return found
     } catch (failure) {
@@ -131,12 +105,9 @@ async function openParts(
     }
   }
   const first = await part(0)
-  /** Whether the memory still holds the bytes of the first part. */
-  let isHeld = true
   const bytes = async function* (start = 0, end?: number): AsyncGenerator<Uint8Array> {
     let at = start
-    let piece = isHeld && start === 0 && end === undefined ? first : await part(start, end)
-    isHeld = !inOneMemory
+    let piece = start === 0 && end === undefined ? first : await part(start, end)
     for (;;) {
       if (piece.content.version !== first.content.version || piece.first !== at)
         throw unavailable('The resource changed while it was read.')

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import { type Narrowing, narrowMounts } from './access.ts'
-import { WithLateSignal } from './call.ts'
 import { type ChangeLimits, type Changes, createChanges, type DegradedMount } from './changes.ts'
 import { completeTemplate } from './completion.ts'
 import { createDirectoryReader, type DirectoryReader } from './directory.ts'
@@ -16,7 +15,6 @@ import {
   notFound,
   ResourceError,
 } from './errors.ts'
-import { promising, rescue, type Soon, soonOf } from './kit/chain.ts'
 import { defined, requireKeys } from './kit/object.ts'
 import { createListing, isVisible, type Listing } from './listing.ts'
 import type { Log } from './log.ts'
@@ -25,13 +23,13 @@ import { createMountReader, type MountReader } from './mount-reader.ts'
 import { type CatalogState, createCursorSeal, createPaging, type Paging } from './paging.ts'
 import { baseName } from './path.ts'
 import { createPrompts } from './prompts.ts'
-import type { Context, Principal, ReadRequest } from './provider.ts'
+import type { Content, Context, Principal, ReadRequest } from './provider.ts'
 import { createRouter } from './router.ts'
 import type { Clock } from './subscription-limits.ts'
 import { createTools } from './tools.ts'
-import { telemetry, tracedSource } from './trace.ts'
+import { tracedSource } from './trace.ts'
 import { type ParsedUri, parseAddress, parseQuery, parseUri } from './uri.ts'
-import type { CallOptions, PartOptions, ReadOptions, ReadResult, ResourceContent, View } from './view.ts'
+import type { CallOptions, ReadOptions, ReadResult, ResourceContent, View } from './view.ts'
 
 export type Mount = MountOptions
 
@@ -165,42 +163,48 @@ function createView({ state, listing, directories, changes, route }: Parts, prin
     return { mount, path, parsed }
   }
 
-  const read = promising((uri: string, options: ReadOptions = {}): Soon<ReadResult> => {
-    const { bare, arrival, into } = options
+  const read = async (uri: string, options: ReadOptions = {}): Promise<ReadResult> => {
     const most = options.room === undefined ? undefined : largeBytes
-    const abort = WithLateSignal.abortOf(options)
-    if (abort?.aborted) throw abort.reason
-    const context: Context =
-      abort === undefined
-        ? { ...contextOf(options), bare, arrival, into, most }
-        : Object.assign(new WithLateSignal(abort), { principal, bare, arrival, into, most })
+    const context: Context = { ...contextOf(options), most }
+    try {
+      return await readNow(uri, context)
+    } catch (error) {
+      if (most !== undefined && isResourceError(error) && isLater(error))
+        return readLarge(uri, options, Number(error.detail.size))
+      throw error
+    }
+  }
+
+  const readNow = async (uri: string, context: Context): Promise<ReadResult> => {
     const { mount, path, parsed } = locate(uri)
     const { query, directory } = parsed
-    const listed = (contents: readonly ResourceContent[]): ReadResult => ({ contents, cache: mount.cache })
-    const failed = (error: unknown): Promise<ReadResult> => {
-      if (most !== undefined && isLater(error))
-        return readLarge(uri, options, Number((error as ResourceError).detail.size))
-      if (query !== undefined || !isResourceError(error, 'not-found')) throw error
-      return directories.expand(mount, uri, path, context).then(listed, (missing: unknown) => {
-        // When neither a file nor a directory exists, report why the path is not a file.
-        const isFile = isResourceError(missing, 'invalid') && missing.detail.reason === 'not-a-directory'
-        if (isFile || isResourceError(missing, 'not-found')) throw error
-        return failed(missing)
-      })
+    if (query !== undefined) {
+      const params = await paramsOf(mount, state, path, query, context)
+      return readPath(mount, uri, { path, params }, context)
     }
-    if (query !== undefined)
-      return paramsOf(mount, state, path, query, context).then((params) =>
-        readPath(mount, uri, { path, params }, context, failed),
-      )
-    if (directory) return directories.list(mount, uri, path, context).then(listed)
-    return readPath(mount, uri, { path, params: noParams }, context, failed)
-  })
+    if (directory) return { contents: await directories.list(mount, uri, path, context), cache: mount.cache }
+    try {
+      return await readPath(mount, uri, { path, params: noParams }, context)
+    } catch (error) {
+      if (!isResourceError(error, 'not-found')) throw error
+      return readDirectory(mount, uri, path, context, error)
+    }
+  }
+
+  /** Reads a directory whose URI has no final slash. `missing` says why the path is not that of a file. */
+  const readDirectory = async (mount: Mounted, uri: string, path: string, context: Context, missing: ResourceError) => {
+    try {
+      return { contents: await directories.expand(mount, uri, path, context), cache: mount.cache }
+    } catch (error) {
+      const isFile = isResourceError(error, 'invalid') && error.detail.reason === 'not-a-directory'
+      throw isFile || isResourceError(error, 'not-found') ? missing : error
+    }
+  }
 
   /** Reads a large content: in parts if the caller accepts a stream of them, or else as a whole once there is room for it in memory. */
   const readLarge = async (uri: string, options: ReadOptions, size: number): Promise<ReadResult> => {
     const { large, room, ...whole } = options
-    const part = async (of: string, { signal, into }: PartOptions) =>
-      read(of, defined({ signal, into, bare: options.bare }))
+    const part = async (of: string, { signal }: CallOptions) => read(of, defined({ signal }))
     const streamed = size > 0 ? await large?.(size, part) : undefined
     if (streamed !== undefined) return streamed
     await room?.()
@@ -243,39 +247,33 @@ const noParams: ReadonlyMap<string, string> = new Map()
  * Reads one path, if access allows it. The contents carry the URI as the caller spelled it. For a denied path, a path that does not
  * exist is requested from the source, so that neither the error nor its time distinguishes a denied path from a missing one.
  */
-function readPath(
+async function readPath(
   mount: Mounted,
   uri: string,
   { path, params }: ReadRequest,
   context: Context,
-  failed: (error: unknown) => Soon<ReadResult>,
-): Soon<ReadResult> {
-  const { provider } = mount
-  // Without rules nothing is denied.
-  const asked = mount.restricted ? mount.asked(path, context.principal) : { path, denied: false }
-  const read = soonOf(provider, provider.read)
-  const work = () => read({ path: asked.path, params }, context)
-  return rescue(
-    telemetry === undefined ? work : () => tracedSource('read', mount.address.text, work),
-    (contents) => {
-      if (asked.denied) throw denied()
-      if (!Array.isArray(contents) || contents.length === 0)
-        throw new ResourceError('internal', 'the provider must answer a read with an array of at least one content')
-      let immutable = true
-      const resources: ResourceContent[] = []
-      for (const content of contents) {
-        const at = content.path ?? path
-        // A content with a path of its own is another resource, so its access is checked too.
-        if (at !== path && !mount.access(context.principal, at)) throw denied()
-        if (content.immutable !== true) immutable = false
-        const name = at === '' ? mount.name : baseName(at)
-        // A spread would take fourteen times as long, 1.1 µs: V8 is slow to add members to a copy.
-        resources.push(Object.assign({}, cleanTexts(content), { uri: at === path ? uri : mount.uriOf(at), name }))
-      }
-      return { contents: resources, cache: immutable ? { ...mount.cache, ttlMs: yearMs } : mount.cache }
-    },
-    (error) => failed(asked.denied && isResourceError(error, 'not-found') ? asDenied(error) : error),
-  )
+): Promise<ReadResult> {
+  const asked = mount.asked(path, context.principal)
+  let contents: readonly Content[]
+  try {
+    contents = await tracedSource('read', mount.address.text, () =>
+      mount.provider.read({ path: asked.path, params }, context),
+    )
+  } catch (error) {
+    throw asked.denied && isResourceError(error, 'not-found') ? asDenied(error) : error
+  }
+  if (asked.denied) throw denied()
+  if (!Array.isArray(contents) || contents.length === 0)
+    throw new ResourceError('internal', 'the provider must answer a read with an array of at least one content')
+  const resources = contents.map((content): ResourceContent => {
+    const at = content.path ?? path
+    // A content with a path of its own is another resource, so its access is checked too.
+    if (at !== path && !mount.access(context.principal, at)) throw denied()
+    const name = at === '' ? mount.name : baseName(at)
+    return { ...cleanTexts(content), uri: at === path ? uri : mount.uriOf(at), name }
+  })
+  const isImmutable = contents.every(({ immutable }) => immutable === true)
+  return { contents: resources, cache: isImmutable ? { ...mount.cache, ttlMs: yearMs } : mount.cache }
 }
 
 /** Parses the query of a URI. A template of the mount must match it. */

@@ -78,7 +78,7 @@ export function createMountReader(mount: Mounted, watch: MountWatch | undefined)
     pathOf: (uri) => parseUri(uri).segments.slice(mount.address.segments.length).join('/'),
     list: (query, signal) => provider.list(query, { principal, signal, allows }),
     find: (path, signal) => mount.findAny(path, { principal, signal, allows }),
-    read: (request, signal) => provider.read(request, { principal, signal, allows, bare: true }),
+    read: (request, signal) => provider.read(request, { principal, signal, allows }),
     templates: async (signal) => (await provider.templates?.({ principal, signal, allows })) ?? [],
     ...(provider.parts && { parts: async (path, signal) => provider.parts?.(path, { principal, signal, allows }) }),
     ...(watch && { watch: (hear, signal) => listen(watch, hear, signal) }),

@@ -1,9 +1,7 @@
 import { type Access, decoyOf } from './access.ts'
-import { WithLateSignal } from './call.ts'
 import { cleanTexts } from './entry.ts'
 import { isResourceError } from './errors.ts'
 import type { Reach } from './glob.ts'
-import { promising, soonOf } from './kit/chain.ts'
 import { baseName, comparePaths, parentOf } from './path.ts'
 import type { Context, Entry, Icon, ListQuery, Principal, Provider, Template } from './provider.ts'
 import { compileTemplate, type UriTemplate } from './template.ts'
@@ -215,19 +213,16 @@ function hasOnlyFacts({ name, title, description, priority, audience, icons, met
 
 /** Wraps a provider so that every call carries the access decision for other paths: a source may serve one entry under several. */
 function withAccess(provider: Provider, allows: (principal: Principal, path: string) => boolean): Provider {
-  const extended = (context: Context): Context => {
-    const { principal, most, bare, arrival, into } = context
-    const own = context.allows ?? ((path: string) => allows(principal, path))
-    const abort = WithLateSignal.abortOf(context)
-    if (abort === undefined) return { ...context, allows: own }
-    return Object.assign(new WithLateSignal(abort), { principal, most, bare, arrival, into, allows: own })
-  }
+  const extended = (context: Context): Context => ({
+    ...context,
+    allows: context.allows ?? ((path: string) => allows(context.principal, path)),
+  })
   const { list, read, stat, templates, complete, prompts, tools } = provider
   const completePrompt = prompts?.complete
   return {
     ...provider,
     list: (query, context) => list(query, extended(context)),
-    read: promising((request, context) => soonOf(provider, read)(request, extended(context))),
+    read: async (request, context) => read(request, extended(context)),
     ...(stat && { stat: (path, context) => stat(path, extended(context)) }),
     ...(templates && { templates: (context) => templates(extended(context)) }),
     ...(complete && { complete: (request, context) => complete(request, extended(context)) }),

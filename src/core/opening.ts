@@ -2,7 +2,6 @@ import type { Narrowing } from './access.ts'
 import type { Catalog } from './catalog.ts'
 import { invalid, unavailable } from './errors.ts'
 import { untilAborted } from './kit/abort.ts'
-import { promising, soonOf } from './kit/chain.ts'
 import type { Principal } from './provider.ts'
 import type { CallOptions, ChangeListener, PromptView, Subscription, View } from './view.ts'
 
@@ -92,11 +91,7 @@ function createOpeningView(opening: Opening<Catalog>, abilities: Abilities, view
     mounts: async (options) => (await whole(options)).mounts(options),
     list: async (query, options) => (await whole(options)).list(query, options),
     templates: async (query, options) => (await whole(options)).templates(query, options),
-    read: promising((uri, options) =>
-      made === undefined
-        ? whole(options).then((view) => view.read(uri, options))
-        : soonOf(made, made.read)(uri, options),
-    ),
+    read: async (uri, options) => (await whole(options)).read(uri, options),
     directory: async (query, options) => (await whole(options)).directory(query, options),
     complete: async (request, options) => (await whole(options)).complete(request, options),
     ...(prompts === undefined ? {} : { prompts: openingPrompts(whole, prompts.live) }),

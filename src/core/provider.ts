@@ -2,7 +2,7 @@ import type { Context, Principal } from './call.ts'
 import type { Audience, ByteRange, Content, Description, Entry } from './entry.ts'
 import type { Degradation, Feeding, Recording, Tools } from './tool.ts'
 
-export type { Arrival, Context, Principal } from './call.ts'
+export type { Context, Principal } from './call.ts'
 export type { Audience, ByteRange, Content, ContentFacts, Description, Entry, Icon } from './entry.ts'
 export type { Degradation } from './tool.ts'
 

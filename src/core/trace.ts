@@ -1,5 +1,4 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { Soon } from './kit/chain.ts'
 
 /** The trace context of a caller, as the headers of W3C Trace Context have it. */
 export interface TraceContext {
@@ -52,10 +51,14 @@ export function traced<T>(name: string, options: SpanOptions, work: (span: Trace
 }
 
 /** Runs the work of a mount's source in a span of its own. */
-export function tracedSource<T>(verb: 'read' | 'call' | 'prompt', address: string, work: () => Soon<T>): Soon<T> {
+export async function tracedSource<T>(
+  verb: 'read' | 'call' | 'prompt',
+  address: string,
+  work: () => Promise<T>,
+): Promise<T> {
   if (telemetry === undefined) return work()
   const attributes = { 'hikidashi.mount': address }
-  return telemetry.run(`source.${verb}`, { kind: 'internal', attributes }, async () => work())
+  return telemetry.run(`source.${verb}`, { kind: 'internal', attributes }, work)
 }
 
 /** Returns the trace context for a request that goes out now: an empty object when there is none. */

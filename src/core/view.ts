@@ -1,5 +1,5 @@
 import type { Resource } from './entry.ts'
-import type { Arrival, Completion, Content, Description, FilledPrompt, Prompt, PromptArgument } from './provider.ts'
+import type { Completion, Content, Description, FilledPrompt, Prompt, PromptArgument } from './provider.ts'
 import type { Tool } from './tool.ts'
 
 export type { Resource } from './entry.ts'
@@ -40,27 +40,19 @@ export interface CallOptions {
   readonly signal?: AbortSignal
 }
 
-/** Options for reading a part of a content. */
-export interface PartOptions extends CallOptions {
-  /** Returns memory for the bytes of the part ({@link Context.into}). */
-  readonly into?: ((bytes: number) => Buffer) | undefined
-}
-
-export interface ReadOptions extends PartOptions {
+export interface ReadOptions extends CallOptions {
   /** Called before a large content is fetched. Resolves when there is memory for it. Default: no wait. */
   readonly room?: () => Promise<void>
   /**
    * Called before `room`, with the size of a large content in bytes and a function that reads parts of it. May return the content
    * as a stream of these parts, for which `room` is not called.
    */
-  readonly large?: (
-    size: number,
-    read: (uri: string, options: PartOptions) => Promise<ReadResult>,
-  ) => Promise<ReadResult | undefined>
-  /** Whether only the contents are needed. The source may leave out metadata that it would have to look up separately. */
-  readonly bare?: boolean | undefined
-  /** Identifies the requests that arrived together with this one ({@link Context.arrival}). */
-  readonly arrival?: Arrival | undefined
+  readonly large?:
+    | ((
+        size: number,
+        read: (uri: string, options: CallOptions) => Promise<ReadResult>,
+      ) => Promise<ReadResult | undefined>)
+    | undefined
 }
 
 /** A notification: the subscribed URIs that changed, and whether entries were added or removed. */

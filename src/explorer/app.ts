@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { ResourceError } from '../core/errors.ts'
-import { doneOnce } from '../core/kit/chain.ts'
+import { doneOnce } from '../core/kit/once.ts'
 import type { ToolApp } from '../core/tool.ts'
 
 /** The explorer as an MCP App: one file, built by `npm run build`. It is read at the first request. */

@@ -237,7 +237,10 @@ function bareValue(text: string, from: number, assignment: Assignment): readonly
   const near = style === 'config' && first ? endOfLine(text, from) : from + wordAt(text, from, style).length
   const end = endOfPlain(text, near, assignment)
   if (end > near && style === 'prose' && !isPlausible(text.slice(from, near))) return []
-  const value = text.slice(from, end).trimEnd().replace(/\s*[,;.]$/, '')
+  const value = text
+    .slice(from, end)
+    .trimEnd()
+    .replace(/\s*[,;.]$/, '')
   if (isNothing(value)) return []
   if (isSentence(value) && !/=\s*$/.test(text.slice(Math.max(0, from - 8), from))) return []
   if (style === 'prose' && counts && /^\d{1,3}(?:[,_]?\d{3}){0,2}[kKM]?$/.test(value)) return []

@@ -147,7 +147,7 @@ export function describedSkills(provider: Provider): Provider {
   const factsOf = async ({ path, size = 0 }: Entry, context: Context): Promise<Partial<Entry> | undefined> => {
     if (size > maxListedBytes) return {}
     try {
-      const [content] = await provider.read({ path, params: new Map() }, { ...context, bare: true })
+      const [content] = await provider.read({ path, params: new Map() }, context)
       if (content === undefined || !('text' in content)) return {}
       const header = readHeader(content.text, baseName(parentOf(path)))
       return 'fault' in header ? {} : { name: header.name, description: header.description, mimeType: 'text/markdown' }

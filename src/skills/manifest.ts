@@ -44,7 +44,7 @@ export function createDigests(): Digests {
 /** Reads one file, and returns its digest and size as a client computes them. Undefined when it no longer exists. */
 async function readOne(uri: string, view: View, signal: AbortSignal | undefined) {
   try {
-    const { contents } = await view.read(uri, { ...defined({ signal }), bare: true })
+    const { contents } = await view.read(uri, defined({ signal }))
     const [content, ...others] = contents
     if (content === undefined || others.length > 0) return undefined
     const text = 'text' in content ? content.text.toWellFormed() : undefined

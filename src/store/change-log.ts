@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { sleep, withResolvers } from '../core/kit/abort.ts'
-import { doneOnce } from '../core/kit/chain.ts'
+import { doneOnce } from '../core/kit/once.ts'
 import type { Log } from '../core/log.ts'
 import type { Change } from '../core/provider.ts'
 import type { SharedChanges } from '../core/shared.ts'

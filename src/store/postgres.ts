@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { isResourceError } from '../core/errors.ts'
-import { doneOnce } from '../core/kit/chain.ts'
+import { doneOnce } from '../core/kit/once.ts'
 import type { Log } from '../core/log.ts'
 import { type Dialect, type Engine, listSql, type Operations, type Remote } from './engine.ts'
 import type { PostgresStore } from './index.ts'

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import { isResourceError, ResourceError } from '../core/errors.ts'
-import { repeatedly } from '../core/kit/chain.ts'
+import { repeatedly } from '../core/kit/once.ts'
 import { youngGenerationMb } from '../core/kit/workers.ts'
 import type { Log } from '../core/log.ts'
 import { createNews, type Engine, type Remote } from './engine.ts'

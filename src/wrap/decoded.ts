@@ -1,6 +1,5 @@
 import { isUtf8 } from 'node:buffer'
 import { isResourceError, type ResourceError, tooLarge } from '../core/errors.ts'
-import { chain, promising, soonOf } from '../core/kit/chain.ts'
 import { createRecent } from '../core/kit/lru.ts'
 import { defined, requireProvider } from '../core/kit/object.ts'
 import { wholeCharacters } from '../core/kit/utf8.ts'
@@ -143,16 +142,15 @@ export function decoded(provider: Provider, options: DecodedOptions = {}): Provi
 
   return {
     ...provider,
-    read: promising((request, context) => {
+    read: async (request, context) => {
       if (request.range !== undefined) return readRange(request, context)
-      return chain(soonOf(provider, provider.read)(request, context), (contents) => {
-        if (contents.every((content) => hasPlainText(content) && content.range === undefined))
-          return contents.map(marked)
-        const decode = (content: Content) =>
-          content.range === undefined ? decodeWhole(content, request, context) : decodeEnd(content, request, context)
-        return Promise.all(contents.map(decode))
-      })
-    }),
+      const contents = await provider.read(request, context)
+      const decode = async (content: Content) => {
+        if (content.range !== undefined) return decodeEnd(content, request, context)
+        return hasPlainText(content) ? marked(content) : decodeWhole(content, request, context)
+      }
+      return Promise.all(contents.map(decode))
+    },
   }
 }
 

@@ -1,6 +1,5 @@
 import { isResourceError, notFound, unavailable } from '../core/errors.ts'
 import { untilAborted } from '../core/kit/abort.ts'
-import { promising, soonOf } from '../core/kit/chain.ts'
 import { requireArgument, requireKeys } from '../core/kit/object.ts'
 import type { Log } from '../core/log.ts'
 import { findListed } from '../core/mount.ts'
@@ -104,10 +103,7 @@ export function deferred<P extends Provider>(open: () => Promise<P>, options: De
     },
     // Entries of an open source are passed directly, without a generator in between, which would cost time for each.
     list: (query, context) => opened?.list(query, context) ?? listOnceOpen(query, context),
-    read: promising((request, context) => {
-      if (opened !== undefined) return soonOf(opened, opened.read)(request, context)
-      return whenOpen(context.signal).then((provider) => provider.read(request, context))
-    }),
+    read: async (request, context) => (opened ?? (await whenOpen(context.signal))).read(request, context),
     stat: async (path, context) => {
       const provider = opened ?? (await whenOpen(context.signal))
       const found = await (provider.stat?.(path, context) ?? findListed(provider, path, context))

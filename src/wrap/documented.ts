@@ -1,11 +1,10 @@
 import { claimedPriority, requiredPriority } from '../core/entry.ts'
 import { isResourceError, isTransient } from '../core/errors.ts'
 import { compileGlobs } from '../core/glob.ts'
-import { attempt, chain, promising, type Soon, soonOf } from '../core/kit/chain.ts'
 import { createRecent } from '../core/kit/lru.ts'
 import { defined, requireProvider } from '../core/kit/object.ts'
 import { parentOf } from '../core/path.ts'
-import type { Content, Context, Entry, Provider, ReadRequest } from '../core/provider.ts'
+import type { Content, Context, Entry, Provider } from '../core/provider.ts'
 import { type FrontMatter, frontMatterBytes, frontMatterOf, headingIn } from '../text/front-matter.ts'
 import { bytesOf } from './part.ts'
 import { createFolderNames, referenceTo, type Twin, twinsOf } from './twins.ts'
@@ -84,28 +83,17 @@ export function documented(provider: Provider, options: DocumentedOptions = {}):
     ...(stat === undefined ? {} : { stat: async (path, context) => describe(await stat(path, context), context) }),
   }
 
-  const readWithAlternates = (
-    request: ReadRequest,
-    context: Context,
-    alternatesOf: FindAlternates,
-  ): Soon<readonly Content[]> =>
-    chain(soonOf(provider, provider.read)(request, context), (contents) =>
-      chain(alternatesOf(request.path, context), (alternates) =>
-        alternates.length === 0 ? contents : contents.map((content) => withAlternates(content, alternates)),
-      ),
-    )
-
   return {
     ...provider,
     // If neither front matter nor headings are read, listings are passed through unchanged.
     ...(frontMatter.length + headings.length === 0 ? {} : entries),
-    read: promising((request, context) => {
+    read: async (request, context) => {
+      const contents = await provider.read(request, context)
       // A part is read by a wrapper that also reads the whole.
-      const isPlain = request.range !== undefined || context.bare === true || languages.length === 0
-      if (isPlain || alternatesOf === undefined || !documents.test(request.path))
-        return soonOf(provider, provider.read)(request, context)
-      return readWithAlternates(request, context, alternatesOf)
-    }),
+      if (alternatesOf === undefined || request.range !== undefined) return contents
+      const alternates = await alternatesOf(request.path, context)
+      return alternates.length === 0 ? contents : contents.map((content) => withAlternates(content, alternates))
+    },
   }
 }
 
@@ -127,7 +115,7 @@ interface Alternate {
 }
 
 /** Finds the same document in other languages, by its path. */
-type FindAlternates = (path: string, context: Context) => Soon<readonly Alternate[]>
+type FindAlternates = (path: string, context: Context) => Promise<readonly Alternate[]>
 
 /** Cached alternates; valid while the versions of all examined folders stay the same. */
 interface CachedAlternates {
@@ -161,26 +149,19 @@ export function createAlternates(
   const { stat, list } = source
   const remembered = createRecent<CachedAlternates>(most)
   const pathsIn = createFolderNames(list)
-  const soonStat = soonOf(source, stat)
 
-  const seen = (folder: string, context: Context): Soon<FolderVersion> =>
-    attempt(
-      () => soonStat(folder, context),
-      ({ version }): FolderVersion => version ?? unknown,
-      (error) => {
-        if (!isResourceError(error)) throw error
-        return error.kind === 'not-found' ? absent : unknown
-      },
-    )
-
-  /** Whether the rest of the folders have the versions that they had. */
-  const areSame = (folders: Iterator<readonly [string, string]>, context: Context): Soon<boolean> => {
-    for (let next = folders.next(); next.done !== true; next = folders.next()) {
-      const [folder, version] = next.value
-      const found = seen(folder, context)
-      if (found instanceof Promise) return found.then((later) => later === version && areSame(folders, context))
-      if (found !== version) return false
+  const seen = async (folder: string, context: Context): Promise<FolderVersion> => {
+    try {
+      return (await stat(folder, context)).version ?? unknown
+    } catch (error) {
+      if (!isResourceError(error)) throw error
+      return error.kind === 'not-found' ? absent : unknown
     }
+  }
+
+  /** Whether the folders have the versions that they had. */
+  const areSame = async (folders: ReadonlyMap<string, string>, context: Context): Promise<boolean> => {
+    for (const [folder, version] of folders) if ((await seen(folder, context)) !== version) return false
     return true
   }
 
@@ -194,7 +175,7 @@ export function createAlternates(
     const ask = (folder: string): Promise<FolderVersion> => {
       const known = asked.get(folder)
       if (known !== undefined) return known
-      const found = folder === '' ? Promise.resolve(seen('', context)) : below(folder)
+      const found = folder === '' ? seen('', context) : below(folder)
       asked.set(folder, found)
       return found
     }
@@ -256,16 +237,13 @@ export function createAlternates(
     return alternates
   }
 
-  return (path, context) => {
+  return async (path, context) => {
     if (languages.length === 0 || !documents.test(path)) return []
     const known = remembered.get(path)
     if (known === undefined) return lookUp(path, context)
-    const isSame = now() <= known.until && areSame(known.folders[Symbol.iterator](), context)
-    return chain(isSame, (same) => {
-      if (same) return known.alternates
-      // Other readers of the path use the cached result until it is looked up again.
-      remembered.set(path, { ...known, until: now() + maxAgeMs })
-      return lookUp(path, context)
-    })
+    if (now() <= known.until && (await areSame(known.folders, context))) return known.alternates
+    // Other readers of the path use the cached result until it is looked up again.
+    remembered.set(path, { ...known, until: now() + maxAgeMs })
+    return lookUp(path, context)
   }
 }

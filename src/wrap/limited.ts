@@ -1,12 +1,10 @@
-import { createOverdue, type Timed, WithLateSignal } from '../core/call.ts'
 import { type ErrorKind, isResourceError, unavailable } from '../core/errors.ts'
-import { followAbort } from '../core/kit/abort.ts'
-import { attempt, chain, finish, promising, type Soon, soonOf } from '../core/kit/chain.ts'
+import { followAbort, untilAborted } from '../core/kit/abort.ts'
 import { groupsOf, inGroups } from '../core/kit/groups.ts'
 import { requireProvider } from '../core/kit/object.ts'
 import type { Log } from '../core/log.ts'
 import type { Content, Context, Entry, ListQuery, Provider, ReadRequest } from '../core/provider.ts'
-import { createAsked, createBreaker, createSemaphore } from './slots.ts'
+import { createBreaker, createSemaphore } from './slots.ts'
 
 export interface LimitedOptions {
   /** Time-out of one answer, one entry of a list or one chunk of a stream, in milliseconds. Default 30,000. */
@@ -41,7 +39,6 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
   const { timeoutMs, concurrent, waiting, failures, pauseMs, maxPauseMs } = { ...defaults, ...options }
   const breaker = createBreaker({ failures, pauseMs, maxPauseMs })
   const learn = createLearner(breaker, options)
-  const overdue = createOverdue<Timed>(timeoutMs)
   const { takeSlot, enter } = createAdmission(createSemaphore(concurrent, waiting), breaker, timeoutMs, pauseMs)
 
   /**
@@ -49,32 +46,31 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
    *
    * @param continued Returns the answer whose stream continues, and calls `release` at its end; undefined for any other answer.
    */
-  const ask = <T>(
+  const ask = async <T>(
     context: Context,
-    work: (context: Context) => Soon<T>,
+    work: (context: Context) => Promise<T>,
     continued?: (answer: T, release: () => void) => T | undefined,
-  ): Soon<T> =>
-    chain(enter(context), (leave) => {
-      const asked = createAsked(context, overdue)
-      let isContinued = false
-      const answered = (answer: T): T => {
-        learn(undefined)
-        const streaming = continued?.(answer, asked.release)
-        if (streaming === undefined) return answer
-        isContinued = true
-        asked.follow()
-        return streaming
-      }
-      const failed = (error: unknown): never => {
-        learn(error)
-        throw error
-      }
-      const end = () => {
-        if (!isContinued) asked.release()
-        leave()
-      }
-      return finish(() => attempt(() => asked.run(work), answered, failed), end)
-    })
+  ): Promise<T> => {
+    const leave = await enter(context)
+    const own = followAbort(context.signal)
+    const timer = setTimeout(() => own.abort(unavailable(`The source took longer than ${timeoutMs} ms.`)), timeoutMs)
+    let streaming: T | undefined
+    try {
+      // The signal may have aborted just as a slot became free.
+      own.signal.throwIfAborted()
+      const answer = await untilAborted(work({ ...context, signal: own.signal }), own.signal)
+      learn(undefined)
+      streaming = continued?.(answer, own.release)
+      return streaming ?? answer
+    } catch (error) {
+      learn(error)
+      throw error
+    } finally {
+      clearTimeout(timer)
+      if (streaming === undefined) own.release()
+      leave()
+    }
+  }
 
   /** Like `ask`, without the time-out: a tool may run as long as its caller waits. */
   const askLong = async <T>(context: Context, work: (context: Context) => Promise<T>): Promise<T> => {
@@ -92,16 +88,15 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
   }
 
   /** Reads under the limits. A stream continues after the answer, and also ends when the caller aborts. */
-  const read = promising((request: ReadRequest, context: Context) =>
+  const read = async (request: ReadRequest, context: Context) =>
     ask(
       context,
-      (inner) => soonOf(provider, provider.read)(request, inner),
+      async (inner) => provider.read(request, inner),
       (contents, release) =>
         contents.some((content) => 'stream' in content)
           ? contents.map((content) => timedStream(content, timeoutMs, release))
           : undefined,
-    ),
-  )
+    )
 
   /** Each step of a listing is a separate request: a caller that takes the entries slowly holds no slot meanwhile. */
   const groups = async function* (query: ListQuery, context: Context): AsyncGenerator<readonly Entry[], void> {
@@ -158,7 +153,7 @@ function createAdmission(
   pauseMs: number,
 ) {
   /** Returns the function that releases the slot. */
-  const takeSlot = (caller: Caller): Soon<() => void> =>
+  const takeSlot = async (caller: Caller): Promise<() => void> =>
     slots.take() ?? slots.wait(caller.signal, timeoutMs, () => refused('Too many requests wait for it.', pauseMs))
 
   const requireAnswering = (leave: () => void): (() => void) => {
@@ -171,22 +166,18 @@ function createAdmission(
   return {
     takeSlot,
     /** Called before every request to the source. Returns the function that releases the slot. */
-    enter: (caller: Caller): Soon<() => void> => {
-      const { aborted, reason } = WithLateSignal.abortOf(caller) ?? caller.signal
-      if (aborted) throw reason
-      return chain(takeSlot(caller), requireAnswering)
+    enter: async (caller: Caller): Promise<() => void> => {
+      caller.signal.throwIfAborted()
+      return requireAnswering(await takeSlot(caller))
     },
   }
 }
 
 type RunWithinLimits = <T>(context: Context, work: (context: Context) => Promise<T>) => Promise<T>
-type AskSoon = <T>(context: Context, work: (context: Context) => Soon<T>) => Soon<T>
 
 /** The methods of a provider that are one request with one answer. */
-function limitedVerbs(provider: Provider, askSoon: AskSoon, askLong: RunWithinLimits): Partial<Provider> {
+function limitedVerbs(provider: Provider, ask: RunWithinLimits, askLong: RunWithinLimits): Partial<Provider> {
   const { stat, templates, complete, prompts, tools } = provider
-  // A source may return the promise of a library: the time-out holds for it as well.
-  const ask: RunWithinLimits = async (context, work) => askSoon(context, async (own) => work(own))
   const completePrompt = prompts?.complete
   return {
     ...(stat && { stat: (path, context) => ask(context, (own) => stat(path, own)) }),

@@ -1,6 +1,5 @@
 import { extname, join } from 'node:path'
 import { invalid, ResourceError, tooLarge, unavailable } from '../core/errors.ts'
-import { chain, promising, soonOf } from '../core/kit/chain.ts'
 import { createRecent } from '../core/kit/lru.ts'
 import { defined, requireProvider } from '../core/kit/object.ts'
 import { createHost, type Failure, type TaskOutcome, workerLimits } from '../core/kit/workers.ts'
@@ -149,14 +148,12 @@ export function readable(provider: Provider, options: ReadableOptions = {}): Pro
 
   return {
     ...provider,
-    read: promising((request, context) => {
+    read: async (request, context) => {
       const form = request.params.get('as')
       if (form !== undefined) return readAsked(form, request, context)
-      const read = soonOf(provider, provider.read)
-      if (request.range !== undefined) return read(request, context)
-      const { path } = request
-      return chain(read(request, context), (contents) => contents.map((content) => withForms(content, path)))
-    }),
+      const contents = await provider.read(request, context)
+      return request.range === undefined ? contents.map((content) => withForms(content, request.path)) : contents
+    },
     templates: async (context) => [...((await provider.templates?.(context)) ?? []), template],
     close: async () => {
       host.close()

@@ -1,5 +1,5 @@
 import { createEvent, followAbort, sleep, untilAborted } from '../core/kit/abort.ts'
-import { doneOnce } from '../core/kit/chain.ts'
+import { doneOnce } from '../core/kit/once.ts'
 import type { Change, Provider } from '../core/provider.ts'
 import type { SharedChanges, SharedLease } from '../core/shared.ts'
 

@@ -1,4 +1,3 @@
-import { promising, soonOf } from '../core/kit/chain.ts'
 import { defined, requireProvider } from '../core/kit/object.ts'
 import { isContinuation } from '../core/kit/utf8.ts'
 import type { Content, ContentFacts, Context, Params, Provider, ReadRequest, Template } from '../core/provider.ts'
@@ -55,10 +54,8 @@ export function sliced(provider: Provider, options: SlicedOptions = {}): Provide
 
   return {
     ...provider,
-    // Without parameters this wrapper does nothing.
-    read: promising((request, context) =>
-      request.params.size === 0 ? soonOf(provider, provider.read)(request, context) : readAsked(request, context),
-    ),
+    read: async (request, context) =>
+      request.params.size === 0 ? provider.read(request, context) : readAsked(request, context),
     templates: async (context) => [...((await provider.templates?.(context)) ?? []), template],
   }
 }

@@ -1,7 +1,4 @@
-import { type createOverdue, LateAbort, type Timed, WithLateSignal } from '../core/call.ts'
-import { type ResourceError, unavailable } from '../core/errors.ts'
-import type { Soon } from '../core/kit/chain.ts'
-import type { Context } from '../core/provider.ts'
+import type { ResourceError } from '../core/errors.ts'
 
 interface BreakerOptions {
   /** Number of consecutive failures that opens the circuit breaker. */
@@ -99,63 +96,5 @@ export function createSemaphore(concurrent: number, waiting: number) {
         queue.add(enter)
         signal.addEventListener('abort', onAbort)
       }),
-  }
-}
-
-/** A request to the source, and its signal, which aborts with that of the caller and on time-out. */
-export function createAsked(context: Context, overdue: ReturnType<typeof createOverdue<Timed>>) {
-  const callers = WithLateSignal.abortOf(context)
-  const own = new LateAbort()
-  const { principal, most, bare, arrival, into, allows } = context
-  const inner: Context = Object.assign(new WithLateSignal(own), { principal, most, bare, arrival, into, allows })
-  let reject: (reason: unknown) => void = () => {}
-  const end = (reason: unknown) => {
-    own.abort(reason)
-    reject(own.reason)
-  }
-  const timed: Timed = {
-    onOver: () => end(unavailable(`The source took longer than ${overdue.timeoutMs} ms.`)),
-  }
-  const onAbort = () => end(context.signal.reason)
-  let follows = false
-  const follow = () => {
-    if (follows) return
-    follows = true
-    if (callers !== undefined) callers.listen(end)
-    else if (context.signal.aborted) onAbort()
-    else context.signal.addEventListener('abort', onAbort)
-  }
-  const whenAnswered = <T>(answer: Promise<T>): Promise<T> =>
-    new Promise((resolve, rejectRun) => {
-      reject = rejectRun
-      overdue.begin(timed)
-      answer.then((value) => {
-        // A stream may last as long as its chunks arrive in time.
-        overdue.end(timed)
-        resolve(value)
-      }, rejectRun)
-      follow()
-    })
-  return {
-    /** Rejects on time-out, and when the caller aborts, whatever the work does. Neither can happen before the work returns. */
-    run: <T>(work: (context: Context) => Soon<T>): Soon<T> => {
-      // The signal may have aborted just as a slot became free.
-      const { aborted, reason } = callers ?? context.signal
-      if (aborted) {
-        own.abort(reason)
-        throw own.reason
-      }
-      const answer = work(inner)
-      return answer instanceof Promise ? whenAnswered(answer) : answer
-    },
-    /** Follows the signal of the caller also if the answer was there at once. */
-    follow,
-    /** Ends the time-out, and stops following the signal of the caller. */
-    release: () => {
-      overdue.end(timed)
-      if (!follows) return
-      if (callers === undefined) context.signal.removeEventListener('abort', onAbort)
-      else callers.unlisten(end)
-    },
   }
 }

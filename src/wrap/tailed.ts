@@ -1,5 +1,4 @@
 import { isResourceError, type ResourceError, tooLarge } from '../core/errors.ts'
-import { promising, soonOf } from '../core/kit/chain.ts'
 import { defined, requireProvider } from '../core/kit/object.ts'
 import { wholeCharacters } from '../core/kit/utf8.ts'
 import type { Content, ContentFacts, Context, Provider, ReadRequest, Template } from '../core/provider.ts'
@@ -80,10 +79,8 @@ export function tailed(provider: Provider, options: TailedOptions = {}): Provide
 
   return {
     ...provider,
-    // Without parameters this wrapper does nothing.
-    read: promising((request, context) =>
-      request.params.size === 0 ? soonOf(provider, provider.read)(request, context) : readAsked(request, context),
-    ),
+    read: async (request, context) =>
+      request.params.size === 0 ? provider.read(request, context) : readAsked(request, context),
     templates: async (context) => [...((await provider.templates?.(context)) ?? []), template],
   }
 }

@@ -1,8 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { ResourceError } from '../../src/core/errors.ts'
-import { encodeJsonInPieces, formatJson, JsonError, parseJson } from '../../src/server/protocol/json.ts'
-import { blobBytesOf } from '../../src/server/protocol/json-parts.ts'
+import { formatJson, JsonError, parseJson } from '../../src/server/protocol/json.ts'
 import { volumeOf } from '../support/volume.ts'
 
 const parse = (text: string) => parseJson(Buffer.from(text))
@@ -82,75 +80,5 @@ describe('a formatted message', () => {
   test('is refused behind the limit, which counts bytes', () => {
     expect(() => formatJson('ああああ', 10)).toThrow('larger than 10 bytes')
     expect(formatJson('aaaaaaaa', 10)).toBe('"aaaaaaaa"')
-  })
-})
-
-describe('JSON in pieces', () => {
-  const inOne = async (message: unknown, limit?: number) => (await encodeJsonInPieces(message, limit)).toString()
-
-  test('is the same as in one', async () => {
-    const long = fc
-      .tuple(
-        fc.array(fc.constantFrom('a', '"', '\\', '\n', '\u2028', '\u0085', '𠮷', '\ud842', '\udfb7', '引')),
-        fc.nat(3),
-      )
-      .map(([characters, shift]) => 'x'.repeat(shift) + characters.join('').repeat(300_000 / (characters.length + 1)))
-    const content = fc.record({ uri: fc.string(), text: long }, { requiredKeys: ['uri'] })
-    const message = fc.record({
-      id: fc.integer(),
-      result: fc.record({ contents: fc.array(content, { maxLength: 3 }) }),
-    })
-    await fc.assert(
-      fc.asyncProperty(message, async (given) => {
-        expect((await inOne(given)) === formatJson(given)).toBe(true)
-      }),
-      { numRuns: 20 },
-    )
-  })
-
-  test('is the same with bytes in the place of their base64, whatever stands around them', async () => {
-    const body = fc.oneof(
-      fc.uint8Array({ maxLength: 100_000, size: 'max' }).map((bytes) => ({ bytes })),
-      fc.constantFrom('x', '\u2028"', '引').map((text) => ({ text: text.repeat(200_000) })),
-    )
-    await fc.assert(
-      fc.asyncProperty(fc.array(body, { maxLength: 3 }), async (bodies) => {
-        const messageWith = (blobOf: (bytes: Uint8Array) => unknown) => ({
-          id: 1,
-          result: {
-            contents: bodies.map((one) => ('bytes' in one ? { uri: 'a:b', blob: blobOf(one.bytes) } : one)),
-            _meta: { after: true },
-          },
-        })
-        const plain = formatJson(messageWith((bytes) => Buffer.from(bytes).toString('base64')))
-        expect((await inOne(messageWith(blobBytesOf))) === plain).toBe(true)
-        expect(formatJson(messageWith(blobBytesOf)) === plain).toBe(true)
-      }),
-      { numRuns: 20 },
-    )
-    const long = { result: { contents: [{ blob: blobBytesOf(new Uint8Array(900_000)) }] } }
-    await expect(encodeJsonInPieces(long, 1_000_000)).rejects.toMatchObject({ kind: 'too-large' })
-    expect((await encodeJsonInPieces(long, 1_300_000)).length).toBe(JSON.stringify(long).length)
-  })
-
-  test('lets others have their turns meanwhile', async () => {
-    let turns = 0
-    let done = false
-    const count = () => {
-      turns++
-      if (!done) setImmediate(count)
-    }
-    setImmediate(count)
-    await encodeJsonInPieces({ text: 'y'.repeat(8 * 1024 * 1024) })
-    done = true
-    expect(turns).toBeGreaterThan(60)
-  })
-
-  test('is too large at the same length', async () => {
-    const message = { text: '引'.repeat(200_000) }
-    const { length } = Buffer.from(formatJson(message))
-    expect(await inOne(message, length)).toHaveLength(200_000 + 11)
-    await expect(inOne(message, length - 1)).rejects.toThrow(ResourceError)
-    expect(() => formatJson(message, length - 1)).toThrow(ResourceError)
   })
 })

@@ -245,18 +245,20 @@ describe('limited', () => {
         asked.push(path)
         return path === 'b' ? never : new Promise((resolve) => (answer = () => resolve(path)))
       }),
-      { concurrent: 1, observe: () => queueMicrotask(() => queueMicrotask(() => controller.abort(reason))) },
+      { concurrent: 1, observe: () => queueMicrotask(() => controller.abort(reason)) },
     )
     const controller = new AbortController()
     const reason = new Error('gone')
     // The abort runs after the first request has handed its slot on, and before the second one goes on with it.
     const first = read(provider, 'a')
     const second = read(provider, 'b', controller.signal)
+    await expect.poll(() => asked).toEqual(['a'])
     answer()
     await first
     await expect(second).rejects.toBe(reason)
     // The slot is free again.
     const third = read(provider, 'c')
+    await expect.poll(() => asked).toEqual(['a', 'c'])
     answer()
     expect(await third).toEqual([{ text: 'c' }])
     expect(asked).toEqual(['a', 'c'])
@@ -320,6 +322,7 @@ describe('the signal of whoever asks', () => {
       'a',
       gone.signal,
     )
+    let continued: Promise<unknown> | undefined
     const seen = new Promise<AbortSignal>((resolve) => {
       const provider = limited({
         ...memory({}),
@@ -328,10 +331,10 @@ describe('the signal of whoever asks', () => {
           return [{ stream: (async function* () {})(), length: 1 }]
         },
       })
-      void read(provider, 'a', gone.signal)
+      continued = read(provider, 'a', gone.signal)
     })
     const own = await seen
-    await Promise.resolve()
+    await continued
     gone.abort(new Error('gone'))
     await expect(asked).rejects.toThrow('gone')
     expect(own.reason).toMatchObject({ message: 'gone' })

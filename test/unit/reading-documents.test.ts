@@ -229,8 +229,6 @@ describe('the stack of all, in a catalog', () => {
     expect(await read('README.md')).toMatchObject({
       meta: { [alternatesKey]: [{ href: 'README.en.md', language: 'en' }] },
     })
-    const { contents } = await view.read('docs://manual/README.md', { bare: true })
-    expect(contents[0]?.meta ?? {}).not.toHaveProperty(alternatesKey)
     expect(await read('sjis.txt')).toMatchObject({ text: sjis, meta: { [encodingKey]: 'shift_jis' } })
   })
 

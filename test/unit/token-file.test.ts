@@ -116,18 +116,6 @@ describe('tokens of the file', () => {
     expect(await verifier.verify(token)).toHaveProperty('fault')
   })
 
-  test('are looked up once for the requests that had arrived before', async () => {
-    const { token, stored } = await addToken(file, { roles: ['reader'] })
-    const verifier = await createTokenVerifier(file, () => {})
-    const arrival = {}
-    expect(await verifier.verify(token, undefined, arrival)).toHaveProperty('grant')
-    await revokeToken(file, stored.id)
-    expect(await verifier.verify(token, undefined, arrival)).toHaveProperty('grant')
-    expect(await verifier.verify(token, undefined, {})).toHaveProperty('fault')
-    // The file has been read again meanwhile.
-    expect(await verifier.verify(token, undefined, arrival)).toHaveProperty('fault')
-  })
-
   test('end in time', async () => {
     const verifier = await createTokenVerifier(file, () => {})
     const { token } = await addToken(file, { roles: [], expires: Date.now() - 1 })

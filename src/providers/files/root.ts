@@ -164,7 +164,7 @@ async function openPortablePlaces(
         await requireInside(place.at, signal)
         if (stats.ino !== place.stats.ino || stats.dev !== place.stats.dev)
           throw notFound('replaced while it was opened')
-        return handleOf(descriptor, pool, { local: false, stats })
+        return handleOf(descriptor, pool, false, stats)
       } catch (error) {
         descriptor.close()
         throw error

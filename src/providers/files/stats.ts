@@ -60,8 +60,6 @@ export async function lookAtAll(
       found.push(undefined)
     }
   }
-  // Not recorded after slow calls, or without any call: the kernel may not have the names in memory.
-  if (found.length > 0 && found.length === names.length) place.looked?.()
   if (breath.due()) await breath.take()
   signal.throwIfAborted()
   if (found.length === names.length) return found

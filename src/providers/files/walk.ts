@@ -1,10 +1,9 @@
 import * as fs from 'node:fs'
 import { isResourceError, notFound } from '../../core/errors.ts'
-import type { Arrival, Context } from '../../core/provider.ts'
-import { failure, type Place, type Places, type Pool, untilAbort } from './access.ts'
+import type { Context } from '../../core/provider.ts'
+import { failure, type Place, type Places, type Pool } from './access.ts'
 import type { IgnoreFiles } from './ignore-files.ts'
 import type { Ignores } from './ignores.ts'
-import { addTo, type OpenPath } from './kept.ts'
 import { kindOf, modeAllows, type PermitOptions } from './stats.ts'
 import type { Visibility } from './visibility.ts'
 
@@ -36,19 +35,11 @@ export interface Walk {
   root(signal: AbortSignal, allows?: Allows): Promise<Position>
   /** Opens a child of a directory. The parent stays open. */
   enter(parent: Position, name: string, directory: boolean, signal: AbortSignal): Promise<Position>
-  /** Opens a path: a directory when it ends in `/`. Concurrent walks of one arrival open each common directory once. */
-  to(path: string, call: Caller, route?: OpenPath): Promise<Position>
+  /** Opens a path: a directory when it ends in `/`. */
+  to(path: string, caller: Caller): Promise<Position>
 }
 
-type Caller = Pick<Context, 'signal' | 'allows' | 'arrival'>
-
-/** The directories that concurrent walks of one arrival share. They are closed when the last of these walks ends. */
-interface CommonWay {
-  /** The directories, open or opening, by their paths. */
-  readonly opening: Map<string, Promise<Position>>
-  readonly opened: Position[]
-  walks: number
-}
+type Caller = Pick<Context, 'signal' | 'allows'>
 
 /**
  * A file system may accept several spellings of one name: in another case, composed or decomposed, with ignored characters, or a short one
@@ -73,8 +64,6 @@ interface WalkOptions {
 
 /** Maximum depth of directories that are served: a walk holds one descriptor for each. */
 export const maxDepth = 256
-/** Maximum number of directories that the walks of one arrival share: each holds a descriptor. */
-const maxCommon = 256
 /** Maximum number of symbolic links in one path. Otherwise directories that link to each other could be reached by very many paths. */
 const maxLinksInPath = 4
 
@@ -100,7 +89,7 @@ export function createWalk({ places, pool, visible, permit, spelling, symlinks, 
       target.close()
     }
     if (real === undefined) throw notFound('a link leads out of the root')
-    const found = await walkAlone(directory && real !== '' ? `${real}/` : real, { signal }, undefined, false)
+    const found = await to(directory && real !== '' ? `${real}/` : real, { signal }, false)
     if (identityOf(found.place) === identityOf(target)) return found
     found.place.close()
     throw notFound('a link was changed while it was followed')
@@ -162,14 +151,8 @@ export function createWalk({ places, pool, visible, permit, spelling, symlinks, 
     }
   }
 
-  const walkAlone = async (
-    path: string,
-    { signal, allows }: Caller,
-    route?: OpenPath,
-    links = followed,
-  ): Promise<Position> => {
+  const to = async (path: string, { signal, allows }: Caller, follows = followed): Promise<Position> => {
     let position = await root(signal, allows)
-    if (route !== undefined) addTo(route, position)
     if (path === '') return position
     const directory = path.endsWith('/')
     const segments = (directory ? path.slice(0, -1) : path).split('/')
@@ -177,8 +160,7 @@ export function createWalk({ places, pool, visible, permit, spelling, symlinks, 
       const parent = position
       try {
         if (index > maxDepth) throw notFound('too deep')
-        position = await find(parent, segment, directory || index < segments.length - 1, signal, links)
-        if (route !== undefined) addTo(route, position)
+        position = await find(parent, segment, directory || index < segments.length - 1, signal, follows)
       } finally {
         parent.place.close()
       }
@@ -186,77 +168,7 @@ export function createWalk({ places, pool, visible, permit, spelling, symlinks, 
     return position
   }
 
-  return { root, enter: find, to: joining({ root, enter: find, to: walkAlone }) }
-}
-
-/** Lets concurrent walks of one arrival open each common directory once. The given walk opens every directory anew. */
-function joining({ root, enter, to: walkAlone }: Walk): Walk['to'] {
-  const commonWays = new Map<Arrival, CommonWay>()
-
-  /** @param above The parent directory; undefined for the root. */
-  const openOn = async (
-    way: CommonWay,
-    above: Promise<Position> | undefined,
-    name: string,
-    signal: AbortSignal,
-  ): Promise<Position> => {
-    const parent = await above
-    if (way.walks === 0) throw notFound('no walk waits for it any more')
-    let position: Position
-    parent?.place.keep()
-    try {
-      position = parent === undefined ? await root(signal) : await enter(parent, name, true, signal)
-    } finally {
-      parent?.place.close()
-    }
-    if (way.walks === 0) position.place.close()
-    else way.opened.push(position)
-    return position
-  }
-
-  return async (path, call, route) => {
-    const { arrival, signal, allows = () => true } = call
-    const known = arrival === undefined ? undefined : commonWays.get(arrival)
-    const way: CommonWay = known ?? { opening: new Map(), opened: [], walks: 0 }
-    const names = path.split('/')
-    const file = names.pop() ?? ''
-    if (arrival === undefined || names.length + way.opening.size >= maxCommon) return walkAlone(path, call, route)
-    commonWays.set(arrival, way)
-    way.walks++
-    try {
-      let place = ''
-      let opening = way.opening.get(place) ?? openOn(way, undefined, '', signal)
-      way.opening.set(place, opening)
-      const steps = [opening]
-      for (const name of names) {
-        place += `${name}/`
-        opening = way.opening.get(place) ?? openOn(way, opening, name, signal)
-        way.opening.set(place, opening)
-        steps.push(opening)
-      }
-      const directory = { ...(known === undefined ? await opening : await untilAbort(opening, signal)), allows }
-      // A directory behind a link has several paths, and not every caller may see all of them.
-      if (directory.links > 0) return await walkAlone(path, call, route)
-      if (route !== undefined) for (const step of steps) addTo(route, await step)
-      if (file === '') {
-        directory.place.keep()
-        return directory
-      }
-      const position = await enter(directory, file, false, signal)
-      if (route !== undefined) addTo(route, position)
-      return position
-    } catch (error) {
-      // The walk that was opening a directory may have been aborted.
-      if (known === undefined || signal.aborted || isResourceError(error, 'not-found')) throw error
-      return await walkAlone(path, call, route)
-    } finally {
-      way.walks--
-      if (way.walks === 0) {
-        commonWays.delete(arrival)
-        for (const { place } of way.opened) place.close()
-      }
-    }
-  }
+  return { root, enter: find, to }
 }
 
 /** Maximum number of cached verdicts. */

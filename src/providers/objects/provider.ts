@@ -99,7 +99,7 @@ function timed(store: ObjectStore, ms: number): ObjectStore {
         const body = await watch.run((own) => store.get(query, own))
         return {
           ...body,
-          bytes: (into) => watch.run(() => body.bytes(into)).finally(watch.end),
+          bytes: () => watch.run(() => body.bytes()).finally(watch.end),
           discard: () => {
             watch.end()
             body.discard()

@@ -22,7 +22,7 @@ const attempts = 6
 /** Maximum number of retries after a torn answer. */
 const maxTorn = 2
 
-type ReadTerms = { readonly [Key in 'most' | 'into']?: Context[Key] | undefined } & Pick<Context, 'signal'>
+type ReadTerms = Pick<Context, 'signal' | 'most'>
 
 interface ObjectPart {
   readonly details: ObjectDetails
@@ -51,7 +51,7 @@ export function createReader(store: ObjectStore, maxBytes: number, linkSeconds?:
   const fetchPart = async (
     body: ObjectBody,
     range: ByteRange | undefined,
-    { most, into }: ReadTerms,
+    { most }: Pick<Context, 'most'>,
   ): Promise<ObjectPart> => {
     const { details, start } = body
     try {
@@ -61,7 +61,7 @@ export function createReader(store: ObjectStore, maxBytes: number, linkSeconds?:
       body.discard()
       throw error
     }
-    return { details, bytes: await body.bytes(into), start }
+    return { details, bytes: await body.bytes(), start }
   }
 
   /** Returns the part for an empty range, or for any range of an empty object: HTTP can request neither. */
@@ -75,14 +75,14 @@ export function createReader(store: ObjectStore, maxBytes: number, linkSeconds?:
   const readPart = async (
     key: string,
     range: ByteRange | undefined,
-    { signal, most, into }: ReadTerms,
+    { signal, most }: ReadTerms,
   ): Promise<ObjectPart> => {
-    if (range === undefined) return fetchPart(await store.get({ key }, signal), range, { signal, most })
+    if (range === undefined) return fetchPart(await store.get({ key }, signal), range, { most })
     const { start, end = Number.MAX_SAFE_INTEGER } = range
     const isFetched = Number.isSafeInteger(start) && Number.isSafeInteger(end) && start >= 0 && end > start
     if (!isFetched) return emptyPart(key, range, signal)
     try {
-      return await fetchPart(await store.get({ key, range }, signal), range, { signal, into })
+      return await fetchPart(await store.get({ key, range }, signal), range, {})
     } catch (error) {
       if (error instanceof ObjectFault && error.fault === 'unsatisfiable') return emptyPart(key, range, signal)
       throw error

@@ -1,7 +1,7 @@
 import { createRecent } from '../../core/kit/lru.ts'
 import type { Log } from '../../core/log.ts'
 import { isPath } from '../../core/path.ts'
-import type { ByteRange, Context } from '../../core/provider.ts'
+import type { ByteRange } from '../../core/provider.ts'
 
 /** Metadata of an object in a listing. */
 export interface ObjectFacts {
@@ -61,7 +61,7 @@ export interface ObjectBody {
   readonly start: number
   readonly end: number
   /** Reads all bytes, or throws {@link ObjectFault} `torn` if their number or checksum is not that of the store. */
-  bytes(into?: Context['into']): Promise<Buffer>
+  bytes(): Promise<Buffer>
   discard(): void
 }
 

@@ -156,7 +156,7 @@ function bodyOf(query: GetQuery, opened: Opened, signal: AbortSignal, log: Log):
     if (version !== undefined && details.version !== version) throw new ObjectFault('replaced')
     return {
       ...{ details, start, end },
-      bytes: (into) => collect(opened, into?.(end - start) ?? Buffer.allocUnsafe(end - start), signal, log),
+      bytes: () => collect(opened, Buffer.allocUnsafe(end - start), signal, log),
       discard,
     }
   } catch (error) {

@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { chain, type Soon } from '../../core/kit/chain.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { Authorizer } from '../auth/index.ts'
 import type { Refusal } from '../auth/metadata.ts'
@@ -16,9 +15,9 @@ export interface Entrance {
   /** Authenticates the callers. The service sets it; until then every request has the caller `everybody`. */
   authorizer: Authorizer | undefined
   /** Returns the caller of a request. Undefined when the request was refused, and answered. */
-  callerOf(request: IncomingMessage, response: ServerResponse): Soon<Caller | undefined>
+  callerOf(request: IncomingMessage, response: ServerResponse): Promise<Caller | undefined>
   /** Applies the rate limits to a caller that is known already. Undefined when the request was refused, and answered. */
-  admit(caller: Caller, request: IncomingMessage, response: ServerResponse): Soon<Caller | undefined>
+  admit(caller: Caller, request: IncomingMessage, response: ServerResponse): Promise<Caller | undefined>
   /** Whether a caller may do what a body requests. When false, the request was refused, and answered. */
   permits(caller: Caller, body: unknown, response: ServerResponse): boolean
   /** Answers a caller whose body is too long. Reading a part of it was work, so it is charged as several requests. */
@@ -59,7 +58,7 @@ export function createEntrance(options: EntranceOptions): Entrance {
     replyJson(response, 429, later, { ...statusOfOverload(later)?.headers, ...end })
   }
 
-  const admit: Entrance['admit'] = (caller, request, response) => {
+  const admit: Entrance['admit'] = async (caller, request, response) => {
     const taken = turnstile.take(caller, request)
     return 'reason' in taken ? refuseOver(taken, caller, request, response) : taken
   }
@@ -83,12 +82,11 @@ export function createEntrance(options: EntranceOptions): Entrance {
   const entrance: Entrance = {
     authorizer: undefined,
 
-    callerOf: (request, response) => {
-      if (entrance.authorizer === undefined) return admit(everybody, request, response)
-      return chain(entrance.authorizer.authenticate(request), (caller) => {
-        if (!('status' in caller)) return admit(caller, request, response)
-        return turnAway(request, response, caller).then(() => undefined)
-      })
+    callerOf: async (request, response) => {
+      const caller = (await entrance.authorizer?.authenticate(request)) ?? everybody
+      if (!('status' in caller)) return admit(caller, request, response)
+      await turnAway(request, response, caller)
+      return undefined
     },
 
     admit,

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ResourceError } from '../../core/errors.ts'
-import { chain, finish, type Soon } from '../../core/kit/chain.ts'
 
 /** Handle of a running task. */
 export interface Pass {
@@ -122,15 +121,19 @@ export function createGate(concurrent: number, waiting: number, most: SlotCount 
   return {
     enter,
     /** Runs a task when its turn comes. The other parameters are those of `enter`. */
-    run: <T>(
-      task: (pass: Pass) => Soon<T>,
+    run: async <T>(
+      task: (pass: Pass) => Promise<T>,
       share?: string,
       taken?: () => Promise<unknown>,
-    ): Soon<{ readonly value: T } | { readonly refused: Crowded }> => {
+    ): Promise<{ readonly value: T } | { readonly refused: Crowded }> => {
       const running = enter(share, taken)
       if ('refused' in running) return running
-      const begin = () => finish(() => chain(task(running), (value) => ({ value })), running.end)
-      return running.entered === undefined ? begin() : running.entered.then(begin)
+      try {
+        await running.entered
+        return { value: await task(running) }
+      } finally {
+        running.end()
+      }
     },
     /** Number of tasks that run, and that wait, at the moment, including the lane of large ones. */
     get running() {

@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
-import type { Soon } from '../../core/kit/chain.ts'
-import type { Arrival, Principal } from '../../core/provider.ts'
+import type { Principal } from '../../core/provider.ts'
 
 /** A URL for the bytes of one resource. It is a secret: everyone who has it can read the resource until it expires. */
 export interface ContentLink {
@@ -102,10 +101,9 @@ export interface Verifier {
   takes(token: string): boolean
   /**
    * @param digest The digest of the token, if it is known.
-   * @param arrival The arrival of the request.
-   * @throws ResourceError `unavailable` when the token cannot be checked at the moment: at once, or as a rejection.
+   * @throws ResourceError `unavailable` when the token cannot be checked at the moment.
    */
-  verify(token: string, digest?: string, arrival?: Arrival): Soon<TokenVerdict>
+  verify(token: string, digest?: string): Promise<TokenVerdict>
   /** Calls `end` when a valid token may have become invalid before its expiry. Returns a function that cancels this. */
   watch?(token: string, grant: Grant, end: () => void): () => void
 }

@@ -1,10 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { invalid, isResourceError, ResourceError } from '../../core/errors.ts'
-import type { Soon } from '../../core/kit/chain.ts'
 import { isObject } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import { createGate } from '../admission/gate.ts'
-import { arrivalOf, valuesOf } from '../http/guard.ts'
+import { valuesOf } from '../http/guard.ts'
 import { type Caller, callAt, digestOf, type Grant, type TokenVerdict, type Verifier } from './caller.ts'
 import { type AuthorizationOptions, type Claims, createNeeds, type Issuer, judgeClaims, networkOf } from './claims.ts'
 import { fetchJson } from './fetch.ts'
@@ -55,7 +54,7 @@ export async function createAuthorizer(options: AuthorizerOptions) {
     serveMetadata: (request: IncomingMessage, response: ServerResponse): boolean =>
       metadata?.serve(request, response) ?? false,
     /** Returns the caller of a request, by its headers alone, or why it is refused. */
-    authenticate: (request: IncomingMessage): Soon<Caller | Refusal> => {
+    authenticate: async (request: IncomingMessage): Promise<Caller | Refusal> => {
       const credentials = credentialsOf(request)
       if (typeof credentials === 'string') return challenges[credentials === 'none' ? 'missing' : 'malformed']
       const { token } = credentials
@@ -67,18 +66,13 @@ export async function createAuthorizer(options: AuthorizerOptions) {
       if (token.length > maxToken) return refused('it is too long')
       const verifier = verifiers.find((one) => one.takes(token))
       if (verifier === undefined) return refused('its kind or its issuer is not accepted')
-      const judge = (verdict: TokenVerdict) =>
-        'grant' in verdict ? callerOf(token, digest, verdict.grant, verifier) : refused(verdict.fault)
-      const fail = (error: unknown) => {
+      try {
+        const verdict = await verifier.verify(token, digest)
+        return 'grant' in verdict ? callerOf(token, digest, verdict.grant, verifier) : refused(verdict.fault)
+      } catch (error) {
         if (!isResourceError(error)) throw error
         logRefusal(digest.slice(0, 8), error.message)
         return challenges.unavailable
-      }
-      try {
-        const verdict = verifier.verify(token, digest, arrivalOf(request))
-        return verdict instanceof Promise ? verdict.then(judge, fail) : judge(verdict)
-      } catch (error) {
-        return fail(error)
       }
     },
     /**

@@ -1,10 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
-import { statSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { ResourceError } from '../../core/errors.ts'
-import { chain, type Soon } from '../../core/kit/chain.ts'
 import type { Log } from '../../core/log.ts'
-import type { Arrival } from '../../core/provider.ts'
 import { digestOf, type Grant, type TokenVerdict, type Verifier } from './caller.ts'
 import { absent, isOwnToken, markOf, readTokenFile, type StoredToken, type TokenFile } from './token-file.ts'
 
@@ -36,45 +33,22 @@ export async function createTokenVerifier(file: string, log: Log): Promise<Verif
     for (const look of [...watchers]) look(now)
     return now
   }
-  /**
-   * Returns the mark of the file synchronously: on a local disk, the metadata of a file just read is in memory, and this takes a
-   * tenth of the time of the thread pool.
-   */
-  const markNow = (): string => {
-    try {
-      return markOf(statSync(file, { bigint: true }))
-    } catch {
-      return absent
-    }
-  }
-  /** The arrival of the last request for which the file was unchanged. */
-  let seenFor: Arrival | undefined
-  /**
-   * Returns the current content of the file. Callers share a check only if their requests had arrived before it: an earlier one may have been too
-   * early.
-   */
-  const current = (arrival?: Arrival): Soon<TokenFile | undefined> => {
-    if (arrival !== undefined && arrival === seenFor) return known
-    return chain(
-      known?.local === true ? markNow() : stat(file, { bigint: true }).then(markOf, () => absent),
-      (mark) => {
-        if (mark !== known?.mark) return read()
-        seenFor = arrival
-        return known
-      },
-    )
+  /** Returns the current content of the file. It is read again when its metadata have changed. */
+  const current = async (): Promise<TokenFile | undefined> => {
+    const mark = await stat(file, { bigint: true }).then(markOf, () => absent)
+    return mark === known?.mark ? known : read()
   }
 
   return {
     takes: isOwnToken,
-    verify: (token, digest = digestOf(token), arrival) =>
-      chain(current(arrival), (now): TokenVerdict => {
-        if (now === undefined) throw new ResourceError('unavailable', `The tokens in ${file} cannot be read`)
-        const stored = findToken(now.tokens, digest)
-        if (stored === undefined) return { fault: 'it is not in the file of tokens' }
-        const grant = grantOf(stored)
-        return grant.expires > Date.now() ? { grant } : { fault: 'it has expired' }
-      }),
+    verify: async (token, digest = digestOf(token)): Promise<TokenVerdict> => {
+      const now = await current()
+      if (now === undefined) throw new ResourceError('unavailable', `The tokens in ${file} cannot be read`)
+      const stored = findToken(now.tokens, digest)
+      if (stored === undefined) return { fault: 'it is not in the file of tokens' }
+      const grant = grantOf(stored)
+      return grant.expires > Date.now() ? { grant } : { fault: 'it has expired' }
+    },
     watch: (token, grant, end) => {
       const look = (now: TokenFile | undefined) => {
         const stored = now === undefined ? undefined : findToken(now.tokens, digestOf(token))

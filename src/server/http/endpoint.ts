@@ -13,7 +13,7 @@ import { modern } from '../protocol/revisions.ts'
 import { localPrincipal, type ServeOptions } from '../serve.ts'
 import { createMeter, measureMeter } from '../telemetry/meter.ts'
 import { createCors } from './cors.ts'
-import { accepts, mediaFault, replaceAbsoluteTarget, setArrival } from './guard.ts'
+import { accepts, mediaFault, replaceAbsoluteTarget } from './guard.ts'
 import { createLegacyHttp } from './legacy.ts'
 import { createModernHttp } from './modern.ts'
 import { type HttpResponse, limitsKey, refuse, refuseMethod, replyJson } from './reply.ts'
@@ -93,12 +93,9 @@ export function createEndpoint(options: EndpointOptions, asked: boolean) {
     if (request.method !== 'POST') return void refuseMethod(response, 'POST')
     const media = mediaFault(request)
     if (media !== undefined) return void refuse(response, 415, media)
-    if (given !== undefined)
-      return messageIn(given.length > limits.body ? { tooLong: given.length } : given, request, response, caller)
-    const { readableLength, headers, complete } = request
-    const isWhole = complete || Number(headers['content-length']) === readableLength
-    if (!isWhole) setArrival(request, undefined)
-    return messageIn(await readBody(request, limits.body), request, response, caller)
+    if (given !== undefined && given.length > limits.body)
+      return messageIn({ tooLong: given.length }, request, response, caller)
+    return messageIn(given ?? (await readBody(request, limits.body)), request, response, caller)
   }
 
   /** Returns the message in a body if the caller may send it. Undefined when the request was answered already. */

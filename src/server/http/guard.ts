@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http'
 import { invalid } from '../../core/errors.ts'
-import type { Arrival } from '../../core/provider.ts'
 import type { JsonObject } from '../../core/tool.ts'
 import { paramHeadersOf, paramIn } from '../../core/tool-headers.ts'
 import { isLoopback } from '../../core/uri.ts'
@@ -232,18 +231,4 @@ function decodeHeaderValue(value: string): string | undefined {
   } catch {
     return undefined
   }
-}
-
-/** A fact about a request, under a key of ours: an entry of a `WeakMap` would cost more than all else that is done with it. */
-const arrivalKey = Symbol('arrival')
-type Arrived = IncomingMessage & { [arrivalKey]?: Arrival | undefined }
-
-/** Returns the arrival of a request that has arrived as a whole; undefined for any other. */
-export function arrivalOf(request: IncomingMessage): Arrival | undefined {
-  return (request as Arrived)[arrivalKey]
-}
-
-/** Sets the arrival of a request; undefined when its body is still on its way. */
-export function setArrival(request: IncomingMessage, arrival: Arrival | undefined): void {
-  ;(request as Arrived)[arrivalKey] = arrival
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Arrival, Principal } from '../../core/provider.ts'
+import type { Principal } from '../../core/provider.ts'
 import { type TraceContext, traceContextIn } from '../../core/trace.ts'
 import type { Gate } from '../admission/gate.ts'
 import type { ServedLimits } from '../admission/limits.ts'
@@ -11,7 +11,6 @@ import { codes, failure, isObject, type RequestId, type Response, type WireError
 import { isRevision, legacyRevisions } from '../protocol/revisions.ts'
 import { type Announcements, openView, type ServedOptions } from '../serve.ts'
 import type { Meter } from '../telemetry/meter.ts'
-import { arrivalOf } from './guard.ts'
 import {
   type EventStream,
   offerLink,
@@ -28,7 +27,6 @@ import { createMailbox, createSessions, type HttpSession } from './sessions.ts'
 const idHeader = 'Mcp-Session-Id'
 
 interface ExchangeOptions {
-  readonly arrival?: Arrival | undefined
   readonly trace: TraceContext | undefined
   /** Returns the headers of the answer. */
   readonly headers?: () => Readonly<Record<string, string>>
@@ -89,7 +87,7 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
     response: ServerResponse,
     { principal, linkFor }: Caller,
     body: unknown,
-    { arrival, trace, headers = () => ({}) }: ExchangeOptions,
+    { trace, headers = () => ({}) }: ExchangeOptions,
   ) => {
     let stream: EventStream | undefined
     if (isObject(body) && isObject(body.params) && typeof body.method === 'string')
@@ -98,8 +96,6 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
     const answer = await connection.receive(body, {
       trace,
       taken: () => taken(response),
-      arrival,
-      raw: true,
       linkFor,
       onNotification: (message) => {
         stream ??= openEventStream(response, headers())
@@ -173,7 +169,7 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
       const session = sessionOf(request, response, caller.principal)
       if (session === undefined) return
       if (isInitialize) return refuse(response, 400, 'The session has begun already.')
-      await exchange(session.connection, response, caller, body, { arrival: arrivalOf(request), trace })
+      await exchange(session.connection, response, caller, body, { trace })
     },
 
     /** `GET`: the stream on which the server sends messages of its own accord. */

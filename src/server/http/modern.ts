@@ -1,7 +1,5 @@
 import { setMaxListeners } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type Cancellation, cancelRequest } from '../../core/call.ts'
-import { chain, type Soon } from '../../core/kit/chain.ts'
 import type { Principal } from '../../core/provider.ts'
 import { traceContextIn } from '../../core/trace.ts'
 import type { Crowded, Gate } from '../admission/gate.ts'
@@ -14,7 +12,7 @@ import {
   classify,
   codes,
   failure,
-  formOf,
+  isStreamed,
   type Request,
   type RequestId,
   type Response,
@@ -22,8 +20,7 @@ import {
 } from '../protocol/messages.ts'
 import { openView, type ServedOptions } from '../serve.ts'
 import type { Meter } from '../telemetry/meter.ts'
-import type { Sending } from './content/sending.ts'
-import { arrivalOf, paramHeadersFault, requestFault } from './guard.ts'
+import { paramHeadersFault, requestFault } from './guard.ts'
 import { type EventStream, offerLink, openEventStream, replyEmpty, replyJson, replyLong, taken } from './reply.ts'
 
 /** Maximum number of principals whose channel is kept for their next request. */
@@ -44,45 +41,39 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
     caller: Caller,
   ): Promise<void> => {
     // A disconnect cancels the request (2026-07-28, basic/patterns/cancellation).
-    const cancellation: Cancellation = { isCancelled: false, onCancel: undefined }
+    const gone = new AbortController()
     response.on('close', () => {
-      // Not after the answer: an abort captures a stack, which would keep the whole request in memory until a full collection.
-      if (!response.writableFinished) cancelRequest(cancellation)
+      if (!response.writableFinished) gone.abort()
     })
-    const opening = channels.of(caller.principal)
-    const channel = opening instanceof Promise ? await opening : opening
+    const { signal } = gone
+    const channel = await channels.of(caller.principal)
     if (message.method === 'subscriptions/listen')
-      return answerListening(message, response, caller, { channel, cancellation, closing, options })
+      return answerListening(message, response, caller, { channel, signal, closing, options })
     const pass = immediate.has(message.method) ? undefined : gate.enter(caller.share, () => taken(response))
     if (pass !== undefined && 'refused' in pass) return refuseBusy(message, response, caller, pass.refused)
     // An answer becomes a stream of events only when a notification precedes it.
     let events = undefined as EventStream | undefined
     let answered: Response | undefined
     try {
-      if (pass?.entered !== undefined) await pass.entered
+      await pass?.entered
       offerLink(response, message, caller.linkFor)
-      const asked = channel.request(message, {
+      answered = await channel.request(message, {
         pass,
-        raw: true,
-        sending: () => sendingTo(response, gate, caller, options),
+        sending: () => ({ signal, gate, share: caller.share, timeoutMs: options.timeoutMs ?? 120_000 }),
         linkFor: caller.linkFor,
         headersFault: (inputSchema, given) => paramHeadersFault(request, inputSchema, given),
         trace: traceContextIn(request.headers),
-        arrival: arrivalOf(request),
-        cancellation,
+        signal,
         onNotification: (notification) => {
           events ??= openEventStream(response)
           events.send(notification)
         },
       })
-      answered = asked instanceof Promise ? await asked : asked
       if (answered === undefined) return
-      const form = formOf(answered)
-      if (form !== 'stream') {
+      if (!isStreamed(answered)) {
         if (events !== undefined) return endWith(events, answered)
-        const { status, headers } = 'error' in answered ? headOf(answered) : ok
-        if (form === 'text') return replyJson(response, status, answered, headers)
-        return await replyLong(response, status, answered, headers, pass?.breath)
+        const { status, headers } = headOf(answered)
+        return replyJson(response, status, answered, headers)
       }
     } finally {
       pass?.end()
@@ -99,7 +90,7 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
   }
 
   return {
-    post: (request: IncomingMessage, response: ServerResponse, caller: Caller, body: unknown): Soon<void> => {
+    post: async (request: IncomingMessage, response: ServerResponse, caller: Caller, body: unknown): Promise<void> => {
       const reject = (id: RequestId | null, error: WireError) => replyJson(response, 400, failure(id, error))
       if (Array.isArray(body))
         return reject(null, { code: codes.invalidRequest, message: 'There are no batches in this protocol revision.' })
@@ -131,37 +122,27 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
 
 /** The channels of the principals that asked lately (an LRU cache). */
 function createChannels(options: ServedOptions) {
-  const channels = new Map<string, Soon<Channel>>()
-  /** The same text for principals with the same id, roles and scopes. Most callers have the same object in all requests. */
-  const keys = new WeakMap<Principal, string>()
-  let latest: string | undefined
+  const channels = new Map<string, Promise<Channel>>()
+  const close = async (channel: Promise<Channel>) => (await channel).close()
   return {
-    of: (principal: Principal): Soon<Channel> => {
-      let key = keys.get(principal)
-      if (key === undefined) {
-        key = JSON.stringify([principal.id, principal.roles, principal.scopes])
-        keys.set(principal, key)
-      }
-      let channel = channels.get(key)
-      if (channel === undefined) {
-        if (channels.size >= maxChannels) evictOldest(channels)
-        const opening = openView(options, principal, 'modern')
-        opening.then(
-          (open) => channels.get(key) === opening && channels.set(key, open),
-          // A failure is not cached.
-          () => channels.get(key) === opening && channels.delete(key),
-        )
-        channel = opening
-      }
-      if (key === latest && channels.has(key)) return channel
+    of: (principal: Principal): Promise<Channel> => {
+      const key = JSON.stringify([principal.id, principal.roles, principal.scopes])
+      const channel = channels.get(key) ?? openView(options, principal, 'modern')
+      // A failure is not cached.
+      if (!channels.has(key)) channel.catch(() => channels.get(key) === channel && channels.delete(key))
       // Move it to the end.
       channels.delete(key)
       channels.set(key, channel)
-      latest = key
+      const [oldest] = channels
+      if (channels.size > maxChannels && oldest !== undefined) {
+        channels.delete(oldest[0])
+        // A request in flight on it loses its answer only if it outlives the next thousand principals.
+        setTimeout(() => void close(oldest[1]).catch(() => {}), 60_000).unref()
+      }
       return channel
     },
     close: async (): Promise<void> => {
-      await Promise.allSettled([...channels.values()].map(async (channel) => (await channel).close()))
+      await Promise.allSettled([...channels.values()].map(close))
       channels.clear()
     },
   }
@@ -169,7 +150,8 @@ function createChannels(options: ServedOptions) {
 
 interface Listening {
   readonly channel: Channel
-  readonly cancellation: Cancellation
+  /** Aborts when the client is gone. */
+  readonly signal: AbortSignal
   /** Aborts when the server ends. */
   readonly closing: AbortController
   readonly options: ServedOptions
@@ -180,13 +162,10 @@ async function answerListening(
   message: Request,
   response: ServerResponse,
   caller: Caller,
-  { channel, cancellation, closing, options }: Listening,
+  { channel, signal, closing, options }: Listening,
 ): Promise<void> {
   let stream: EventStream | undefined
   const lifetime = lifetimeOf(caller, closing.signal)
-  const controller = new AbortController()
-  cancellation.onCancel = () => controller.abort()
-  if (cancellation.isCancelled) controller.abort()
   const unclean = await listen(message, {
     view: channel.view,
     server: { name: options.name, version: options.version },
@@ -195,7 +174,7 @@ async function answerListening(
       stream.send(notification)
       await stream.ready()
     },
-    signal: controller.signal,
+    signal,
     closing: lifetime.signal,
     log: options.log,
   }).finally(lifetime.release)
@@ -203,15 +182,6 @@ async function answerListening(
   if (answered === undefined) response.destroy()
   else if (stream === undefined) replyUnopened(response, answered)
   else endWith(stream, answered)
-}
-
-function evictOldest(channels: Map<string, Soon<Channel>>): void {
-  for (const [key, channel] of channels) {
-    channels.delete(key)
-    // A request in flight on it loses its answer only if it outlives the next thousand principals.
-    setTimeout(() => void chain(channel, (open) => open.close()), 60_000).unref()
-    return
-  }
 }
 
 interface Head {
@@ -249,20 +219,6 @@ function replyUnopened(response: ServerResponse, answer: Response): void {
 function endWith(stream: EventStream, answer: Response): void {
   stream.send(answer)
   stream.end()
-}
-
-/** How an answer is sent whose content is read meanwhile. */
-function sendingTo(
-  response: ServerResponse,
-  gate: Gate,
-  { share }: Caller,
-  { timeoutMs = 120_000 }: ServedOptions,
-): Sending {
-  const gone = new AbortController()
-  if (response.destroyed) gone.abort()
-  // Not after the answer: an abort captures a stack.
-  else response.once('close', () => response.writableFinished || gone.abort())
-  return { signal: gone.signal, gate, share, timeoutMs }
 }
 
 /** Sends an answer whose content is a stream. After a notification it is an event, which is made as a whole. */

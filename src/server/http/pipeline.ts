@@ -2,9 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
-import type { Arrival } from '../../core/provider.ts'
 import type { Meter } from '../telemetry/meter.ts'
-import { setArrival } from './guard.ts'
 import { taken } from './reply.ts'
 
 /** Maximum number of requests on one connection that wait for earlier answers. Beyond it, the connection is not read. */
@@ -50,8 +48,6 @@ export function inTurn(
   /** The lines of connections that were paused, and have not waited for all of their answers since. */
   const pressing = new Set<Line>()
   let inAll = 0
-  /** Resolves when the requests that can be read at the moment have arrived, with the arrival that they share. */
-  let arriving: Promise<Arrival> | undefined
   let last: Promise<unknown> = Promise.resolve()
 
   /** Resolves in a turn of the event loop of its own: clients that wait for answers go before those that do not. */
@@ -85,13 +81,6 @@ export function inTurn(
   }
 
   const work = async (socket: Socket, line: Line): Promise<void> => {
-    // The event loop reads from all sockets that have something, and then runs this.
-    arriving ??= nextTurn({})
-    const arrival = await arriving
-    arriving = undefined
-    const [first] = line.waiting
-    // The others on the connection are handled after it, and may depend on what it does.
-    if (first !== undefined) setArrival(first[0], arrival)
     for (let next = line.waiting.shift(); next !== undefined; next = line.waiting.shift()) {
       inAll--
       if (socket.destroyed || socket.writableEnded) {

@@ -1,16 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { ContentLink, LinkFor } from '../auth/caller.ts'
-import { answerBuffers } from '../protocol/buffers.ts'
 import { streamedMessage } from '../protocol/json.ts'
-import {
-  codes,
-  encodeMessage,
-  failure,
-  formatMessage,
-  formatUnwritten,
-  formOf,
-  type Request,
-} from '../protocol/messages.ts'
+import { codes, failure, formatMessage, formatUnwritten, isStreamed, type Request } from '../protocol/messages.ts'
 
 /** Headers of every answer: no cache stores it, and no browser guesses another type. */
 const common = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' }
@@ -59,26 +50,15 @@ export function replyJson(response: HttpResponse, status: number, body: unknown,
   replyBody(response, status, formatMessage(body, limitsOf(response).answer, response[linkKey]), headers)
 }
 
-/**
- * Sends JSON that may be long. Returns undefined when it is written already, or else a promise that resolves when it is.
- *
- * @param breath Resolves in the turn of the event loop for the next piece of it.
- */
-export function replyLong(
+/** Sends JSON. Resolves when it is written, also for a content that is read while it is sent. */
+export async function replyLong(
   response: HttpResponse,
   status: number,
   body: unknown,
   headers?: Headers,
-  breath?: () => Promise<void>,
-): Promise<void> | undefined {
-  const form = formOf(body)
-  if (form === 'text') return void replyJson(response, status, body, headers)
-  if (form === 'stream') return replyStreamed(response, status, body, headers)
-  return encodeMessage(body, limitsOf(response).answer, response[linkKey], breath).then((bytes) => {
-    replyBody(response, status, bytes, headers)
-    // The socket has taken all then. After a failure its buffer is left to the collector of garbage.
-    response.once('finish', () => answerBuffers.give(bytes))
-  })
+): Promise<void> {
+  if (isStreamed(body)) return replyStreamed(response, status, body, headers)
+  replyJson(response, status, body, headers)
 }
 
 /** Sends JSON with a content that is read while it is sent. */
@@ -97,21 +77,16 @@ async function replyStreamed(response: HttpResponse, status: number, body: unkno
 
 type Headers = Readonly<Record<string, string>>
 
-/** Length up to which Node writes a text and the headers as one piece, in characters: for a longer one it would copy three times as much. */
-const maxTextLength = 8 * 1024
-
-/** Sends JSON, as a text or in UTF-8. */
-function replyBody(response: ServerResponse, status: number, json: Buffer | string, headers?: Headers): void {
+/** Sends JSON. */
+function replyBody(response: ServerResponse, status: number, json: string, headers?: Headers): void {
   if (response.headersSent || response.destroyed) return
-  const body = typeof json === 'string' && json.length > maxTextLength ? Buffer.from(json) : json
   response.writeHead(status, {
-    'Cache-Control': 'no-store',
-    'X-Content-Type-Options': 'nosniff',
+    ...common,
     'Content-Type': 'application/json',
-    'Content-Length': Buffer.byteLength(body),
+    'Content-Length': Buffer.byteLength(json),
     ...headers,
   })
-  response.end(body)
+  response.end(json)
   cutWhenSlow(response)
 }
 

@@ -1,7 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { DegradedMount } from '../../core/changes.ts'
 import { invalid } from '../../core/errors.ts'
-import type { Soon } from '../../core/kit/chain.ts'
 import { requireKeys } from '../../core/kit/object.ts'
 import { isLoopback } from '../../core/uri.ts'
 import { createLiveness, createRoom, listen, watchSockets } from '../admission/connections.ts'
@@ -230,7 +229,7 @@ type PageAnswer = {
 } & ({ readonly body: Uint8Array } | { readonly message: string })
 
 /** Answers requests of people's browsers. Returns undefined for any other request. */
-type Pages = (request: IncomingMessage) => Soon<PageAnswer | undefined>
+type Pages = (request: IncomingMessage) => PageAnswer | undefined | Promise<PageAnswer | undefined>
 
 function servePage(page: PageAnswer, response: ServerResponse): void {
   const { Vary, ...headers } = page.headers

@@ -1,6 +1,4 @@
-import { withSignalOf } from '../../core/call.ts'
 import { fallbackTo, foreignCursor, invalid } from '../../core/errors.ts'
-import { rescue, soonOf } from '../../core/kit/chain.ts'
 import { defined, isObject } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import { metaKeys } from '../../core/meta.ts'
@@ -13,7 +11,6 @@ import {
   type Subscription,
   type View,
 } from '../../core/view.ts'
-import { resourcesToText } from '../tools/shown.ts'
 import { type Toolbox, toolMethods, withApps } from '../tools/tools.ts'
 import type { Served } from './channel.ts'
 import type { ServerInfo } from './envelope.ts'
@@ -107,8 +104,7 @@ function watchingOf(subscription: Subscription | undefined): Readonly<Record<str
   }
 }
 
-const readMethod: Method = (call) => {
-  const { params, revision, view, pass, arrival, linkFor, sending, raw } = call
+const readMethod: Method = async ({ params, revision, view, signal, pass, linkFor, sending }) => {
   const uri = requiredString(params, 'uri')
   const { room, turn } = pass
   /** Reads a large content in parts, while they are sent. */
@@ -118,43 +114,38 @@ const readMethod: Method = (call) => {
       const { openLarge } = await import('../http/content/sending.ts')
       return openLarge(uri, size, readPart, sending())
     })
-  const options = large === undefined ? { room, arrival } : { room, arrival, large }
-  const forms = { streams: sending !== undefined, bytes: raw }
-  return rescue(
-    () => soonOf(view, view.read)(uri, withSignalOf(call, options)),
-    (result) => {
-      const isTruncated = result.contents[0]?.meta?.[metaKeys.truncated] === true
-      if (linkFor === undefined || !isTruncated) return readToWire(result, revision, turn, forms)
-      return import('../http/content/sending.ts').then(({ linkedResult }) =>
-        readToWire(linkedResult(result, uri, linkFor), revision, turn, forms),
-      )
-    },
-    async (error) => {
-      if (linkFor === undefined) throw error
-      const { linkedError } = await import('../http/content/sending.ts')
-      throw linkedError(error, uri, linkFor)
-    },
-  )
+  try {
+    let result = await view.read(uri, { signal, room, large })
+    if (linkFor !== undefined && result.contents[0]?.meta?.[metaKeys.truncated] === true) {
+      const { linkedResult } = await import('../http/content/sending.ts')
+      result = linkedResult(result, uri, linkFor)
+    }
+    return await readToWire(result, revision, turn, sending !== undefined)
+  } catch (error) {
+    if (linkFor === undefined) throw error
+    const { linkedError } = await import('../http/content/sending.ts')
+    throw linkedError(error, uri, linkFor)
+  }
 }
 
 /** The page of a list that a request wants. */
 const pageIn = (params: Params) => defined({ cursor: optionalString(params, 'cursor') })
 
 const resourceMethods: Readonly<Record<string, Method>> = {
-  'resources/list': async ({ params, revision, signal, view, raw }) => {
+  'resources/list': async ({ params, revision, signal, view }) => {
     const query = pageIn(params)
     const page = await view.list(query, { signal })
     const mounts = query.cursor === undefined ? await view.mounts({ signal }) : undefined
-    const result = await (raw ? resourcesToText : resourcesToWire)(page, revision, mounts)
+    const result = resourcesToWire(page, revision, mounts)
     if (revision !== '2024-10-07') return result
     return { ...result, ...templatesToWire(await view.templates({}, { signal }), revision) }
   },
   'resources/templates/list': async ({ params, revision, signal, view }) =>
     templatesToWire(await view.templates(pageIn(params), { signal }), revision),
-  'resources/directory/read': async ({ params, revision, signal, view, raw }) => {
+  'resources/directory/read': async ({ params, revision, signal, view }) => {
     const uri = requiredString(params, 'uri')
     const page = await view.directory({ uri, ...pageIn(params) }, { signal })
-    return (raw ? resourcesToText : resourcesToWire)(withPlainDirectories(page), revision)
+    return resourcesToWire(withPlainDirectories(page), revision)
   },
 }
 
@@ -181,7 +172,6 @@ function completionMethods(identity: Identity): Readonly<Record<string, Method>>
 
 function extraMethods(methods: Identity['methods'] = {}): Readonly<Record<string, Method>> {
   const entries = Object.entries(methods).filter(([name]) => name !== 'completion/complete')
-  // A method of an embedding program may return the promise of a library, which `chain` would take for a value.
   return Object.fromEntries(entries.map(([name, method]) => [name, async (call) => method(call.params, call)]))
 }
 

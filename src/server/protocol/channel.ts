@@ -1,14 +1,6 @@
-import {
-  type Arrival,
-  type Cancellation,
-  createOverdue,
-  LateAbort,
-  type Timed,
-  WithLateSignal,
-} from '../../core/call.ts'
-import { rescue, type Soon } from '../../core/kit/chain.ts'
+import { untilAborted } from '../../core/kit/abort.ts'
 import type { Log } from '../../core/log.ts'
-import { type TraceContext, telemetry, traceContextIn } from '../../core/trace.ts'
+import { type TraceContext, traceContextIn } from '../../core/trace.ts'
 import type { View } from '../../core/view.ts'
 import type { Pass } from '../admission/gate.ts'
 import type { LinkFor } from '../auth/caller.ts'
@@ -43,7 +35,6 @@ import {
   clientIn,
   type HeadersFault,
   type Method,
-  type Result,
   tracedRequest,
   withProgress,
 } from './method.ts'
@@ -55,17 +46,12 @@ export type Era = 'modern' | 'legacy'
 export interface RequestOptions {
   /** Aborts when the request is cancelled; then it has no answer. */
   readonly signal?: AbortSignal
-  /** Cancels the request in the same way as the signal. */
-  readonly cancellation?: Cancellation
   /** Receives the notifications of this request (progress, logs), all of them before its answer. */
   readonly onNotification?: ((notification: Notification) => void) | undefined
   /** The request's admission from the gate. Default: no waiting. */
   readonly pass?: Pass | undefined
-  readonly arrival?: Arrival | undefined
   /** Trace context of the transport. The request belongs to its trace, unless its `_meta` has one. */
   readonly trace?: TraceContext | undefined
-  /** Whether the caller formats the answer with `formatMessage` or `encodeMessage`: parts of it may be JSON already. Default false. */
-  readonly raw?: boolean
   /** Returns how the transport sends a content that is read meanwhile. The caller then writes the answer with `replyLong`. */
   readonly sending?: (() => Sending) | undefined
   /** Creates links to contents that are too large for an answer. */
@@ -81,7 +67,7 @@ export interface RequestOptions {
  */
 export interface Channel {
   /** Answers a request; undefined when it was cancelled. It never rejects. */
-  request(message: Request, options?: RequestOptions): Soon<Response | undefined>
+  request(message: Request, options?: RequestOptions): Promise<Response | undefined>
   /** Handles a notification of the client, except `notifications/cancelled`, which aborts the request's signal instead. */
   notify(message: Notification): void
   readonly view: View
@@ -142,7 +128,7 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
   let handshake: Handshake | undefined
   let revision: Revision | undefined = era === 'modern' ? modern : undefined
   let initialized = false
-  const inFlight = createOverdue<Timed & { readonly cancel: () => void }>(timeoutMs)
+  const inFlight = new Set<AbortController>()
 
   const introduceTo = (client: ClientName | undefined): Introduction => {
     const said = [served.instructions, options.noteOf?.(client)].filter((text) => text !== undefined && text !== '')
@@ -168,12 +154,12 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
   if (era === 'modern') for (const name of legacyOnly) methods.delete(name)
 
   /** Runs the method of a request. This is the only place where an error becomes an answer. */
-  const run = (
+  const run = async (
     message: Request,
-    abort: LateAbort,
+    signal: AbortSignal,
     notify: Call['notify'],
-    { pass = freePass, raw = false, arrival, sending, linkFor, headersFault, trace }: RequestOptions,
-  ): Soon<Response> => {
+    { pass = freePass, sending, linkFor, headersFault, trace }: RequestOptions,
+  ): Promise<Response> => {
     const { id, method: name, params = {} } = message
     const meta = isObject(params._meta) ? params._meta : {}
     const plain = methods.get(name)
@@ -188,21 +174,16 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
       if (era === 'modern' && wantsLog(meta, level))
         notify({ jsonrpc: '2.0', method: 'notifications/message', params: { level, data } })
     }
-    const done = (result: Result): Response => ({
-      jsonrpc: '2.0',
-      id,
-      result: completeResult(name, result, spoken, served.server),
-    })
-    const work = (): Soon<Result> => {
+    try {
+      if (opening !== undefined) await whenWorkable(opening, name)
+      signal.throwIfAborted()
       const asked = { params, revision: spoken, client, view: viewOf === undefined ? view : viewOf(client) }
-      const means = { pass, arrival, raw, sending, linkFor, headersFault, notify, log: sendLog }
-      const call: Call = Object.assign(new WithLateSignal(abort), asked, means)
+      const call: Call = { ...asked, signal, pass, sending, linkFor, headersFault, notify, log: sendLog }
       const parent = traceContextIn(meta) ?? trace
-      if (parent === undefined && telemetry === undefined) return method(call)
-      return tracedRequest(message, { revision: spoken, parent }, () => method(call))
-    }
-    const failed = (error: unknown): Response => {
-      if (abort.aborted) {
+      const result = await tracedRequest(message, { revision: spoken, parent }, () => method(call))
+      return { jsonrpc: '2.0', id, result: completeResult(name, result, spoken, served.server) }
+    } catch (error) {
+      if (signal.aborted) {
         // The request was cancelled, or timed out, which is logged. Nobody gets this answer.
         log('debug', 'a request ended before its work did', { error })
         return failure(id, timedOut)
@@ -211,10 +192,6 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
       const uri = typeof params.uri === 'string' ? params.uri : undefined
       return failure(id, wireError(error, spoken, uri, log))
     }
-    const waiting = opening && whenWorkable(opening, name)
-    if (waiting === undefined) return rescue(work, done, failed)
-    // If the request has ended meanwhile, nobody gets this answer.
-    return waiting.then(() => (abort.aborted ? failure(id, timedOut) : rescue(work, done, failed)), failed)
   }
 
   /** Removes known secrets from texts that a source reports while it works. Other notifications have only what the client itself has sent. */
@@ -226,44 +203,34 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
     return 'result' in clean ? { ...notification, params: clean.result } : notification
   }
 
-  const request: Channel['request'] = (message, options = {}) => {
-    const { signal, cancellation, onNotification } = options
-    if (signal?.aborted || cancellation?.isCancelled) return undefined
-    const abort = new LateAbort()
+  const request: Channel['request'] = async (message, options = {}) => {
+    const { signal, onNotification } = options
+    if (signal?.aborted) return undefined
+    const own = new AbortController()
+    let isTimedOut = false
     let hasEnded = false
     const notify = (notification: Notification) => {
       if (!hasEnded) onNotification?.(withoutSecrets(notification, message))
     }
-    const answer = run(message, abort, notify, options)
-    if (!(answer instanceof Promise)) {
+    const cancel = () => own.abort()
+    signal?.addEventListener('abort', cancel)
+    const timer = setTimeout(() => {
+      log('warn', 'a request took too long', { method: message.method, timeout: timeoutMs })
+      isTimedOut = true
+      own.abort()
+    }, timeoutMs)
+    inFlight.add(own)
+    try {
+      return egress(await untilAborted(run(message, own.signal, notify, options), own.signal), message)
+    } catch (error) {
+      if (!own.signal.aborted) throw error
+      return isTimedOut ? egress(failure(message.id, timedOut), message) : undefined
+    } finally {
       hasEnded = true
-      return egress(answer, message)
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', cancel)
+      inFlight.delete(own)
     }
-    // The first answer counts: of the method, the time-out or the cancellation.
-    return new Promise((resolve) => {
-      const end = (response: Response | undefined) => {
-        if (hasEnded) return
-        hasEnded = true
-        inFlight.end(mine)
-        signal?.removeEventListener('abort', cancel)
-        if (cancellation !== undefined) cancellation.onCancel = undefined
-        resolve(response === undefined ? undefined : egress(response, message))
-      }
-      const cancel = () => {
-        end(undefined)
-        abort.abort()
-      }
-      const onOver = () => {
-        log('warn', 'a request took too long', { method: message.method, timeout: timeoutMs })
-        end(failure(message.id, timedOut))
-        abort.abort()
-      }
-      const mine = { cancel, onOver }
-      signal?.addEventListener('abort', cancel, { once: true })
-      if (cancellation !== undefined) cancellation.onCancel = cancel
-      inFlight.begin(mine)
-      void answer.then(end)
-    })
   }
 
   return {
@@ -281,7 +248,7 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
     retell: () => retell?.(),
     close: async () => {
       onClose?.()
-      for (const { cancel } of inFlight) cancel()
+      for (const request of inFlight) request.abort()
     },
   }
 }

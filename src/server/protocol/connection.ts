@@ -1,5 +1,3 @@
-import { type Arrival, type Cancellation, cancelRequest } from '../../core/call.ts'
-import { chain, type Soon } from '../../core/kit/chain.ts'
 import type { Log } from '../../core/log.ts'
 import { createGate, type Gate, type Pass } from '../admission/gate.ts'
 import { overloaded } from '../admission/overload.ts'
@@ -26,17 +24,14 @@ const maxBatch = 50
 /** Maximum size of all answers to one batch, in bytes. Answers beyond it become errors. */
 const maxBatchBytes = 8 * 1024 * 1024
 
-/** `raw` is about the answer to a single message. */
-export interface ReceiveOptions extends Pick<RequestOptions, 'raw' | 'linkFor' | 'trace'> {
+export interface ReceiveOptions extends Pick<RequestOptions, 'linkFor' | 'trace'> {
   readonly onNotification?: (message: Notification) => void
   /** Writes a notification of a `subscriptions/listen`; resolves when there is room for more. */
   readonly write?: (message: Notification) => Promise<void>
   /** Takes the answer of a single request, or of a batch, which then keeps its slot in the gate until it is written. */
-  readonly deliver?: ((answer: Response | readonly Response[]) => Soon<void>) | undefined
+  readonly deliver?: ((answer: Response | readonly Response[]) => Promise<void>) | undefined
   /** Resolves when the reader has taken the answer; undefined when that cannot be known. */
   readonly taken?: () => Promise<unknown>
-  /** The arrival of the message. That of a batch is not used. */
-  readonly arrival?: Arrival | undefined
 }
 
 const tooLong: WireError = {
@@ -79,8 +74,7 @@ export function createConnection(
   // A mutex: each batch holds many answers in memory.
   const batches = createGate(1, Number.POSITIVE_INFINITY)
   const channels = new Map<string, Promise<Channel>>()
-  const opened = new Map<string, Channel>()
-  const inFlight = new Map<string, Cancellation>()
+  const inFlight = new Map<string, AbortController>()
   let listening = 0
   // Do not replace this by a closure made where requests are answered: it would keep the last of them in memory.
   let legacy: Channel | undefined
@@ -90,71 +84,59 @@ export function createConnection(
     if (channel === undefined) {
       channel = open(era)
       channels.set(era, channel)
-      void channel.then(
-        (ready) => opened.set(era, ready),
-        // A failure is not cached.
-        () => channels.delete(era),
-      )
+      // A failure is not cached.
+      channel.catch(() => channels.delete(era))
     }
     return channel
   }
 
-  const answer = (request: Request, options: ReceiveOptions): Soon<Response | undefined> => {
+  const answer = async (request: Request, options: ReceiveOptions): Promise<Response | undefined> => {
     const claims = claimedRevision(request) !== undefined
     const fault = claims ? envelopeFault(request, server.offered) : undefined
     if (fault !== undefined) return failure(request.id, fault)
     const key = idKey(request.id)
     if (inFlight.has(key))
       return failure(request.id, { code: codes.invalidRequest, message: 'A request with this id is still in flight.' })
-    const cancellation: Cancellation = { isCancelled: false, onCancel: undefined }
-    const era = claims ? 'modern' : 'legacy'
-    const channel = opened.get(era)
-    const begin = (channel: Channel) => answerOn(channel, request, claims, cancellation, options)
-    const answered =
-      channel === undefined
-        ? channelFor(era).then(begin, (error) =>
-            failure(request.id, wireError(error, claims ? modern : assumed, undefined, server.log)),
-          )
-        : begin(channel)
-    if (!(answered instanceof Promise)) return answered
-    inFlight.set(key, cancellation)
-    return answered.finally(() => inFlight.delete(key))
+    const own = new AbortController()
+    inFlight.set(key, own)
+    try {
+      const channel = await channelFor(claims ? 'modern' : 'legacy').catch((error: unknown) =>
+        failure(request.id, wireError(error, claims ? modern : assumed, undefined, server.log)),
+      )
+      if ('jsonrpc' in channel) return channel
+      if (!claims) legacy = channel
+      if (claims && request.method === 'subscriptions/listen')
+        return await answerListening(channel, request, own.signal, options)
+      return await answerOn(channel, request, own.signal, options)
+    } finally {
+      inFlight.delete(key)
+    }
   }
 
-  const answerOn = (
+  const answerOn = async (
     channel: Channel,
     request: Request,
-    claims: boolean,
-    cancellation: Cancellation,
-    options: ReceiveOptions,
-  ): Soon<Response | undefined> => {
-    if (!claims) legacy = channel
-    if (claims && request.method === 'subscriptions/listen')
-      return answerListening(channel, request, cancellation, options)
-    const { onNotification, deliver, taken, linkFor, raw = false, trace, arrival } = options
-    const ask = (pass?: Pass): Soon<Response | undefined> => {
-      const answer = channel.request(request, { cancellation, onNotification, pass, raw, linkFor, trace, arrival })
-      return chain(answer, (response) =>
-        response === undefined || deliver === undefined ? response : chain(deliver(response), () => undefined),
-      )
+    signal: AbortSignal,
+    { onNotification, deliver, taken, linkFor, trace }: ReceiveOptions,
+  ): Promise<Response | undefined> => {
+    const ask = async (pass?: Pass): Promise<Response | undefined> => {
+      const response = await channel.request(request, { signal, onNotification, pass, linkFor, trace })
+      if (response === undefined || deliver === undefined) return response
+      await deliver(response)
+      return undefined
     }
     if (immediate.has(request.method)) return ask()
-    return chain(gate.run(ask, server.share, taken), (ran) =>
-      'refused' in ran ? overloaded(request.id, ran.refused) : ran.value,
-    )
+    const ran = await gate.run(ask, server.share, taken)
+    return 'refused' in ran ? overloaded(request.id, ran.refused) : ran.value
   }
 
   const answerListening = async (
     channel: Channel,
     request: Request,
-    cancellation: Cancellation,
+    signal: AbortSignal,
     { deliver, write = async () => {} }: ReceiveOptions,
   ): Promise<Response | undefined> => {
     const { name, version, log } = server
-    const controller = new AbortController()
-    const { signal } = controller
-    cancellation.onCancel = () => controller.abort()
-    if (cancellation.isCancelled) controller.abort()
     listening++
     const response = await listen(request, {
       ...{ view: channel.view, server: { name, version }, write, signal, closing: closing.signal, log },
@@ -170,15 +152,10 @@ export function createConnection(
     return undefined
   }
 
-  const cancel = (key: string): void => {
-    const cancellation = inFlight.get(key)
-    if (cancellation !== undefined) cancelRequest(cancellation)
-  }
-
   const hear = async (notification: Notification): Promise<void> => {
     if (notification.method === 'notifications/cancelled') {
       const id = notification.params?.requestId
-      if (typeof id === 'string' || typeof id === 'number') cancel(idKey(id satisfies RequestId))
+      if (typeof id === 'string' || typeof id === 'number') inFlight.get(idKey(id satisfies RequestId))?.abort()
       return
     }
     const claims = claimedRevision(notification) !== undefined
@@ -187,7 +164,7 @@ export function createConnection(
     channel.notify(notification)
   }
 
-  const receiveOne = (value: unknown, options: ReceiveOptions): Soon<Response | undefined> => {
+  const receiveOne = async (value: unknown, options: ReceiveOptions): Promise<Response | undefined> => {
     const inbound = classify(value)
     switch (inbound.kind) {
       case 'faulty':
@@ -198,7 +175,8 @@ export function createConnection(
         // The server sends no requests to clients, so it expects no answers.
         return undefined
       case 'notification':
-        return hear(inbound.message).then(() => undefined)
+        await hear(inbound.message)
+        return undefined
       case 'request':
         return answer(inbound.message, options)
     }
@@ -210,7 +188,7 @@ export function createConnection(
     if (agreed === undefined || !hasBatches(agreed)) return refused('There are no batches in this protocol revision.')
     if (values.length === 0) return refused('The batch is empty.')
     if (values.length > maxBatch) return refused(`The batch has more than ${maxBatch} messages.`)
-    const { deliver, taken: _, raw: __, arrival: ___, ...rest } = options
+    const { deliver, taken: _, ...rest } = options
     const ran = await batches.run(async () => {
       const responses: Response[] = []
       let left = maxBatchBytes
@@ -232,7 +210,10 @@ export function createConnection(
 
   return {
     /** Answers one JSON value, a message or a batch. Resolves to undefined when there is no answer. */
-    receive: (value: unknown, options: ReceiveOptions = {}): Soon<Response | readonly Response[] | undefined> =>
+    receive: async (
+      value: unknown,
+      options: ReceiveOptions = {},
+    ): Promise<Response | readonly Response[] | undefined> =>
       Array.isArray(value) ? receiveBatch(value, options) : receiveOne(value, options),
     /** Ends the streams of changes, each with its result; other requests continue. */
     drain: () => closing.abort(),
@@ -254,7 +235,7 @@ export function createConnection(
     },
     /** Cancels all requests without an answer. */
     close: async () => {
-      for (const cancellation of inFlight.values()) cancelRequest(cancellation)
+      for (const request of inFlight.values()) request.abort()
       await Promise.allSettled([...channels.values()].map(async (channel) => (await channel).close()))
     },
   }

@@ -1,5 +1,5 @@
 import { redactedMark, type Scrubber } from '../../core/scrub.ts'
-import { blobBytesOf, blobStreamKey, bytesOfBlob, isBlobStream, isJsonText, jsonTextKey } from './json-parts.ts'
+import { blobStreamKey, isBlobStream } from './json.ts'
 import { isObject, type Request, type Response } from './messages.ts'
 import { protocolKeys, revisions } from './revisions.ts'
 
@@ -45,7 +45,7 @@ function ownWordsOf({ id, params = {} }: Request): (text: string) => boolean {
 const maxDepth = 100
 
 /** Creates a function that cleans a JSON value, given the key that it belongs to. Values without secrets are not copied. */
-function createClean({ scrub, scrubBytes, lacks, stream }: Scrubber, isOwn: (text: string) => boolean) {
+function createClean({ scrub, scrubBytes, stream }: Scrubber, isOwn: (text: string) => boolean) {
   async function* cleaned(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     const scrubbed = stream()
     for await (const piece of bytes) yield* scrubbed.push(piece)
@@ -70,13 +70,7 @@ function createClean({ scrub, scrubBytes, lacks, stream }: Scrubber, isOwn: (tex
     if (typeof value === 'string') return cleanText(value, key)
     if (typeof value !== 'object' || value === null) return value
     if (depth > maxDepth) return redactedMark
-    const bytes = bytesOfBlob(value)
-    if (bytes !== undefined) {
-      const cleanBytes = scrubBytes(bytes)
-      return cleanBytes === bytes ? value : blobBytesOf(cleanBytes)
-    }
     if (isBlobStream(value)) return { ...value, [blobStreamKey]: cleaned(value[blobStreamKey]) }
-    if (isJsonText(value)) return lacks?.(value[jsonTextKey]) === true ? value : clean(value.toJSON(), key, depth)
     return Array.isArray(value) ? cleanItems(value, key, depth, isMeta) : cleanMembers(value, depth, isMeta)
   }
   // Most answers contain no secret: arrays and objects are copied from the first value on that changes.

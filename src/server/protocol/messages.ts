@@ -1,8 +1,7 @@
 import { invalid, isResourceError, ResourceError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import type { ContentLink } from '../auth/caller.ts'
-import { encodeJson, encodeJsonInPieces, formatJson, formatLine } from './json.ts'
-import { base64Length, bytesOfBlob, isBlobStream, isJsonText } from './json-parts.ts'
+import { formatJson, isBlobStream } from './json.ts'
 import { modern, type Revision } from './revisions.ts'
 
 export type RequestId = string | number
@@ -90,33 +89,6 @@ export function formatMessage(message: unknown, limit?: number, linkOf?: LinkOf)
   }
 }
 
-/** Formats a message as {@link formatMessage} does, as a line: in pieces of UTF-8 if most of it is bytes already. */
-export function formatMessageLine(message: unknown, limit: number): string | readonly Buffer[] {
-  try {
-    return formatLine(message, limit)
-  } catch (error) {
-    return `${formatUnwritten(message, error)}\n`
-  }
-}
-
-/** Length of a string, in characters, that takes about a millisecond to write. */
-export const longText = 512 * 1024
-
-/** Formats a message in UTF-8. One with a long content is written in pieces, so that other requests get their turns meanwhile. */
-export async function encodeMessage(
-  message: unknown,
-  limit?: number,
-  linkOf?: LinkOf,
-  breath?: () => Promise<void>,
-): Promise<Buffer> {
-  try {
-    if (formOf(message) !== 'pieces') return encodeJson(message, limit)
-    return await encodeJsonInPieces(message, limit, breath)
-  } catch (error) {
-    return Buffer.from(formatUnwritten(message, error, linkOf))
-  }
-}
-
 /** Formats the error in the place of an answer that could not be written. */
 export function formatUnwritten(message: unknown, error: unknown, linkOf?: LinkOf): string {
   const id = isObject(message) && isId(message.id) ? message.id : null
@@ -126,24 +98,11 @@ export function formatUnwritten(message: unknown, error: unknown, linkOf?: LinkO
   return formatJson(failure(id, { code: codes.invalidParams, message: error.message, data }))
 }
 
-/**
- * Returns how a message is written: in `pieces` if it has a long content, as a `stream` if its content is read while it is sent, as `bytes` if
- * most of it is JSON already.
- */
-export function formOf(message: unknown): 'text' | 'bytes' | 'pieces' | 'stream' {
-  if (!isObject(message) || !isObject(message.result)) return 'text'
-  const { contents, resources } = message.result
-  if (!Array.isArray(contents)) return isJsonText(resources) ? 'bytes' : 'text'
-  if (isBlobStream(contents[0]?.blob)) return 'stream'
-  return contents.some(isLong) ? 'pieces' : 'text'
-}
-
-/** Whether a content of an answer takes long to write. */
-export function isLong(content: unknown): boolean {
-  const { text, blob } = content as { readonly text?: unknown; readonly blob?: unknown }
-  const bytes = bytesOfBlob(blob)
-  if (bytes !== undefined) return base64Length(bytes.length) > longText
-  return String(text ?? blob ?? '').length > longText
+/** Whether the content of an answer is read while it is sent. */
+export function isStreamed(message: unknown): boolean {
+  if (!isObject(message) || !isObject(message.result)) return false
+  const { contents } = message.result
+  return Array.isArray(contents) && isBlobStream(contents[0]?.blob)
 }
 
 type LinkOf = () => ContentLink | undefined

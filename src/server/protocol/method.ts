@@ -1,5 +1,3 @@
-import type { Arrival } from '../../core/call.ts'
-import type { Soon } from '../../core/kit/chain.ts'
 import type { Principal } from '../../core/provider.ts'
 import type { JsonObject, Tool, ToolApp, ToolProgress } from '../../core/tool.ts'
 import { type TraceContext, traced } from '../../core/trace.ts'
@@ -23,10 +21,6 @@ export interface Call {
   /** Aborts when the client cancels, when the request times out, and when the channel closes. */
   readonly signal: AbortSignal
   readonly pass: Pass
-  /** The arrival of the request, when no earlier one of its client is answered before it ({@link Arrival}). */
-  readonly arrival?: Arrival | undefined
-  /** Whether the transport writes JSON that is written already (`JsonText`). */
-  readonly raw: boolean
   /** Returns how the transport sends a content that is read meanwhile. Undefined when it sends whole answers only. */
   readonly sending?: (() => Sending) | undefined
   /** Creates a link to a content that is too large for an answer. Undefined when the transport serves none. */
@@ -49,7 +43,7 @@ export interface Call {
 export type HeadersFault = (inputSchema: JsonObject, given: JsonObject) => WireError | undefined
 
 /** Handles one request. Throws a `ResourceError` or a `ProtocolError`; any other error becomes an internal error. */
-export type Method = (call: Call) => Soon<Result>
+export type Method = (call: Call) => Promise<Result>
 
 /** A method of an embedding program, besides those of resources. */
 export type ExtraMethod = (params: Params, call: Call) => Promise<Result>
@@ -106,7 +100,7 @@ const shownName = /^[\w./ -]{1,64}$/
 export function tracedRequest(
   { id, method, params = {} }: Request,
   { revision, parent }: { readonly revision: Revision; readonly parent: TraceContext | undefined },
-  work: () => Soon<Result>,
+  work: () => Promise<Result>,
 ): Promise<Result> {
   const isNamed = method === 'tools/call' || method === 'prompts/get'
   const target = isNamed && typeof params.name === 'string' && shownName.test(params.name) ? params.name : undefined

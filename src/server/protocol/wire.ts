@@ -1,6 +1,5 @@
 import type { Icon } from '../../core/entry.ts'
 import { base64Of } from '../../core/entry.ts'
-import type { Soon } from '../../core/kit/chain.ts'
 import { metaKeys } from '../../core/meta.ts'
 import type { Completion, ContentFacts, Description, FilledPrompt } from '../../core/provider.ts'
 import type { EmbeddedText } from '../../core/tool.ts'
@@ -16,8 +15,7 @@ import type {
   ResourceTemplate,
 } from '../../core/view.ts'
 import { formatTime, isTime, printable } from './format.ts'
-import { type BlobForms, base64Length, blobBytesOf, blobStreamOf } from './json-parts.ts'
-import { isLong, longText } from './messages.ts'
+import { blobStreamOf, longText } from './json.ts'
 import { modern, type Revision, since } from './revisions.ts'
 
 type Wire = Record<string, unknown>
@@ -115,31 +113,23 @@ export function templatesToWire(page: Page<ResourceTemplate>, revision: Revision
 }
 
 /**
- * Converts the contents of a read. Reads streams to their end first, unless `forms` says that the caller sends them: a JSON-RPC message is one
- * piece.
+ * Converts the contents of a read. Reads streams to their end first, unless the caller `streams` them: a JSON-RPC message is one piece.
  *
  * @param turn Waits for the turn in which a large content may be written.
  */
-export function readToWire(
+export async function readToWire(
   result: ReadResult,
   revision: Revision,
   turn: () => Promise<void> = async () => {},
-  forms: BlobForms = {},
-): Soon<Wire> {
-  if (forms.streams !== true && result.contents.some((content) => 'stream' in content))
-    return collectAll(result).then((whole) => readToWire(whole, revision, turn, forms))
+  streams = false,
+): Promise<Wire> {
   const contents: Wire[] = []
-  for (const content of result.contents) contents.push(contentToWire(content, revision, forms))
-  const wire = { contents, ...cached(result.cache, revision) }
+  // One content after the other: a stream is collected in memory.
+  for (const content of result.contents)
+    contents.push(contentToWire(streams ? content : await collected(content), revision))
   // Formatting it as JSON, which follows, blocks all other requests.
-  return contents.some(isLong) ? turn().then(() => wire) : wire
-}
-
-/** One content after the other: a stream is collected in memory. */
-async function collectAll({ contents, cache }: ReadResult): Promise<ReadResult> {
-  const whole: ResourceContent[] = []
-  for (const content of contents) whole.push(await collected(content))
-  return { contents: whole, cache }
+  if (contents.some(({ text, blob }) => String(text ?? blob).length > longText)) await turn()
+  return { contents, ...cached(result.cache, revision) }
 }
 
 /** Returns a content with its bytes, if it is a stream. */
@@ -147,8 +137,7 @@ async function collected(content: ResourceContent): Promise<Exclude<ResourceCont
   if (!('stream' in content)) return content
   const { stream, length: _, ...facts } = content
   const chunks: Uint8Array[] = []
-  // A copy, because the memory of a piece may be used for the next one.
-  for await (const chunk of stream) chunks.push(Buffer.from(chunk))
+  for await (const chunk of stream) chunks.push(chunk)
   return { ...facts, bytes: Buffer.concat(chunks) }
 }
 
@@ -224,7 +213,7 @@ export function completionToWire({ values, total, hasMore }: Completion): Wire {
 }
 
 /** Converts a content. A stream is left to the caller, as a {@link BlobStream}. */
-function contentToWire(content: ResourceContent, revision: Revision, forms: BlobForms = {}): Wire {
+function contentToWire(content: ResourceContent, revision: Revision): Wire {
   // Only the pages of this revision's specification show a name and a title, though its schema does not contain them.
   const isTitled = revision === '2025-06-18'
   const wire: Wire = { uri: content.uri }
@@ -233,10 +222,7 @@ function contentToWire(content: ResourceContent, revision: Revision, forms: Blob
   if (isMimeType(content.mimeType)) wire.mimeType = content.mimeType
   if ('text' in content) wire.text = content.text.toWellFormed()
   else if ('stream' in content) wire.blob = blobStreamOf(content)
-  else {
-    const isLate = forms.bytes === true && base64Length(content.bytes.length) > longText
-    wire.blob = isLate ? blobBytesOf(content.bytes) : base64Of(content.bytes)
-  }
+  else wire.blob = base64Of(content.bytes)
   return addMeta(wire, content, content.version, revision, isTitled ? textsIn(content) : noTexts)
 }
 

@@ -1,17 +1,10 @@
 import type { Readable, Writable } from 'node:stream'
 import { createEvent, withResolvers } from '../../core/kit/abort.ts'
-import type { Soon } from '../../core/kit/chain.ts'
-
-/** A text, or its pieces in UTF-8. */
-type TextPieces = string | readonly Buffer[]
-
-/** Maximum number of characters that wait to be written together. */
-const maxGathered = 32 * 1024
 
 /** Writes texts to a stream one after the other, with back-pressure. */
 export function createWriter(output: Writable) {
-  /** Resolves when the texts so far are written. Undefined: nothing waits. */
-  let tail: Promise<void> | undefined
+  /** Resolves when the texts so far are written. */
+  let tail: Promise<void> = Promise.resolve()
   let gone = output.destroyed
   let timer: NodeJS.Timeout | undefined
   const { promise: failed, resolve: announce } = withResolvers<void>()
@@ -29,85 +22,32 @@ export function createWriter(output: Writable) {
     .on('drain', () => goOn())
   if (gone) announce()
 
-  /** The texts of this turn of the event loop: a call of the system for each would be a tenth of the work of a small read. */
-  let gathered = ''
-  const most = Math.min(maxGathered, output.writableHighWaterMark)
-  /** Writes a text. Returns whether the reader has taken enough for the next one. */
-  const put = (text: TextPieces): boolean => {
-    if (gone) return true
-    if (typeof text === 'string') output.write(text)
-    else {
-      output.cork()
-      for (const piece of text) output.write(piece)
-      output.uncork()
-    }
-    // A pipe with room takes a text at once, whatever its length.
-    return output.writableLength < output.writableHighWaterMark
-  }
-  const flush = (): boolean => {
-    const text = gathered
-    gathered = ''
-    return text === '' || put(text)
-  }
-  const flushLater = () => {
-    if (!flush()) void queue(drained()).catch(() => {})
-  }
-
   const requireReader = () => {
     if (gone) throw new Error('the reader of the output is gone')
   }
 
-  /** Resolves when the reader has taken enough for the next text. */
-  const drained = async (): Promise<void> => {
+  const writeNow = async (text: string): Promise<void> => {
+    requireReader()
+    if (output.write(text)) return
     // No race with `failed`: a promise that never settles keeps something of each race.
     await new Promise<void>((resolve) => {
       goOn = resolve
-      if (gone) resolve()
+      if (gone || !output.writableNeedDrain) resolve()
     })
     requireReader()
-  }
-
-  const writeNow = (make: () => TextPieces): Soon<void> => {
-    requireReader()
-    const text = make()
-    if (typeof text !== 'string' || text.length >= most) {
-      flush()
-      if (!put(text)) return drained()
-      return
-    }
-    if (gathered === '') process.nextTick(flushLater)
-    gathered += text
-    if (gathered.length >= most && !flush()) return drained()
-  }
-
-  /** Has the texts that come meanwhile wait for one. */
-  const queue = (written: Promise<void>): Promise<void> => {
-    const end = written.then(
-      () => {},
-      () => {},
-    )
-    tail = end
-    void end.then(() => {
-      if (tail === end) tail = undefined
-    })
-    return written
   }
 
   return {
     /** Resolves when the reader is gone. */
     failed,
     /**
-     * Calls `make` when its turn comes, so that a waiting text is not held twice: at once, unless another text waits for the reader. Rejects
-     * when the reader is gone.
+     * Calls `make` and writes its text when the texts before it are written, so that a waiting text is not held twice. Rejects when the
+     * reader is gone.
      */
-    write: (make: () => TextPieces): Soon<void> => {
-      if (tail !== undefined) return queue(tail.then(() => writeNow(make)))
-      try {
-        const written = writeNow(make)
-        return written instanceof Promise ? queue(written) : written
-      } catch (error) {
-        return Promise.reject(error)
-      }
+    write: (make: () => string): Promise<void> => {
+      const written = tail.then(() => writeNow(make()))
+      tail = written.catch(() => {})
+      return written
     },
     /** From now on, a reader that takes nothing for `graceMs` milliseconds counts as gone. */
     hurry: (graceMs: number) => {
@@ -117,7 +57,6 @@ export function createWriter(output: Writable) {
     /** Resolves when everything was handed to the reader, or the reader is gone. */
     end: async () => {
       await tail
-      flush()
       if (!gone && output.writableLength > 0)
         await Promise.race([failed, new Promise<void>((resolve) => output.write('', () => resolve()))])
       clearTimeout(timer)

@@ -1,11 +1,10 @@
 import type { Readable, Writable } from 'node:stream'
 import { createEvent } from '../../core/kit/abort.ts'
-import { attempt, chain, type Soon } from '../../core/kit/chain.ts'
 import { requireKeys } from '../../core/kit/object.ts'
 import { createGate } from '../admission/gate.ts'
 import { createConnection, type ReceiveOptions } from '../protocol/connection.ts'
 import { JsonError, parseJson } from '../protocol/json.ts'
-import { codes, failure, formatMessageLine } from '../protocol/messages.ts'
+import { codes, failure, formatMessage } from '../protocol/messages.ts'
 import { localPrincipal, openView, type ServeOptions } from '../serve.ts'
 import { sendConsoleTo } from './console.ts'
 import { createWriter, readLines } from './lines.ts'
@@ -57,16 +56,13 @@ async function serveClient(options: StdioOptions): Promise<void> {
   const stop = new AbortController()
   let { onFirstAnswer } = options
   const tellFirst = () => {
-    // The texts of this turn are written at its end.
     if (onFirstAnswer !== undefined) setImmediate(onFirstAnswer)
     onFirstAnswer = undefined
   }
-  const send = (message: object): Soon<void> =>
-    chain(
-      writer.write(() => formatMessageLine(message, maxOutputBytes)),
-      tellFirst,
-    )
-  const write = async (message: object) => send(message)
+  const write = async (message: object) => {
+    await writer.write(() => `${formatMessage(message, maxOutputBytes)}\n`)
+    tellFirst()
+  }
   const connection = createConnection(
     // A client that would miss notifications learns it from the end of the pipe.
     (era) => openView(options, options.principal ?? localPrincipal, era, { write, onLost: () => stop.abort() }),
@@ -79,29 +75,22 @@ async function serveClient(options: StdioOptions): Promise<void> {
 
   const receiving: ReceiveOptions = {
     onNotification: (message) => void write({ ...message }).catch(() => {}),
-    deliver: send,
-    raw: true,
+    deliver: write,
     write,
   }
-  const answer = (line: Uint8Array, options: ReceiveOptions): Soon<void> => {
+  const answer = async (line: Uint8Array): Promise<void> => {
     let value: unknown
     try {
       value = parseJson(line)
     } catch (error) {
       const message = error instanceof JsonError ? error.message : 'The message could not be read.'
-      return send(failure(null, { code: codes.parse, message }))
+      return write(failure(null, { code: codes.parse, message }))
     }
-    return chain(connection.receive(value, options), (response) =>
-      response === undefined ? undefined : send(response),
-    )
+    const response = await connection.receive(value, receiving)
+    if (response !== undefined) await write(response)
   }
-  const begin = (line: Uint8Array, own: ReceiveOptions): void => {
-    const answered = attempt(
-      () => answer(line, own),
-      () => {},
-      (error) => options.log('debug', 'an answer could not be written', { error }),
-    )
-    if (!(answered instanceof Promise)) return
+  const begin = (line: Uint8Array): void => {
+    const answered = answer(line).catch((error) => options.log('debug', 'an answer could not be written', { error }))
     answering.add(answered)
     void answered.then(() => {
       answering.delete(answered)
@@ -112,14 +101,13 @@ async function serveClient(options: StdioOptions): Promise<void> {
   const signals = options.signal === undefined ? [stop.signal] : [stop.signal, options.signal]
   writer.failed.then(() => stop.abort())
   for await (const lines of readLines(input, options.maxInput ?? 4 * 1024 * 1024, AbortSignal.any(signals))) {
-    const own = Object.assign({ arrival: {} }, receiving)
     for (const line of lines) {
       if (line === 'too-long') {
         const message = 'The message is longer than the limit.'
         await write(failure(null, { code: codes.parse, message })).catch(() => {})
         continue
       }
-      begin(line, own)
+      begin(line)
       // Back-pressure: a client that sends faster than it reads is not read, so the pipe fills, and the client waits.
       while (answering.size - connection.listening > maxWaiting && !stop.signal.aborted) await news.wait()
     }

@@ -96,7 +96,7 @@ export function createContentServer(
     }
     const record = createRecord(audit, principal, uri)
     try {
-      const body = await openBody(read, uri, { inOneMemory: true })
+      const body = await openBody(read, uri, {})
       record('ok', await send(request, response, uri, body, scrubber))
     } catch (error) {
       record(gone.signal.aborted ? 'cancelled' : isResourceError(error) ? error.kind : 'internal', 0)

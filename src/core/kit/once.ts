@@ -1,0 +1,41 @@
+/**
+ * Returns a function that runs `work` at its first call. All calls share its result (single-flight); after a failure, the next call
+ * runs `work` again.
+ */
+export function doneOnce<T>(work: () => Promise<T>) {
+  let result: Promise<T> | undefined
+  const once = (): Promise<T> => {
+    result ??= work().catch((error: unknown) => {
+      result = undefined
+      throw error
+    })
+    return result
+  }
+  return Object.assign(once, {
+    /** Returns the promise of the finished or running work; undefined before the first call, and after a failure. */
+    begun: () => result,
+    /** Drops the result, so that the next call runs the work again. */
+    forget: () => {
+      result = undefined
+    },
+  })
+}
+
+/** Returns a function that runs `work`. If it is called during a run, `work` runs once more afterwards, unless the signal has aborted. */
+export function repeatedly(work: () => Promise<void>, signal?: AbortSignal): () => Promise<void> {
+  let running = false
+  let again = false
+  return async () => {
+    again = true
+    if (running) return
+    running = true
+    try {
+      while (again && signal?.aborted !== true) {
+        again = false
+        await work()
+      }
+    } finally {
+      running = false
+    }
+  }
+}
