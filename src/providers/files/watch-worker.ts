@@ -20,6 +20,7 @@ import {
   createLedger,
   type Dues,
   type FromThread,
+  type Ledger,
   type Request,
   type ToThread,
   type WatchOptions,
@@ -103,12 +104,7 @@ export async function watchFiles(
   let suspectAt = 0
   const overflown = () => {
     suspected = true
-    // Events may have been lost, so a scan of one directory must not take its result for the initial state.
-    for (const directory of directories.all) {
-      if (directory.handle === undefined) continue
-      directory.heard = undefined
-      if (!portable) ledger.touch(directory.identity)
-    }
+    doubtAll(directories, portable ? undefined : ledger)
     schedule.wake()
   }
   const handles = openHandles(places.real, options, { log, overflown, ...defined({ watch }) })
@@ -204,6 +200,15 @@ export async function watchFiles(
   }
   // `batches` yields the changes from now on. It ends with the signal, and throws when the watch is lost.
   return { batches: pending.batches(), dues, closed }
+}
+
+/** Records that events may have been lost, so that a scan of one directory does not take its result for the initial state. */
+function doubtAll(directories: Directories, ledger: Ledger | undefined): void {
+  for (const directory of directories.all) {
+    if (directory.handle === undefined) continue
+    directory.heard = undefined
+    ledger?.touch(directory.identity)
+  }
 }
 
 /** Converts a failure for the caller of `watch`. */
