@@ -4,7 +4,6 @@ import { createRecent } from '../../core/kit/lru.ts'
 import type { Log } from '../../core/log.ts'
 import { gitDirectoryNames, gitDirIn, isGitDirectory, isOtherCheckout, maxPointerBytes } from '../checkout.ts'
 import type { Place, Places, Pool } from './access.ts'
-import { handleOf, openDescriptor, statOf } from './descriptor.ts'
 import {
   compileIgnores,
   type IgnoreKind,
@@ -14,6 +13,7 @@ import {
   overruled,
   repositoriesOf,
 } from './ignores.ts'
+import { handleOf, openDescriptor, statOf } from './linux.ts'
 import { createRepositories, type RuleFile } from './repositories.ts'
 import { createDirectoryFacts, isSettled, lookAtAll, type MaybeStats, stampOf } from './stats.ts'
 
@@ -66,12 +66,9 @@ interface IgnoreFilesOptions {
   readonly servesPrivate: (path: string) => boolean
 }
 
-/** Reads and compiles the files of ignore rules, and caches 10,000 of them. Knows the repositories to which directories belong. */
-export function createIgnoreFiles({ places, pool, log, gitignore, worktrees, servesPrivate }: IgnoreFilesOptions) {
-  const facts = createDirectoryFacts()
-  const files = createRecent<CachedIgnores>(10_000)
-
-  /** Reads the beginning of a file in a directory, one character per byte. Returns `''` if it is not a regular file, and for a link. */
+/** Creates the functions that read the beginnings of files of ignore rules, one character per byte. */
+function createStartReader(places: Places, pool: Pool, log: Log) {
+  /** Reads the beginning of a file in a directory. Returns `''` if it is not a regular file, and for a link. */
   const readIn = async (place: Place, name: string, path: string, limit: number, signal: AbortSignal) => {
     const child = await places.child(place, name, { directory: false }, signal)
     try {
@@ -116,6 +113,16 @@ export function createIgnoreFiles({ places, pool, log, gitignore, worktrees, ser
       return ''
     }
   }
+
+  return { readIn, readOutside }
+}
+
+/** Reads and compiles the files of ignore rules, and caches 10,000 of them. Knows the repositories to which directories belong. */
+export function createIgnoreFiles({ places, pool, log, gitignore, worktrees, servesPrivate }: IgnoreFilesOptions) {
+  const facts = createDirectoryFacts()
+  const files = createRecent<CachedIgnores>(10_000)
+
+  const { readIn, readOutside } = createStartReader(places, pool, log)
 
   /** Compiles rules. Unchanged rules are the same object. */
   const compile = (text: string, file: RuleFile, above: Ignores | undefined, stamp = '', settled = false) => {

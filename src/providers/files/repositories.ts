@@ -42,7 +42,7 @@ interface LoadedRules {
   readonly rules: Ignores | undefined
 }
 
-/** What git has said of a repository, and the state for which it has. */
+/** The answers of git about a repository, and the state of its files for which they hold. */
 interface AskedGit {
   readonly state: string
   readonly time: number

@@ -6,9 +6,8 @@ import { LeadsOutError, pathWithin, type Within } from '../../core/kit/within.ts
 import type { Log } from '../../core/log.ts'
 import { gitDirectoryAround } from '../checkout.ts'
 import { adviceOn, failure, type Place, type Places, type Pool } from './access.ts'
-import { handleOf, openDescriptor, statOf } from './descriptor.ts'
 import { isFileName } from './file-name.ts'
-import { openLinuxPlaces } from './linux.ts'
+import { handleOf, openDescriptor, openLinuxPlaces, statOf } from './linux.ts'
 
 interface RootOptions {
   readonly root: string

@@ -104,7 +104,7 @@ export function createRelayedPrompts(
         }
       } catch (error) {
         signal.throwIfAborted()
-        // Whoever fills in the prompt needs the words of the server to correct the arguments.
+        // The words of the server tell how to correct the arguments.
         if (isResourceError(error, 'invalid'))
           throw invalid(`The server refuses the prompt: ${shorten(error.message, longest.title)}`, 'refused')
         throw faultOf(error)

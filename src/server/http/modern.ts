@@ -72,7 +72,7 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
       if (answered === undefined) return
       if (!isStreamed(answered)) {
         if (events !== undefined) return endWith(events, answered)
-        const { status, headers } = headOf(answered)
+        const { status, headers } = 'error' in answered ? headOf(answered) : ok
         return replyJson(response, status, answered, headers)
       }
     } finally {
