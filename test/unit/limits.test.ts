@@ -175,6 +175,7 @@ describe('the gate', () => {
     const running = ['a1', 'a2', 'a3', 'a4'].map((name) => gate.run(task(name), 'a'))
     expect(await gate.run(task('a5'), 'a')).toEqual({ refused: 'share' })
     const b = [gate.run(task('b1'), 'b'), gate.run(task('b2'), 'b')]
+    await until(() => order.length === 3)
     expect(order).toEqual(['a1', 'a2', 'b1'])
     expect(await gate.run(task('c1'), 'c')).toEqual({ refused: 'busy' })
     expect([gate.running, gate.waiting]).toEqual([3, 3])

@@ -411,7 +411,7 @@ requires(
     await fill(3)
     remount('ro')
     const store = await open()
-    expect(warnings).toEqual([expect.stringContaining('may not be written to')])
+    expect(warnings).toEqual([expect.stringContaining('is on a file system that is mounted read-only')])
     const refusal = { kind: 'unavailable', detail: { reason: 'read-only' } }
     await expect(store.collection('c').put({ key: 'a', value })).rejects.toMatchObject(refusal)
     await expect(store.lease('l', 1000)).rejects.toMatchObject(refusal)

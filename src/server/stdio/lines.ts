@@ -23,7 +23,7 @@ export function createWriter(output: Writable) {
   if (gone) announce()
 
   const requireReader = () => {
-    if (gone) throw new Error('the reader of the output is gone')
+    if (gone || output.destroyed) throw new Error('the reader of the output is gone')
   }
 
   const writeNow = async (text: string): Promise<void> => {
