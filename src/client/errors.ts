@@ -52,9 +52,6 @@ export function unavailable(message: string, cause?: unknown): ResourceError {
 /** Reason in the detail of an error: the command exceeded its memory limit. */
 export const memoryReason = 'memory'
 
-/** Reason in the detail of an error: the structured result of a tool breaks the schema that the server declares. */
-export const outputReason = 'output'
-
 /** Returns the error of a command that was killed because it exceeded its memory limit. */
 export function memoryExceeded(limitBytes: number): ResourceError {
   const limit = `${Math.floor(limitBytes / (1024 * 1024))} MiB`

@@ -7,9 +7,8 @@ import { openConnection } from './open.ts'
 import type { RemoteView, Target } from './target.ts'
 import { createRemoteView } from './view.ts'
 
-export { outputReason } from './errors.ts'
 export { isAnswer, isHeaderMismatch, isLost, isUnknownMethod } from './failures.ts'
-export type { About, CommandTarget, RemoteView, Target, UrlTarget } from './target.ts'
+export { type About, type CommandTarget, outputReason, type RemoteView, type Target, type UrlTarget } from './target.ts'
 
 export interface ConnectOptions {
   readonly log?: Log

@@ -5,11 +5,11 @@ import { headersOfCall, paramHeadersOf } from '../core/tool-headers.ts'
 import type { CallOptions, ChangeListener, Page, PromptView, Resource, ViewChange } from '../core/view.ts'
 import type { RemoteChanges } from './changes.ts'
 import type { Link } from './connection.ts'
-import { outputReason, printable } from './errors.ts'
+import { printable } from './errors.ts'
 import { isUnknownMethod } from './failures.ts'
 import { outputFault } from './output-schema.ts'
 import { childrenOf, createRequests, isMadeUp, type Requests, rootsOf, type VariableRequest } from './requests.ts'
-import type { RemoteTool, RemoteTools, RemoteView } from './target.ts'
+import { outputReason, type RemoteTool, type RemoteTools, type RemoteView } from './target.ts'
 import { blockOf, cursorOf, descriptionOf, listOf, metaOf, textOf, type Wire } from './wire.ts'
 
 const noCache = { ttlMs: 0, scope: 'private' } as const

@@ -161,7 +161,7 @@ const arena = useArena(
     })
   },
   // What reads a file of SQLite is a process of its own.
-  { slack: { descriptors: 64, threads: 24 }, programs: ['node'] },
+  { slack: { descriptors: 64, threads: 24 }, programs: ['node', 'sh'] },
 )
 
 /** What is asked over a wire: everything in full volume; in a tenth, the wires take what there is to ask in turn. */
