@@ -4,7 +4,7 @@ import { defined } from '../core/kit/object.ts'
 import type { MountReader } from '../core/mount-reader.ts'
 import type { FeedStatus, MountProgress } from '../core/tool.ts'
 import type { Lease, Store } from '../store/store.ts'
-import { digestOf, isOf } from './feed-documents.ts'
+import { defaultMaxBytes, digestOf, isOf } from './feed-documents.ts'
 import { createFeedMount, type FeedMount, type FeedMountOptions } from './feed-mount.ts'
 
 export interface FedMount {
@@ -175,7 +175,7 @@ export function startFeed(options: FeedOptions) {
     signal.addEventListener('abort', note, { once: true })
     try {
       await removeOthers(signal)
-      const rest = { maxBytes: 2 ** 20, concurrent: 2, intervalMs: 60_000, maxParts: 10_000, ...options }
+      const rest = { maxBytes: defaultMaxBytes, concurrent: 2, intervalMs: 60_000, maxParts: 10_000, ...options }
       feeding = options.mounts.map(({ mount, way }) => createFeedMount({ ...rest, mount, way }))
       isStarting = false
       await Promise.all([...feeding.map((mount) => mount.run(signal)), tell(feeding, signal)])

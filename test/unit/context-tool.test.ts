@@ -137,7 +137,10 @@ describe('a call', () => {
   test('says what is wrong with it, and repeats nothing else', async () => {
     const faults: readonly (readonly [JsonObject, string])[] = [
       [{ query: 7 }, 'invalid: query: It is not a text.'],
-      [{ suggest: '', budget: '', pins: ['a:b'], limit: '0' }, 'invalid: limit: It is not a whole number from 1 to 100.'],
+      [
+        { suggest: '', budget: '', pins: ['a:b'], limit: '0' },
+        'invalid: limit: It is not a whole number from 1 to 100.',
+      ],
       [{ query: 'x'.repeat(5000) }, 'invalid: query: It is longer than 4000 characters.'],
       [{ budget: 'lots' }, 'invalid: budget: It is not a number of tokens from 0 to 1000000, such as 8000 or "8k".'],
       [{ budget: 2_000_000 }, 'invalid: budget: It is not a number of tokens from 0 to 1000000, such as 8000 or "8k".'],

@@ -88,7 +88,8 @@ async function check(options: CheckOptions, io: Io): Promise<void> {
   const { withheld = [] } = local.config ?? {}
   const leftOut = withheld.map(withheldJson)
   const ok = wrong + problems.length + leftOut.length === 0
-  if (options.json) await writeJson(io.out, { file, ok, problems, mounts: reports, hidden, respelled, otherNames, leftOut })
+  if (options.json)
+    await writeJson(io.out, { file, ok, problems, mounts: reports, hidden, respelled, otherNames, leftOut })
   else {
     for (const address of hidden)
       io.say(

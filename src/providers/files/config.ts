@@ -58,7 +58,9 @@ export const filesShape = {
     ),
   hardlinks: z
     .boolean()
-    .optionalKey('Serves files with several hard links, of which one may lie outside the folder. Rules judge names: a file that "access", "exclude" or .gitignore hides under one name is served under its other names. By default false.'),
+    .optionalKey(
+      'Serves files with several hard links, of which one may lie outside the folder. Rules judge names: a file that "access", "exclude" or .gitignore hides under one name is served under its other names. By default false.',
+    ),
   allowMounts: z.boolean().optionalKey('Serves file systems that are mounted inside the folder. By default false.'),
   // A longer text would exceed the maximum length of a JavaScript string.
   maxBytes: sizeUpTo('256MiB').optionalKey(
