@@ -223,6 +223,9 @@ export function piecesOf({
   return pieces.filter((piece) => piece.text !== '')
 }
 
+/** Default length of the indexed beginning of a text, in bytes. */
+export const defaultIndexedBytes = 8 * 2 ** 20
+
 /** A mount in the status of a search. The status gives numbers only to principals that may see the whole mount. */
 export interface SearchStatusMount {
   readonly address: string

@@ -14,16 +14,13 @@ export interface ReadingSettings {
   readonly mount: MountReader
   /** Key of the reading settings. Documents that were read with another key are read again. */
   readonly way: string
-  /** Maximum length of the indexed beginning of a text, in bytes ({@link defaultMaxBytes}). */
+  /** Maximum length of the indexed beginning of a text, in bytes (default: `defaultIndexedBytes`). */
   readonly maxBytes: number
   readonly scrubber?: Scrubber
   /** Called for each entry that was read: whether the source gave only a part of it, such as the first page of rows. */
   readonly onRead?: (path: string, isPart: boolean) => void
   readonly signal: AbortSignal
 }
-
-/** Default length of the indexed beginning of a text. */
-export const defaultMaxBytes = 8 * 2 ** 20
 
 /** The end of the version of a document of which only the beginning is indexed. It is read again if this length changes. */
 function cutMark(maxBytes: number): string {

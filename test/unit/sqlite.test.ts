@@ -221,17 +221,7 @@ describe('rows', () => {
           () => key,
         ),
       )
-    expect(values).toEqual([
-      'whole',
-      'text',
-      'bytes',
-      'real',
-      'letter',
-      'quoted',
-      'looks like bytes',
-      'least',
-      'large',
-    ])
+    expect(values).toEqual(['whole', 'text', 'bytes', 'real', 'letter', 'quoted', 'looks like bytes', 'least', 'large'])
     for (const key of ['01', '+1', '1.0', "x'3'", "''", 'none'])
       expect(await failureOf(textOf(provider, `anything/rows/${key}`)), key).toMatchObject({ kind: 'not-found' })
   })

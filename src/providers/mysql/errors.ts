@@ -64,9 +64,12 @@ export function isUnusableValue(error: unknown): boolean {
   return isResourceError(error) && unusable.has(Number(error.detail.code))
 }
 
+/** Codes of a view that names what is not there, whose definer may not read, or does not exist. */
+const brokenViews = new Set(['1045', '1356', '1449'])
+
 /** Whether a view names a table, column or function that is not there, or that the account may not use. */
 export function isBrokenView(error: unknown): boolean {
-  return isResourceError(error) && error.detail.code === '1356'
+  return isResourceError(error) && brokenViews.has(String(error.detail.code))
 }
 
 export function brokenView(): ResourceError {
