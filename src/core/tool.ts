@@ -278,7 +278,7 @@ export interface MountProgress {
   readonly firstPages?: number
 }
 
-/** What is indexed only in part. */
+/** Texts and entries of which only a part is indexed. */
 export interface PartialIndex {
   /** Number of entries (such as tables) of which only the first `limit` parts (such as rows) are indexed. */
   readonly entries?: number

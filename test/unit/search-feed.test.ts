@@ -333,7 +333,6 @@ describe('Feeding an index', () => {
       expect(factsOf(whole)).toMatchObject({ last, next: expect.any(String) })
       expect(contentOf(await read(source, { lines: '2-9000' }, name))).toBe(text.slice(text.indexOf('\n') + 1))
       expect(await refusal(source, { lines: '8000' }, name)).toMatch(/^invalid range: Only the first/)
-      expect(await read(source, { bytes: '0-2' }, name)).toMatchObject({ text: text.slice(0, 3) })
     }
     for (const name of ['binary', 'nothing']) {
       expect(index.all.get(`memory://docs/${name}`)?.text).toBe('')

@@ -1,7 +1,7 @@
 import type { BigIntStats } from 'node:fs'
 import { invalid, later, tooLarge, unavailable } from '../../core/errors.ts'
 import { sleep } from '../../core/kit/abort.ts'
-import { beginsText, headBytes, isText, wholeCharacters } from '../../core/kit/utf8.ts'
+import { headBytes, isText, wholeCharacters } from '../../core/kit/utf8.ts'
 import type { ByteRange, Context } from '../../core/provider.ts'
 import type { ReadHandle } from './access.ts'
 import { hasStamp, tickMs } from './stats.ts'
@@ -147,7 +147,7 @@ export function textOf({ bytes, start, head }: Omit<Bytes, 'stats'>, whole: bool
   const { from, to } = whole ? { from: 0, to: bytes.length } : wholeCharacters(bytes)
   const part = bytes.subarray(from, to)
   if (!isText(part) || (part.length === 0 && bytes.length > 0)) return undefined
-  if (!whole && !beginsText(head)) return undefined
+  if (!whole && !isText(head.subarray(0, wholeCharacters(head).to))) return undefined
   const mark = start === 0 && part[0] === 0xef && part[1] === 0xbb && part[2] === 0xbf ? 3 : 0
   return { text: part.toString('utf8', mark), start: start + from + mark, end: start + to }
 }

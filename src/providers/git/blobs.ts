@@ -1,5 +1,5 @@
 import { notFound, unavailable } from '../../core/errors.ts'
-import { beginsText, headBytes, isText, wholeCharacters } from '../../core/kit/utf8.ts'
+import { headBytes, isText, wholeCharacters } from '../../core/kit/utf8.ts'
 import type { ByteRange, Content } from '../../core/provider.ts'
 import { mimeTypeFor } from '../files/media.ts'
 import { rangeWithin } from '../files/read.ts'
@@ -36,7 +36,7 @@ export function createBlobReader(launcher: Launcher, objects: Objects, maxBytes:
         start,
         head,
         size,
-        isText: isWhole ? isText(bytes) : beginsText(head),
+        isText: isWhole ? isText(bytes) : isText(head.subarray(0, wholeCharacters(head).to)),
       }
     }
     return readFar(launcher, oid, { start, end, size }, signal)
@@ -89,7 +89,7 @@ async function readFar(
   const bytes = Buffer.concat(pieces)
   if (bytes.length !== end - start) throw unavailable('A file could not be read to its end.')
   const beginning = Buffer.concat(head)
-  return { bytes, start, head: beginning, size, isText: beginsText(beginning) }
+  return { bytes, start, head: beginning, size, isText: isText(beginning.subarray(0, wholeCharacters(beginning).to)) }
 }
 
 /** Decodes a part as text, cut to whole characters; undefined when it is binary. */

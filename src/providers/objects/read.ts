@@ -1,7 +1,7 @@
 import { isLater, isResourceError, later, unavailable } from '../../core/errors.ts'
 import { createRecent } from '../../core/kit/lru.ts'
 import { defined } from '../../core/kit/object.ts'
-import { beginsText, headBytes } from '../../core/kit/utf8.ts'
+import { headBytes, isText, wholeCharacters } from '../../core/kit/utf8.ts'
 import { metaKeys } from '../../core/meta.ts'
 import { baseName } from '../../core/path.ts'
 import type { ByteRange, Content, Context } from '../../core/provider.ts'
@@ -97,7 +97,7 @@ export function createReader(store: ObjectStore, maxBytes: number, linkSeconds?:
     const range = { start: 0, end }
     const query = { key, range, version: details.version }
     const head = isHeld ? bytes.subarray(0, end) : await (await store.get(query, signal)).bytes()
-    const found = { text: beginsText(head), head: Buffer.from(head.subarray(0, 16)) }
+    const found = { text: isText(head.subarray(0, wholeCharacters(head).to)), head: Buffer.from(head.subarray(0, 16)) }
     beginnings.set(name, found)
     return found
   }
