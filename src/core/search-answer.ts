@@ -4,6 +4,7 @@ import { defined, isCount, isObject, jsonIn, textsIn } from './kit/object.ts'
 import { type Origin, originOf } from './meta.ts'
 import type { Audience } from './provider.ts'
 import { compileTemplate, type UriTemplate } from './template.ts'
+import type { PartialIndex } from './tool.ts'
 import { maxUriBytes } from './uri.ts'
 import type { Resource, ResourceTemplate } from './view.ts'
 
@@ -222,6 +223,9 @@ export function piecesOf({
   return pieces.filter((piece) => piece.text !== '')
 }
 
+/** Default length of the indexed beginning of a text, in bytes. */
+export const defaultIndexedBytes = 8 * 2 ** 20
+
 /** A mount in the status of a search. The status gives numbers only to principals that may see the whole mount. */
 export interface SearchStatusMount {
   readonly address: string
@@ -237,8 +241,7 @@ export interface SearchStatusMount {
   /** How the index learns of changes: `watched`, or `compared` periodically. */
   readonly changes?: string
   readonly degraded?: string
-  /** Number of tables of which only some rows are indexed, and the maximum number of rows of each. */
-  readonly partial?: { readonly entries: number; readonly limit: number }
+  readonly partial?: PartialIndex
   /** Number of tables and views without a key of which only the first page of rows is indexed. */
   readonly firstPages?: number
 }
@@ -261,8 +264,8 @@ export function parseSearchStatus(text: string): SearchStatus | undefined {
     if (!isObject(mount) || typeof mount.address !== 'string' || typeof mount.state !== 'string') return []
     const { address, state } = mount
     const texts = textsOf(mount, ['title', 'since', 'changes', 'degraded'])
-    const { entries, limit } = isObject(mount.partial) ? countsOf(mount.partial, ['entries', 'limit']) : {}
-    const partial = entries === undefined || limit === undefined ? {} : { partial: { entries, limit } }
+    const cut = isObject(mount.partial) ? countsOf(mount.partial, ['entries', 'limit', 'texts', 'maxBytes']) : {}
+    const partial = Object.keys(cut).length === 0 ? {} : { partial: cut }
     return [{ address, state, ...texts, ...countsOf(mount, ['looked', 'of', 'indexed', 'firstPages']), ...partial }]
   })
   const { embedding } = value

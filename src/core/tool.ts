@@ -273,10 +273,19 @@ export interface MountProgress {
   /** How changes are noticed: by a watch, or by comparing everything at an interval. */
   readonly changes: 'watched' | 'compared'
   readonly degraded?: Degradation
-  /** Number of entries (such as tables) of which only the first `limit` parts (such as rows) are indexed. */
-  readonly partial?: { readonly entries: number; readonly limit: number }
+  readonly partial?: PartialIndex
   /** Number of entries of which only the first page is indexed, such as tables and views without a key. */
   readonly firstPages?: number
+}
+
+/** Texts and entries of which only a part is indexed. */
+export interface PartialIndex {
+  /** Number of entries (such as tables) of which only the first `limit` parts (such as rows) are indexed. */
+  readonly entries?: number
+  readonly limit?: number
+  /** Number of texts of which only the beginning is indexed, at most `maxBytes`. */
+  readonly texts?: number
+  readonly maxBytes?: number
 }
 
 /** The progress of an index, as it is stored for all processes. */

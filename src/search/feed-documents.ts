@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { isResourceError } from '../core/errors.ts'
 import { defined } from '../core/kit/object.ts'
+import { beforeNul, beginsText, headBytes } from '../core/kit/utf8.ts'
 import { metaKeys, originIn } from '../core/meta.ts'
 import type { MountReader } from '../core/mount-reader.ts'
 import type { Content, Entry } from '../core/provider.ts'
@@ -13,13 +14,31 @@ export interface ReadingSettings {
   readonly mount: MountReader
   /** Key of the reading settings. Documents that were read with another key are read again. */
   readonly way: string
-  /** Maximum length of the indexed beginning of a text, in bytes. */
+  /** Maximum length of the indexed beginning of a text, in bytes (default: `defaultIndexedBytes`). */
   readonly maxBytes: number
   readonly scrubber?: Scrubber
   /** Called for each entry that was read: whether the source gave only a part of it, such as the first page of rows. */
   readonly onRead?: (path: string, isPart: boolean) => void
   readonly signal: AbortSignal
 }
+
+/** The end of the version of a document of which only the beginning is indexed. It is read again if this length changes. */
+function cutMark(maxBytes: number): string {
+  return `+${maxBytes}`
+}
+
+/** Whether the indexed version of a document says that only its beginning is indexed. */
+export function isCutVersion(version: string, maxBytes: number): boolean {
+  return version.endsWith(cutMark(maxBytes))
+}
+
+/** Whether an indexed version is that of an entry. */
+export function isVersionOf(version: string, entry: Entry, { way, maxBytes }: ReadingSettings | WayOf): boolean {
+  const stamp = stampOf(entry, way)
+  return stamp !== undefined && (version === stamp || version === stamp + cutMark(maxBytes))
+}
+
+type WayOf = Pick<ReadingSettings, 'way' | 'maxBytes'>
 
 /**
  * Returns a digest of the version and the facts of a document, which changes with them. Undefined when the source has neither version nor
@@ -60,11 +79,12 @@ export function nameOnly(entry: Entry, reading: Pick<ReadingSettings, 'mount' | 
  * @throws ResourceError `unavailable` if it exists, but cannot be read now.
  */
 export async function readDocument(entry: Entry, reading: ReadingSettings): Promise<SearchDocument | undefined> {
-  const { way, scrubber } = reading
+  const { way, maxBytes, scrubber } = reading
   try {
     const found = await textOf(entry, reading)
-    const text = scrubber?.scrub(found) ?? found
-    return documentOf(entry, reading, { text, version: stampOf(entry, way) ?? digestOf(`${way}\n${text}`) })
+    const text = scrubber?.scrub(found.text) ?? found.text
+    const version = stampOf(entry, way) ?? digestOf(`${way}\n${text}`)
+    return documentOf(entry, reading, { text, version: found.isCut ? version + cutMark(maxBytes) : version })
   } catch (error) {
     if (isResourceError(error, 'not-found')) return undefined
     throw error
@@ -93,31 +113,55 @@ function documentOf(
 const binary =
   /^(?:image\/(?!svg)|audio\/|video\/|font\/|application\/(?:zip|gzip|x-tar|x-7z|vnd\.rar|java-archive|wasm)\b)/
 
+interface IndexedText {
+  readonly text: string
+  /** Whether the document has more text, which is not indexed. */
+  readonly isCut: boolean
+}
+
+const noText: IndexedText = { text: '', isCut: false }
+
 /** The text of a document; empty if it has none, or cannot be read: then only its path and title can be found. */
-async function textOf({ path, mimeType = '' }: Entry, reading: ReadingSettings): Promise<string> {
+async function textOf({ path, mimeType = '' }: Entry, reading: ReadingSettings): Promise<IndexedText> {
   const { mount, maxBytes, onRead, signal } = reading
   const isDocument = hasTextForm(path, mimeType)
-  if (!isDocument && binary.test(mimeType)) return ''
+  if (!isDocument && binary.test(mimeType)) return noText
   const whole = { path, params: new Map<string, string>() }
   try {
     const read = isDocument && (await reads(mount, 'as', signal))
-    const request = read
-      ? { ...whole, params: new Map([['as', 'text']]) }
-      : { ...whole, range: { start: 0, end: maxBytes } }
-    const contents = await mount.read(request, signal)
+    const contents = read
+      ? await mount.read({ ...whole, params: new Map([['as', 'text']]) }, signal)
+      : await readBeginning(mount, path, maxBytes, signal)
     onRead?.(
       path,
       contents.some(({ meta }) => meta?.[metaKeys.truncated] === true),
     )
-    const texts: string[] = []
+    const texts: IndexedText[] = []
     for (const content of contents)
       if (content.path === undefined || content.path === path) texts.push(await textIn(content, maxBytes))
-    return texts.join('\n')
+    return { text: texts.map(({ text }) => text).join('\n'), isCut: texts.some(({ isCut }) => isCut) }
   } catch (error) {
     // Documents that are not readable as text are indexed only by name. Temporary errors are thrown.
-    if (isResourceError(error, 'invalid') || isResourceError(error, 'too-large') || isResourceError(error, 'internal'))
-      return ''
+    if (isResourceError(error, 'too-large')) return { text: '', isCut: isDocument || mimeType.startsWith('text/') }
+    if (isResourceError(error, 'invalid') || isResourceError(error, 'internal')) return noText
     throw error
+  }
+}
+
+/** Reads so much of the beginning as the index takes, or as the source reads at once if that is less. */
+async function readBeginning(
+  mount: MountReader,
+  path: string,
+  maxBytes: number,
+  signal: AbortSignal,
+): Promise<readonly Content[]> {
+  const request = (end: number) => ({ path, params: new Map<string, string>(), range: { start: 0, end } })
+  try {
+    return await mount.read(request(maxBytes), signal)
+  } catch (error) {
+    const limit = isResourceError(error, 'too-large') ? error.detail.limit : undefined
+    if (typeof limit !== 'number' || limit <= 0 || limit >= maxBytes) throw error
+    return mount.read(request(limit), signal)
   }
 }
 
@@ -129,14 +173,32 @@ export async function reads(mount: MountReader, parameter: string, signal: Abort
   )
 }
 
-async function textIn(content: Content, maxBytes: number): Promise<string> {
-  if ('text' in content) return wholeText(Buffer.from(content.text).subarray(0, maxBytes), content.text)
+async function textIn(content: Content, maxBytes: number): Promise<IndexedText> {
+  if ('text' in content) {
+    const bytes = Buffer.from(content.text)
+    const text = wholeText(bytes.subarray(0, maxBytes), content.text)
+    return { text, isCut: isPartOf(content, bytes.length, maxBytes) }
+  }
   const bytes =
     'bytes' in content ? Buffer.from(content.bytes).subarray(0, maxBytes) : await begin(content.stream, maxBytes)
-  if (bytes.subarray(0, 8192).includes(0)) return ''
+  const text = decodeText(bytes)
+  const length = 'bytes' in content ? content.bytes.length : content.length
+  return { text, isCut: text !== '' && isPartOf(content, length ?? bytes.length, maxBytes) }
+}
+
+/** Whether there is more of a content than the index takes. */
+function isPartOf({ range, size }: Content, length: number, maxBytes: number): boolean {
+  return length > maxBytes || (range !== undefined && size !== undefined && range.end + incompleteBytes < size)
+}
+
+/** Bytes of an incomplete character that a range leaves out at its end. */
+const incompleteBytes = 3
+
+function decodeText(bytes: Buffer): string {
+  if (!beginsText(bytes.subarray(0, headBytes))) return ''
   try {
     // A character that was cut at the end is not an encoding error.
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: true })
+    return new TextDecoder('utf-8', { fatal: true }).decode(beforeNul(bytes), { stream: true })
   } catch {
     return ''
   }

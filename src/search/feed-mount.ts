@@ -5,7 +5,14 @@ import { defined } from '../core/kit/object.ts'
 import type { Log } from '../core/log.ts'
 import type { Entry } from '../core/provider.ts'
 import type { MountProgress, MountState } from '../core/tool.ts'
-import { createWriter, newestFirst, type ReadingSettings, readDocument, stampOf } from './feed-documents.ts'
+import {
+  createWriter,
+  isCutVersion,
+  isVersionOf,
+  newestFirst,
+  type ReadingSettings,
+  readDocument,
+} from './feed-documents.ts'
 import {
   countKnown,
   createNaming,
@@ -19,7 +26,7 @@ import type { SearchDocument, SearchIndex } from './search-index.ts'
 
 export interface FeedMountOptions extends Pick<ReadingSettings, 'mount' | 'way' | 'scrubber'> {
   readonly index: SearchIndex
-  /** Maximum length of the indexed beginning of a text, in bytes. Default 1 MiB. */
+  /** Maximum length of the indexed beginning of a text, in bytes. Default 8 MiB. */
   readonly maxBytes: number
   /** Number of documents that are read at once. Default 2. */
   readonly concurrent: number
@@ -47,7 +54,7 @@ const mostFailures = 20
  * the index because a source does not answer.
  */
 export function createFeedMount(options: FeedMountOptions) {
-  const { mount, index, way, intervalMs, window = defaultWindow, log } = options
+  const { mount, index, intervalMs, window = defaultWindow, log } = options
   const tasks = createTasks()
   let state: MountState = 'waiting'
   let since = Date.now()
@@ -60,6 +67,13 @@ export function createFeedMount(options: FeedMountOptions) {
   const onRead = (path: string, isPart: boolean): void => {
     if (isPart) firstPages.add(mount.uriOf(path))
     else firstPages.delete(mount.uriOf(path))
+  }
+
+  /** URIs of the documents of which only the beginning is indexed. */
+  const cutTexts = new Set<string>()
+  const noteCut = ({ uri, version }: Pick<SearchDocument, 'uri' | 'version'>): void => {
+    if (isCutVersion(version, options.maxBytes)) cutTexts.add(uri)
+    else cutTexts.delete(uri)
   }
 
   const listening = mount.parts === undefined ? {} : { onRead }
@@ -102,6 +116,7 @@ export function createFeedMount(options: FeedMountOptions) {
 
   const put = async (documents: readonly SearchDocument[]): Promise<void> => {
     const kept = await keep(documents)
+    for (const document of documents) noteCut(document)
     counts.indexed += kept
   }
 
@@ -119,7 +134,11 @@ export function createFeedMount(options: FeedMountOptions) {
   const remove = async (uris: readonly string[]): Promise<void> => {
     if (uris.length === 0) return
     await index.remove(uris)
-    for (const uri of uris) firstPages.delete(uri)
+    for (const uri of uris) {
+      firstPages.delete(uri)
+      cutTexts.delete(uri)
+      if (uri.endsWith('/')) for (const below of cutTexts) if (below.startsWith(uri)) cutTexts.delete(below)
+    }
   }
 
   /** Indexes the current documents at these paths. */
@@ -142,7 +161,7 @@ export function createFeedMount(options: FeedMountOptions) {
     const documents = found.filter((one) => one !== undefined && one !== 'later')
     await put(documents)
     const later = found.filter((one) => one === 'later').length
-    if (counts.of !== undefined && later === 0) countAll(counts.of + documents.length - before)
+    if (later === 0) countMore(documents.length - before)
   }
 
   /** @param before Called before documents are indexed again. */
@@ -165,7 +184,7 @@ export function createFeedMount(options: FeedMountOptions) {
         const gone = batch.filter((_, index) => found[index] === undefined)
         await remove(gone.map(({ path }) => mount.uriOf(path)))
         await writer.add(found.filter((one) => one !== undefined && one !== 'later'))
-        counts.looked += batch.length
+        counts.looked = Math.min(counts.looked + batch.length, counts.of ?? Number.POSITIVE_INFINITY)
         // Requests to the server go first.
         await breathe()
         // A text that was read before a change must not be written after it.
@@ -206,8 +225,10 @@ export function createFeedMount(options: FeedMountOptions) {
         counts.looked++
         continue
       }
-      if (version !== undefined && version === stampOf(entry, way)) counts.looked++
-      else changed.push(entry)
+      if (version !== undefined && isVersionOf(version, entry, options)) {
+        noteCut({ uri, version })
+        counts.looked++
+      } else changed.push(entry)
       if (version === undefined) fresh.push(entry)
       if (listed % pageSize === 0) await renewHeard(signal, touched)
       if (changed.length < window) continue
@@ -225,11 +246,18 @@ export function createFeedMount(options: FeedMountOptions) {
     const gone = [...known.keys()].filter((uri) => !touched.has(uri))
     for (let at = 0; at < gone.length; at += pageSize) await remove(gone.slice(at, at + pageSize))
     await readChanged()
-    if (all !== undefined) countAll(all - knownSize + counts.looked)
+    countAll(all === undefined ? (counts.of ?? counts.looked) : all - knownSize + counts.looked)
   }
 
   const countAll = (number: number): void => {
     counts = { ...counts, looked: Math.max(0, number), of: Math.max(0, number) }
+  }
+
+  /** Counts documents that came (or, if it is negative, went) meanwhile: a comparison goes on with the others. */
+  const countMore = (number: number): void => {
+    if (counts.of === undefined) return
+    const of = Math.max(0, counts.of + number)
+    counts = { ...counts, looked: Math.min(of, Math.max(0, counts.looked + number)), of }
   }
 
   const work = async (signal: AbortSignal): Promise<void> => {
@@ -278,7 +306,14 @@ export function createFeedMount(options: FeedMountOptions) {
       ...counts,
       changes: mount.watch === undefined ? 'compared' : 'watched',
       ...defined({ degraded: mount.degraded() }),
-      ...(cut.size === 0 ? {} : { partial: { entries: cut.size, limit: options.maxParts } }),
+      ...(cut.size + cutTexts.size === 0
+        ? {}
+        : {
+            partial: {
+              ...(cut.size === 0 ? {} : { entries: cut.size, limit: options.maxParts }),
+              ...(cutTexts.size === 0 ? {} : { texts: cutTexts.size, maxBytes: options.maxBytes }),
+            },
+          }),
       ...(firstPages.size === 0 ? {} : { firstPages: firstPages.size }),
     }),
   }

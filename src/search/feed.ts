@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events'
 import { sleep } from '../core/kit/abort.ts'
 import { defined } from '../core/kit/object.ts'
 import type { MountReader } from '../core/mount-reader.ts'
+import { defaultIndexedBytes } from '../core/search-answer.ts'
 import type { FeedStatus, MountProgress } from '../core/tool.ts'
 import type { Lease, Store } from '../store/store.ts'
 import { digestOf, isOf } from './feed-documents.ts'
@@ -175,7 +176,7 @@ export function startFeed(options: FeedOptions) {
     signal.addEventListener('abort', note, { once: true })
     try {
       await removeOthers(signal)
-      const rest = { maxBytes: 2 ** 20, concurrent: 2, intervalMs: 60_000, maxParts: 10_000, ...options }
+      const rest = { maxBytes: defaultIndexedBytes, concurrent: 2, intervalMs: 60_000, maxParts: 10_000, ...options }
       feeding = options.mounts.map(({ mount, way }) => createFeedMount({ ...rest, mount, way }))
       isStarting = false
       await Promise.all([...feeding.map((mount) => mount.run(signal)), tell(feeding, signal)])

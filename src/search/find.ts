@@ -6,7 +6,7 @@ import { type Documents, documentsOf, documentWords, isLong } from './documents.
 import type { Nearest } from './embedder.ts'
 import { afterHits, expandedBy, fusedTail, rankExpanded, rarityOf, withForms } from './expansion.ts'
 import { type FoundPassage, strong } from './part.ts'
-import { parseQuery, type Query } from './query.ts'
+import { type Compound, parseQuery, type Query, type QueryTerm } from './query.ts'
 import { createRanker, type Ranker, type RatedTerm } from './rank.ts'
 import { type Ranking, rankPassages, type ScoredPassage, snippetOf } from './rank-passages.ts'
 import type { SearchHit, SearchQuery } from './search-index.ts'
@@ -38,6 +38,10 @@ const unit = 1000
 /** Note with hits that have only single characters of the words. */
 const looseHits =
   'No passage has these characters side by side. The passages below have only single characters of the words.'
+
+/** Note with hits that have only some parts of a compound. */
+const partialHits =
+  'No passage has all parts of the words that are written together. The passages below have only some of the parts.'
 
 /** Note with hits that lack the quoted text of a query. */
 const unquotedHits = 'No passage has the quoted text. The passages below have words of the query.'
@@ -72,11 +76,12 @@ export async function* findPassages(
   if (asked.ranker.terms.length === 0 && nearest === undefined) return
   const near = nearest === undefined ? [] : await nearest(query.text, visible?.has, signal)
   const isFor = eligible(query)
-  const choose = chooser(isFor, asked.phrases)
+  const choose = chooser(isFor, asked.phrases, compoundTest(asked, near))
   const where = filterOf(query.where)
   const seen = new Set<number>()
   const { terms } = asked.ranker
-  const marker = createRanker(terms.filter(({ loose }) => !loose))
+  const parts = new Set(asked.compounds.flatMap((compound) => compound.parts))
+  const marker = createRanker(terms.filter(({ term, loose }) => !loose || parts.has(term)))
 
   let isFound = false
   for await (const { found, score } of rankedPages(texts, asked, where, near, seen, isFor, signal)) {
@@ -87,9 +92,10 @@ export async function* findPassages(
   if (isFound) return
   if (terms.some(({ loose }) => loose)) {
     const characters = { ...asked, ranker: createRanker(terms.map((term) => ({ ...term, loose: false }))) }
-    for await (const { found, score } of rankedPages(texts, characters, where, [], seen, isFor, signal)) {
-      if (!choose(found)) continue
-      if (!isFound) query.fallback?.(looseHits)
+    const chooseLoose = chooser(isFor, asked.phrases)
+    for await (const { found, score } of rankedPages(texts, characters, where, [], new Set(), isFor, signal)) {
+      if (!chooseLoose(found)) continue
+      if (!isFound) query.fallback?.(asked.compounds.length > 0 ? partialHits : looseHits)
       isFound = true
       yield hitOf(found, score, characters.ranker)
     }
@@ -160,10 +166,12 @@ async function ask(
   const query = parseQuery(text)
   const terms = query.terms.map(({ term }) => term)
   const [counts, size] = await Promise.all([texts.counts(terms, visible?.set), visible ?? texts.size()])
-  const known = query.terms.flatMap((term, index) => {
+  const found = query.terms.flatMap((term, index) => {
     const count = term.prefix ? size.parts : (counts[index] ?? 0)
     return count === 0 && !term.prefix ? [] : [{ ...term, count }]
   })
+  const loose = looseParts(query.compounds, found)
+  const known = found.map((term) => (loose.has(term.term) ? { ...term, loose: true } : term))
   const once = known.map(({ count, times, ...term }): RatedTerm => {
     const rarity = rarityOf(count, size.parts)
     return { ...term, weight: term.weight * rarity, share: term.weight * (1 + Math.log(times)) }
@@ -180,6 +188,40 @@ async function ask(
   const averages = { averageLength, averageDocumentLength, size: { texts: size.texts, parts: size.parts } }
   const labelScore = createLabelScore(text)
   return { ...query, labelScore, ranker: createRanker(formed), counts: counted, ...averages, ...among }
+}
+
+/** The parts of compounds that do not find a passage by themselves: all but the rarest, or all if no passage has one of them. */
+function looseParts(
+  compounds: readonly Compound[],
+  found: readonly (QueryTerm & { readonly count: number })[],
+): ReadonlySet<string> {
+  const counts = new Map(found.map(({ term, count }) => [term, count]))
+  return new Set(
+    compounds.flatMap(({ parts }) => {
+      const rare = [...parts].sort((a, b) => (counts.get(a) ?? 0) - (counts.get(b) ?? 0))
+      return counts.has(rare[0] ?? '') ? rare.slice(1) : rare
+    }),
+  )
+}
+
+/**
+ * Returns the test whether a passage, with its names, has a word of the query, or all parts of a compound, or is near it in meaning. Undefined: the query has no
+ * compound.
+ */
+function compoundTest(
+  { ranker, compounds }: RankedQuery,
+  near: readonly number[],
+): ((found: FoundPassage) => boolean) | undefined {
+  if (compounds.length === 0) return undefined
+  const parts = new Set(compounds.flatMap((compound) => compound.parts))
+  return ({ id, title, path, passage }) => {
+    if (near.includes(id)) return true
+    const matches = ranker.matches(fold([title, path, passage.heading ?? '', passage.text].join('\n')))
+    const terms = new Set(matches.map(({ term }) => ranker.terms[term]).filter((term) => term !== undefined))
+    const names = new Set([...terms].map(({ term }) => term))
+    if ([...terms].some(({ term, loose }) => !loose && !parts.has(term))) return true
+    return compounds.some((compound) => compound.parts.length > 0 && compound.parts.every((part) => names.has(part)))
+  }
 }
 
 function repeated(term: RatedTerm, { count, times } = { count: 0, times: 1 }, parts: number): RatedTerm {
@@ -303,6 +345,7 @@ function eligible({ where, allows }: SearchQuery): (found: FoundPassage) => bool
 function chooser(
   isFor: (found: FoundPassage) => boolean,
   phrases: readonly string[],
+  hasWords: (found: FoundPassage) => boolean = () => true,
 ): (found: FoundPassage) => boolean {
   const taken = new Map<string, number>()
   const known = new Set<string>()
@@ -313,6 +356,7 @@ function chooser(
       const folded = fold(`${found.title}\n${passage.heading ?? ''}\n${passage.text}`).text.toLowerCase()
       if (!phrases.every((phrase) => folded.includes(phrase))) return false
     }
+    if (!hasWords(found)) return false
     const count = taken.get(facts.uri) ?? 0
     // Only the text counts; two passages without text are not the same.
     const isKnown = passage.text !== '' && known.has(passage.text)

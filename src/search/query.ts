@@ -8,6 +8,15 @@ export interface Query {
   readonly phrases: readonly string[]
   /** Whether it has several words beside quoted texts: if no passage has these, the words count. */
   readonly isQuestion: boolean
+  /** The words of several parts, such as `needle-in-haystack`: a passage needs all parts of one. Empty in a long query. */
+  readonly compounds: readonly Compound[]
+}
+
+/** The terms of a word of several parts. */
+export interface Compound {
+  readonly whole: string
+  /** Those of its parts that are no words of the query by themselves. */
+  readonly parts: readonly string[]
 }
 
 export interface QueryTerm {
@@ -19,8 +28,8 @@ export interface QueryTerm {
   /** One character of a script whose characters are not terms: it stands for all pairs that it begins. */
   readonly prefix: boolean
   /**
-   * A Han character of a longer word, such as each of 決済. It counts for the rank of a passage, and finds passages only if no
-   * passage has the word, or a pair of its characters.
+   * A Han character of a longer word, such as each of 決済, or a part of a compound. It counts for the rank of a passage, and finds
+   * passages only if no passage has the word, a pair of its characters, or all parts.
    */
   readonly loose: boolean
   /** Two neighbouring words written together, as identifiers are, without a hyphen or a dot: `rootpath` for `root path`. */
@@ -74,10 +83,12 @@ export function parseQuery(text: string): Query {
   const phrases = [...folded.matchAll(quoted)].map((match) => (match[1] ?? '').trim().toLowerCase())
   const terms = new Map<string, QueryTerm>()
   const joined = createJoined(folded)
+  const compounds = createCompounds()
   let lastPair = -1
   tokenize(folded, (term, start, end, kind) => {
     if (kind === 'bigram') lastPair = end
     if (kind === 'word') joined.add(start, end)
+    compounds.add(term, end, kind)
     // The character already ends a pair.
     if (kind === 'tail' && lastPair === end) return
     if (terms.size >= mostTerms && !terms.has(term)) return
@@ -92,7 +103,27 @@ export function parseQuery(text: string): Query {
   const beside = phrases.length === 0 ? 0 : wordsIn(folded.replaceAll(quoted, ' '))
   const required = beside >= wordsOfLong ? [] : phrases.filter((phrase) => phrase !== '')
   const isQuestion = required.length > 0 && beside >= wordsOfQuestion
-  return { terms: [...terms.values()], phrases: required, isQuestion }
+  return { terms: [...terms.values()], phrases: required, isQuestion, compounds: compounds.all() }
+}
+
+/** Collects the compounds of a query, of which each part follows the whole. */
+function createCompounds() {
+  const words = new Map<string, Set<string>>()
+  let last = { whole: '', end: -1 }
+  return {
+    add: (term: string, end: number, kind: TermKind): void => {
+      if (kind === 'word') {
+        last = { whole: term, end }
+        words.set(term, words.get(term) ?? new Set())
+      } else if (kind === 'part' && end <= last.end) words.get(last.whole)?.add(term)
+    },
+    all: (): readonly Compound[] => {
+      if (words.size >= wordsOfLong) return []
+      return [...words].flatMap(([whole, parts]) =>
+        parts.size === 0 ? [] : [{ whole, parts: [...parts].filter((part) => words.get(part)?.size !== 0) }],
+      )
+    },
+  }
 }
 
 /** Words that are written together with a neighbour have only letters, and not too few. Figures: decision 12. */

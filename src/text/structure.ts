@@ -131,10 +131,13 @@ export interface Passage {
  * Lengths in UTF-16 units. A passage ends at the first gap after `enough`, and at `most` in any case; a passage below `few` is
  * merged.
  */
-const sizes = { few: 200, enough: 800, most: 1600 }
+const usualSizes = { few: 200, enough: 800, most: 1600 }
 
-/** Maximum number of passages of a text: text after them is not indexed. They are written at once, in a few seconds. */
-const mostPassages = 8000
+/**
+ * Number of passages above which those of a text become longer, because they are written at once, in a few seconds. Headings that always
+ * begin a passage may make up to twice as many.
+ */
+const manyPassages = 8000
 
 /**
  * Cuts a text at its natural borders: headings, declarations, empty lines. Each character is in exactly one passage, except
@@ -142,6 +145,7 @@ const mostPassages = 8000
  */
 export function* passagesOf(text: string, kind: Kind): Generator<Passage> {
   const outline = headingsOf(kind)
+  const sizes = sizesFor(text.length)
   let lines: string[] = []
   let start = 1
   let size = 0
@@ -154,8 +158,8 @@ export function* passagesOf(text: string, kind: Kind): Generator<Passage> {
     const joined = lines.join('\n')
     if (joined.trim() !== '') {
       const named = heading === undefined ? {} : { heading: heading.text }
-      for (const piece of piecesOf(joined)) {
-        if (made++ >= mostPassages) return
+      for (const piece of piecesOf(joined, sizes)) {
+        made++
         const first = start + lineBreaks(joined, 0, piece.from)
         yield { text: piece.text, start: first, end: first + lineBreaks(piece.text, 0, piece.text.length), ...named }
       }
@@ -170,16 +174,23 @@ export function* passagesOf(text: string, kind: Kind): Generator<Passage> {
     const found = outline(line)
     const isEmpty = line.trim() === ''
     const isFull = size + line.length > sizes.most && size > 0
-    const isGap = (isEmpty && size >= sizes.enough) || (found !== undefined && size >= (found.always ? 1 : sizes.few))
+    const isGap =
+      (isEmpty && size >= sizes.enough) ||
+      (found !== undefined && size >= (found.always && made < manyPassages ? 1 : sizes.few))
     if (found !== undefined) next = found
     if (isFull || isGap) yield* finish(number)
     else if (found !== undefined && lines.every((each) => each.trim() === '')) heading = found
     number++
     lines.push(line)
     size += line.length + (isEmpty ? 0 : 1)
-    if (made >= mostPassages) return
   }
   yield* finish(number)
+}
+
+function sizesFor(length: number): typeof usualSizes {
+  const few = Math.max(usualSizes.few, Math.ceil(length / manyPassages))
+  const enough = Math.max(usualSizes.enough, few)
+  return { few, enough, most: Math.max(usualSizes.most, 2 * few) }
 }
 
 function* linesOf(text: string): Generator<string> {
@@ -199,20 +210,23 @@ function lineBreaks(text: string, from: number, to: number): number {
 }
 
 /** A line may be longer than any passage: it is cut behind a sentence, else between words, else between characters. */
-function* piecesOf(text: string): Generator<{ readonly text: string; readonly from: number }> {
+function* piecesOf(
+  text: string,
+  sizes: typeof usualSizes,
+): Generator<{ readonly text: string; readonly from: number }> {
   for (let from = 0; from < text.length; ) {
     if (text[from] === '\n') {
       from++
       continue
     }
-    const end = text.length - from <= sizes.most ? text.length : endOfPiece(text, from)
+    const end = text.length - from <= sizes.most ? text.length : endOfPiece(text, from, sizes)
     const piece = text.slice(from, end)
     if (piece.trim() !== '') yield { text: piece.trimEnd(), from }
     from = end
   }
 }
 
-function endOfPiece(text: string, from: number): number {
+function endOfPiece(text: string, from: number, sizes: typeof usualSizes): number {
   const window = text.slice(from, from + sizes.most)
   const least = sizes.enough
   const sentence = Math.max(...['。', '．', '！', '？', '. ', '! ', '? ', '\n'].map((mark) => window.lastIndexOf(mark)))

@@ -1,7 +1,7 @@
 import { isResourceError } from '../core/errors.ts'
 import { createRecent } from '../core/kit/lru.ts'
 import { defined } from '../core/kit/object.ts'
-import { wholeCharacters } from '../core/kit/utf8.ts'
+import { beforeNul, beginsText, headBytes, wholeCharacters } from '../core/kit/utf8.ts'
 import type { Content, ContentFacts, Context, Provider, ReadRequest } from '../core/provider.ts'
 import {
   badRange,
@@ -40,20 +40,31 @@ export function createLineReader(provider: Provider, limit: number) {
   return async (part: PartQuery, request: ReadRequest, context: Context): Promise<Content> => {
     const key = JSON.stringify([context.principal.id, request.path, [...request.params]])
     const mark = marks.before(key, part.first)
-    const scan: Scan = { line: mark.index, at: mark.at, begins: mark.at, start: undefined, full: false, ended: false }
+    const scan: Scan = {
+      line: mark.index,
+      at: mark.at,
+      begins: mark.at,
+      start: undefined,
+      full: false,
+      ended: false,
+      cut: false,
+    }
     const gathered: Gathered = { pieces: [], length: 0, whole: 0, lines: 0 }
     let facts: ContentFacts = {}
     try {
       for await (const chunk of chunksOf(provider, request, { start: mark.at, length: chunkBytes }, context)) {
-        facts = chunk.facts
+        const bytes = beforeNul(chunk.bytes)
+        const isCut = bytes.length < chunk.bytes.length
+        facts = isCut ? withTextType(chunk.facts) : chunk.facts
         // A mark is valid for one version only.
         if (mark.version !== undefined && facts.version !== mark.version) throw new ChangedError()
-        if (!isTextPart(chunk.bytes, facts))
+        if (!isTextPart(bytes, facts) || (chunk.start === 0 && !beginsText(chunk.bytes.subarray(0, headBytes))))
           throw badRange('Only text has lines, and this is not text. Write ?bytes=0-4095.')
-        scanChunk(scan, chunk, gathered, part, limit)
+        scanChunk(scan, isCut ? { ...chunk, bytes, final: false } : chunk, gathered, part, limit)
+        scan.cut = isCut && scan.at === chunk.start + bytes.length
         const { line, begins } = scan
         if (begins > 0 && !scan.ended) marks.set(key, { version: facts.version, index: line, at: begins })
-        if (scan.full || scan.ended || line > (part.last ?? Number.POSITIVE_INFINITY)) break
+        if (isCut || scan.full || scan.ended || line > (part.last ?? Number.POSITIVE_INFINITY)) break
       }
     } catch (error) {
       if (mark.at === 0) throw error
@@ -63,6 +74,11 @@ export function createLineReader(provider: Provider, limit: number) {
     }
     return answer(scan, gathered, facts, part)
   }
+}
+
+/** The type of the text before a NUL, where the resource as a whole has none. */
+function withTextType(facts: ContentFacts): ContentFacts {
+  return facts.mimeType === 'application/octet-stream' ? { ...facts, mimeType: 'text/plain' } : facts
 }
 
 /** State of the line count. */
@@ -77,6 +93,8 @@ interface Scan {
   full: boolean
   /** Whether the end of the resource was reached. */
   ended: boolean
+  /** Whether the text ends here, at a NUL. */
+  cut: boolean
 }
 
 /** Counts the lines of a chunk, and gathers those that were asked for. It stops behind the last of them. */
@@ -120,13 +138,17 @@ function gather(gathered: Gathered, piece: Buffer, limit: number, ends: boolean)
 }
 
 function answer(scan: Scan, gathered: Gathered, facts: ContentFacts, { first, last }: PartQuery): Content {
-  const { line, at, begins, ended, full, start = at } = scan
+  const { line, at, begins, ended, full, cut, start = at } = scan
   const size = facts.size ?? (ended ? at : undefined)
   // A last line without a newline is a line too.
   const total = ended ? line - 1 + (at > begins ? 1 : 0) : undefined
   if (total !== undefined && first > Math.max(1, total))
     throw badRange(`The range begins after the end. The number of lines is ${total}.`, { lines: total })
 
+  if (cut && gathered.pieces.length === 0)
+    throw badRange(
+      `Only the first ${at} bytes are text, and these lines are behind them. Write ?bytes=${at}-${at + 4095}.`,
+    )
   const all = Buffer.concat(gathered.pieces)
   const longLine = full && gathered.lines === 0
   const end = longLine ? Math.max(1, wholeCharacters(all).to) : full ? gathered.whole : all.length
@@ -134,7 +156,7 @@ function answer(scan: Scan, gathered: Gathered, facts: ContentFacts, { first, la
   const shown = gathered.lines + (gathered.whole < end ? 1 : 0)
   const behind = first + shown
   const count = last === undefined ? undefined : behind <= last ? last - behind + 1 : last - first + 1
-  const next = longLine ? formatPart('bytes', start + end, undefined) : formatPart('lines', behind, count)
+  const next = longLine || cut ? formatPart('bytes', start + end, undefined) : formatPart('lines', behind, count)
   const more = !ended && (size === undefined || start + end < size)
   const told: PartFacts = {
     unit: 'lines',

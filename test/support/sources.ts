@@ -58,12 +58,13 @@ async function* pieces(bytes: Buffer) {
   for (let at = 0; at < bytes.length; at += 5) yield bytes.subarray(at, at + 5)
 }
 
-export const read = (provider: Provider, params: Record<string, string>) => readOne(provider, 'a', { params })
+export const read = (provider: Provider, params: Record<string, string>, path = 'a') =>
+  readOne(provider, path, { params })
 export const factsOf = (content: Content) => content.meta?.['dev.hikidashi/part'] as Record<string, unknown>
 export const contentOf = (content: Content) =>
   'text' in content ? content.text : 'bytes' in content ? Buffer.from(content.bytes) : undefined
-export const refusal = (provider: Provider, params: Record<string, string>) =>
-  read(provider, params).then(
+export const refusal = (provider: Provider, params: Record<string, string>, path = 'a') =>
+  read(provider, params, path).then(
     () => 'answered',
     (error: { kind: string; detail: { reason?: string }; message: string }) =>
       `${error.kind} ${error.detail.reason}: ${error.message}`,

@@ -325,6 +325,84 @@ requires(
       await failureOf(textOf(provider, 'customers/rows', { after: "1' OR '1'='1" }), 'invalid')
     }, 60_000)
 
+    test('are found by their keys as these are shown', async () => {
+      await server.run(`CREATE TABLE app.shown (at datetime(6), tz timestamp, b binary(16), v varbinary(9), n decimal(10,2), day date,
+        u uuid, PRIMARY KEY (at, tz, b, v, n, day, u))`)
+      await server.run(`INSERT INTO app.shown VALUES ('2026-11-21 18:00:00.5', '2026-11-21 18:00:00', x'fb00ff', x'ff', 1.5, '2026-11-21',
+        '0000000a-0000-0000-0000-00000000000b')`)
+      const provider = await open()
+      const [row] = (await jsonOf(provider, 'shown/rows')).rows
+      const key = Object.values(row)
+        .map((value) => String(value).replaceAll('/', '~2f'))
+        .join(',')
+      for (const one of [key, key.replace('1.50', '1.5')])
+        expect((await jsonOf(provider, `shown/rows/${one}`)).rows, one).toEqual([row])
+      await failureOf(textOf(provider, `shown/rows/${key.replace('1.50', '1.51')}`), 'not-found')
+    })
+
+    test('have the shortest decimal of a number of 32 bits', async () => {
+      await server.run('CREATE TABLE app.floats (id int PRIMARY KEY, f float, s float(7,4), d double)')
+      const values = [19.99, 0.1, 16777216, -1.5, 3.402823e38, 1.17549435e-38, 1e-45, 0, 123456.79]
+      await server.run(
+        `INSERT INTO app.floats VALUES ${values.map((value, id) => `(${id}, ${value}, 19.99, 19.99)`).join(', ')}`,
+      )
+      const { rows } = await jsonOf(await open(), 'floats/rows')
+      expect(rows.map(({ f }: { f: number }) => f)).toEqual(
+        values.map((value) => (value === 1.17549435e-38 ? 1.1754944e-38 : value)),
+      )
+      expect(rows[0]).toMatchObject({ s: 19.99, d: 19.99 })
+    })
+
+    test('of a view whose definer is gone or may not read are an error that says so', async () => {
+      await server.run("CREATE USER definer@'%' IDENTIFIED BY 'p'")
+      for (const definer of ['definer', 'nobody'])
+        await server.run(
+          `CREATE DEFINER=${definer}@'%' SQL SECURITY DEFINER VIEW app.broken_by_${definer} AS SELECT id FROM app.customers`,
+        )
+      const provider = await open()
+      for (const definer of ['definer', 'nobody'])
+        await expect(textOf(provider, `broken_by_${definer}/rows`)).rejects.toMatchObject({
+          kind: 'invalid',
+          message: expect.stringContaining('cannot be read'),
+        })
+      for (const definer of ['definer', 'nobody']) await server.run(`DROP VIEW app.broken_by_${definer}`)
+    })
+
+    test('and paths do not depend on settings of the server', async () => {
+      const names = ['sql_mode', 'init_connect', 'time_zone', 'completion_type', 'max_sort_length', 'sql_select_limit']
+      const [known] = await server.run(`SELECT ${names.map((name) => `@@GLOBAL.${name} AS ${name}`).join(', ')}`)
+      const answersOf = async () => {
+        const provider = await open()
+        const texts = ['overview', 'wide/rows', 'wide/schema.sql', 'customers/rows', 'orders/schema'].map((path) =>
+          textOf(provider, path),
+        )
+        return { paths: await pathsOf(provider.list({}, contextOf())), texts: await Promise.all(texts) }
+      }
+      const before = await answersOf()
+      const set = (values: Record<string, unknown>) =>
+        server.run(
+          `SET ${Object.entries(values)
+            .map(
+              ([name, value]) =>
+                `GLOBAL ${name} = ${typeof value === 'string' ? `'${value.replaceAll("'", "''")}'` : String(value)}`,
+            )
+            .join(', ')}`,
+        )
+      try {
+        await set({
+          ...{
+            sql_mode: 'ANSI_QUOTES,NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT,PAD_CHAR_TO_FULL_LENGTH',
+            time_zone: '+09:00',
+          },
+          ...{ init_connect: 'SET autocommit = 0, sql_auto_is_null = 1, NAMES latin1', completion_type: 'CHAIN' },
+          ...{ max_sort_length: 64, sql_select_limit: 2 },
+        })
+        expect(await answersOf()).toEqual(before)
+      } finally {
+        await set(known ?? {})
+      }
+    })
+
     test('have values of any kind without loss', async () => {
       const text = await textOf(await open(), 'wide/rows/00FF')
       expect(JSON.parse(text).rows).toEqual([

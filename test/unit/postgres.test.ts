@@ -192,6 +192,46 @@ test('enums, functions with their overloads, and extensions are told', async () 
   await expect(textOf(provider, 'hstore/function')).rejects.toMatchObject({ kind: 'not-found' })
 })
 
+test('settings of the role change neither paths nor values', async () => {
+  const settings = {
+    ...{
+      standard_conforming_strings: 'off',
+      backslash_quote: 'off',
+      escape_string_warning: 'on',
+      transform_null_equals: 'on',
+    },
+    ...{ DateStyle: 'SQL, DMY', IntervalStyle: 'sql_standard', TimeZone: 'Asia/Tokyo', bytea_output: 'escape' },
+    ...{ extra_float_digits: '-10', xmlbinary: 'hex', xmloption: 'document', array_nulls: 'off', search_path: 'other' },
+    ...{
+      row_security: 'off',
+      gin_fuzzy_search_limit: '1',
+      quote_all_identifiers: 'on',
+      default_transaction_deferrable: 'on',
+    },
+  }
+  await database.run('CREATE TABLE "a~b/c\\d" (id int PRIMARY KEY); GRANT SELECT ON "a~b/c\\d" TO reader')
+  const answersOf = async () => {
+    const provider = await open({ rows: {} })
+    const paths = await pathsOf(provider.list({}, context))
+    const texts = await Promise.all(
+      ['overview', 'wide/rows', 'wide/schema', 'wide/schema.sql', 'customers/schema', 'add/function', 'mood/enum'].map(
+        (path) => textOf(provider, path),
+      ),
+    )
+    return { paths, texts }
+  }
+  const before = await answersOf()
+  expect(before.paths).toContain('a~7eb~2fc\\d/rows')
+  try {
+    for (const [name, value] of Object.entries(settings))
+      await database.run(`ALTER ROLE reader SET ${name} TO ${name === 'search_path' ? value : `'${value}'`}`)
+    expect(await answersOf()).toEqual(before)
+  } finally {
+    for (const name of Object.keys(settings)) await database.run(`ALTER ROLE reader RESET ${name}`)
+    await database.run('DROP TABLE "a~b/c\\d"')
+  }
+})
+
 test('an overview has the tables, how they refer to each other, and a diagram', async () => {
   const provider = await open()
   const overview = await jsonOf(provider, 'overview')
@@ -260,6 +300,40 @@ describe('rows', () => {
     expect((await jsonOf(provider, `orders/rows/${first.next}`)).rows).toEqual(first.rows)
     for (const key of ['1', '1,a,b/3', '01,a~2cb~2f3', '1,a~2Cb~2f3', 'x,y', "1,'", '99,a'])
       await expect(textOf(provider, `orders/rows/${key}`), key).rejects.toMatchObject({ kind: 'not-found' })
+  })
+
+  test('are found by their keys as these are shown, unless the rules deny the row', async () => {
+    await database.run(`CREATE TABLE keyed (tz timestamptz, b bytea, u uuid, n numeric(10,2), d timestamp, PRIMARY KEY (tz, b, u, n, d));
+      INSERT INTO keyed VALUES ('2026-11-21 18:00:00.5+09', '\\xfb00ff', '0000000a-0000-0000-0000-00000000000b', 1.5, '2026-11-21 18:00:00');
+      CREATE TABLE one_key (b bytea PRIMARY KEY); INSERT INTO one_key VALUES ('\\xffff');
+      GRANT SELECT ON keyed, one_key TO reader`)
+    const provider = await open({ rows: {} })
+    const [row] = (await jsonOf(provider, 'keyed/rows')).rows
+    expect(row).toMatchObject({ tz: '2026-11-21T09:00:00.5Z', b: '+wD/', n: '1.50' })
+    const shown = Object.values(row)
+      .map((value) => segmentOf(String(value)))
+      .join(',')
+    for (const key of [shown, shown.replace('0000000a', '0000000A'), shown.replace('1.50', '1.5')])
+      expect((await jsonOf(provider, `keyed/rows/${key}`)).rows, key).toEqual([row])
+    for (const key of [shown.replace('1.50', '1.51'), shown.replace('+wD', 'AAA'), 'now,a,b,c,d'])
+      await expect(textOf(provider, `keyed/rows/${key}`), key).rejects.toMatchObject({ kind: 'not-found' })
+    expect(
+      (await jsonOf(provider, 'one_key/rows/~5cxffff').catch(() => jsonOf(provider, 'one_key/rows/\\xffff'))).rows,
+    ).toHaveLength(1)
+    const read = (allows: (path: string) => boolean) =>
+      provider.read({ path: 'one_key/rows/~2f~2f8=', params: new Map() }, { ...context, allows })
+    expect(await read(() => true)).toHaveLength(1)
+    await expect(read((path) => path !== 'one_key/rows/\\xffff')).rejects.toMatchObject({ kind: 'not-found' })
+  })
+
+  test('of a materialized view without data are an error that says so', async () => {
+    await database.run(
+      'CREATE MATERIALIZED VIEW unfilled AS SELECT id FROM customers WITH NO DATA; GRANT SELECT ON unfilled TO reader',
+    )
+    await expect(textOf(await open({ rows: {} }), 'unfilled/rows')).rejects.toMatchObject({
+      kind: 'invalid',
+      message: expect.stringContaining('REFRESH MATERIALIZED VIEW'),
+    })
   })
 
   test('lose nothing of any type', async () => {

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
@@ -6,15 +6,18 @@ import { createCatalog, type Mount } from '../../src/core/catalog.ts'
 import { ResourceError } from '../../src/core/errors.ts'
 import type { Provider } from '../../src/core/provider.ts'
 import { createScrubber, type Scrubber } from '../../src/core/scrub.ts'
+import { files } from '../../src/providers/files/index.ts'
 import { startFeed } from '../../src/search/feed.ts'
 import type { SearchIndex } from '../../src/search/search-index.ts'
 import { openStore, type Store } from '../../src/store/index.ts'
 import { readable } from '../../src/wrap/readable.ts'
 import { redacted } from '../../src/wrap/redacted.ts'
+import { sliced } from '../../src/wrap/sliced.ts'
 import { eventually } from '../support/authorized.ts'
 import { live } from '../support/live.ts'
 import { memory } from '../support/memory.ts'
 import { memoryIndex } from '../support/memory-index.ts'
+import { contentOf, factsOf, read, refusal } from '../support/sources.ts'
 
 let folder: string
 let store: Store
@@ -51,6 +54,7 @@ function feed(
     readonly window?: number
     readonly scrubber?: Scrubber
     readonly maxParts?: number
+    readonly maxBytes?: number
   } = {},
 ) {
   const mounts: readonly Mount[] = Object.entries(providers).map(([at, provider]) => ({
@@ -256,7 +260,9 @@ describe('Feeding an index', () => {
       }),
     )
     const index = memoryIndex()
-    await feed({ docs: source }, { index }).current()
+    const { running, current } = feed({ docs: source }, { index, maxBytes: 2 ** 20 })
+    await current()
+    expect((await running.status())?.mounts[0]?.partial).toEqual({ texts: 1, maxBytes: 2 ** 20 })
     const { 'memory://docs/d.html': page, 'memory://docs/e.txt': long, ...rest } = indexed(index)
     expect(rest).toEqual({
       'memory://docs/a.png': '',
@@ -266,6 +272,96 @@ describe('Feeding an index', () => {
     expect(page).toContain('In a paragraph')
     expect(page).not.toContain('<p>')
     expect(long).toBe('\u5f15'.repeat(Math.floor(2 ** 20 / 3)))
+  })
+
+  test('says after a new start which texts are indexed in part, and reads them again if the limit is another', async () => {
+    const text = 'word '.repeat(4000)
+    const source = memory({ 'long.txt': { text, version: '1' }, 'short.txt': { text: 'short', version: '1' } })
+    const index = memoryIndex()
+    for (const [maxBytes, texts] of [
+      [10_000, 1],
+      [10_000, 1],
+      [15_000, 1],
+      [30_000, undefined],
+    ] as const) {
+      const { running, current, end } = feed({ docs: source }, { index, maxBytes })
+      await current()
+      const told = texts === undefined ? undefined : { texts, maxBytes }
+      expect((await running.status())?.mounts[0]?.partial).toEqual(told)
+      expect(index.all.get('memory://docs/long.txt')?.text).toBe(text.slice(0, maxBytes))
+      await end()
+    }
+  })
+
+  test('reads the beginning of a text that its source does not read at once, and says so', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'hikidashi-long-'))
+    await writeFile(join(folder, 'long.txt'), `${'word '.repeat(4000)}last`)
+    const index = memoryIndex()
+    const { running, current } = feed({ docs: await files({ root: folder, maxBytes: 5000 }) }, { index })
+    await current()
+    expect(index.all.get('memory://docs/long.txt')?.text).toHaveLength(5000)
+    expect((await running.status())?.mounts[0]?.partial).toMatchObject({ texts: 1 })
+    await running.close()
+    await rm(folder, { recursive: true })
+  })
+
+  test('indexes what a log has before the NULs at its end, and its lines are read alike', async () => {
+    const lines = Array.from({ length: 5000 }, (_, at) => `line ${at} of the log\n`).join('')
+    const nuls = Buffer.alloc(4096)
+    const folder = await mkdtemp(join(tmpdir(), 'hikidashi-nuls-'))
+    for (const [name, text] of [
+      ['large.log', lines],
+      ['small.log', 'one\ntwo'],
+      ['none', 'one\ntwo\n'],
+    ] as const)
+      await writeFile(join(folder, name), Buffer.concat([Buffer.from(text), nuls]))
+    await writeFile(join(folder, 'binary'), Buffer.from('one\n\0\0\x01\n'))
+    await writeFile(join(folder, 'nothing'), nuls)
+    const source = sliced(await files({ root: folder }))
+    const index = memoryIndex()
+    const { current, end } = feed({ docs: source }, { index })
+    await current()
+    for (const [name, text, last] of [
+      ['large.log', lines, 5000],
+      ['small.log', 'one\ntwo', 2],
+      ['none', 'one\ntwo\n', 2],
+    ] as const) {
+      expect(index.all.get(`memory://docs/${name}`)?.text).toBe(text)
+      const whole = await read(source, { lines: `1-${last}` }, name)
+      expect(contentOf(whole)).toBe(text)
+      expect(whole).toMatchObject({ mimeType: 'text/plain' })
+      expect(factsOf(whole)).toMatchObject({ last, next: expect.any(String) })
+      expect(contentOf(await read(source, { lines: '2-9000' }, name))).toBe(text.slice(text.indexOf('\n') + 1))
+      expect(await refusal(source, { lines: '8000' }, name)).toMatch(/^invalid range: Only the first/)
+    }
+    for (const name of ['binary', 'nothing']) {
+      expect(index.all.get(`memory://docs/${name}`)?.text).toBe('')
+      expect(await refusal(source, { lines: '1' }, name)).toMatch(/not text/)
+    }
+    await end()
+    await rm(folder, { recursive: true })
+  })
+
+  test('counts never more documents as compared than there are', async () => {
+    const source = live(
+      Object.fromEntries(Array.from({ length: 200 }, (_, at) => [`${at}.txt`, { text: 'x', version: '1' }])),
+    )
+    const inner = source.read
+    let number = 0
+    source.read = async (request, context) => {
+      if (!request.path.startsWith('new') && ++number % 20 === 1)
+        source.set(`new${number}.txt`, { text: 'y', version: '1' })
+      return inner(request, context)
+    }
+    const { running } = feed({ docs: source })
+    const seen = await eventually(
+      async () => (await running.status())?.mounts[0],
+      (status) => {
+        if (status?.of !== undefined) expect(status.looked).toBeLessThanOrEqual(status.of)
+        return status?.state === 'current' && status.of !== undefined && status.of > 205
+      },
+    )
+    expect(seen).toMatchObject({ looked: 210, of: 210 })
   })
 
   test('takes secrets out before anything is indexed', async () => {

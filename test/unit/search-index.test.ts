@@ -167,6 +167,38 @@ describe('a search', () => {
     await index.close()
   })
 
+  test('finds a compound where all of its parts are, and passages with some parts only where nothing has all, and says so', async () => {
+    const index = await begin()
+    const many = Array.from({ length: 30 }, (_, at) => documentOf(`many${at}.md`, `number ${at} in the list`))
+    await index.put([
+      ...many,
+      documentOf('whole.md', 'A needle-in-haystack test.'),
+      documentOf('apart.md', 'They look for a needle in a haystack.'),
+      documentOf('camel.ts', 'function needleInHaystack() {}'),
+      documentOf('needle.md', 'One needle only.'),
+      documentOf('purple.md', 'A purple wall in the house.'),
+      documentOf('haystack/find.md', 'Where is the needle in here?'),
+    ])
+    const ask = async (text: string) => {
+      const told: string[] = []
+      const hits = await find(index, text, { fallback: (why: string) => told.push(why) })
+      return { paths: pathsOf(hits).toSorted(), told }
+    }
+    const whole = { paths: ['apart.md', 'camel.ts', 'haystack/find.md', 'whole.md'], told: [] }
+    for (const text of ['needle-in-haystack', 'needleInHaystack', 'needle_in_haystack', 'needle.in.haystack'])
+      expect(await ask(text), text).toEqual(whole)
+    expect((await ask('needle-in-haystack purple')).paths).toEqual([...whole.paths, 'purple.md'].toSorted())
+    // `in` is a word of this query.
+    expect((await ask('in needle-in-haystack')).paths.length).toBeGreaterThan(30)
+    const partial = { paths: ['purple.md'], told: [expect.stringContaining('No passage has all parts')] }
+    expect(await ask('purple-unicorn')).toEqual(partial)
+    expect(await ask('purple-needle')).toMatchObject({ told: partial.told })
+    expect(await ask('unknown-unicorn')).toEqual({ paths: [], told: [] })
+    const allows = ({ uri }: { readonly uri: string }) => uri.includes('many')
+    expect((await find(index, 'needle-in-haystack', { allows })).length).toBe(30)
+    await index.close()
+  })
+
   test('looks for single characters of what the caller may see, whatever else has the word', async () => {
     const index = await begin()
     await index.put([documentOf('hidden.md', '決済'), documentOf('seen.md', '決定')])

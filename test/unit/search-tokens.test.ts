@@ -276,6 +276,15 @@ describe('passages', () => {
       ['class Second', 24],
     ])
     const csv = ['id,name', ...Array.from({ length: 300 }, (_, i) => `${i},a name of ${i}`)].join('\n')
+    // No part of a long text is left out, however many headings it has.
+    for (const [long, kind] of [
+      ['# a\n'.repeat(40_000), 'markdown'],
+      ['word '.repeat(20).concat('\n\n').repeat(90_000), 'plain'],
+    ] as const) {
+      const passages = [...passagesOf(long, kind)]
+      expect(passages.at(-1)?.end).toBeGreaterThanOrEqual(long.trimEnd().split('\n').length)
+      expect(passages.length).toBeLessThan(16_000)
+    }
     expect(new Set([...passagesOf(csv, 'table')].map(({ heading }) => heading))).toEqual(new Set(['id,name']))
   })
 

@@ -221,19 +221,35 @@ describe('rows', () => {
           () => key,
         ),
       )
-    expect(values).toEqual([
-      'whole',
-      'text',
-      'bytes',
-      'real',
-      'letter',
-      "'it''s'",
-      'looks like bytes',
-      'least',
-      'large',
-    ])
+    expect(values).toEqual(['whole', 'text', 'bytes', 'real', 'letter', 'quoted', 'looks like bytes', 'least', 'large'])
     for (const key of ['01', '+1', '1.0', "x'3'", "''", 'none'])
       expect(await failureOf(textOf(provider, `anything/rows/${key}`)), key).toMatchObject({ kind: 'not-found' })
+  })
+
+  test('are found by their keys as these are shown', async () => {
+    writer.exec(`CREATE TABLE shown (a, b BLOB, u UUID, n DECIMAL(10,2), at DATETIME, PRIMARY KEY (a, b, u, n, at));
+      INSERT INTO shown VALUES ('7', x'fb00ff', '0000000a-0000-0000-0000-00000000000b', 1.5, '2026-11-21T18:00:00Z'), (7, 'text', 'u', 2, 'x')`)
+    const provider = await open()
+    const { rows } = await jsonOf(provider, 'shown/rows')
+    expect(rows).toHaveLength(2)
+    for (const row of rows) {
+      const key = Object.values(row)
+        .map((value) => String(value).replaceAll('/', '~2f'))
+        .join(',')
+      expect((await jsonOf(provider, `shown/rows/${key}`)).rows, key).toEqual([row])
+      expect(await failureOf(textOf(provider, `shown/rows/${key}x`))).toMatchObject({ kind: 'not-found' })
+    }
+  })
+
+  test('of a view that names what is not there are an error that says so', async () => {
+    writer.exec(`CREATE TABLE base (id); CREATE VIEW broken AS SELECT id FROM base; CREATE VIEW absent AS SELECT unknown(id) AS x FROM base;
+      DROP TABLE base; CREATE TABLE base (other)`)
+    const provider = await open({ rows: { views: true } })
+    for (const view of ['broken', 'absent'])
+      expect(await failureOf(textOf(provider, `${view}/rows`)), view).toMatchObject({
+        kind: 'invalid',
+        message: expect.stringContaining('The view cannot be read'),
+      })
   })
 
   test('have values of any kind without loss', async () => {

@@ -10,7 +10,7 @@ import { requireUrl } from '../operations/headers.ts'
 import { addSourceOptions, parseCount, type SourceOptions, withSource } from '../operations/source.ts'
 import { reasonsOf, withheldJson } from '../operations/withheld.ts'
 import { examples, failed } from '../terminal/exit.ts'
-import { count, counted, type Io, writeJson } from '../terminal/io.ts'
+import { count, counted, formatSize, type Io, writeJson } from '../terminal/io.ts'
 import { createTextLog } from '../terminal/log.ts'
 import { createProgress } from '../terminal/progress.ts'
 import { type Colours, coloursFor, createColumns, escapeText } from '../terminal/text.ts'
@@ -202,9 +202,15 @@ function progressOf({ state, looked, of, degraded, partial, firstPages }: Search
   const number = (value: number) => value.toLocaleString('en')
   const far = looked === undefined ? '' : ` ${number(looked)}${of === undefined ? '' : ` of ${number(of)}`}`
   const words = state === 'comparing' ? `indexing${far}` : state === 'current' ? `indexed${far}` : state
-  const rows = partial === undefined ? '' : `, of ${count(partial.entries, 'table')} only ${number(partial.limit)} rows`
+  const { entries, limit, texts, maxBytes } = partial ?? {}
+  const rows =
+    entries === undefined || limit === undefined ? '' : `, of ${count(entries, 'table')} only ${number(limit)} rows`
+  const long =
+    texts === undefined || maxBytes === undefined
+      ? ''
+      : `, of ${count(texts, 'long text')} only the beginning (${formatSize(maxBytes)})`
   const first = firstPages === undefined ? '' : `, of ${count(firstPages, 'table')} without a key only the first page`
-  return escapeText(`${words}${rows}${first}${degraded === undefined ? '' : `, changes: ${degraded}`}`)
+  return escapeText(`${words}${rows}${long}${first}${degraded === undefined ? '' : `, changes: ${degraded}`}`)
 }
 
 function sinceOf({ since }: SearchStatusMount): string {

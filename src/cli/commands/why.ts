@@ -3,9 +3,11 @@ import type { Command } from 'commander'
 import { folderOf, openMountLeftOut } from '../../config/open-mount.ts'
 import type { PlannedMount } from '../../config/plan.ts'
 import { compileVerdict } from '../../core/access.ts'
+import { contentLength } from '../../core/entry.ts'
 import { isResourceError } from '../../core/errors.ts'
 import type { Principal } from '../../core/provider.ts'
 import { createResolver } from '../../core/router.ts'
+import { defaultIndexedBytes } from '../../core/search-answer.ts'
 import { formatUri, parseAddress } from '../../core/uri.ts'
 import type { View } from '../../core/view.ts'
 import { resolveFolder } from '../../schema/values.ts'
@@ -15,7 +17,7 @@ import { explainLeftOut } from '../operations/left-out.ts'
 import { openLocal, requireLocal } from '../operations/local.ts'
 import { splitNames, uriOf } from '../operations/source.ts'
 import { CommandError, examples, exitCodes, failed } from '../terminal/exit.ts'
-import { type Io, writeJson } from '../terminal/io.ts'
+import { formatSize, type Io, writeJson } from '../terminal/io.ts'
 import { createTextLog } from '../terminal/log.ts'
 import { coloursFor, escapeText } from '../terminal/text.ts'
 
@@ -77,7 +79,7 @@ async function why(argument: string, options: WhyOptions, io: Io): Promise<void>
   const answers: WhyReport[] = []
   try {
     for (const candidate of candidates)
-      answers.push(await answerFor(candidate, who, cleanView(catalog.view(who), io.secrets)))
+      answers.push(await answerFor(candidate, who, cleanView(catalog.view(who), io.secrets), mounts))
   } finally {
     await catalog.close()
   }
@@ -106,7 +108,12 @@ function candidatesOf(argument: string, mounts: readonly PlannedMount[]): readon
   })
 }
 
-async function answerFor({ planned, path, uri }: PathCandidate, who: Principal, view: View): Promise<WhyReport> {
+async function answerFor(
+  { planned, path, uri }: PathCandidate,
+  who: Principal,
+  view: View,
+  mounts: readonly PlannedMount[],
+): Promise<WhyReport> {
   const { address, config } = planned
   const answer = (served: boolean, reason: string, text: string): WhyReport => ({
     ...{ mount: address, uri, served, reason },
@@ -132,13 +139,32 @@ async function answerFor({ planned, path, uri }: PathCandidate, who: Principal, 
       const [content] = (await view.read(uri)).contents
       if (content !== undefined && 'bytes' in content && isTextOfUnknownEncoding(content.bytes, content.mimeType))
         return answer(true, 'encoding', 'served as bytes: its encoding is not known (name it in "encodings")')
+      const part =
+        content !== undefined && 'text' in content ? indexedPart(mounts, address, contentLength(content)) : ''
+      if (part !== '') return answer(true, 'indexed-in-part', `served; ${part}`)
     }
   } catch (error) {
     if (!isResourceError(error)) throw error
-    if (error.kind !== 'not-found') return answer(true, error.kind, `served, but not read now: ${error.message}`)
+    const { size } = error.detail
+    const part = error.kind === 'too-large' && typeof size === 'number' ? indexedPart(mounts, address, size) : ''
+    const also = part === '' ? '' : ` If it is text, ${part}.`
+    if (error.kind !== 'not-found') return answer(true, error.kind, `served, but not read now: ${error.message}${also}`)
     return answer(false, 'provider', providerWords(config.provider))
   }
   return answer(true, 'served', 'served')
+}
+
+/** Returns how much of a text the searches over its mount index; empty if they index all of it, or if there are none. */
+function indexedPart(mounts: readonly PlannedMount[], address: string, size: number | undefined): string {
+  const own = parseAddress(address).text
+  const limits = mounts.flatMap(({ config }) => {
+    if (config.provider !== 'search') return []
+    const isOver = config.over === '*' || config.over.some((one) => parseAddress(one).text === own)
+    return isOver ? [config.maxBytes ?? defaultIndexedBytes] : []
+  })
+  const least = Math.min(...limits)
+  if (size === undefined || size <= least) return ''
+  return `only the first ${formatSize(least)} of its ${formatSize(size)} are searched ("maxBytes" of the search)`
 }
 
 function providerWords(provider: PlannedMount['config']['provider']): string {

@@ -5,6 +5,26 @@ export function isText(bytes: Uint8Array): boolean {
   return !bytes.includes(0) && isUtf8(bytes)
 }
 
+/** Number of bytes at the start of a resource that decide whether its parts are text. */
+export const headBytes = 8192
+
+/**
+ * Whether the head of a resource begins a text. NULs may only end it: a log has them behind its last line if its space was reserved,
+ * or if the machine stopped while it was written.
+ */
+export function beginsText(head: Uint8Array): boolean {
+  const text = beforeNul(head)
+  const isEmpty = text.length === 0 && head.length > 0
+  const rest = head.subarray(text.length)
+  return !isEmpty && rest.every((byte) => byte === 0) && isText(text.subarray(0, wholeCharacters(text).to))
+}
+
+/** The bytes before the first NUL: those that may be text. */
+export function beforeNul<B extends Uint8Array>(bytes: B): B {
+  const nul = bytes.indexOf(0)
+  return nul === -1 ? bytes : (bytes.subarray(0, nul) as B)
+}
+
 /** Whether the byte at an index continues a character that began before it. */
 export function isContinuation(bytes: Uint8Array, index: number): boolean {
   return ((bytes[index] ?? 0) & 0xc0) === 0x80

@@ -1,7 +1,7 @@
 import type { BigIntStats } from 'node:fs'
 import { invalid, later, tooLarge, unavailable } from '../../core/errors.ts'
 import { sleep } from '../../core/kit/abort.ts'
-import { isText, wholeCharacters } from '../../core/kit/utf8.ts'
+import { headBytes, isText, wholeCharacters } from '../../core/kit/utf8.ts'
 import type { ByteRange, Context } from '../../core/provider.ts'
 import type { ReadHandle } from './access.ts'
 import { hasStamp, tickMs } from './stats.ts'
@@ -17,8 +17,6 @@ interface Bytes {
 }
 
 const chunkBytes = 1024 * 1024
-/** Number of bytes at the start of a file that decide whether it is text, when only a part of it is read. */
-const headBytes = 8192
 const attempts = 6
 
 /**

@@ -1,6 +1,5 @@
 import { notFound, unavailable } from '../../core/errors.ts'
-import { createRecent } from '../../core/kit/lru.ts'
-import { isText, wholeCharacters } from '../../core/kit/utf8.ts'
+import { headBytes, isText, wholeCharacters } from '../../core/kit/utf8.ts'
 import type { ByteRange, Content } from '../../core/provider.ts'
 import { mimeTypeFor } from '../files/media.ts'
 import { rangeWithin } from '../files/read.ts'
@@ -8,16 +7,13 @@ import type { Launcher } from './launch.ts'
 import type { Objects } from './objects.ts'
 import type { TreeEntry } from './trees.ts'
 
-/** Number of bytes at the start of a file that decide whether it is text, when only a part of it is read. */
-const headBytes = 8192
-
 interface BlobPart {
   readonly bytes: Buffer
   /** Offset of the first of the bytes in the file. */
   readonly start: number
   readonly head: Buffer
   readonly size: number
-  /** Whether the file is text, as far as it was examined. */
+  /** Whether the file, or at least its head, is text. */
   readonly isText: boolean
 }
 
@@ -27,28 +23,22 @@ interface BlobPart {
  * that begins beyond the end, and `not-found` for an object that is not in the repository.
  */
 export function createBlobReader(launcher: Launcher, objects: Objects, maxBytes: number) {
-  const texts = createRecent<{ readonly yes: boolean }>(10_000)
-
-  /** Whether a whole file is text. Cached, because it may be read in many parts. */
-  const isWholeText = (oid: string, bytes: Buffer): boolean => {
-    const known = texts.get(oid) ?? { yes: isText(bytes) }
-    texts.set(oid, known)
-    return known.yes
-  }
-
   const readPart = async (oid: string, range: ByteRange | undefined, signal: AbortSignal): Promise<BlobPart> => {
     const object = await objects.read(oid, maxBytes, range !== undefined)
     if (object.type !== 'blob') throw notFound('not a file')
     const { size, bytes } = object
     const { start, end } = rangeWithin(range, size, maxBytes)
-    if (bytes !== undefined)
+    if (bytes !== undefined) {
+      const head = bytes.subarray(0, headBytes)
+      const isWhole = range === undefined
       return {
         bytes: bytes.subarray(start, end),
         start,
-        head: bytes.subarray(0, headBytes),
+        head,
         size,
-        isText: isWholeText(oid, bytes),
+        isText: isWhole ? isText(bytes) : isText(head.subarray(0, wholeCharacters(head).to)),
       }
+    }
     return readFar(launcher, oid, { start, end, size }, signal)
   }
 

@@ -1,4 +1,4 @@
-import { errorCodeOf, isResourceError, ResourceError, unavailable } from '../../core/errors.ts'
+import { errorCodeOf, invalid, isResourceError, ResourceError, unavailable } from '../../core/errors.ts'
 import { endedError, tlsFault } from '../relational/open.ts'
 
 /** Faults that an operator must fix. They are reported when the source is opened, and the source is not served. */
@@ -62,6 +62,21 @@ function codeOf(error: unknown): string {
 /** Whether a value of the caller caused the failure, and not the statement. */
 export function isUnusableValue(error: unknown): boolean {
   return isResourceError(error) && unusable.has(Number(error.detail.code))
+}
+
+/** Codes of a view that names what is not there, whose definer may not read, or does not exist. */
+const brokenViews = new Set(['1045', '1356', '1449'])
+
+/** Whether a view names a table, column or function that is not there, or that the account may not use. */
+export function isBrokenView(error: unknown): boolean {
+  return isResourceError(error) && brokenViews.has(String(error.detail.code))
+}
+
+export function brokenView(): ResourceError {
+  return invalid(
+    'The view cannot be read: a table, column or function that it names is not there, or its definer may not use it. Correct the view.',
+    'database',
+  )
 }
 
 /** Whether trying once more, over another connection, may help: the catalog changed, or the connection had ended. */

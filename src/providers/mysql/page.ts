@@ -11,13 +11,14 @@ import type {
   RowQuery,
 } from '../relational/model.ts'
 import { identityOf, nameOf as objectOf, keyOf as pathKeyOf, segmentOf } from '../relational/names.ts'
-import { isUnusableValue } from './errors.ts'
+import { brokenView, isBrokenView, isUnusableValue } from './errors.ts'
 import { servedRoutine } from './routines.ts'
 import type { Session } from './session.ts'
 import {
   type ColumnType,
   jsonOf,
   keyOf,
+  keyOfShown,
   keyText,
   lengthOf,
   listed,
@@ -154,15 +155,18 @@ export function hasRows(kind: RelationKind, engine: string | undefined, views: b
  * bound.
  */
 export async function readRows(session: Session, query: RowQuery, options: PageOptions): Promise<RowPage> {
-  const { relation, columns, limit, key: only, after, maxBytes, maxValueBytes } = query
+  const { relation, columns, limit, key: only, isShown, after, maxBytes, maxValueBytes } = query
   const keyNames = relation.rows?.key ?? []
+  // A table has columns, and so has a view whose definition the server can read.
+  if (relation.columns.length === 0) throw brokenView()
   if (columns.length === 0) return { rows: [], more: false }
   try {
     return await session.transaction(async (run) => {
       const types = await typesOf(run, relation, options)
       const key = keyNames.map((name) => typeOf(types, name))
       const shown = columns.map((name) => typeOf(types, name))
-      const bound = boundBy(key, only ?? after, only === undefined)
+      const told = isShown ? only?.map((text, i) => (key[i] === undefined ? text : keyOfShown(text, key[i]))) : only
+      const bound = boundBy(key, told ?? after, only === undefined)
       if (bound === undefined) throw unusable()
       const from = `FROM ${nameOf(relation)} ${bound.sql} ${orderOf(key)}`
       // First query how long the rows are, to fetch only as many as fit.
@@ -192,6 +196,7 @@ export async function readRows(session: Session, query: RowQuery, options: PageO
       return { rows, more: lengths.length > fitting }
     })
   } catch (error) {
+    if (isBrokenView(error)) throw brokenView()
     if (error !== unusableKey && !isUnusableValue(error)) throw error
     // A view can also fail on a value in a row that it converts.
     if (only !== undefined) return { rows: [], more: false }

@@ -79,6 +79,11 @@ export async function openSession(target: Target, settings: ServerSettings, sign
     ).catch((error: unknown) => {
       throw statementError(error)
     })
+  /** Sets the state of the session, whatever the server or its `init_connect` has made of it. */
+  const begin = async (facts: AccountFacts): Promise<void> => {
+    await say('SET NAMES utf8mb4 COLLATE utf8mb4_bin')
+    await prepare(run, facts, settings)
+  }
   /** Closes the connection at once, and cancels its statement. */
   const close = (): void => {
     if (ended && socket.destroyed) return
@@ -96,7 +101,7 @@ export async function openSession(target: Target, settings: ServerSettings, sign
     )
     isOurs = true
     const facts = await readFacts(run)
-    await prepare(run, facts, settings)
+    await begin(facts)
     requireHarmless(facts, settings, target.database)
     await requireSchema(run, settings.schemas === undefined ? target.database : undefined)
     // Whether rows were read since the last reset: only then may code in views have run.
@@ -111,9 +116,7 @@ export async function openSession(target: Target, settings: ServerSettings, sign
         await answered<void>(statementTimeoutMs + graceMs, (settle) =>
           connection.reset((error) => settle(error, undefined)),
         )
-        // The reset also resets the character set of the connection.
-        await say('SET NAMES utf8mb4 COLLATE utf8mb4_bin')
-        await prepare(run, facts, settings)
+        await begin(facts)
       },
       /** Runs several statements in one read-only snapshot. */
       transaction: async <T>(work: (query: Query) => Promise<T>): Promise<T> => {
@@ -166,11 +169,14 @@ async function prepare(run: Query, { isMaria }: AccountFacts, settings: ServerSe
   if (isMaria) await run('SET SESSION max_statement_time = ?', [statementTimeoutMs / 1000])
   else await run('SET SESSION max_execution_time = CAST(? AS UNSIGNED)', [statementTimeoutMs])
   const common =
-    "SET SESSION sql_mode = '', time_zone = '+00:00', sql_safe_updates = 0, sql_select_limit = DEFAULT, sql_big_selects = 1"
+    "SET SESSION sql_mode = '', time_zone = '+00:00', " +
+    'sql_safe_updates = 0, sql_select_limit = 18446744073709551615, sql_big_selects = 1, ' +
+    'autocommit = 1, completion_type = NO_CHAIN, sql_auto_is_null = 0, sql_quote_show_create = 1, max_sort_length = 1024'
   await run(`${common}, lock_wait_timeout = CAST(? AS UNSIGNED), innodb_lock_wait_timeout = CAST(? AS UNSIGNED)`, [
     seconds,
     seconds,
   ])
+  if (isMaria) await run('SET SESSION system_versioning_asof = DEFAULT').catch(() => {})
   // Read current estimates and times of changes, instead of values that are cached for a day.
   if (!isMaria) await run('SET SESSION information_schema_stats_expiry = 0').catch(() => {})
 }

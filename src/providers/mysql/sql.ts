@@ -1,4 +1,5 @@
 import type { ObjectName } from '../relational/model.ts'
+import { hexOfBase64 } from '../relational/names.ts'
 
 /** Cells of one result row, in column order. Numbers of more than 53 bits, decimals and times are strings. */
 export type Cells = readonly (string | number | Buffer | null)[]
@@ -135,10 +136,20 @@ export function jsonOf(cell: Cells[number], column: ColumnType, isCut: boolean):
   const text = String(cell)
   const form = formOf(column)
   if (form === 'integer') return isShort(column) ? plain(text) : JSON.stringify(plain(text))
-  if (form === 'real' && /^-?\d/.test(text)) return text
+  if (form === 'real' && /^-?\d/.test(text)) return column.dataType === 'float' ? shortestFloat(text) : text
   if (form === 'json' && !isCut) return text
   if (form === 'time') return JSON.stringify(isoOf(text, column.dataType === 'timestamp'))
   return JSON.stringify(text)
+}
+
+/** Returns the shortest decimal of a 32-bit number that is written with the digits of a 64-bit one. */
+function shortestFloat(text: string): string {
+  const value = Math.fround(Number(text))
+  for (let digits = 1; digits < 9; digits++) {
+    const short = Number(value.toPrecision(digits))
+    if (Math.fround(short) === value) return String(short)
+  }
+  return text
 }
 
 /** Whether a type has only whole numbers of 32 bits or less, which every JSON parser reads exactly. */
@@ -174,6 +185,14 @@ const valid: Readonly<Partial<Record<ColumnForm, RegExp>>> = {
   binary: /^(?:[0-9A-Fa-f]{2})*$/,
   date: /^\d{4}-\d\d-\d\d$/,
   time: /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,6})?$/,
+}
+
+/** Converts the form in which a value is shown to the form that it has in a key. */
+export function keyOfShown(text: string, column: ColumnType): string {
+  const form = formOf(column)
+  if (form === 'binary') return hexOfBase64(text) ?? ''
+  if (form === 'time') return text.replace(/^([\d-]{10})T/, '$1 ').replace(/(?:Z|\+00:00)$/, '')
+  return text
 }
 
 /** Returns a parameter to compare with a column; `undefined` if the text is invalid for its type. */

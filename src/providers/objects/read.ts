@@ -1,7 +1,7 @@
 import { isLater, isResourceError, later, unavailable } from '../../core/errors.ts'
 import { createRecent } from '../../core/kit/lru.ts'
 import { defined } from '../../core/kit/object.ts'
-import { isText, wholeCharacters } from '../../core/kit/utf8.ts'
+import { headBytes, isText, wholeCharacters } from '../../core/kit/utf8.ts'
 import { metaKeys } from '../../core/meta.ts'
 import { baseName } from '../../core/path.ts'
 import type { ByteRange, Content, Context } from '../../core/provider.ts'
@@ -9,8 +9,6 @@ import { mimeTypeFor, mimeTypeOf } from '../files/media.ts'
 import { rangeWithin, textOf } from '../files/read.ts'
 import { type ObjectBody, type ObjectDetails, ObjectFault, type ObjectStore } from './store.ts'
 
-/** Number of bytes at the start of an object that decide whether it is text, when only a part of it is read. */
-const headBytes = 8192
 /** Number of bytes of an object that are returned with a link to the whole. */
 const shownBytes = 64 * 1024
 /**
@@ -99,8 +97,7 @@ export function createReader(store: ObjectStore, maxBytes: number, linkSeconds?:
     const range = { start: 0, end }
     const query = { key, range, version: details.version }
     const head = isHeld ? bytes.subarray(0, end) : await (await store.get(query, signal)).bytes()
-    const text = isText(head.subarray(0, head.length < details.size ? wholeCharacters(head).to : head.length))
-    const found = { text, head: Buffer.from(head.subarray(0, 16)) }
+    const found = { text: isText(head.subarray(0, wholeCharacters(head).to)), head: Buffer.from(head.subarray(0, 16)) }
     beginnings.set(name, found)
     return found
   }

@@ -105,7 +105,7 @@ const away: Readonly<Record<string, string>> = {
 }
 
 /** SQLSTATE codes for an object that was dropped, or became invisible, after it was looked up. */
-const gone = new Set(['42P01', '42703', '42501', '3F000', '42704', '42883', '55000'])
+const gone = new Set(['42P01', '42703', '42501', '3F000', '42704', '42883'])
 
 /** SQLSTATE codes for a value that is invalid for its type. */
 const unusable = new Set(['22P02', '22003', '22007', '22008', '22021', '22P05', '22023', '22P03', '22026', '22001'])
@@ -141,6 +141,11 @@ export function statementError(error: unknown): ResourceError {
   if (isResourceError(error)) return error
   const code = errorCodeOf(error) ?? 'unknown'
   if (gone.has(code)) return new ResourceError('not-found', `not there (${code})`, { sqlstate: code, reason: 'gone' })
+  if (code === '55000')
+    return invalid(
+      'The database has no rows here: a materialized view was made WITH NO DATA, or lost its data. Run REFRESH MATERIALIZED VIEW there.',
+      'empty',
+    )
   const message = away[code] ?? `The database did not answer (${code}).`
   if (/^57P0[125]$/.test(code)) return unavailable(message, { sqlstate: code, reason: 'ended' })
   // An error in a row or a view does not make the source unavailable.

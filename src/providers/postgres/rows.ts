@@ -9,6 +9,7 @@ import type {
   SourceContext,
   TableRow,
 } from '../relational/model.ts'
+import { hexOfBase64 } from '../relational/names.ts'
 import { isUnusableValue } from './connection.ts'
 import { nameOf } from './ddl.ts'
 import { openSchema, type Query, quoteName, readableRows, type Session, servedSchema, visibleRelation } from './sql.ts'
@@ -30,7 +31,7 @@ export async function readRows(
   settings: RowSettings,
   context: SourceContext,
 ): Promise<RowPage> {
-  const { relation, columns, limit, key: only, after } = query
+  const { relation, columns, limit, key: only, after, isShown = false } = query
   const key = relation.rows?.key ?? []
   if (columns.length === 0) return { rows: [], more: false }
   try {
@@ -38,7 +39,8 @@ export async function readRows(
       await become(run, settings, context)
       const types = await typesOf(run, relation, settings)
       if ([...columns, ...key].some((column) => !types.has(column))) throw notFound('a column is gone')
-      const values = only ?? after ?? []
+      const shown = (text: string, i: number) => boundOfShown(text, types.get(key[i] ?? '') ?? '')
+      const values = (isShown ? only?.map(shown) : only) ?? after ?? []
       const text = rowsSql(query, key, types, only === undefined ? '>' : '=')
       const found = await run({ text }, [...values, limit + 1, query.maxBytes])
       const rows = found.map(([json]) => rowOf(JSON.parse(json ?? '') as RawRow, columns, types))
@@ -52,6 +54,11 @@ export async function readRows(
     if (after !== undefined) throw invalid('The parameter "after" is not the key of a row of this table.', 'after')
     throw error
   }
+}
+
+/** Converts the form in which a value is shown to one that the database reads. */
+function boundOfShown(text: string, type: string): string {
+  return type === 'bytea' ? `\\x${hexOfBase64(text) ?? ''}` : text
 }
 
 /** Reads the keys at or after a text, in the order of the key columns. */

@@ -213,6 +213,18 @@ function settingsValues(settings: ServerSettings, isLocal: boolean): readonly un
     ['bytea_output', 'hex'],
     ['extra_float_digits', '1'],
     ['quote_all_identifiers', 'off'],
+    // How statements are read.
+    ['standard_conforming_strings', 'on'],
+    ['backslash_quote', 'safe_encoding'],
+    ['escape_string_warning', 'off'],
+    ['transform_null_equals', 'off'],
+    ['array_nulls', 'on'],
+    ['xmloption', 'content'],
+    ['xmlbinary', 'base64'],
+    // Which rows are returned, and in which order.
+    ['gin_fuzzy_search_limit', '0'],
+    ['synchronize_seqscans', 'off'],
+    ['default_transaction_deferrable', 'off'],
     // The planner overestimates the cost of catalog queries: JIT compilation would take longer than the query.
     ['jit', 'off'],
   ]

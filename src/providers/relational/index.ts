@@ -57,6 +57,12 @@ export function relational(options: RelationalOptions): Provider {
     return relation === undefined || access === undefined ? undefined : { relation, access }
   }
 
+  const rowAt = async (
+    { name, key, row }: DatabasePath & { readonly kind: 'row' },
+    context: Context,
+  ): Promise<Content> =>
+    readRow(found(source.rows), found(await tableOf(name, context)), `${key}rows`, row, rules, context)
+
   const read = async (parsed: DatabasePath, { params }: ReadRequest, context: Context): Promise<Content> => {
     switch (parsed.kind) {
       case 'overview':
@@ -77,15 +83,14 @@ export function relational(options: RelationalOptions): Provider {
       case 'rows':
         return readRows(found(source.rows), found(await tableOf(parsed.name, context)), params, rules, context)
       case 'row':
-        return readRow(found(source.rows), found(await tableOf(parsed.name, context)), parsed.row, rules, context)
+        return rowAt(parsed, context)
     }
   }
 
   const stat = async (path: string, context: Context): Promise<Entry> => {
     const parsed = found(parsePath(path, source.schema))
     if (parsed.kind === 'row') {
-      const table = found(await tableOf(parsed.name, context))
-      await readRow(found(source.rows), table, parsed.row, rules, context)
+      await rowAt(parsed, context)
       return { path, mimeType: mimeTypes.rows }
     }
     const page = lister.pages.find((one) => one.path === path)

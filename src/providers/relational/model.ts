@@ -232,6 +232,11 @@ export interface RowQuery {
   readonly columns: readonly string[]
   /** Key of the only row to return: the texts of its columns. */
   readonly key?: readonly string[]
+  /**
+   * Whether the key has the forms in which its values are shown, such as base64 for bytes, instead of those of {@link TableRow.key}. Several
+   * rows may have it, if the type of a column has several kinds of values.
+   */
+  readonly isShown?: boolean
   readonly after?: readonly string[]
   /** Maximum number of rows. */
   readonly limit: number

@@ -64,6 +64,12 @@ export function rowKeyOf(segment: string, columns: number): readonly string[] | 
   return rowSegmentOf(key) === segment ? key : undefined
 }
 
+/** Returns the bytes of a base64 text as hexadecimal digits; `undefined` if it is none. */
+export function hexOfBase64(text: string): string | undefined {
+  const bytes = Buffer.from(text, 'base64')
+  return bytes.toString('base64') === text ? bytes.toString('hex') : undefined
+}
+
 /** Parsed path of a relational provider. */
 export type DatabasePath =
   | { readonly kind: 'overview'; readonly schema?: string }

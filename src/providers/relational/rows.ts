@@ -2,7 +2,7 @@ import { invalid, notFound } from '../../core/errors.ts'
 import { compileGlobs } from '../../core/glob.ts'
 import { defined } from '../../core/kit/object.ts'
 import { metaKeys } from '../../core/meta.ts'
-import type { Content, EntryPart, Params } from '../../core/provider.ts'
+import type { Content, Context, EntryPart, Params } from '../../core/provider.ts'
 import { mimeTypes, schemaOf, textContent } from './documents.ts'
 import type { Relation, RowAccess, RowPage, RowQuery, RowSource, SourceContext, TableRow } from './model.ts'
 import { rowKeyOf, rowSegmentOf, segmentOf } from './names.ts'
@@ -75,22 +75,54 @@ function wordsOf({ values }: TableRow, columns: readonly string[]): string {
     .join('\n')
 }
 
-/** Reads the row with a key. */
+/**
+ * Reads the row with a key. Its values may also be written as they are shown.
+ *
+ * @param path The path of the rows. Rules of access are about the key as `next` has it, so another spelling of it is judged by that one.
+ */
 export async function readRow(
   source: RowSource,
   { relation, access }: Table,
+  path: string,
   segment: string,
   rules: RowRules,
-  context: SourceContext,
+  context: SourceContext & Pick<Context, 'allows'>,
 ): Promise<Content> {
   const key = access.key.length === 0 ? undefined : rowKeyOf(segment, access.key.length)
   if (key === undefined) throw notFound('no such key')
   const columns = access.readable
-  const page = await readPage(source, { relation, access }, rules, { columns, key, limit: 1 }, context)
-  const [row] = page.rows
-  // A database accepts several spellings of a key (`01` for `1`). Here each row has exactly one.
-  if (row === undefined || rowSegmentOf(row.key) !== segment) throw notFound('no such row')
-  return contentOf(relation, access, columns, page, undefined)
+  const isSame = createKeyTest(relation, access, key)
+  for (const isShown of [false, true]) {
+    const query = { columns, key, isShown, limit: isShown ? mostAlike : 1 }
+    const page = await readPage(source, { relation, access }, rules, query, context)
+    const row = page.rows.find(isSame)
+    if (row === undefined) continue
+    const own = rowSegmentOf(row.key)
+    if (own !== segment && context.allows?.(`${path}/${own}`) === false) break
+    return contentOf(relation, access, columns, { rows: [row], more: false }, undefined)
+  }
+  throw notFound('no such row')
+}
+
+/** Maximum number of rows whose keys are shown alike. */
+const mostAlike = 10
+
+/** Types of which a value has several spellings that are no other value. A text differs from a text with other capitals. */
+const valueType = /uuid|numeric|decimal|date|time|bytea|blob|binary|real|double|float/i
+
+/**
+ * Creates the test whether a row has a key. A database also accepts other spellings (`01` for `1`): only that of the row, the shown one, and
+ * those of types whose values are no texts count.
+ */
+function createKeyTest({ columns }: Relation, { key: names, readable }: RowAccess, key: readonly string[]) {
+  const types = names.map((name) => columns.find((column) => column.name === name)?.type ?? '')
+  return ({ key: own, values }: TableRow): boolean =>
+    key.every((part, i) => {
+      if (part === own[i]) return true
+      const { json = 'null', cut } = values[readable.indexOf(names[i] ?? '')] ?? {}
+      const shown = json.startsWith('"') ? String(JSON.parse(json)) : json
+      return (part === shown && cut === undefined) || (/\d/.test(part) && valueType.test(types[i] ?? ''))
+    })
 }
 
 /** Reads a page of rows, cut to the size limits of the rules. */

@@ -60,7 +60,7 @@ const searchShape = {
       'The addresses of the mounts that are searched, or "*" for all but searches, displays and metrics. A caller finds only resources that it may see.',
     ),
   maxBytes: sizeUpTo('16MiB', 'This is more than can be indexed.').optionalKey(
-    'How many bytes of a text are indexed, from its beginning. By default "1MiB", at most "16MiB".',
+    'How many bytes of a text are indexed, from its beginning. By default "8MiB", at most "16MiB".',
   ),
   maxRows: z
     .int()

@@ -253,13 +253,18 @@ function notesOf({ indexing, mounts }: SearchStatus, asked: readonly string[] | 
   return mounts.length === 0 ? [] : [...cut, idleNote]
 }
 
-/** Returns sentences about the tables that are searched only in part. */
+/** Returns sentences about the tables and texts that are searched only in part. */
 function limitsOf({ address, partial, firstPages }: SearchStatusMount): readonly string[] {
   const tables = (count: number) => (count === 1 ? 'one table' : `${count.toLocaleString('en')} tables`)
   const notes: string[] = []
-  if (partial !== undefined) {
-    const { entries, limit } = partial
+  const { entries, limit, texts, maxBytes } = partial ?? {}
+  if (entries !== undefined && limit !== undefined)
     notes.push(`Of ${tables(entries)} of ${address}, only the first ${limit.toLocaleString('en')} rows are searched.`)
+  if (texts !== undefined && maxBytes !== undefined) {
+    const long = texts === 1 ? 'one long text' : `${texts.toLocaleString('en')} long texts`
+    notes.push(
+      `Of ${long} of ${address}, only the beginning is searched, at most ${maxBytes.toLocaleString('en')} bytes of each.`,
+    )
   }
   if (firstPages !== undefined)
     notes.push(`Of ${tables(firstPages)} of ${address} without a key, only the first page of rows is searched.`)

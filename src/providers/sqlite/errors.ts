@@ -1,4 +1,4 @@
-import { isResourceError, ResourceError, tooLarge, unavailable } from '../../core/errors.ts'
+import { invalid, isResourceError, ResourceError, tooLarge, unavailable } from '../../core/errors.ts'
 import { codeOf, systemCodeOf } from '../../store/sqlite/codes.ts'
 
 /** Why a file does not answer, as `detail.reason`. */
@@ -24,6 +24,14 @@ export function away(message: string, code?: string): ResourceError {
 
 export function reasonOf(error: unknown): Reason | undefined {
   return isResourceError(error) ? (error.detail.reason as Reason | undefined) : undefined
+}
+
+/** Returns the error for a view, or a generated column, that names what is not there. */
+export function brokenView(): ResourceError {
+  return invalid(
+    'The view cannot be read: a table, column or function that it names is not there. Correct the view. (SQLite 1)',
+    'database',
+  )
 }
 
 /** Messages by primary result code (https://www.sqlite.org/rescode.html). */
@@ -65,6 +73,7 @@ export function failureOf(error: unknown): ResourceError {
     if (tooMuch.has(primary)) return tooLarge(exceeded)
     const message = messages[primary]
     if (message !== undefined) return away(message, `SQLite ${code}`)
+    if (primary === 1) return brokenView()
     // An error in a view or a generated column does not make the source unavailable.
     return new ResourceError('internal', `The database cannot answer this. (SQLite ${code})`)
   }

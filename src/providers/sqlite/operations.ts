@@ -14,8 +14,10 @@ import type {
   RowQuery,
   TableRow,
 } from '../relational/model.ts'
+import { hexOfBase64 } from '../relational/names.ts'
 import type { Catalog, KnownKey, RelationDescription } from './catalog.ts'
 import { type Affinity, quoteName } from './definitions.ts'
+import { brokenView } from './errors.ts'
 import type { OpenFile } from './file.ts'
 
 /** Creates the operations on an open file, each in one snapshot of it. */
@@ -124,12 +126,19 @@ function createRowReader(database: DatabaseSyncInstance, catalog: Catalog) {
 
   return {
     read: (query: PlainRowQuery): RowPage => {
-      const { columns, limit, maxValueBytes, maxBytes, key: only, after } = query
+      const { columns, limit, maxValueBytes, maxBytes, key: only, isShown = false, after } = query
       const { known, key } = find(query)
+      // A table has columns, and so has a view whose definition can be read.
+      if (known.relation.columns.length === 0) throw brokenView()
       if (columns.length === 0) return { rows: [], more: false }
       const told = only ?? after
-      const values = (told ?? []).map((text, i) => boundOf(text, key[i]?.affinity ?? 'none'))
-      const isUnusable = values.some((value, i) => key[i]?.isRowid === true && typeof value !== 'bigint')
+      const values = (told ?? []).flatMap((text, i): readonly Cell[] => {
+        const value = boundOf(text, key[i]?.affinity ?? 'none')
+        return isShown ? [value, text, bytesOf(text)] : [value]
+      })
+      const isUnusable = (told ?? []).some(
+        (text, i) => key[i]?.isRowid === true && typeof boundOf(text, key[i].affinity) !== 'bigint',
+      )
       if (isUnusable && only !== undefined) return { rows: [], more: false }
       if (isUnusable) throw invalid('The parameter "after" is not the key of a row of this table.', 'after')
       // Key values are needed in full.
@@ -138,7 +147,10 @@ function createRowReader(database: DatabaseSyncInstance, catalog: Catalog) {
         ...key.map(({ name }) => [name, maxKeyBytes] as const),
       ])
       const selected = [...parts.keys()]
-      const where = told === undefined ? present(key) : `WHERE ${compared(key, only === undefined ? '>' : '=')}`
+      const where =
+        told === undefined
+          ? present(key)
+          : `WHERE ${isShown ? amongValues(key) : compared(key, only === undefined ? '>' : '=')}`
       const sql = `SELECT ${selected.map((name) => pieceOf(name, parts.get(name) ?? 0)).join(', ')}
         FROM ${sourceOf(known, selected, key)} ${where} ${orderOf(key)} LIMIT ${limit + 1}`
       const at = new Map(selected.map((name, i) => [name, i]))
@@ -204,6 +216,12 @@ function present(key: readonly KnownKey[]): string {
 function compared(key: readonly KnownKey[], comparison: '>' | '='): string {
   const also = present(key.slice(1)).replace('WHERE', 'AND')
   return `(${key.map(columnOf).join(', ')}) ${comparison} (${key.map((_, i) => `?${i + 1}`).join(', ')}) ${also}`
+}
+
+/** Returns the condition that each column of the key has one of the three values that are shown as the same text. */
+function amongValues(key: readonly KnownKey[]): string {
+  const isOne = (part: KnownKey, i: number) => `${columnOf(part)} IN (?${3 * i + 1}, ?${3 * i + 2}, ?${3 * i + 3})`
+  return key.map(isOne).join(' AND ')
 }
 
 function orderOf(key: readonly KnownKey[]): string {
@@ -274,6 +292,12 @@ function realOf(value: number): string {
 
 function base64Of(digits: string): string {
   return Buffer.from(digits, 'hex').toString('base64')
+}
+
+/** The bytes that are shown as a text. If it shows none, the text itself. */
+function bytesOf(text: string): Cell {
+  const digits = hexOfBase64(text)
+  return digits === undefined ? text : Uint8Array.from(Buffer.from(digits, 'hex'))
 }
 
 const [smallest, largest] = [-(2n ** 63n), 2n ** 63n - 1n]
