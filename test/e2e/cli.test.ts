@@ -335,6 +335,7 @@ describe('check', () => {
     expect(code).toBe(0)
     expect(err).toContain('Docs://Manual/A is served as docs://manual/A')
     expect(err).not.toContain('x://a is served')
+    expect(err).not.toContain('no client sees')
     const seen = JSON.parse((await cli('check', '--json', '--config', file)).out)
     expect(seen.respelled).toEqual([{ address: 'Docs://Manual/A', served: 'docs://manual/A' }])
     await writeFile(file, JSON.stringify({ mounts: { 'x://A': mount, 'X://a': mount } }))

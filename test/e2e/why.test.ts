@@ -148,3 +148,106 @@ test('links between folders make no endless tree', async () => {
     .map((line) => line.slice(line.indexOf('/ring/')).split('/').length)
   expect(Math.max(...depths) - Math.min(...depths)).toBe(4)
 })
+
+describe('rules that miss the paths that they are meant for', () => {
+  const place = join(base, 'missed')
+  const names = [
+    ...['app/[slug]/page.md', 'app/s/page.md', 'api/[...all]/x.md', 'routes/{a,b}/y.md', 'my notes/n.md'],
+    ...['Private/p.md', 'folder/f.md', 'ＡＢＣ/w.md', 'kept/k.md', 'ignored/i.md', 'cafe\u0301/c.md', 'gone\u0301.log'],
+  ]
+  const mount = (rest: object) => ({ provider: 'files', root: 'site', access: [{ allow: ['*'] }], ...rest })
+  const deny = (...match: readonly string[]) => mount({ access: [{ allow: ['*'] }, { deny: ['guest'], match }] })
+  type Misses = readonly {
+    rule: string
+    glob: string
+    matchesNothing: boolean
+    near?: { path: string; glob?: string }
+  }[]
+
+  const checked = async (config: object) => {
+    const file = join(place, 'hikidashi.json')
+    writeFileSync(file, JSON.stringify({ mounts: { 'x://site': config } }))
+    const { code, out, err } = await runHere(['check', '--json'], { cwd: place })
+    expect(code, err).toBe(0)
+    return (JSON.parse(out) as { mounts: { ruleMisses?: Misses }[] }).mounts[0]?.ruleMisses ?? []
+  }
+
+  beforeAll(() => {
+    for (const name of names) {
+      mkdirSync(dirname(join(place, 'site', name)), { recursive: true })
+      writeFileSync(join(place, 'site', name), name)
+    }
+    writeFileSync(join(place, 'site/.gitignore'), '/ignored/\n*.log\n')
+    symlinkSync('kept', join(place, 'site/link'))
+  })
+
+  test.each([
+    ['app/[slug]/**', false, 'app/[slug]/page.md', 'app/\\[slug\\]/**'],
+    ['api/[...all]/**', true, 'api/[...all]/x.md', 'api/\\[...all\\]/**'],
+    ['routes/{a,b}/**', true, 'routes/{a,b}/y.md', 'routes/\\{a,b\\}/**'],
+    ['kept\\**', true, 'kept/k.md', 'kept/**'],
+    ['my%20notes/**', true, 'my notes/n.md', 'my notes/**'],
+    ['kept/** ', true, 'kept/k.md', 'kept/**'],
+    ['folder', true, 'folder/f.md', 'folder/**'],
+    ['site/folder/**', true, 'folder/f.md', 'folder/**'],
+    ['/site/folder/**', true, 'folder/f.md', 'folder/**'],
+    ['private/**', true, 'Private/p.md', undefined],
+    ['ABC/**', true, 'ＡＢＣ/w.md', undefined],
+    ['nowhere/**', true, undefined, undefined],
+  ])('check says that the access rule %j misses a path', async (glob, matchesNothing, path, written) => {
+    const near = path === undefined ? undefined : { path, ...(written === undefined ? {} : { glob: written }) }
+    const expected = { rule: 'access[1].match', glob, matchesNothing, ...(near === undefined ? {} : { near }) }
+    expect(await checked(deny(glob))).toEqual([expected])
+    if (written !== undefined) expect(await checked(deny(written))).toEqual([])
+  })
+
+  test('check says nothing of rules that match a path, or that are about a folder that is left out', async () => {
+    const globs = ['*.md', 'ignored/**', 'ignored/i.md', 'link/k.md', 'caf\u00e9/**', 'app/\\[slug\\]/**', '=tools/x']
+    expect(await checked(deny(...globs))).toEqual([])
+    expect(await checked(mount({ exclude: ['folder', 'KEPT/', 'app/s/'], include: ['folder', '*.md'] }))).toEqual([])
+  })
+
+  test('check names the globs of "include", "exclude" and "rules" too', async () => {
+    const rules = [{ match: ['kept/*', 'api/[...all]/*'], priority: 1 }]
+    const found = await checked(mount({ exclude: ['api/[...all]/', 'none/'], include: ['**', 'docs/'], rules }))
+    expect(found.map(({ rule, near }) => [rule, near?.path])).toEqual(
+      expect.arrayContaining([
+        ['exclude[0]', 'api/[...all]/'],
+        ['exclude[1]', undefined],
+        ['include[1]', undefined],
+        ['rules[0].match', 'api/[...all]/x.md'],
+      ]),
+    )
+    expect(found).toHaveLength(4)
+    const { out } = await runHere(['check'], { cwd: place })
+    expect(out).toContain(
+      'exclude[0] "api/[...all]/" matches nothing, and just misses api/[...all]/: to match it, write "api/\\\\[...all\\\\]/"',
+    )
+    expect(out).toContain('exclude[1] "none/" matches nothing\n')
+  })
+
+  test('check names the listed path that a rule just misses in a source that is no folder', async () => {
+    const resources = { 'a/[id]/x.md': { text: 'x' } }
+    const access = [{ allow: ['*'] }, { deny: ['guest'], match: ['a/[id]/**', 'b/**'] }]
+    expect(await checked({ provider: 'inline', resources, access })).toEqual([
+      expect.objectContaining({ near: { path: 'a/[id]/x.md', glob: 'a/\\[id\\]/**' } }),
+    ])
+  })
+
+  test('why names the rule that just misses a path', async () => {
+    await checked(deny('app/[slug]/**'))
+    const { out } = await runHere(['why', 'site/app/[slug]/page.md'], { cwd: place })
+    expect(out).toMatch(
+      /^served .*\n.*served; access\[1\]\.match "app\/\[slug\]\/\*\*" just misses app\/\[slug\]\/page\.md/,
+    )
+    expect((await runHere(['why', 'site/app/s/page.md'], { cwd: place })).out).not.toContain('misses')
+  })
+
+  test('why finds the listed name of a path in another composition of its letters', async () => {
+    await checked(deny('nowhere/**'))
+    const served = await runHere(['why', 'site/caf\u00e9/c.md'], { cwd: place })
+    expect(served.out).toBe('served    x://site/cafe%CC%81/c.md\n')
+    const left = JSON.parse((await runHere(['why', 'site/gon\u00e9.log', '--json'], { cwd: place })).out)
+    expect(left.answers[0]).toMatchObject({ reason: 'gitignore' })
+  })
+})

@@ -10,6 +10,7 @@ import { formatProblem } from '../../testing/index.ts'
 import { checkMount, hiddenFrom, isWrong, type MountReport, servedByOtherNames } from '../operations/check-mounts.ts'
 import { countLeftOut } from '../operations/left-out.ts'
 import { planLocal, storeOf } from '../operations/local.ts'
+import { formatRuleMiss } from '../operations/rule-globs.ts'
 import { parseCount } from '../operations/source.ts'
 import { reasonsOf, withheldJson, withheldNote } from '../operations/withheld.ts'
 import { examples, failed } from '../terminal/exit.ts'
@@ -153,12 +154,17 @@ function formatReport(report: MountReport, { green, red }: Colours): string {
   const faults = failure === undefined ? problems.map(formatProblem) : [failure]
   const parts = report.leftOut === undefined ? '' : countLeftOut(report.leftOut)
   const leftOut = parts === '' ? [] : [`left out: ${parts}`]
-  const { unknownEncodings: unknown = [] } = report
+  const { unknownEncodings: unknown = [], ruleMisses = [] } = report
   const texts = count(unknown.length, 'text')
   const named = unknown.slice(0, maxNamed).join(', ') + (unknown.length > maxNamed ? ', …' : '')
   const encodings =
     unknown.length === 0 ? [] : [`served as bytes: ${texts} in an encoding that is not known (${named})`]
-  return [head, ...[...faults, ...leftOut, ...encodings].map((line) => `       ${escapeText(line)}`)]
+  return [
+    head,
+    ...[...faults, ...leftOut, ...encodings, ...ruleMisses.map(formatRuleMiss)].map(
+      (line) => `       ${escapeText(line)}`,
+    ),
+  ]
     .map((line) => `${line}\n`)
     .join('')
 }

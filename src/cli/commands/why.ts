@@ -15,6 +15,7 @@ import { isTextOfUnknownEncoding } from '../../text/encoding/detect.ts'
 import { cleanView } from '../operations/clean-view.ts'
 import { explainLeftOut } from '../operations/left-out.ts'
 import { openLocal, requireLocal } from '../operations/local.ts'
+import { formatRuleMiss, rulesMissing } from '../operations/rule-globs.ts'
 import { splitNames, uriOf } from '../operations/source.ts'
 import { CommandError, examples, exitCodes, failed } from '../terminal/exit.ts'
 import { formatSize, type Io, writeJson } from '../terminal/io.ts'
@@ -115,9 +116,10 @@ async function answerFor(
   mounts: readonly PlannedMount[],
 ): Promise<WhyReport> {
   const { address, config } = planned
+  let listed = uri
   const answer = (served: boolean, reason: string, text: string): WhyReport => ({
-    ...{ mount: address, uri, served, reason },
-    why: text,
+    ...{ mount: address, uri: listed, served, reason },
+    why: [text, ...rulesMissing(planned, path).map(formatRuleMiss)].join('; '),
   })
   const verdict = config.access === undefined ? undefined : compileVerdict(config.access)(who, path)
   const isFolder = path === '' || path.endsWith('/')
@@ -137,6 +139,7 @@ async function answerFor(
     if (isFolder) await view.directory({ uri })
     else {
       const [content] = (await view.read(uri)).contents
+      listed = content?.uri ?? uri
       if (content !== undefined && 'bytes' in content && isTextOfUnknownEncoding(content.bytes, content.mimeType))
         return answer(true, 'encoding', 'served as bytes: its encoding is not known (name it in "encodings")')
       const part =

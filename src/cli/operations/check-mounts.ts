@@ -10,6 +10,7 @@ import type { LeftOutCounts } from '../../providers/files/index.ts'
 import type { MountSettings } from '../../providers/source.ts'
 import { checkProvider, type Problem, type Report } from '../../testing/index.ts'
 import { isTextOfUnknownEncoding } from '../../text/encoding/detect.ts'
+import { findRuleMisses, hasRuleGlobs, type RuleMiss, type SeenName } from './rule-globs.ts'
 
 /** Maximum number of names below a folder that are examined to count omitted files. */
 const maxNamesCounted = 100_000
@@ -30,6 +31,8 @@ export interface MountReport {
   readonly leftOut?: LeftOutCounts
   /** For a mount of files: the examined texts with an unknown encoding. They are served as bytes. */
   readonly unknownEncodings?: readonly string[]
+  /** The rules that match nothing, or just miss a path. */
+  readonly ruleMisses?: readonly RuleMiss[]
 }
 
 /** Opens a mount, and tests it against the contract of providers. */
@@ -55,11 +58,14 @@ export async function checkMount(
     keep(mount)
     const { problems, ...rest } = await checkTwice(mount, limit)
     if (problems.length > 0) await throwUnavailable(mount)
-    const leftOut = await countLeftOut(planned)
+    const { leftOut, names = await listedNames(planned, mount, limit) } = await walkFolder(planned)
+    // A mount with prompts or tools has more names than those of its resources.
+    const isAll = names.complete && mount.provider.prompts === undefined && mount.provider.tools === undefined
+    const misses = findRuleMisses(planned, names.seen, isAll)
     const unknownEncodings = await textsOfUnknownEncoding(planned, mount, limit)
     return report({
       ...rest,
-      ...defined({ leftOut, unknownEncodings }),
+      ...defined({ leftOut, unknownEncodings, ruleMisses: misses.length === 0 ? undefined : misses }),
       problems: problems.map((problem) => ({ ...problem, seen: clean(problem.seen) })),
     })
   } catch (error) {
@@ -101,13 +107,36 @@ async function textsOfUnknownEncoding(
   return found
 }
 
-async function countLeftOut(planned: PlannedMount): Promise<LeftOutCounts | undefined> {
+interface MountNames {
+  readonly seen: readonly SeenName[]
+  readonly complete: boolean
+}
+
+/** Walks the folder of a mount. Empty if the mount serves no folder. */
+async function walkFolder(planned: PlannedMount): Promise<{ leftOut?: LeftOutCounts; names?: MountNames }> {
   const explainer = await openMountLeftOut(planned)
+  if (explainer === undefined) return {}
+  const seen: SeenName[] = []
   try {
-    return await explainer?.count(maxNamesCounted, new AbortController().signal)
+    const see = (path: string, isWalked: boolean) => void seen.push({ path, isWalked })
+    const leftOut = await explainer.count(maxNamesCounted, new AbortController().signal, see)
+    return { leftOut, names: { seen, complete: leftOut.complete } }
   } finally {
-    explainer?.close()
+    explainer.close()
   }
+}
+
+/** Returns the paths that a mount lists. They are all its paths only if it has no templates. */
+async function listedNames(planned: PlannedMount, { provider }: Mount, limit: number): Promise<MountNames> {
+  if (!hasRuleGlobs(planned)) return { seen: [], complete: false }
+  const context = { principal: { id: 'check', roles: [] }, signal: new AbortController().signal }
+  const seen: SeenName[] = []
+  for await (const { path } of provider.list({}, context)) {
+    if (seen.length >= limit) return { seen, complete: false }
+    seen.push({ path, isWalked: true })
+  }
+  const templates = (await provider.templates?.(context)) ?? []
+  return { seen, complete: templates.length === 0 }
 }
 
 /** @throws ResourceError `unavailable` if the source does not answer, since its provider then breaks no contract. */

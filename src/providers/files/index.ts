@@ -32,6 +32,7 @@ import {
 export { type LeftOut, type LeftOutCounts, type LeftOutFiles, type LeftOutReason, openLeftOut } from './left-out.ts'
 export type { FileRule } from './media.ts'
 export type { FilesOptions } from './options.ts'
+export { createExclusion } from './visibility.ts'
 
 const template: Template = {
   template: '{+path}',

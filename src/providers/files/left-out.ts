@@ -4,7 +4,8 @@ import { fallbackTo, isResourceError } from '../../core/errors.ts'
 import { compileGlob } from '../../core/glob.ts'
 import { breath } from '../../core/kit/breath.ts'
 import { defined } from '../../core/kit/object.ts'
-import { createPool } from './access.ts'
+import { canonicalPath, isComposable } from '../../core/path.ts'
+import { createPool, type Pool } from './access.ts'
 import { isSecretName } from './excludes.ts'
 import { createIgnoreFiles, refusedCheckout, refusedGitDirectory } from './ignore-files.ts'
 import { type IgnoreLine, ignoringLine } from './ignores.ts'
@@ -135,8 +136,9 @@ export async function openLeftOut(options: FilesOptions) {
     const segments = asked.split('/').filter((segment) => segment !== '')
     let position = await walk.root(signal)
     try {
-      for (const [index, name] of segments.entries()) {
+      for (const [index, segment] of segments.entries()) {
         const isLast = index === segments.length - 1
+        const name = await listedSpelling(position, segment, pool, signal)
         const found = await byKind(position, name, signal, depth)
         if (found !== undefined) return found
         const stats = await fs.promises.stat(`${position.place.at}/${name}`).catch(() => undefined)
@@ -163,11 +165,26 @@ export async function openLeftOut(options: FilesOptions) {
   return {
     /** Returns why a path is not served; undefined when it is served. */
     explain: (asked: string, signal: AbortSignal): Promise<LeftOut | undefined> => explain(asked, signal),
-    /** Counts the names left out, among at most `maxNames` names. */
-    count: (maxNames: number, signal: AbortSignal): Promise<LeftOutCounts> =>
-      countLeftOut(walk, byKind, maxNames, signal),
+    /**
+     * Counts the names left out, among at most `maxNames` names.
+     *
+     * @param see Gets each name: a folder ends in `/`, and is walked if the names in it are counted too.
+     */
+    count: (
+      maxNames: number,
+      signal: AbortSignal,
+      see: (path: string, isWalked: boolean) => void = () => {},
+    ): Promise<LeftOutCounts> => countLeftOut(walk, byKind, maxNames, see, signal),
     close: places.close,
   }
+}
+
+/** Returns the name in a directory that is canonically equivalent to a missing name, if there is exactly one; else the name itself. */
+async function listedSpelling({ place }: Position, name: string, pool: Pool, signal: AbortSignal): Promise<string> {
+  if (!isComposable(name) || (await lookAt(place, name, pool, signal)) !== undefined) return name
+  const names = await fs.promises.readdir(place.at)
+  const [only = name, ...others] = names.filter((one) => canonicalPath(one) === canonicalPath(name))
+  return others.length === 0 ? only : name
 }
 
 /** Returns the rule by which a name in a directory is not served. */
@@ -196,6 +213,7 @@ async function countLeftOut(
   walk: ReturnType<typeof createWalk>,
   byKind: (at: Position, name: string, signal: AbortSignal) => Promise<LeftOut | undefined>,
   maxNames: number,
+  see: (path: string, isWalked: boolean) => void,
   signal: AbortSignal,
 ): Promise<LeftOutCounts> {
   const counts: Partial<Record<LeftOutReason, number>> = {}
@@ -208,12 +226,20 @@ async function countLeftOut(
       const found = await byKind(position, entry.name, signal)
       // The file may have been deleted since its name was read.
       if (found !== undefined && found.reason !== 'missing') counts[found.reason] = (counts[found.reason] ?? 0) + 1
-      if (found !== undefined || !entry.isDirectory()) continue
+      const path = `${position.aliases[0].path}${entry.name}`
+      if (!entry.isDirectory()) see(path, false)
+      // A symbolic link may lead to a folder.
+      if (found !== undefined || !entry.isDirectory()) {
+        if (!entry.isFile()) see(`${path}/`, false)
+        continue
+      }
       try {
         const child = await walk.enter(position, entry.name, true, signal)
+        see(`${path}/`, true)
         await countIn(child).finally(child.place.close)
       } catch (error) {
         if (!isResourceError(error, 'not-found')) throw error
+        see(`${path}/`, false)
         const reason = refusals[error.message] ?? 'missing'
         counts[reason] = (counts[reason] ?? 0) + 1
       }

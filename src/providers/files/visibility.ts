@@ -73,7 +73,7 @@ function createDefaultExclusion(excludes: DefaultExcludes): PathTest {
 }
 
 /** Tests paths in any letter case, and also in their folded spelling: a file system that folds names treats both as one file. */
-function createExclusion(patterns: readonly string[]): PathTest {
+export function createExclusion(patterns: readonly string[]): PathTest {
   if (patterns.length === 0) return () => false
   const matches = compileGlobs(patterns, { ignoreCase: true })
   return (path) => {

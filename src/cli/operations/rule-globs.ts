@@ -1,0 +1,155 @@
+import { folderOf } from '../../config/open-mount.ts'
+import type { PlannedMount } from '../../config/plan.ts'
+import { attempt, fallbackTo } from '../../core/errors.ts'
+import { compileGlob, compileReach, type PathTest } from '../../core/glob.ts'
+import { defined, memberOf } from '../../core/kit/object.ts'
+import { baseName } from '../../core/path.ts'
+import { parseAddress } from '../../core/uri.ts'
+import { createExclusion } from '../../providers/files/index.ts'
+
+/** A glob of a rule that misses a path that it was probably meant for, or matches nothing at all. */
+export interface RuleMiss {
+  /** The place of the rule in the configuration of the mount: `access[1].match`. */
+  readonly rule: string
+  readonly glob: string
+  readonly matchesNothing: boolean
+  /** The path that the glob just misses, and the glob that matches it, if there is one. */
+  readonly near?: { readonly path: string; readonly glob?: string }
+}
+
+/** A file or folder (with a final `/`) of a mount. Nothing below a folder that is not walked is known. */
+export interface SeenName {
+  readonly path: string
+  readonly isWalked: boolean
+}
+
+interface RuleGlob {
+  readonly rule: string
+  readonly glob: string
+  /** Whether a glob that matches a folder also stands for what is in it. */
+  readonly takesFolders: boolean
+  readonly matches: PathTest
+}
+
+/** Another way in which the author of a glob may have meant it. */
+interface Reading {
+  /** The same, written as a glob. */
+  readonly glob?: string
+  readonly matches: PathTest
+  /** Whether a path that matches only this reading is a miss even if the glob matches other paths. */
+  readonly isLiteral?: true
+}
+
+/** Finds the rules of a mount that match none of its names, or that just miss one. @param complete Whether all names are given. */
+export function findRuleMisses(
+  planned: PlannedMount,
+  names: readonly SeenName[],
+  complete: boolean,
+): readonly RuleMiss[] {
+  return ruleGlobs(planned).flatMap((rule) => {
+    const paths = names.map(({ path }) => path).filter((path) => rule.takesFolders || !path.endsWith('/'))
+    const isMatched = paths.some(rule.matches) || names.some((name) => mayMatchBelow(rule.glob, name))
+    const readings = readingsOf(rule, planned).filter(({ isLiteral }) => !isMatched || isLiteral)
+    const near = nearOf(rule, readings, paths)
+    if (near === undefined && (isMatched || !complete)) return []
+    return [{ rule: rule.rule, glob: rule.glob, matchesNothing: !isMatched && complete, ...defined({ near }) }]
+  })
+}
+
+/** Finds the rules of a mount that just miss a path. */
+export function rulesMissing(planned: PlannedMount, path: string): readonly RuleMiss[] {
+  return ruleGlobs(planned).flatMap((rule) => {
+    const near = nearOf(rule, readingsOf(rule, planned), [path])
+    return near === undefined ? [] : [{ rule: rule.rule, glob: rule.glob, matchesNothing: false, near }]
+  })
+}
+
+export function formatRuleMiss({ rule, glob, matchesNothing, near }: RuleMiss): string {
+  const subject = `${rule} ${JSON.stringify(glob)}`
+  if (near === undefined) return `${subject} matches nothing`
+  const remedy = near.glob === undefined ? 'write the name as it is' : `write ${JSON.stringify(near.glob)}`
+  return `${subject} ${matchesNothing ? 'matches nothing, and ' : ''}just misses ${near.path}: to match it, ${remedy}`
+}
+
+/** Whether a mount has rules with globs. */
+export function hasRuleGlobs(planned: PlannedMount): boolean {
+  return ruleGlobs(planned).length > 0
+}
+
+/** Returns the globs of the access rules, and for a folder also those that choose and describe its files. */
+function ruleGlobs(planned: PlannedMount): readonly RuleGlob[] {
+  const { config } = planned
+  const keys = folderOf(planned) === undefined ? ['access'] : Object.keys(config)
+  return keys.flatMap((key) => {
+    const value = memberOf(config, key)
+    return (Array.isArray(value) ? value : []).flatMap((item: unknown, index): readonly RuleGlob[] => {
+      const takesFolders = key === 'include' || key === 'exclude'
+      if (takesFolders && typeof item === 'string')
+        return [ruleGlob(`${key}[${index}]`, item, true, key === 'exclude' ? createExclusion([item]) : undefined)]
+      const globs = [memberOf(item, 'match') ?? []].flat().filter((glob) => typeof glob === 'string')
+      // Rules about tools and prompts are about no file.
+      return globs
+        .filter((glob) => !glob.startsWith('='))
+        .map((glob) => ruleGlob(`${key}[${index}].match`, glob, false))
+    })
+  })
+}
+
+function ruleGlob(rule: string, glob: string, takesFolders: boolean, matches = compileGlob(glob)): RuleGlob {
+  return { rule, glob, takesFolders, matches }
+}
+
+/** Whether a glob is about a folder whose names are not known: everything in it, or a path in this folder and in no other. */
+function mayMatchBelow(glob: string, { path, isWalked }: SeenName): boolean {
+  if (isWalked || !path.endsWith('/')) return false
+  const reach = compileReach([glob])
+  if (reach(path) !== 'some') return reach(path) === 'all'
+  return reach(`${path.slice(0, -1)}\u0001/`) === 'none'
+}
+
+function nearOf({ matches }: RuleGlob, readings: readonly Reading[], paths: readonly string[]): RuleMiss['near'] {
+  for (const reading of readings) {
+    const path = paths.find((one) => reading.matches(one) && !matches(one))
+    if (path !== undefined) return { path, ...defined({ glob: reading.glob }) }
+  }
+  return undefined
+}
+
+/** Returns the other readings of a glob, the likeliest first. A text that is no glob is no reading. */
+function readingsOf({ glob, takesFolders }: RuleGlob, planned: PlannedMount): readonly Reading[] {
+  const read = (text: string): readonly Reading[] =>
+    text === glob
+      ? []
+      : attempt((): readonly Reading[] => [{ glob: text, matches: compileGlob(text) }], fallbackTo([], 'invalid'))
+  const literal = (characters: RegExp) =>
+    read(glob.replace(characters, '\\$&')).map((reading) => ({ ...reading, isLiteral: true as const }))
+  const folder = folderOf(planned)
+  const roots = [parseAddress(planned.address).text, ...(folder === undefined ? [] : [folder])].map(baseName)
+  return [
+    ...literal(/(?<!\\)[[\]]/g),
+    ...literal(/(?<!\\)[[\]{}]/g),
+    ...read(glob.trim()),
+    ...read(glob.replaceAll('\\', '/')),
+    ...read(decoded(glob)),
+    // A rule for files that names a folder.
+    ...(takesFolders || glob.endsWith('/') ? [] : read(`${glob}/**`)),
+    ...roots
+      .flatMap((root) => [`${root}/`, `/${root}/`].filter((start) => glob.startsWith(start)))
+      .flatMap((start) => read(glob.slice(start.length))),
+    ...attempt(() => [foldedReading(glob)], fallbackTo([], 'invalid')),
+  ]
+}
+
+/** The glob in any letter case, with full-width and other compatible letters as plain ones. */
+function foldedReading(glob: string): Reading {
+  const matches = compileGlob(glob.normalize('NFKC'), { ignoreCase: true })
+  return { matches: (path) => matches(path.normalize('NFKC')) }
+}
+
+function decoded(glob: string): string {
+  try {
+    return decodeURIComponent(glob)
+  } catch {
+    return glob
+  }
+}
