@@ -95,17 +95,59 @@ async function readChunk(bytes: Buffer, form: ReadingForm, limits: ReadingLimits
   return writer.finish()
 }
 
+/** The open tables, each in a cell of the one before. */
+function createTables(writer: Writer) {
+  const tables: { row: string[]; cell: string[] }[] = []
+  return {
+    begin: () => {
+      writer.end()
+      tables.push({ row: [], cell: [] })
+    },
+    /** Adds text to the open cell. Returns whether there is one. */
+    add: (text: string): boolean => {
+      tables.at(-1)?.cell.push(text.trim())
+      return tables.length > 0
+    },
+    endCell: () => {
+      const table = tables.at(-1)
+      table?.row.push(table.cell.join(' '))
+      if (table !== undefined) table.cell = []
+    },
+    endRow: () => {
+      const table = tables.at(-1)
+      if (table === undefined) return
+      // A table in a cell is text of the cell.
+      const outer = tables.at(-2)
+      if (outer === undefined) writer.row(table.row)
+      else outer.cell.push(table.row.join(' '))
+      table.row = []
+    },
+    end: () => {
+      tables.pop()
+      writer.end()
+    },
+  }
+}
+
 async function readBody(zip: Zip, part: string, surroundings: Surroundings): Promise<void> {
-  const { writer, styles, numbering } = surroundings
   const relationships = await relationshipsOf(zip, part)
   const links = new Map(relationships.map(({ id, target }) => [id, target]))
   const chunkParts = relationships
     .filter(({ type }) => type === 'aFChunk')
     .map(({ id, target }) => [id, target] as const)
   const chunks = await readChunks(zip, new Map(chunkParts), surroundings)
+  await walkXml(zip.read(part), { skip: skipped, ...createBody(surroundings, links, chunks) })
+}
+
+/** Writes the elements of a text, as they open and close. */
+function createBody(
+  { writer, styles, numbering }: Surroundings,
+  links: ReadonlyMap<string, string>,
+  chunks: ReadonlyMap<string, string>,
+) {
   // Text boxes have paragraphs inside of a paragraph, and cells have tables inside.
   const paragraphs: Paragraph[] = []
-  const tables: { row: string[]; cell: string[] }[] = []
+  const tables = createTables(writer)
   const anchors: { readonly before: string; readonly target: string | undefined }[] = []
   let inText = false
   let runs = 0
@@ -118,12 +160,8 @@ async function readBody(zip: Zip, part: string, surroundings: Surroundings): Pro
   }
 
   const finish = (paragraph: Paragraph) => {
-    const table = tables.at(-1)
     const text = note === undefined ? paragraph.text : `[${note}] ${paragraph.text.trimStart()}`
-    if (table !== undefined) {
-      table.cell.push(text.trim())
-      return
-    }
+    if (tables.add(text)) return
     const style = styles.get(paragraph.style ?? '')
     const level = paragraph.level ?? style?.level
     const list = paragraph.list ?? style?.list
@@ -186,14 +224,11 @@ async function readBody(zip: Zip, part: string, surroundings: Surroundings): Pro
         const chunk = chunks.get(attributes['r:id'] ?? '')
         if (chunk === undefined)
           throw unreadable('The document is damaged: it names a part that is not there.', 'damaged')
-        const table = tables.at(-1)
-        if (table === undefined) writer.document(chunk)
-        else table.cell.push(chunk.trim())
+        if (!tables.add(chunk)) writer.document(chunk)
         break
       }
       case 'w:tbl':
-        writer.end()
-        tables.push({ row: [], cell: [] })
+        tables.begin()
         break
       default:
         if (paragraph !== undefined) setProperty(paragraph, name, attributes.val ?? '')
@@ -201,7 +236,6 @@ async function readBody(zip: Zip, part: string, surroundings: Surroundings): Pro
   }
 
   const close = (name: string) => {
-    const table = tables.at(-1)
     if (name === 'w:t' || name === 'm:t') inText = false
     else if (name === 'w:r' || name === 'm:r') runs--
     else if (name === 'w:p') {
@@ -212,29 +246,16 @@ async function readBody(zip: Zip, part: string, surroundings: Surroundings): Pro
       const paragraph = paragraphs.at(-1)
       if (anchor !== undefined && paragraph !== undefined)
         paragraph.text = anchor.before + writer.link(paragraph.text, anchor.target)
-    } else if (name === 'w:tc' && table !== undefined) {
-      table.row.push(table.cell.join(' '))
-      table.cell = []
-    } else if (name === 'w:tr' && table !== undefined) {
-      // A table in a cell is text of the cell.
-      const outer = tables.at(-2)
-      if (outer === undefined) writer.row(table.row)
-      else outer.cell.push(table.row.join(' '))
-      table.row = []
-    } else if (name === 'w:tbl') {
-      tables.pop()
-      writer.end()
-    }
+    } else if (name === 'w:tc') tables.endCell()
+    else if (name === 'w:tr') tables.endRow()
+    else if (name === 'w:tbl') tables.end()
   }
 
-  await walkXml(zip.read(part), {
-    skip: skipped,
-    open,
-    close,
-    text: (text) => {
-      if (inText) append(writer.plain(symbolsIn(text, font)))
-    },
-  })
+  const text = (characters: string) => {
+    if (inText) append(writer.plain(symbolsIn(characters, font)))
+  }
+
+  return { open, close, text }
 }
 
 function setProperty(paragraph: Paragraph, name: string, value: string): void {

@@ -81,9 +81,29 @@ function isRepeated(name: string, attributes: Attributes): boolean {
   return name === 'img' || /(?:^|\s)katex-html(?:\s|$)/.test(attributes.class ?? '')
 }
 
-/** Whether an element of a drawing holds text. */
-function isLabel(name: string): boolean {
-  return name === 'text' || name === 'foreignobject'
+/** The drawings (SVG) that are open, and the texts in them. */
+function createDrawings() {
+  let [drawings, labels] = [0, 0]
+  const isLabel = (name: string) => drawings > 0 && (name === 'text' || name === 'foreignobject')
+  return {
+    isHidden: (name: string) => drawings > 0 && skippedInDrawings.has(name),
+    /** Whether text here is no label of a drawing, as that between its shapes. */
+    isBetween: () => drawings > 0 && labels === 0,
+    /** Opens an element. Returns whether it is a text of a drawing. */
+    open: (name: string): boolean => {
+      if (name === 'svg') drawings++
+      if (!isLabel(name)) return false
+      labels++
+      return true
+    },
+    /** Closes an element. Returns whether it is a text of a drawing. */
+    close: (name: string): boolean => {
+      if (name === 'svg') drawings = Math.max(0, drawings - 1)
+      if (!isLabel(name)) return false
+      labels = Math.max(0, labels - 1)
+      return true
+    },
+  }
 }
 
 /** The line that is being read, with its open inline elements. */
@@ -207,23 +227,44 @@ function createFormula(writer: Writer) {
   }
 }
 
+/** The row of a table that is being read. */
+function createRow(writer: Writer, line: ReturnType<typeof createLine>) {
+  let cells: string[] | undefined
+  const endCell = () => {
+    cells?.push(line.soFar())
+    line.forget()
+  }
+  return {
+    isOpen: () => cells !== undefined,
+    begin: () => {
+      line.forget()
+      cells = []
+    },
+    endCell,
+    end: () => {
+      if (cells?.some((cell) => cell.trim() !== '')) writer.row(cells)
+      cells = undefined
+      line.forget()
+    },
+  }
+}
+
 function createPage(writer: Writer) {
   const line = createLine(writer)
   const formula = createFormula(writer)
   const lists = createLists(writer)
+  const drawings = createDrawings()
+  const row = createRow(writer, line)
   const { append, forget, soFar: lineSoFar } = line
   let title = ''
   let inTitle = false
   let hidden = 0
   let preformatted = 0
-  let cells: string[] | undefined
   let tables = 0
-  /** Number of open drawings, and of open texts in them. */
-  let [drawings, labels] = [0, 0]
 
   const flush = () => {
     // The blocks in a cell are part of its text.
-    if (cells !== undefined) return line.isSpaced() ? undefined : append(' ')
+    if (row.isOpen()) return line.isSpaced() ? undefined : append(' ')
     const text = lineSoFar()
     forget()
     if (text.trim() === '') return
@@ -231,47 +272,24 @@ function createPage(writer: Writer) {
     else writer.paragraph(text)
   }
 
-  const endCell = () => {
-    // A cell outside of a row is a block like any other.
-    if (cells === undefined) return flush()
-    cells.push(lineSoFar())
-    forget()
-  }
-
-  const endRow = () => {
-    if (cells?.some((cell) => cell.trim() !== '')) writer.row(cells)
-    cells = undefined
-    forget()
-  }
-
   const open = (name: string, attributes: Attributes) => {
-    if (
-      hidden > 0 ||
-      skipped.has(name) ||
-      (drawings > 0 && skippedInDrawings.has(name)) ||
-      isRepeated(name, attributes)
-    ) {
+    if (hidden > 0 || skipped.has(name) || drawings.isHidden(name) || isRepeated(name, attributes)) {
       hidden++
       return
     }
     if (formula.isOpen() || name === 'math') return formula.open(name, attributes)
-    if (name === 'svg') drawings++
-    if (drawings > 0 && isLabel(name)) {
-      labels++
-      flush()
-    }
+    if (drawings.open(name)) flush()
     if (name === 'title' && title === '') inTitle = true
-    else if (name === 'br') append(preformatted > 0 || (cells === undefined && !lists.isOpen()) ? '\n' : ' ')
+    else if (name === 'br') append(preformatted > 0 || (!row.isOpen() && !lists.isOpen()) ? '\n' : ' ')
     else if (line.open(name, attributes)) return
     else if (name === 'table') {
       flush()
       if (tables++ === 0) writer.end()
     } else if (name === 'tr' && tables === 1) {
       flush()
-      forget()
-      cells = []
+      row.begin()
     } else if (name === 'td' || name === 'th') {
-      if (cells === undefined) flush()
+      if (!row.isOpen()) flush()
       else if (tables === 1) forget()
       else append(' ')
     } else if (name === 'rt' || name === 'rp') hidden++
@@ -290,28 +308,26 @@ function createPage(writer: Writer) {
       return
     }
     if (formula.isOpen()) return append(formula.close() ?? '')
-    if (name === 'svg') drawings = Math.max(0, drawings - 1)
-    if (drawings > 0 && isLabel(name)) {
-      labels = Math.max(0, labels - 1)
-      flush()
-    }
+    if (drawings.close(name)) flush()
     if (name === 'title') inTitle = false
     else if (line.close(name, preformatted > 0)) return
-    else if ((name === 'td' || name === 'th') && tables === 1) endCell()
-    else if (name === 'tr' && tables === 1) {
-      endRow()
-    } else if (name === 'table') {
+    else if ((name === 'td' || name === 'th') && tables === 1) {
+      // A cell outside of a row is a block like any other.
+      if (row.isOpen()) row.endCell()
+      else flush()
+    } else if (name === 'tr' && tables === 1) row.end()
+    else if (name === 'table') {
       tables = Math.max(0, tables - 1)
       if (tables > 0) return
-      if (cells !== undefined) endRow()
+      if (row.isOpen()) row.end()
       writer.end()
     } else if (/^h[1-6]$/.test(name)) {
-      if (cells !== undefined) return flush()
+      if (row.isOpen()) return flush()
       writer.heading(Number(name[1]), lineSoFar())
       forget()
     } else if (name === 'pre') {
       preformatted = Math.max(0, preformatted - 1)
-      if (cells !== undefined) return flush()
+      if (row.isOpen()) return flush()
       if (preformatted > 0) return
       writer.block(lineSoFar())
       forget()
@@ -327,15 +343,15 @@ function createPage(writer: Writer) {
     close,
     text: (text: string) => {
       if (inTitle) title += text
-      else if (hidden > 0 || (drawings > 0 && labels === 0)) return
+      else if (hidden > 0 || drawings.isBetween()) return
       else if (formula.isOpen()) formula.add(text)
       else if (preformatted > 0) append(text)
       else line.write(text)
     },
     end: () => {
-      if (cells !== undefined) {
-        endCell()
-        endRow()
+      if (row.isOpen()) {
+        row.endCell()
+        row.end()
       }
       flush()
     },

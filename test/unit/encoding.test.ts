@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { deflateSync } from 'node:zlib'
 import fc from 'fast-check'
+import iconv from 'iconv-lite'
 import { describe, expect, test } from 'vitest'
 import { decodeBytes, isMostlyUtf8, labelOf, repairUtf8 } from '../../src/text/encoding/decode.ts'
 import { detectEncoding, sampleBytes } from '../../src/text/encoding/detect.ts'
@@ -135,6 +136,17 @@ describe('what a text is', () => {
     const random = Buffer.from(randomBytes(200).map((byte) => (byte < 32 || byte === 127 ? byte + 128 : byte)))
     for (const language of ['ja', 'zh', 'ko'] as const)
       expect(detectEncoding(Buffer.concat([random, Buffer.of(0xff)]), language)).toBeUndefined()
+  })
+})
+
+describe('a text of a neighbouring code page', () => {
+  test.each([
+    ['windows-1250', 'A könyvtár hétfőn zárva van, de a következő napon tőlünk is kölcsönözhető a mű.'],
+    ['windows-1250', 'Příliš zelený kůň úpěl ďábelské ódy, a děti si hrály před školou celý večer.'],
+    ['iso-8859-2', 'Egy erdőben élt egy öreg medve, aki minden ősszel mézet gyűjtött a télre, és örült.'],
+    ['windows-1254', 'Öğretmen çocuklara geçmiş yılların şiirlerini öğretti ve güzel bir gün geçirdiler.'],
+  ])('is not taken for one of western Europe: %s, %j', (label, text) => {
+    expect(detectEncoding(iconv.encode(text, label))).not.toBe('windows-1252')
   })
 })
 

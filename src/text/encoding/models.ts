@@ -170,22 +170,39 @@ const alphabets: readonly string[] = [
   'æøåéèòôó',
   'áéíóúýþæöð',
   'éëïöüèêáóíâ',
+  'äöõüšž',
 ]
 
 /**
- * Returns the penalty for letters outside the best-matching alphabet. French and Danish rarely occur in one text; Czech and
- * Hungarian, in the neighbouring code page, look like several languages at once.
+ * Returns the penalty for letters outside the best-matching alphabet. French and Danish rarely occur in one text; Czech,
+ * Hungarian and Turkish, in neighbouring code pages, look like several languages at once: a text whose letters fit them better
+ * is none of western Europe.
  */
 function strangers(letters: ReadonlyMap<string, number>): number {
   const all = [...letters.values()].reduce((sum, times) => sum + times, 0)
-  const outside = alphabets.map((alphabet) => {
+  const outside = (alphabet: string) => {
     let count = 0
     for (const [letter, times] of letters) if (!alphabet.includes(letter)) count += times
     return count
-  })
-  const fewest = Math.min(...outside)
+  }
+  const fewest = Math.min(...alphabets.map(outside))
+  if (outside(shared) > 0 && Math.min(...neighbours.map(outside)) < fewest) return Number.POSITIVE_INFINITY
   return all >= 30 && fewest > all * 0.08 ? Number.POSITIVE_INFINITY : 6 * fewest
 }
+
+/** The letters of languages of Windows-1250 and Windows-1254, as the same bytes are read in Windows-1252. */
+const neighbours: readonly string[] = [
+  // Hungarian, Czech, Slovak, Polish, Croatian and Slovene, Romanian, Turkish.
+  'áéíóöõúüû',
+  'áèïéìíòóøšúùýž',
+  'áäèïéíåòóôàšúýž',
+  'æêñóœÿ',
+  'æèðšž',
+  'ãâîþ',
+  'çðöüþýâî',
+]
+/** The letters that are the same in these code pages. */
+const shared = 'áâäçéëíîóôöúüßšž'
 
 const common = 'éèêëàâáäãåçñóôöòõúüûùíîïìæøßœ'
 const capitals = 'ÉÈÊËÀÂÁÄÃÅÇÑÓÔÖÒÕÚÜÛÙÍÎÏÌÆØŒ'
