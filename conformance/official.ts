@@ -1,19 +1,21 @@
+import { fileURLToPath } from 'node:url'
 import { serveFixtures } from './fixtures.ts'
 import {
   reasonNotToRun,
   required,
+  requiredOfClient,
   requiredOfExtensions,
   requiredOfLatest,
   revisions,
   type SuiteRevision,
 } from './scenarios.ts'
-import { type Command, listScenarios, type Outcome, runScenario } from './suite.ts'
+import { type Command, listScenarios, type Outcome, runClientScenario, runScenario } from './suite.ts'
 
 const say = (line: string) => process.stdout.write(`${line}\n`)
 
 /**
- * Runs the official conformance suite against our server over HTTP, for each revision, and the required scenarios of the previous
- * suite. Resolves to the number of faults.
+ * Runs the official conformance suite against our server over HTTP and against our client, for each revision, and the required scenarios
+ * of the previous suite. Resolves to the number of faults.
  */
 export async function runOfficial(suite: Command, latest: Command): Promise<number> {
   const service = await serveFixtures()
@@ -22,6 +24,7 @@ export async function runOfficial(suite: Command, latest: Command): Promise<numb
     for (const revision of revisions) {
       wrong += await runRevision(suite, service.url, revision)
       wrong += await runExtensions(suite, service.url, revision)
+      wrong += await runClient(suite, revision)
       wrong += await runLatest(latest, service.url, revision)
     }
   } finally {
@@ -36,6 +39,18 @@ async function runLatest(command: Command, url: string, revision: SuiteRevision)
   for (const scenario of requiredOfLatest[revision] ?? []) {
     say(`\n${revision}, suite 0.1.16`)
     const outcome = await runScenario(command, url, revision, scenario)
+    report(outcome)
+    if (outcome.faults.length > 0) wrong++
+  }
+  return wrong
+}
+
+/** Runs the required scenarios for clients. Resolves to the number of faults. */
+async function runClient(command: Command, revision: SuiteRevision): Promise<number> {
+  const client = `"${process.execPath}" --import tsx "${fileURLToPath(new URL('./mounted-client.ts', import.meta.url))}"`
+  let wrong = 0
+  for (const scenario of requiredOfClient[revision] ?? []) {
+    const outcome = await runClientScenario(command, client, revision, scenario)
     report(outcome)
     if (outcome.faults.length > 0) wrong++
   }

@@ -72,6 +72,11 @@ export const requiredOfExtensions: Readonly<Partial<Record<SuiteRevision, readon
   '2026-07-28': ['sep-2640-skills-enumeration', 'sep-2640-skills-manifest', 'sep-2640-skills-directory'],
 }
 
+/** The scenarios for clients that must pass, by revision: they judge the mount of another server. */
+export const requiredOfClient: Readonly<Partial<Record<SuiteRevision, readonly string[]>>> = {
+  '2026-07-28': ['http-custom-headers', 'http-invalid-tool-headers'],
+}
+
 /** Reasons why other scenarios do not run, by the prefix of their names. */
 const reasons: readonly (readonly [prefix: string, reason: string])[] = [
   ['tools-call-', 'calls tools of its own; there are no real ones'],

@@ -44,19 +44,33 @@ export async function listScenarios(command: Command, revision: SuiteRevision): 
 }
 
 /** Runs one scenario in a revision, and reads the results of its checks. */
-export async function runScenario(
+export const runScenario = (
   command: Command,
   url: string,
   revision: SuiteRevision,
   scenario: string,
   more: readonly string[] = [],
+): Promise<Outcome> => runJudged(command, ['server', '--url', url, ...more], revision, scenario)
+
+/** Runs one scenario of the suite for clients: the suite starts a server, and the client with the URL of it as last argument. */
+export const runClientScenario = (
+  command: Command,
+  client: string,
+  revision: SuiteRevision,
+  scenario: string,
+): Promise<Outcome> => runJudged(command, ['client', '--command', client], revision, scenario)
+
+async function runJudged(
+  command: Command,
+  begin: readonly string[],
+  revision: SuiteRevision,
+  scenario: string,
 ): Promise<Outcome> {
   const folder = await mkdtemp(join(tmpdir(), 'hikidashi-conformance-'))
   try {
     const { code, output } = await run(command, [
-      'server',
-      ...['--url', url, '--spec-version', revision, '--scenario', scenario, '--output-dir', folder],
-      ...more,
+      ...begin,
+      ...['--spec-version', revision, '--scenario', scenario, '--output-dir', folder],
     ])
     return judge(scenario, code, output, await readChecks(folder))
   } finally {

@@ -16,6 +16,11 @@ export interface Context {
    */
   readonly most?: number | undefined
   /**
+   * Time by which an answer is needed that is part of a longer one, in the milliseconds of `performance.now()`. A source that has never
+   * answered, and does not until then, throws `unavailable` with `retryAfter`, and reports a change when it has answered. Others may ignore it.
+   */
+  readonly answerBy?: number | undefined
+  /**
    * Whether the caller may see another path of the same source, by the access rules. A source that serves one entry under several
    * paths (by a symbolic link) checks each path except the requested one; if the caller may not see one of them, the entry must
    * look missing. Undefined: every path may be seen.

@@ -202,10 +202,11 @@ export function createListing(state: CatalogState, { most, pages = Number.POSITI
     const builder = createPageBuilder<ResourceTemplate>(paging, page)
     const cache = sharedCache(mounts, context.principal)
     let last: readonly [address: string, index: string] = ['', '']
-    for (const { mount, after } of from(position, context)) {
-      const all = await whenAvailable(mount, state, async () =>
-        (await isVisible(mount, state, context)) ? mount.templates(context) : [],
-      )
+    const templatesOf = async ({ mount, after }: { readonly mount: Mounted; readonly after?: string }) => {
+      const ask = async () => ((await isVisible(mount, state, context)) ? mount.templates(context) : [])
+      return { mount, after, all: await whenAvailable(mount, state, ask) }
+    }
+    for (const { mount, after, all } of await Promise.all(from(position, context).map(templatesOf))) {
       for (let index = after === undefined ? 0 : Number(after) + 1; index < all.length; index++) {
         const template = all[index]
         if (template === undefined) break
@@ -219,18 +220,39 @@ export function createListing(state: CatalogState, { most, pages = Number.POSITI
     return { items: builder.items, cache }
   }
 
+  /** Lists what answers soon. When nothing does, it waits for the first answers. */
+  const listSoon = async (cursor: string | undefined, context: Context): Promise<Page<Resource>> => {
+    const hasted = soon(mounts, context)
+    try {
+      return await list(cursor, hasted)
+    } catch (error) {
+      const isEarly = isResourceError(error, 'unavailable') && error.detail.retryAfter !== undefined
+      if (hasted === context || !isEarly) throw error
+      return list(cursor, context)
+    }
+  }
+
   return {
-    list,
-    templates,
-    mounts: async (context: Context): Promise<readonly Resource[]> => {
-      const visible: Resource[] = []
-      for (const mount of mounts) {
-        const seen = await whenAvailable(mount, state, () => isVisible(mount, state, context))
-        if (seen === true) visible.push(mount.root)
-      }
-      return visible
+    list: listSoon,
+    templates: (cursor: string | undefined, context: Context) => templates(cursor, soon(mounts, context)),
+    mounts: async (given: Context): Promise<readonly Resource[]> => {
+      const context = soon(mounts, given)
+      const rootOf = async (mount: Mounted) =>
+        (await whenAvailable(mount, state, () => isVisible(mount, state, context))) === true ? [mount.root] : []
+      return (await Promise.all(mounts.map(rootOf))).flat()
     },
   }
+}
+
+/** How long a list of several sources waits for those that have never answered, in milliseconds. */
+const firstAnswerMs = 2000
+
+/** Returns the context of a list of several sources: one that has never answered must not hold up the others for long. */
+export function soon(mounts: readonly Mounted[], context: Context): Context {
+  const asked = mounts.filter((mount) => !mount.isHidden(context.principal))
+  if (asked.length < 2) return context
+  for (const mount of asked) mount.provider.start?.()
+  return { ...context, answerBy: performance.now() + firstAnswerMs }
 }
 
 export type Listing = ReturnType<typeof createListing>

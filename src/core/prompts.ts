@@ -3,7 +3,7 @@ import type { Changes } from './changes.ts'
 import { completionOf, maxCompletions } from './completion.ts'
 import { cleanText, cleanTexts, contentLength } from './entry.ts'
 import { fallbackTo, invalid, isResourceError, type ResourceError } from './errors.ts'
-import { cursorScope } from './listing.ts'
+import { cursorScope, soon } from './listing.ts'
 import type { Mounted } from './mount.ts'
 import { type CatalogState, createPageBuilder } from './paging.ts'
 import { baseName, comparePaths } from './path.ts'
@@ -71,7 +71,7 @@ export function createPrompts(
     const scope = cursorScope('prompts', context.principal)
     const [page, ...after] =
       cursor === undefined ? [0] : (JSON.parse(state.seal.open(scope, cursor)) as [number, string, string])
-    const { named, unavailable } = await gather(context)
+    const { named, unavailable } = await gather(soon(sources, context))
     const rest = named.filter((one) => isBehind(one, after))
     const builder = createPageBuilder<ListedPrompt>(state.paging, page)
     const cache = { ttlMs: Math.min(...sources.map((mount) => mount.cache.ttlMs)), scope: 'private' } as const

@@ -113,6 +113,8 @@ export interface Provider extends Partial<Recording>, Partial<Feeding> {
   /** Returns the contents at a path. Throws `not-found` rather than returning an empty array. */
   read(request: ReadRequest, context: Context): Promise<readonly Content[]>
   templates?(context: Context): Promise<readonly Template[]>
+  /** Begins what the first answer waits for, such as the start of a server, and does not wait for it. Called before a list of several sources. */
+  start?(): void
   /**
    * Completes a variable. Resolves to undefined when the source knows no better values than the paths of the listing. The catalog
    * then completes from the listing, as it does for a provider without this method.

@@ -2,6 +2,7 @@ import { pathsOfNames } from './access.ts'
 import type { Changes } from './changes.ts'
 import { base64Of, cleanText, cleanTexts } from './entry.ts'
 import { invalid, isResourceError } from './errors.ts'
+import { soon } from './listing.ts'
 import type { Mounted } from './mount.ts'
 import type { CatalogState } from './paging.ts'
 import type { Context, Principal } from './provider.ts'
@@ -38,7 +39,8 @@ export function createTools(
   return {
     live: changes.ofTools,
     list: async (reserved, options) => {
-      const context = contextOf(options)
+      const own = contextOf(options)
+      const context = options?.soon === true ? soon(sources, own) : own
       const asked = sources.filter((mount) => !mount.isHidden(context.principal))
       const found = (await Promise.all(asked.map((mount) => listOf(mount, context)))).flat()
       return visibleTools(found, reserved, context.principal).map((named) => toolOf(named, context.principal))

@@ -177,8 +177,9 @@ export interface ToolView {
    * Returns all tools, in one stable order. Sources that do not answer are left out.
    *
    * @param reserved Names that no tool may get.
+   * @param options `soon`: sources that have not answered yet are left out after a short time.
    */
-  list(reserved: ReadonlySet<string>, options?: CallOptions): Promise<readonly Tool[]>
+  list(reserved: ReadonlySet<string>, options?: CallOptions & { readonly soon?: boolean }): Promise<readonly Tool[]>
 }
 
 /** The skills that one principal may see: directories with a `SKILL.md` (SEP-2640). */

@@ -93,10 +93,10 @@ export async function openView(
           wrap: (narrow) => (audit === undefined ? narrow : audited(narrow, audit, facts)),
           ...defined({ readingTools: options.readingTools, explorerApp: options.explorerApp }),
         })
-  const tools = async (client: ClientName | undefined, signal: AbortSignal) => {
+  const tools = async (client: ClientName | undefined, signal: AbortSignal, soon = false) => {
     const own = [...(toolsOf?.(principal) ?? []), ...(given?.tools(client) ?? [])]
     const reserved = new Set([...ownToolNames, ...own.map(({ name }) => name)])
-    const others = (await view.tools?.list(reserved, { signal })) ?? []
+    const others = (await view.tools?.list(reserved, { signal, soon })) ?? []
     const all = [...own, ...others]
     return audit === undefined ? all : all.map((tool) => auditedTool(tool, audit, facts))
   }

@@ -110,6 +110,11 @@ export function deferred<P extends Provider>(open: () => Promise<P>, options: De
       if (found === undefined) throw notFound('the source lists nothing at this path')
       return found
     },
+    start: () =>
+      void attempt().then(
+        (provider) => provider.start?.(),
+        () => {},
+      ),
     templates: async (context) => (await (await whenOpen(context.signal)).templates?.(context)) ?? [],
     complete: async (request, context) => (await whenOpen(context.signal)).complete?.(request, context),
     ...(abilities.watch

@@ -182,6 +182,23 @@ describe('headers that repeat arguments', () => {
     ])
   })
 
+  test('a tool with a schema nested thousands of levels deep is left out with a warning, and the others are kept', async () => {
+    let deep: object = { type: 'object' }
+    for (let level = 0; level < 1500; level++) deep = { type: 'object', properties: { a: deep } }
+    const tools = [
+      tool('deep', { inputSchema: deep }),
+      tool('deepOutput', { outputSchema: deep }),
+      tool('fine', declared(region)),
+    ]
+    const { names, logged } = await mounted((method) => (method === 'tools/list' ? { tools } : { resources: [] }))
+    expect(theirs(await names())).toEqual(['fine'])
+    const told = logged.filter(({ message }) => String(message).includes('nested over'))
+    expect(told.map(({ level, name }) => [level, name])).toEqual([
+      ['warn', 'deep'],
+      ['warn', 'deepOutput'],
+    ])
+  })
+
   test('a tool that declares them wrongly is left out with its reason, and the others are kept', async () => {
     const one = (schema: object) => declared({ x: schema })
     const wrong = {

@@ -7,6 +7,7 @@ import { metaKeys } from '../../src/core/meta.ts'
 import type { Page, Resource, ResourceTemplate, View } from '../../src/core/view.ts'
 import { type RemoteOptions, remote } from '../../src/providers/remote/index.ts'
 import { fixture } from '../support/mcp-servers.ts'
+import { memory } from '../support/memory.ts'
 import { volumeOf } from '../support/volume.ts'
 
 const principal = { id: 'ada', roles: [] }
@@ -302,3 +303,59 @@ test('what indexes a mount hears of changes in all of it, and of what comes', as
   controller.abort()
   await catalog.close()
 }, 60_000)
+
+describe('a server that takes some seconds to start, beside another source:', () => {
+  const { args = [] } = fixture('varied', 'sdk112') as { readonly args?: readonly string[] }
+  const late = {
+    command: process.execPath,
+    args: ['-e', `setTimeout(() => import(${JSON.stringify(args[0])}), 4000)`, '--', ...args],
+  }
+  const mount = () => {
+    const catalog = createCatalog({
+      mounts: [
+        { address: 'a://late', provider: remote({ target: late, tools: true }) },
+        { address: 'b://later', provider: remote({ target: late, tools: true }) },
+        { address: 'own://there', provider: memory({ 'a.txt': 'a\n' }) },
+      ],
+    })
+    endings.push(catalog.close)
+    return catalog.view(principal)
+  }
+
+  test('the first list names the servers as not there yet, and a change is told when they have come', async () => {
+    const view = mount()
+    const begun = performance.now()
+    const page = await view.list()
+    expect(performance.now() - begun).toBeLessThan(3500)
+    expect(page.items.map(({ uri }) => uri)).toEqual(['own://there/a.txt'])
+    expect(page.unavailable).toEqual(['a://late', 'b://later'])
+    let told = 0
+    const subscription = view.subscribe?.(({ listed }) => {
+      if (listed) told++
+    })
+    endings.push(async () => subscription?.close())
+    await subscription?.addList()
+    await expect.poll(() => told, { timeout: 15_000 }).toBeGreaterThan(0)
+    await expect.poll(async () => (await view.list()).unavailable, { timeout: 10_000 }).toBeUndefined()
+    expect((await view.list()).items.length).toBeGreaterThan(1)
+  }, 60_000)
+
+  test('the lists of templates, prompts and tools do not wait for them', async () => {
+    const view = mount()
+    const begun = performance.now()
+    await Promise.all([
+      view.templates(),
+      view.mounts(),
+      view.tools?.list(new Set(), { soon: true }),
+      view.prompts?.list().catch(() => {}),
+    ])
+    expect(performance.now() - begun).toBeLessThan(3500)
+  }, 60_000)
+
+  test('a read of one of their resources waits', async () => {
+    const view = mount()
+    await view.list()
+    const [first] = (await view.directory({ uri: 'a://late' })).items
+    expect(first?.uri).toMatch(/^a:\/\/late\//)
+  }, 60_000)
+})

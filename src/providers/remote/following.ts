@@ -28,6 +28,8 @@ interface FollowingOptions {
   readonly isSpelled: (path: string) => Promise<boolean>
   /** Interval at which the listing is compared if the server does not report changes, in milliseconds. */
   readonly refreshIntervalMs: number
+  /** Resolves, when the server has answered, to whether a list was given without it before. */
+  readonly isLate: (signal: AbortSignal) => Promise<boolean>
   /** Called when entries may have changed. */
   readonly onListed: () => void
   readonly log: Log
@@ -194,6 +196,7 @@ export function createFollowing(options: FollowingOptions) {
         await listing.renew(signal)
         listing.told = true
       }
+      if (await options.isLate(signal)) pending.add({})
       const silent: (() => Promise<void>)[] = hearsList ? [] : [renewSoon]
       for (const { list, renew: renewList } of sides) {
         if (await list.listen(subscription, { signal })) {

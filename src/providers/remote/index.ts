@@ -107,11 +107,15 @@ export function remote(options: RemoteOptions): Provider {
     ],
     isSpelled: (path) => isSpelled(path, closing.signal),
     refreshIntervalMs: refreshMs,
+    isLate: async (signal) => {
+      await templates.current(signal).catch(() => {})
+      return [listing.takeMissed(), templates.takeMissed()].includes(true)
+    },
     onListed: () => void templates.renew(closing.signal).catch(() => {}),
     log,
   })
 
-  const snapshot = ({ signal }: Context): Promise<ServerSnapshot> => currentOf(listing, signal)
+  const snapshot = ({ signal, answerBy }: Context): Promise<ServerSnapshot> => currentOf(listing, signal, answerBy)
 
   /** Returns the server's URI of a path. An unlisted URI must have the usual spelling: access rules know it by one path only. */
   const uriOf = async (path: string, context: Context): Promise<string> => {
@@ -163,7 +167,9 @@ export function remote(options: RemoteOptions): Provider {
       const shown = told.map((content) => withFound(content, options.address, context.allows))
       return asMarkdown ? Promise.all(shown.map(markdownOf)) : shown
     },
-    templates: async ({ signal }) => (await currentOf(templates, signal)).map(({ template }) => template),
+    start: () => void listing.current(closing.signal).catch(() => {}),
+    templates: async ({ signal, answerBy }) =>
+      (await currentOf(templates, signal, answerBy)).map(({ template }) => template),
     complete: (request, { signal, allows }) =>
       completeThere(
         request,

@@ -90,7 +90,7 @@ export function createRelayedPrompts(
   }
   return {
     separate: true,
-    list: async ({ signal }) => (await currentOf(kept, signal)).map(({ prompt }) => prompt),
+    list: async ({ signal, answerBy }) => (await currentOf(kept, signal, answerBy)).map(({ prompt }) => prompt),
     get: async ({ path, arguments: given }, { signal }) => {
       const name = await find(path, signal)
       try {

@@ -188,6 +188,7 @@ export type SnapshotKeeper<T> = ReturnType<typeof createSnapshotKeeper<T>>
 export function createSnapshotKeeper<T>(fetch: () => Promise<T>, refreshMs: number, waitTimeoutMs: number) {
   let last: { readonly value: T; readonly from: number } | undefined
   let fetching: Promise<T> | undefined
+  let missed = false
 
   const begin = (): Promise<T> => {
     const from = performance.now()
@@ -203,14 +204,16 @@ export function createSnapshotKeeper<T>(fetch: () => Promise<T>, refreshMs: numb
     return own
   }
 
-  const waitFor = async (work: Promise<T>, signal: AbortSignal): Promise<T> => {
-    const own = followFor(signal, waitTimeoutMs)
+  const waitFor = async (work: Promise<T>, signal: AbortSignal, answerBy = Number.POSITIVE_INFINITY): Promise<T> => {
+    const leftMs = last === undefined ? Math.max(0, answerBy - performance.now()) : waitTimeoutMs
+    const own = followFor(signal, Math.min(waitTimeoutMs, leftMs))
     try {
       return await untilAborted(work, own.signal)
     } catch (error) {
       signal.throwIfAborted()
       if (isResourceError(error) || !own.signal.aborted) throw error
       if (last !== undefined) return last.value
+      missed = true
       throw unavailable('The server is still being listed.', { retryAfter: 2 })
     } finally {
       own.release()
@@ -224,15 +227,23 @@ export function createSnapshotKeeper<T>(fetch: () => Promise<T>, refreshMs: numb
     get last(): T | undefined {
       return last?.value
     },
+    /** Returns whether a caller was told that there was no value yet since the last call of this function. */
+    takeMissed: (): boolean => {
+      const was = missed
+      missed = false
+      return was
+    },
     /**
      * Returns the current value. Single-flight: concurrent callers share one fetch, and a caller that aborts does not end it.
      *
+     * @param answerBy How long to wait for the first value, in the time of `performance.now()`.
+     *
      * @throws ResourceError the error of the fetch; `unavailable` when it takes longer than the time-out.
      */
-    current: async (signal: AbortSignal): Promise<T> => {
+    current: async (signal: AbortSignal, answerBy?: number): Promise<T> => {
       signal.throwIfAborted()
       if (last !== undefined && (kept.told || performance.now() - last.from < refreshMs)) return last.value
-      return waitFor(fetching ?? begin(), signal)
+      return waitFor(fetching ?? begin(), signal, answerBy)
     },
     /** Fetches the value again, and returns it with the previous one. */
     renew: async (signal: AbortSignal) => {
@@ -247,9 +258,9 @@ export function createSnapshotKeeper<T>(fetch: () => Promise<T>, refreshMs: numb
 }
 
 /** Returns the cached or fetched value. @throws ResourceError `unavailable` if the server cannot be listed. */
-export async function currentOf<T>(kept: SnapshotKeeper<T>, signal: AbortSignal): Promise<T> {
+export async function currentOf<T>(kept: SnapshotKeeper<T>, signal: AbortSignal, answerBy?: number): Promise<T> {
   try {
-    return await kept.current(signal)
+    return await kept.current(signal, answerBy)
   } catch (error) {
     signal.throwIfAborted()
     throw listFaultOf(error)

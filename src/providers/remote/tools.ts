@@ -26,6 +26,8 @@ export const toolDirectory = '=tools/'
 const maxTools = 1000
 /** Maximum length of a schema, in characters of JSON. A longer one is replaced by one that accepts every object. */
 const maxSchemaLength = 256 * 1024
+/** Maximum depth of a schema: deeper ones cannot be written as JSON. */
+const maxSchemaDepth = 200
 /** Maximum length of a tool's name, in characters (MCP 2025-11-25). */
 const maxToolName = 128
 
@@ -41,20 +43,34 @@ export async function fetchTools(
     maxTools,
     (query) => remoteTools.list(query, { signal }),
     (listed) => {
+      const fault = faultOfTool(listed)
+      if (fault !== undefined) {
+        log('warn', `a tool of the server is left out: ${fault}`, { name: listed.name.slice(0, 200) })
+        return undefined
+      }
       const tool = toolOf(listed, mark, address)
-      if (tool !== 'unnamed') return tool && [tool.path, { tool, listed }]
-      const name = listed.name.slice(0, 200)
-      log('warn', 'a tool of the server is left out: its name is empty or too long', { name })
-      return undefined
+      return tool && [tool.path, { tool, listed }]
     },
   )
   return found.sort((a, b) => comparePaths(a.tool.path, b.tool.path))
 }
 
+/** Returns why a listed tool cannot be relayed. */
+function faultOfTool({ name, inputSchema, outputSchema = {} }: RemoteTool): string | undefined {
+  if (name === '' || name.length > maxNameLength) return 'its name is empty or too long'
+  const isDeep = isDeeperThan(maxSchemaDepth, inputSchema) || isDeeperThan(maxSchemaDepth, outputSchema)
+  return isDeep ? `a schema of it is nested over ${maxSchemaDepth} levels deep` : undefined
+}
+
+/** Whether objects and arrays are nested over `levels` deep. */
+function isDeeperThan(levels: number, value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return levels === 0 || Object.values(value).some((one) => isDeeperThan(levels - 1, one))
+}
+
 /** Converts a listed tool. Undefined: this process relayed it to the server. */
-function toolOf(listed: RemoteTool, mark: string, address: string | undefined): ProvidedTool | 'unnamed' | undefined {
+function toolOf(listed: RemoteTool, mark: string, address: string | undefined): ProvidedTool | undefined {
   const { name, inputSchema, outputSchema, annotations, paramHeaders: _, ...facts } = listed
-  if (name === '' || name.length > maxNameLength) return 'unnamed'
   const described = describe(facts, mark)
   if (described === undefined) return undefined
   const { title, description, icons, meta } = described
@@ -80,9 +96,9 @@ export function createRelayedTools(
   session: ServerSession,
   { mark, log }: Pick<ListFacts, 'mark' | 'log'>,
 ): Tools {
-  const current = async (signal: AbortSignal): Promise<readonly RelayedTool[]> => {
+  const current = async (signal: AbortSignal, answerBy?: number): Promise<readonly RelayedTool[]> => {
     try {
-      return await kept.current(signal)
+      return await kept.current(signal, answerBy)
     } catch (error) {
       signal.throwIfAborted()
       // If the server is down, a call must report that, and not that the tool is missing.
@@ -91,7 +107,7 @@ export function createRelayedTools(
     }
   }
   return {
-    list: async ({ signal }) => (await current(signal)).map(({ tool }) => tool),
+    list: async ({ signal, answerBy }) => (await current(signal, answerBy)).map(({ tool }) => tool),
     call: async ({ path, arguments: given, report }, { signal }) => {
       const find = async () => {
         const known = (await current(signal)).find(({ tool }) => tool.path === path)
@@ -191,7 +207,7 @@ export function sideListOf<T>(
     /** Fetches the list again, and returns the changes. */
     renew: async (signal: AbortSignal): Promise<readonly Change[]> => {
       const { before, now } = await kept.renew(signal)
-      if (before === undefined) return [{ of: what, path: directory }]
+      if (kept.takeMissed() || before === undefined) return [{ of: what, path: directory }]
       const [old, fresh] = [itemsByPath(before), itemsByPath(now)]
       return [...new Map([...old, ...fresh])]
         .filter(([path]) => JSON.stringify(old.get(path)) !== JSON.stringify(fresh.get(path)))

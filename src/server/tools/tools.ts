@@ -11,8 +11,11 @@ import { embeddedToWire, readToWire, resourceToWire, shownIcons } from '../proto
 /** The current tools of one principal: its roles may change. */
 export interface Toolbox {
   readonly principal: Principal
-  /** @param client The client's declared name. */
-  tools(client: ClientName | undefined, signal: AbortSignal): Promise<readonly Tool[]>
+  /**
+   * @param client The client's declared name.
+   * @param soon Whether tools of sources that have not answered yet are left out after a short time.
+   */
+  tools(client: ClientName | undefined, signal: AbortSignal, soon?: boolean): Promise<readonly Tool[]>
 }
 
 type Wire = Record<string, unknown>
@@ -27,7 +30,7 @@ export const ownToolNames: readonly string[] = [
 export function toolMethods(toolbox: Toolbox | undefined, log: Log): Readonly<Record<string, Method>> {
   const list: Method = async ({ params, revision, client, signal }) => {
     if (optionalString(params, 'cursor') !== undefined) throw foreignCursor()
-    return { tools: ((await toolbox?.tools(client, signal)) ?? []).map((tool) => toolToWire(tool, revision)) }
+    return { tools: ((await toolbox?.tools(client, signal, true)) ?? []).map((tool) => toolToWire(tool, revision)) }
   }
   if (toolbox === undefined) return { 'tools/list': list }
   const call: Method = async ({ params, revision, signal, client, headersFault, report }) => {
