@@ -67,7 +67,7 @@ function findInTableFile(text: string, path: string, head: string | undefined): 
 function cellsWithin(text: string, { start, end }: Span, header: Header | undefined): readonly Span[] {
   const found: Span[] = []
   if (header === undefined) return found
-  for (let at = endOfLine(text, start) + 1; at < end; at = endOfLine(text, at) + 1) {
+  for (let at = start; at < end; at = endOfLine(text, at) + 1) {
     const line = text.slice(at, Math.min(end, endOfLine(text, at)))
     const { cells } = rowAt(line, 0, header.delimiter)
     if (cells.length !== header.columns.count) continue
