@@ -17,7 +17,7 @@ export function styleOf(path: string): FileStyle {
 }
 
 /** Files that are tables. In other files, a table is searched only after a line that looks like column names. */
-const tableFile = /\.(?:csv|tsv|tab|psv|xlsx|xlsm|ods)$/i
+const tableFile = /\.(?:csv|tsv|tab|psv|xlsx|xlsm|ods)(?:\.(?:bak|old|orig|backup|copy|tmp|txt|\d+)|~)?$/i
 
 /** Whether a file is a table by its name, so that its first line names the columns of all others. */
 export function isTableFile(path: string): boolean {
@@ -56,6 +56,8 @@ function findSeparated(text: string, style: FileStyle): readonly Span[] {
     const before = text.slice(Math.max(line, name.start - 200), name.start)
     const shell = sign === '=' && text[index - 1] !== ' ' && text[index + 1] !== ' ' && /^[A-Z_\d]+$/.test(name.text)
     const from = index + sign.length
+    // The rest of `${PASSWORD:?must be set}` is an error message.
+    if (text[from] === '?' && text.startsWith('${', name.start - 2)) continue
     closing.lastIndex = from
     const emphasis = style === 'code' ? undefined : closing.exec(text)?.[0]
     const spans = secretValues(text, {
@@ -107,6 +109,8 @@ function nameBefore(text: string, at: number): { readonly text: string; readonly
   const floor = Math.max(0, at - maxName - 12)
   while (end > floor && (text[end - 1] === ' ' || text[end - 1] === '\t')) end--
   if (/[?\]]/.test(text[end - 1] ?? '') || (text[end - 1] === '}' && text[at] === '=')) end--
+  // The sign of Make for a value that is not set: `PASSWORD ?= hunter2`.
+  if (text[at] === '=' && text[at - 1] === '?') while (end > floor && /[ \t]/.test(text[end - 1] ?? '')) end--
   if (text[end - 1] === '*' || text[end - 1] === '>')
     end -= closingBefore.exec(text.slice(Math.max(floor, end - 9), end))?.[0].length ?? 0
   const quote = /["'`]/.test(text[end - 1] ?? '') ? text[end - 1] : undefined

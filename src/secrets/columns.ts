@@ -25,6 +25,8 @@ export interface Columns {
   readonly secret: readonly SecretColumn[]
   /** The positions of a name and its value in a row of settings. */
   readonly pair: { readonly name: number; readonly value: number; readonly isValue: boolean } | undefined
+  /** Whether a name is a phrase, as in tables of documentation: a sentence in a cell is no secret. */
+  readonly isProse?: boolean
   /** Number of cells in the row of names. */
   readonly count: number
 }
@@ -43,18 +45,26 @@ const nameOfDefaults = /^(?:defaults?(?:[ _]values?)?|examples?)$/i
 /** The name of a column. */
 const columnName = patternOf('^[\\p{L}_][^(){}<>=:[\\]`]{0,63}$', 'u')
 
-/** A cell without the marks of Markdown and HTML around it. */
+/** A cell without the marks of Markdown and HTML around it, the address of a link, and a remark in brackets. */
 function bareCell(text: string): string {
-  return text.replace(/^[\s\ufeff*_`"']+|[\s*_`"':]+$/g, '')
+  return text
+    .replace(/\[([^[\]]*)\]\([^()\s]*\)|<\/?[a-z][^<>]{0,200}>/gi, '$1')
+    .replace(/^[\s\ufeff#*_`"']+|[\s*_`"':]+$/g, '')
+    .replace(/\s\[[^[\]]*\]$/, '')
 }
+
+/** The name of a column beside that of a user: there, `pass` is no count of tests. */
+const shortest = (name: string) => (/^(?:pass|pw)$/i.test(name) ? 'password' : name.slice(0, 256))
 
 /** Finds the columns with secrets by the names in the first row; `undefined` if the row does not name columns. */
 export function columnsOf(row: readonly string[], certainty: Certainty): Columns | undefined {
   const names = row.map(bareCell)
   // A sentence is not a line of column names.
   if (certainty === 'guessed' && !areNames(names)) return undefined
+  const hasUser = names.some((name) => /^(?:user(?:[ _-]?(?:name|id))?|login|e-?mail|account)$/i.test(name))
   const secret = names.flatMap((name, at): SecretColumn[] => {
-    const kind = certainty === 'file' || isShortName(name) ? kindOfKey(name.slice(0, 256)) : undefined
+    const kind =
+      certainty === 'file' || isShortName(name) ? kindOfKey(hasUser ? shortest(name) : name.slice(0, 256)) : undefined
     if (kind === undefined || (kind === 'weak' && certainty !== 'file')) return []
     return [{ at, kind, counts: /tokens?$/i.test(name) }]
   })
@@ -65,7 +75,12 @@ export function columnsOf(row: readonly string[], certainty: Certainty): Columns
     name === -1 || fallback <= name
       ? undefined
       : { name, value: fallback, isValue: certainty === 'file' && value !== -1 }
-  return { secret, pair, count: row.length }
+  return {
+    secret,
+    pair,
+    isProse: certainty !== 'file' && names.some((one) => ofSentences.test(one)),
+    count: row.length,
+  }
 }
 
 const areNames = (names: readonly string[]) =>
@@ -90,21 +105,20 @@ export function secretCells(
   certainty: Certainty,
 ): readonly Span[] {
   const found = (columns?.secret ?? []).flatMap(({ at, kind, counts }) => {
-    const cell = row[at]
-    return cell === undefined
-      ? []
-      : secretCell(text, cell, isSecret(kind, text.slice(cell.start, cell.end), certainty), counts)
+    const isAny = (kind: KeyKind, cell: string) =>
+      kind === 'strong' &&
+      certainty !== 'guessed' &&
+      !(columns?.isProse && /\s\S+\s/.test(cell) && ofSentences.test(cell))
+    // A cell with a delimiter in it moves those behind it.
+    const last = at + Math.max(0, row.length - (columns?.count ?? row.length))
+    return row
+      .slice(at, last + 1)
+      .flatMap((cell) => secretCell(text, cell, isAny(kind, text.slice(cell.start, cell.end)), counts))
   })
   const pair = columns?.pair ?? (row.length === 2 ? { name: 0, value: 1, isValue: false } : undefined)
   const [name, value] = pair === undefined ? [] : [row[pair.name], row[pair.value]]
   if (pair === undefined || name === undefined || value === undefined || certainty === 'guessed') return found
   return isNameOfSecret(text.slice(name.start, name.end)) ? [...found, ...secretCell(text, value, pair.isValue)] : found
-}
-
-/** Whether every text in a cell is a secret: in a table within a text, a sentence is none. */
-function isSecret(kind: KeyKind, cell: string, certainty: Certainty): boolean {
-  if (kind !== 'strong' || certainty === 'guessed') return false
-  return certainty === 'file' || !/\s\S+\s/.test(cell) || !ofSentences.test(cell)
 }
 
 /** Whether a cell is the name of a secret, not a sentence about one. */

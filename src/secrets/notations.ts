@@ -1,5 +1,6 @@
 import type { Span } from '../core/kit/sorted.ts'
 import { type KeyKind, kindOfKey } from './keys.ts'
+import { isNothing } from './references.ts'
 import { type FileStyle, secretValues } from './values.ts'
 
 /** A member that names a value, in YAML, JSON, TOML and JavaScript. */
@@ -59,7 +60,9 @@ const marks: readonly {
     ),
     notInCode: true,
   },
-  // define('DB_PASSWORD', 'hunter2'), set("password", "hunter2")
+  // define('DB_PASSWORD', 'hunter2')
+  { pattern: /(?<![\w.])define\(\s{0,4}["'](?<name>[\w.-]{1,64})["']\s{0,4},(?=\s{0,4}["'])/gi },
+  // set("password", "hunter2")
   { pattern: /[(,]\s{0,4}["'](?<name>[\w.-]{1,64})["']\s{0,4},(?=\s{0,4}["'])/g, quotedOnly: true },
 ]
 
@@ -86,11 +89,22 @@ const forms: readonly RegExp[] = [
   /content-disposition:[^\r\n]{0,200}?\bname="?(?<name>[\w.[\]-]{1,64})"?[^\r\n]{0,200}\r?\n(?:[\w-]{1,64}:[^\r\n]{0,400}\r?\n){0,8}\r?\n(?<value>[\s\S]{1,4096}?)(?=\r?\n--)/gi,
   // A line of .netrc.
   /^[ \t]*(?:machine[ \t]+\S{1,253}|default)\s[^#]{0,400}?\bpassword[ \t]+(?<value>"[^"\r\n]*"|\S+)/gm,
+  // @Value("${db.password:hunter2}"), ${DB_PASSWORD:-hunter2}; ${TOKEN:0:8} is a part of a variable.
+  /\$\{(?<name>(?!secrets?:)[\w.-]{1,64}?)(?::[-=+]?|[-=+])(?<value>(?! ?-?\d{1,3}(?::|\}))[^{}\s"'`$?:=+-][^{}\r\n"'`]{0,200})(?=\})/g,
+  // value: hunter2, then name: DB_PASSWORD
+  new RegExp(
+    `(?<![\\w-])(?:value|val)["']?(?:\\s{0,4}:|\\s{1,4}=)\\s{0,4}(?<quote>["'])(?<value>[^"'\\n]{1,400})(?=\\k<quote>${gap}["']?${nameMember})`,
+    'gi',
+  ),
+  new RegExp(
+    `(?<![\\w-])(?:value|val)["']?(?::[ \\t]{1,4}|[ \\t]{1,4}=[ \\t]{1,4})(?<value>[^\\s"'{}[\\],#$|>][^\\n"'{}(),;]{0,200})(?=${gap}["']?${nameMember})`,
+    'gi',
+  ),
   pgpass,
 ]
 
 /** Characters of which every match of {@link marks} and {@link forms} holds one, except {@link pgpass}. */
-const signs = /[\s"',;<]/
+const signs = /[\s"',;<{]/
 
 /** Values behind a name without a separator of their own, and values in a form of their own. */
 export function findMarked(text: string, style: FileStyle): readonly Span[] {
@@ -113,7 +127,7 @@ export function findMarked(text: string, style: FileStyle): readonly Span[] {
       const { name, value = '' } = match.groups ?? {}
       if (name !== undefined && (kindOfKey(name) ?? 'weak') === 'weak') continue
       const bare = value.trimEnd()
-      if (/^\d+:\d+$/.test(bare) || bare.startsWith('[redacted]') || bare === '') continue
+      if (isNothing(bare) || /^\d+:\d+$/.test(bare) || bare.startsWith('[redacted]') || bare === '') continue
       const start = match.index + match[0].length - value.length
       found.push({ start, end: start + bare.length, key: match.index })
     }

@@ -3,7 +3,7 @@ import { looksOpaque } from './keys.ts'
 
 /** A reference to a value that is kept elsewhere, without a default: `${NAME}`, `$NAME`, `%NAME%`, `{{ name }}`, `<name>`. */
 export const reference =
-  /^(?:\$\{[\w.:/-]+\}|\$\([\w.-]+\)|\$[A-Za-z_]\w*|%[A-Za-z_]\w*%|\{\{-?[^{}]*\}\}|\$\{\{[^{}]*\}\}|<[A-Za-z][\w -]*>)$/
+  /^(?:\$\{(?:[\w.-]+|[\w.-]*:?-|(?:[a-z][a-z\d]*|ENV):(?![-=+])[\w.:/-]+|[\w.-]+:?\?[^{}]*)\}|\$\([\w.-]+\)|\$[A-Za-z_]\w*|%[A-Za-z_]\w*%|\{\{-?[^{}]*\}\}|\$\{\{[^{}]*\}\}|<[A-Za-z][\w -]*>)$/
 
 /** Values that are never secret, regardless of their name: words for nothing, placeholders, package versions. */
 const nothing =

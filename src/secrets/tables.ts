@@ -48,14 +48,31 @@ function findInTableFile(text: string, path: string, head: string | undefined): 
       mayName = true
     } else if (mayName && (header === undefined || (isSheet && isWords(text, cells)))) {
       header = headerAt(text, at)
-      mayName = isGrouping(header, cells)
+      mayName = isGrouping(header, cells) || isComment(text.slice(at, next))
     } else {
-      found.push(...secretCells(text, cells, header?.columns, 'file'))
+      found.push(
+        ...secretCells(text, cells, header?.columns, 'file'),
+        ...cellsWithin(text, { start: at, end: next }, header),
+      )
       if (mayName && header !== undefined)
         header = { ...header, columns: joined(header.columns, headerAt(text, at).columns) }
       mayName = false
     }
     at = next
+  }
+  return found
+}
+
+/** The secrets of the lines of a row that are rows themselves: a quote that nobody closed makes them one cell of the row. */
+function cellsWithin(text: string, { start, end }: Span, header: Header | undefined): readonly Span[] {
+  const found: Span[] = []
+  if (header === undefined) return found
+  for (let at = start; at < end; at = endOfLine(text, at) + 1) {
+    const line = text.slice(at, Math.min(end, endOfLine(text, at)))
+    const { cells } = rowAt(line, 0, header.delimiter)
+    if (cells.length !== header.columns.count) continue
+    for (const span of secretCells(line, cells, header.columns, 'file'))
+      found.push({ start: at + span.start, end: at + span.end })
   }
   return found
 }
@@ -68,7 +85,7 @@ function firstHeader(head: string): Header | undefined {
     if (!isTitle(head.slice(at, next), cells)) {
       const own = headerAt(head, at)
       header = header === undefined ? own : { ...own, columns: joined(header.columns, own.columns) }
-      if (!isGrouping(own, cells)) break
+      if (!isGrouping(own, cells) && !isComment(head.slice(at, next))) break
     }
     at = next
   }
@@ -80,9 +97,15 @@ function isGrouping({ columns }: Header, cells: Row): boolean {
   return columns.secret.length === 0 && columns.pair === undefined && cells.some(({ start, end }) => end <= start)
 }
 
-/** Whether a line of a table is none of its rows: empty, a comment, or a title. A name alone is that of the only column. */
+const isComment = (line: string) => /^\ufeff?[ \t]*#/.test(line)
+
+/**
+ * Whether a line of a table is none of its rows: empty, a comment that names no secret, or a title. A name alone is that of the
+ * only column.
+ */
 function isTitle(line: string, cells: Row): boolean {
   const bare = line.replace(/^\ufeff/, '').trim()
+  if (isComment(bare) && cells.length > 1) return columnsOf(cellTexts(line, cells), 'file') === undefined
   return bare === '' || /^sep=.$|^#/.test(bare) || (cells.length === 1 && /[\s:]/.test(bare))
 }
 
@@ -117,7 +140,7 @@ function rowAt(text: string, at: number, delimiter: string): { readonly cells: R
 }
 
 /** Maximum length of a quoted cell, in characters. */
-const maxCell = 4096
+const maxCell = 64 * 1024
 
 /** Returns the cells of a record without their quotes and outer white space, and the start of the next record. */
 function recordAt(text: string, from: number, delimiter: string): { readonly cells: Row; readonly next: number } {
@@ -128,20 +151,23 @@ function recordAt(text: string, from: number, delimiter: string): { readonly cel
     let end: number
     const close = text[at] === '"' ? closingQuote(text, at + 1) : -1
     if (close === -1) {
-      while (at < text.length && text[at] !== delimiter && text[at] !== '\n') at++
+      while (at < text.length && text[at] !== delimiter && !isBreak(text, at)) at++
       end = at
       while (end > start && /\s/.test(text[end - 1] ?? '')) end--
     } else {
       start++
       end = close
       at = close + 1
-      while (at < text.length && text[at] !== delimiter && text[at] !== '\n') at++
+      while (at < text.length && text[at] !== delimiter && !isBreak(text, at)) at++
     }
     cells.push({ start, end })
     if (text[at] !== delimiter) return { cells, next: at + 1 }
     at++
   }
 }
+
+/** Whether a line ends at an index: old tables end their lines with a carriage return alone. */
+const isBreak = (text: string, at: number) => text[at] === '\n' || (text[at] === '\r' && text[at + 1] !== '\n')
 
 /** Returns the index of the quote that closes a cell; -1 if there is none. Two adjacent quotes are one escaped quote. */
 function closingQuote(text: string, from: number): number {
@@ -157,7 +183,7 @@ function closingQuote(text: string, from: number): number {
 /** The cells of a line with bars between them; those at its ends may be missing. A heading of Confluence has two bars. */
 function pipeCells(text: string, start: number, end: number): Row {
   const line = text.slice(start, end).trimEnd()
-  let at = /^[\s>#*]*/.exec(line)?.[0].length ?? 0
+  let at = /^(?:[\s>#*]|(?:[-+]|\d{1,9}[.)])[ \t]+(?=\|))*/.exec(line)?.[0].length ?? 0
   const bar = line.startsWith('||', at) ? '||' : '|'
   if (line.startsWith(bar, at)) at += bar.length
   const cells: Span[] = []

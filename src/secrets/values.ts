@@ -35,7 +35,11 @@ const maxOpen = 256
 
 /** Returns the secret parts of the value that follows a name. */
 export function secretValues(text: string, assignment: Assignment): readonly Span[] {
-  const from = skip(text, assignment)
+  const { style } = assignment
+  const at = skip(text, assignment)
+  const from = at + (style === 'code' ? (wrapper.exec(text.slice(at, at + 80))?.[0].length ?? 0) : 0)
+  const fallback = fallbackOf(text, from)
+  if (fallback !== undefined) return fallback
   const opening = /^[a-z$@]{0,2}(\\?(?:"""|'''|["'`]))/i.exec(text.slice(from, from + 8))
   if (opening?.[1] !== undefined) return quotedValues(text, from + opening[0].length, opening[1], assignment)
   if (assignment.quotedOnly) return []
@@ -45,9 +49,33 @@ export function secretValues(text: string, assignment: Assignment): readonly Spa
   if (/^[|>][+-]?\d?[+-]?[ \t]*(?:#.*)?\r?(?:\n|$)/.test(rest)) return block(text, from, assignment)
   if (/^\r?\n/.test(rest)) return below(text, from, assignment)
   if (rest.startsWith(redactedMark)) return []
+  const long = style === 'code' ? longText.exec(rest)?.groups : undefined
+  if (long?.value !== undefined && (long.signs !== '' || isPlausible(long.value))) {
+    const start = from + 2 + (long.signs?.length ?? 0)
+    return [{ start, end: start + long.value.length }]
+  }
   if (rest.startsWith('[')) return listed(text, from, assignment)
   return /^[{(]/.test(rest) ? [] : bareValue(text, from, assignment)
 }
+
+const withFallback =
+  /^["'`]?(?:\$\{(?!(?:[a-z][a-z\d]*|ENV):[^-=+])[\w.-]{1,100}(?::[-=+]?|[-=+])){1,5}(?<value>[^{}"'`\r\n$?][^{}"'`\r\n]{0,400})\}/
+
+/** The value that counts where a variable is not set: `${DB_PASS:hunter2}` of Spring, `${DB_PASS:-hunter2}` of shells. */
+function fallbackOf(text: string, from: number): readonly Span[] | undefined {
+  const match = withFallback.exec(text.slice(from, from + maxProbe))
+  const value = match?.groups?.value
+  if (match === null || value === undefined) return undefined
+  const start = from + match[0].lastIndexOf(value)
+  return isNothing(value) ? [] : [{ start, end: start + value.length }]
+}
+
+/** Text of code around a text in quotes that is the value: `String::from("hunter2")`, `[]byte("hunter2")`. */
+const wrapper =
+  /^(?:new[ \t]+)?(?:(?:std::)?string|String|(?:String|SecretString|SecretBox|Secret|Cow|CString|Zeroizing|OsString)::(?:from|new)|SecretStr|Some|Buffer\.from|bytes|bytearray|str|\[\]byte)\(\s{0,20}(?=[a-z]?["'`])/
+
+/** A text of Lua in brackets: `[[hunter2]]`, `[=[hunter2]=]`. */
+const longText = /^\[(?<signs>={0,8})\[(?<value>[^\]\r\n"'`,\s]{4,200})\]\k<signs>\]/
 
 /** Passes over spaces, tags and anchors of YAML, and the type that code may have between a name and its value. */
 function skip(text: string, { from, style }: Assignment): number {

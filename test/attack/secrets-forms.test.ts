@@ -761,3 +761,33 @@ test.each<[string, string]>([
   for (const path of someOf(name, ['a.yaml', 'a.csv', 'a.html']))
     expect(await read(redacted(memory({ [path]: text }), { redactor }), path)).not.toContain('withheld')
 })
+
+test.each<[string, string]>([
+  ['a.md', '- | user | password |\n  |---|---|\n  | bob | horsebattery |\n'],
+  ['a.md', '| user | [Password](#x) |\n|---|---|\n| bob | horsebattery |\n'],
+  ['a.md', '| user | password |\n|---|---|\n| bob | the horsebattery is red |\n'],
+  ['a.md', '| user | password |\n|---|---|\n| `a|b` | horsebattery |\n'],
+  ['a.csv', 'user,Password [Required],x\nbob,horsebattery,1\n'],
+  ['a.csv', '#user,password\nbob,horsebattery\n'],
+  ['a.csv', 'user,pass\nbob,horsebattery\n'],
+  ['a.csv', 'user,password\rbob,horsebattery\r'],
+  ['a.csv', `user,note,password\nbob,"${'x\n'.repeat(3000)}",horsebattery\n`],
+  ['a.csv', 'user,note,password\nal,"open,horsebattery\nno,x,horsebattery\nb,"quoted",horsebattery\n'],
+  ['a.csv.bak', 'user,password\nbob,horsebattery\n'],
+  ['a.properties', 'spring.datasource.password=${DB_PASS:horsebattery}\n'],
+  ['a.yaml', 'environment:\n  - POSTGRES_PASSWORD=${PG:-horsebattery}\n'],
+  ['a.java', '@Value("${db.password:horsebattery}")\n'],
+  ['a.json', '{"value": "horsebattery", "name": "DB_PASSWORD"}'],
+  ['a.yaml', '- value: horsebattery\n  name: DB_PASSWORD\n'],
+  ['a.lua', 'password = [==[horsebattery]==]\n'],
+  ['Makefile', 'DB_PASSWORD ?= horsebattery\n'],
+  ['a.rs', 'let password = String::from("horsebattery");\n'],
+  ['a.php', "define('DB_PASSWORD', 'horsebattery');\n"],
+])('SE26: a word after a name is hidden in %s: %j', async (path, text) => {
+  expect(await shown(text, path)).not.toContain('horsebattery')
+})
+
+test('SE26: a reference without a default stays', async () => {
+  for (const text of ['password: ${DB_PASSWORD:?must be set}\n', 'password: ${vault:secret/x}\n', 'password: ${A:-}\n'])
+    expect(await shown(text, 'a.yaml')).toBe(text)
+})
