@@ -1,5 +1,4 @@
 import { resolve } from 'node:path'
-import { errorCodeOf } from '../core/errors.ts'
 import { addressBlock, isHttpUrl } from '../core/http-url.ts'
 import { isPath } from '../core/path.ts'
 import { labelOf } from '../text/encoding/decode.ts'

@@ -130,7 +130,7 @@ describe('a command that opens a folder itself', () => {
     [['pack', 'What does the zebra know?'], 'The zebra knows [redacted].'],
     [['stat', 'notes.md'], 'text/markdown'],
     [['why', 'notes.md'], 'notes.md'],
-    [['status'], 'files'],
+    [['status'], 'file:///'],
   ])('prints no known secret, and everything else: %j', async (words, expected) => {
     const { code, out, err } = await runHere(words, { cwd, env: { API_TOKEN: secret } })
     expect(out + err).not.toContain(secret)

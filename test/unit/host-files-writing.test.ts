@@ -26,7 +26,7 @@ describe('a file of a project', () => {
     ['vscode', '.vscode/mcp.json', '.vscode/mcp.json'],
     ['cursor', '.cursor/mcp.json', '.cursor'],
     ['codex', '.codex/config.toml', '.codex'],
-    ['gemini', '.gemini/settings.json', '.gemini/settings.json'],
+    ['gemini-cli', '.gemini/settings.json', '.gemini/settings.json'],
   ])('of %s is not read or written where %s leads out of the project through a link', async (id, file, linked) => {
     const at = join(machine.folder, linked)
     const outside = join(machine.home, 'outside')
