@@ -96,7 +96,7 @@ async function openSource(planned: PlannedMount, settings: MountSettings): Promi
 }
 
 /** Makes a mount of an open provider, with the limits and access rules of its configuration. */
-function mountOf({ address, config }: PlannedMount, opened: Provider, settings: MountSettings): Mount {
+function mountOf({ address, aliases, config }: PlannedMount, opened: Provider, settings: MountSettings): Mount {
   const { title, description, link, access, scopes, cache } = config
   const { timeout, pause, ...limits } = config.limits ?? {}
   const told = link === undefined ? opened : linked(opened, { link, ...exceptionsOf(config) })
@@ -108,7 +108,7 @@ function mountOf({ address, config }: PlannedMount, opened: Provider, settings: 
       log: settings.log,
       ...observed(config.provider, settings),
     }),
-    ...defined({ title, description, scopes }),
+    ...defined({ aliases, title, description, scopes }),
     ...(access === undefined ? {} : { access: compileAccess(access) }),
     ...(cache === undefined ? {} : { cache: { ttlMs: cache.ttl, scope: scopeOf(config) } }),
     ...(sourceNamed(config.provider)?.isDerived === true ? { derived: true } : {}),

@@ -1,6 +1,6 @@
-import { resolve } from 'node:path'
+import { isAbsolute, relative, resolve } from 'node:path'
 import type { Catalog, Mount } from '../core/catalog.ts'
-import { invalid, isResourceError } from '../core/errors.ts'
+import { attempt, fallbackTo, invalid, isResourceError } from '../core/errors.ts'
 import { defined } from '../core/kit/object.ts'
 import { doneOnce } from '../core/kit/once.ts'
 import type { Log } from '../core/log.ts'
@@ -13,6 +13,7 @@ import { fileAddress, formatUri, overlap, parseAddress } from '../core/uri.ts'
 import type { View } from '../core/view.ts'
 import { sourceNamed } from '../providers/index.ts'
 import type { Confined } from '../providers/source.ts'
+import { realPath, resolveFolder } from '../schema/values.ts'
 import type { DeferredAbilities } from '../wrap/deferred.ts'
 import type { Config } from './load.ts'
 import type { MountConfig } from './schema.ts'
@@ -20,6 +21,8 @@ import type { MountConfig } from './schema.ts'
 /** A mount that is not open yet: its address, and how to open it. */
 export interface PlannedMount {
   readonly address: string
+  /** Other spellings of the address, if it is the path of a folder that is reached through a symbolic link. */
+  readonly aliases?: readonly string[]
   readonly config: MountConfig
   /** Base folder of relative paths of the mount. */
   readonly folder: string
@@ -33,7 +36,28 @@ export interface PlannedMount {
 export function planConfig({ mounts, folder, isTrusted, linkedRoots = true }: Config): readonly PlannedMount[] {
   const confined =
     isTrusted && linkedRoots ? undefined : ({ symlinks: linkedRoots ? 'beneath' : 'deny', outside: isTrusted } as const)
-  return Object.entries(mounts).map(([address, config]) => ({ address, config, folder, ...defined({ confined }) }))
+  return Object.entries(mounts).map(([address, config]) => ({
+    address,
+    config,
+    folder,
+    ...('root' in config && aliasesOf(address, resolveFolder(config.root, folder))),
+    ...defined({ confined }),
+  }))
+}
+
+/**
+ * Returns the other addresses of a folder whose address is its path: the path as it was given, as the shell spells it, and without
+ * symbolic links.
+ */
+function aliasesOf(address: string, root: string): Pick<PlannedMount, 'aliases'> {
+  const { PWD: shown } = process.env
+  const cwd = process.cwd()
+  const isHere = shown !== undefined && shown !== cwd && isAbsolute(shown) && realPath(shown) === cwd
+  const paths = [root, realPath(root) ?? root, ...(isHere ? [resolve(shown, relative(cwd, root))] : [])]
+  const textOf = (uri: string) => attempt(() => parseAddress(uri).text, fallbackTo(undefined, 'invalid'))
+  const addresses = new Set(paths.flatMap((path) => textOf(fileAddress(path)) ?? []))
+  const isPath = addresses.delete(textOf(address) ?? '')
+  return isPath && addresses.size > 0 ? { aliases: [...addresses] } : {}
 }
 
 /**
@@ -52,7 +76,7 @@ export function planFolders(
   return folders.map((folder) => {
     const root = resolve(folder)
     const address = name === undefined ? fileAddress(root) : addressOf(name)
-    return { address, config: { provider: 'files', root }, folder: root }
+    return { address, ...aliasesOf(address, root), config: { provider: 'files', root }, folder: root }
   })
 }
 
@@ -124,7 +148,9 @@ export function takesWriting(mounts: readonly PlannedMount[]): boolean {
  */
 export function scopesIn(mounts: readonly PlannedMount[]): (uri: string) => readonly string[] {
   const create = () =>
-    createResolver(mounts.map(({ address, config: { scopes } }) => ({ address, ...defined({ scopes }) })))
+    createResolver(
+      mounts.map(({ address, aliases, config: { scopes } }) => ({ address, ...defined({ aliases, scopes }) })),
+    )
   // Addresses of different schemes do not overlap. Over stdio no token has scopes, so a start does not create the resolver.
   const schemes = new Set(mounts.map(({ address }) => address.slice(0, address.indexOf(':')).toLowerCase()))
   let find = schemes.size < mounts.length ? create() : undefined

@@ -141,7 +141,7 @@ function escapeGlob(name: string): string {
  * @throws ResourceError `invalid` for a name beside several folders, or one that no address can have.
  */
 export async function planSetUp(folders: readonly string[], options: { readonly name?: string } = {}) {
-  const addresses = planFolders(folders, options).map(({ address }) => address)
+  const files = planFolders(folders, options)
   const roots = folders.map((folder) => resolve(folder))
   const names = distinctNames(roots)
   const isOne = roots.length === 1
@@ -150,17 +150,21 @@ export async function planSetUp(folders: readonly string[], options: { readonly 
     const found = roots.flatMap((root, index) => {
       const glance = glances[index]
       const name = names[index] ?? 'root'
-      const address = addresses[index]
+      const { address, aliases } = files[index] ?? {}
       if (glance === undefined || address === undefined) return []
       const label = isOne ? {} : { label: basename(root) }
       const options = { address, name, ...label, sqlite: databases[index] ?? [] }
-      return setUpMounts(glance, options).map((mount) => ({ root, mount }))
+      return setUpMounts(glance, options).map((mount) => ({
+        root,
+        mount,
+        ...(mount.address === address && defined({ aliases })),
+      }))
     })
     const search = searchMount(
       isOne ? (names[0] ?? 'root') : 'all',
       found.map(({ mount }) => mount),
     )
-    const all = found.map(({ root, mount }) => plannedIn(root, mount))
+    const all = found.map(({ root, mount, ...other }) => ({ ...plannedIn(root, mount), ...other }))
     return [...all, { ...search, folder: roots[0] ?? '' }]
   }
   return {

@@ -13,6 +13,8 @@ import { type CacheHint, directoryMimeType, type Resource } from './view.ts'
 export interface MountOptions {
   /** A URI prefix, such as `file:///srv/docs`. Addresses of mounts must not overlap. */
   readonly address: string
+  /** Other addresses of the same resources. They are in no list. One that overlaps with another mount has no effect. */
+  readonly aliases?: readonly string[]
   readonly provider: Provider
   /** Access rules. Default: everyone may see everything. */
   readonly access?: Access
@@ -35,6 +37,7 @@ export interface MountOptions {
 /** A mount as the catalog works with it: its address parsed, its templates compiled, its listing filtered by access. */
 export interface Mounted {
   readonly address: Address
+  readonly aliases: readonly Address[]
   readonly provider: Provider
   readonly access: Access
   /** Whether the rules let the principal see nothing of the mount, which must then look as if it were not mounted. */
@@ -135,6 +138,7 @@ export function createMount(options: MountOptions): Mounted {
 
   const mount: Mounted = {
     address,
+    aliases: (options.aliases ?? []).map(parseAddress),
     provider,
     access,
     scopes,

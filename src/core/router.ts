@@ -3,7 +3,7 @@ import { invalid } from './errors.ts'
 import type { Reach } from './glob.ts'
 import { createMount, type Mounted } from './mount.ts'
 import type { Principal, Provider } from './provider.ts'
-import { type ParsedUri, parseUri } from './uri.ts'
+import { type Address, type ParsedUri, parseUri } from './uri.ts'
 
 interface Node {
   mount?: Mounted
@@ -40,6 +40,7 @@ export function createRouter(
     refuseTwin(folded.get(form), mount)
     folded.set(form, mount)
   }
+  for (const mount of mounts) for (const alias of mount.aliases) addAlias(origins, alias, mount)
 
   return (uri) => {
     let node = origins.get(`${uri.scheme}://${uri.authority}`)
@@ -54,6 +55,20 @@ export function createRouter(
     }
     return undefined
   }
+}
+
+/** Adds another address of a mount, unless it lies at, under or above the address of another. */
+function addAlias(origins: Map<string, Node>, alias: Address, mount: Mounted): void {
+  const origin = `${alias.scheme}://${alias.authority}`
+  let node: Node = origins.get(origin) ?? { below: new Map() }
+  origins.set(origin, node)
+  for (const segment of alias.segments) {
+    if (node.mount !== undefined) return
+    const next: Node = node.below.get(segment) ?? { below: new Map() }
+    node.below.set(segment, next)
+    node = next
+  }
+  if (node.mount === undefined && firstBelow(node) === undefined) node.mount = mount
 }
 
 function refuseOverlap(other: Mounted | undefined, mount: Mounted): void {
@@ -93,6 +108,7 @@ export interface Resolved<M> {
 
 export interface ResolvableMount {
   readonly address: string
+  readonly aliases?: readonly string[]
   readonly rules?: readonly AccessRule[]
   readonly scopes?: readonly string[]
 }
@@ -111,9 +127,10 @@ const closed: Provider = {
 export function createResolver<M extends ResolvableMount>(
   mounts: readonly M[],
 ): (uri: string) => Resolved<M> | undefined {
-  const mounted = mounts.map(({ address, rules, scopes }) =>
+  const mounted = mounts.map(({ address, aliases, rules, scopes }) =>
     createMount({
       address,
+      ...(aliases === undefined ? {} : { aliases }),
       provider: closed,
       ...(rules === undefined ? {} : { access: compileAccess(rules) }),
       ...(scopes === undefined ? {} : { scopes }),

@@ -1,6 +1,4 @@
-import { realpathSync } from 'node:fs'
-import { dirname, join, relative, resolve } from 'node:path'
-import { errorCodeOf } from '../core/errors.ts'
+import { resolve } from 'node:path'
 import { addressBlock, isHttpUrl } from '../core/http-url.ts'
 import { isPath } from '../core/path.ts'
 import { labelOf } from '../text/encoding/decode.ts'
@@ -8,7 +6,7 @@ import { languageOf } from '../text/encoding/detect.ts'
 import * as z from './builder.ts'
 import { duration, durationFrom, globs, size, sizeUpTo, text } from './fields.ts'
 import { refusal } from './refusals.ts'
-import { isInside, isThere, resolveFolder, secretSourcesIn } from './values.ts'
+import { leadsOut, resolveFolder, secretSourcesIn } from './values.ts'
 
 /**
  * Something that a configuration makes hikidashi do beyond reading the folder that it lies in. A configuration that was found in
@@ -94,28 +92,6 @@ export function service(value: string): readonly Effect[] {
 /** Returns the rule for a switch that lets a source reach beyond its folder: it has an effect if it is on. */
 export function opens(what: string): (value: boolean) => readonly Effect[] {
   return (value) => (value ? [{ kind: 'reads', what }] : [])
-}
-
-/**
- * Whether a path is outside a folder, after all links are followed. A link without a target counts as outside, because its
- * target can be created later.
- */
-export function leadsOut(target: string, folder: string): boolean {
-  const real = realPath(target)
-  const realFolder = realPath(folder)
-  return real === undefined || realFolder === undefined || !isInside(real, realFolder)
-}
-
-/** Returns a path with all links followed. Missing names at its end stay. `undefined`: it cannot be resolved. */
-function realPath(target: string): string | undefined {
-  try {
-    return realpathSync(target)
-  } catch (error) {
-    const code = errorCodeOf(error)
-    if (code !== 'ENOENT' || isThere(target) || dirname(target) === target) return undefined
-    const parent = realPath(dirname(target))
-    return parent === undefined ? undefined : join(parent, relative(dirname(target), target))
-  }
 }
 
 const tag = /^[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*$/

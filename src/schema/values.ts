@@ -1,7 +1,7 @@
 /** Values written in a configuration and on the command line: durations, sizes, folders, addresses to listen on, and secrets. */
-import { lstatSync } from 'node:fs'
+import { lstatSync, realpathSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { isAbsolute, relative, resolve, sep } from 'node:path'
+import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { errorCodeOf, invalid } from '../core/errors.ts'
 import { homeFolder } from '../core/kit/home.ts'
 import { isLoopback, parseUri } from '../core/uri.ts'
@@ -37,6 +37,28 @@ export function resolveFolder(name: string, from: string): string {
 export function isInside(file: string, folder: string): boolean {
   const path = relative(folder, file)
   return !isAbsolute(path) && path !== '..' && !path.startsWith(`..${sep}`)
+}
+
+/**
+ * Whether a path is outside a folder, after all links are followed. A link without a target counts as outside, because its
+ * target can be created later.
+ */
+export function leadsOut(target: string, folder: string): boolean {
+  const real = realPath(target)
+  const realFolder = realPath(folder)
+  return real === undefined || realFolder === undefined || !isInside(real, realFolder)
+}
+
+/** Returns a path with all links followed. Missing names at its end stay. `undefined`: it cannot be resolved. */
+export function realPath(target: string): string | undefined {
+  try {
+    return realpathSync(target)
+  } catch (error) {
+    const code = errorCodeOf(error)
+    if (code !== 'ENOENT' || isThere(target) || dirname(target) === target) return undefined
+    const parent = realPath(dirname(target))
+    return parent === undefined ? undefined : join(parent, relative(dirname(target), target))
+  }
 }
 
 /** Whether a file, folder or link exists. Synchronous, without the thread pool: a start waits for up to a dozen of these calls. */

@@ -291,6 +291,24 @@ describe('trust', () => {
     expect(await canaries()).toEqual(['ran-command', 'ran-program'])
   })
 
+  test('init --force writes through no link in the place of the configuration, and trusts nothing', async () => {
+    const folder = join(home, 'linked')
+    await mkdir(folder)
+    for (const [target, text] of [
+      [join(home, 'victim'), 'mine'],
+      [join(home, 'missing'), undefined],
+    ] as const) {
+      if (text !== undefined) await writeFile(target, text)
+      await rm(join(folder, 'hikidashi.json'), { force: true })
+      await symlink(target, join(folder, 'hikidashi.json'))
+      const refused = await runHere(['init', '--force'], { ...options(), cwd: folder })
+      expect(refused).toMatchObject({ code: 1, out: '' })
+      expect(refused.err).toContain('is a symbolic link')
+      expect(await readFile(target, 'utf8').catch(() => undefined)).toBe(text)
+    }
+    expect((await runHere(['trust', '--list'], options())).out).not.toContain(folder)
+  })
+
   test('what init writes is trusted, and no longer once it was edited', async () => {
     await runHere(['init', '--force'], options())
     expect((await runHere(['trust', '--list'], options())).out).toMatch(/^trusted .*hikidashi\.json$/m)

@@ -6,7 +6,8 @@ import { settingsShape } from '../../src/config/schema.ts'
 import { loadMountSchemas } from '../../src/config/schema-parts.ts'
 import { settingEffects, withheldParts, withoutParts } from '../../src/config/untrusted.ts'
 import { type SourceName, sources } from '../../src/providers/index.ts'
-import { effectsBy, leadsOut, type Rules } from '../../src/schema/shapes.ts'
+import { effectsBy, type Rules } from '../../src/schema/shapes.ts'
+import { leadsOut } from '../../src/schema/values.ts'
 
 const base = mkdtempSync(join(tmpdir(), 'hikidashi-effects-'))
 afterAll(() => rmSync(base, { recursive: true, force: true }))

@@ -20,6 +20,35 @@ const put = async (content: string | Buffer) => {
 }
 const names = async () => (await readdir(dirname(file))).sort()
 
+describe('a file of a project', () => {
+  test.each([
+    ['claude-code', '.mcp.json', '.mcp.json'],
+    ['vscode', '.vscode/mcp.json', '.vscode/mcp.json'],
+    ['cursor', '.cursor/mcp.json', '.cursor'],
+    ['codex', '.codex/config.toml', '.codex'],
+    ['gemini-cli', '.gemini/settings.json', '.gemini/settings.json'],
+  ])('of %s is not read or written where %s leads out of the project through a link', async (id, file, linked) => {
+    const at = join(machine.folder, linked)
+    const outside = join(machine.home, 'outside')
+    await mkdir(dirname(at), { recursive: true })
+    await symlink(outside, at)
+    const refused = expect.objectContaining({ message: expect.stringContaining('leads out of') })
+    // The link leads nowhere, then to a file or a folder.
+    await expect(openHostFile(hostCalled(id), 'project', machine)).rejects.toEqual(refused)
+    if (file === linked) await writeFile(outside, '{}')
+    else await mkdir(outside)
+    await expect(openHostFile(hostCalled(id), 'project', machine)).rejects.toEqual(refused)
+  })
+
+  test('may be a link within the project', async () => {
+    await writeFile(join(machine.folder, 'shared.json'), '{}')
+    await symlink('shared.json', join(machine.folder, '.mcp.json'))
+    const { before } = await openHostFile(hostCalled('claude-code'), 'project', machine)
+    await writeHostFile(before, '{ }')
+    expect(await readFile(join(machine.folder, 'shared.json'), 'utf8')).toBe('{ }')
+  })
+})
+
 describe('a file that is written', () => {
   test('is made with its folders, for this user alone, and nothing is left beside it', async () => {
     await writeHostFile(await readHostFile(file), 'a\n')

@@ -79,9 +79,9 @@ async function check(uri: string, options: CheckOptions, io: Io): Promise<void> 
   const roles = options.as ?? principal.roles
   const who: Principal = { id: 'check', roles, ...defined({ scopes: options.scopes }) }
   const planned = planConfig(config)
-  const mounts = planned.map(({ address, config: { access, scopes } }) => ({
+  const mounts = planned.map(({ address, aliases, config: { access, scopes } }) => ({
     address,
-    ...defined({ rules: access }),
+    ...defined({ aliases, rules: access }),
     scopes: scopes ?? [],
   }))
   const judged = judge(uri, who, createResolver(mounts)(uri))

@@ -134,7 +134,7 @@ async function fileOf({ config, tokens }: FileOptions): Promise<string> {
 /** @throws CommandError if an untrusted configuration names a token file outside its folder. */
 async function refuseUntrusted(file: string, tokens: string): Promise<void> {
   const [{ leadsOut }, { isTrusted }] = await Promise.all([
-    import('../../schema/shapes.ts'),
+    import('../../schema/values.ts'),
     import('../../config/untrusted.ts'),
   ])
   if (!leadsOut(tokens, dirname(file)) || (await isTrusted(file, await readFile(file)))) return

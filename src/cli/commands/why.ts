@@ -1,4 +1,4 @@
-import { isAbsolute, relative, resolve, sep } from 'node:path'
+import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { folderOf, openMountLeftOut } from '../../config/open-mount.ts'
 import type { PlannedMount } from '../../config/plan.ts'
@@ -16,7 +16,7 @@ import { cleanView } from '../operations/clean-view.ts'
 import { explainLeftOut } from '../operations/left-out.ts'
 import { openLocal, requireLocal } from '../operations/local.ts'
 import { formatRuleMiss, rulesMissing } from '../operations/rule-globs.ts'
-import { splitNames, uriOf } from '../operations/source.ts'
+import { pathIn, splitNames, uriOf } from '../operations/source.ts'
 import { CommandError, examples, exitCodes, failed } from '../terminal/exit.ts'
 import { formatSize, type Io, writeJson } from '../terminal/io.ts'
 import { createTextLog } from '../terminal/log.ts'
@@ -93,17 +93,17 @@ function candidatesOf(argument: string, mounts: readonly PlannedMount[]): readon
   const asUri = uriOf(argument, [])
   const isUri = asUri === argument
   if (isUri) {
-    const found = createResolver(mounts.map((planned) => ({ address: planned.address, planned })))(argument)
+    const found = createResolver(mounts.map((planned) => ({ ...planned, planned })))(argument)
     return found === undefined ? [] : [{ planned: found.mount.planned, path: found.path, uri: argument }]
   }
   return mounts.flatMap((planned) => {
     const { config, folder, address } = planned
     const root = config.provider === 'git' ? resolveFolder(config.repository, folder) : folderOf(planned)
     if (root === undefined) return []
-    const below = relative(root, resolve(argument))
-    if (isAbsolute(below) || below === '..' || below.startsWith(`..${sep}`)) return []
+    const below = pathIn(root, resolve(argument))
+    if (below === undefined) return []
     const slash = asUri.endsWith('/') && below !== '' ? '/' : ''
-    const plain = `${below.split(sep).join('/')}${slash}`
+    const plain = `${below}${slash}`
     const path = config.provider === 'git' ? `HEAD/${plain}` : plain
     return [{ planned, path, uri: formatUri(parseAddress(address), path) }]
   })

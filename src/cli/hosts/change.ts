@@ -2,8 +2,9 @@ import { existsSync } from 'node:fs'
 import { isAbsolute } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { defined } from '../../core/kit/object.ts'
+import { leadsOut } from '../../schema/values.ts'
 import { redactPhrase } from '../../secrets/find.ts'
-import { CommandError, misused } from '../terminal/exit.ts'
+import { CommandError, failed, misused } from '../terminal/exit.ts'
 import type { Io } from '../terminal/io.ts'
 import { escapeLines } from '../terminal/text.ts'
 import { backupOf, type HostFile, readHostFile } from './files.ts'
@@ -44,7 +45,13 @@ export function fileOf(host: Host, scope: Scope, machine: Machine): string {
 
 /** Reads the settings file of a host. @throws CommandError for a file that cannot be read or parsed. */
 export async function openHostFile(host: Host, scope: Scope, machine: Machine): Promise<Opened> {
-  const before = await readHostFile(fileOf(host, scope, machine))
+  const file = fileOf(host, scope, machine)
+  // A project may come from elsewhere: its links are not those of the user.
+  if (scope === 'project' && leadsOut(file, machine.folder))
+    throw failed(
+      `${file} leads out of ${machine.folder} through a symbolic link, and was not read or changed. Remove the link; or add the server for you: --scope user.`,
+    )
+  const before = await readHostFile(file)
   const format = formatOf(host, before.file)
   return { host, scope, before, format, settings: format.parse(before.text ?? '') }
 }

@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs'
-import { isAbsolute, parse, relative, resolve, sep } from 'node:path'
+import { dirname, parse, relative, resolve, sep } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Target } from '../../client/index.ts'
 import type { PlannedMount } from '../../config/plan.ts'
@@ -12,7 +12,7 @@ import type { Log } from '../../core/log.ts'
 import { decodeComponent, fileAddress, formatUri, parseAddress } from '../../core/uri.ts'
 import type { Resource, View } from '../../core/view.ts'
 import { nearest } from '../../schema/refusals.ts'
-import { resolveFolder } from '../../schema/values.ts'
+import { isInside, realPath, resolveFolder } from '../../schema/values.ts'
 import { CommandError, exitCodes, misused } from '../terminal/exit.ts'
 import type { Io } from '../terminal/io.ts'
 import { createTextLog, logLevels } from '../terminal/log.ts'
@@ -133,12 +133,22 @@ export function uriOf(argument: string, mounts: readonly PlannedMount[], cwd = p
   const slash = /[\\/]$/.test(argument) || isDirectory(path) ? '/' : ''
   for (const { address, config, folder } of mounts) {
     if (config.provider !== 'files') continue
-    const below = relative(resolveFolder(config.root, folder), path)
+    const below = pathIn(resolveFolder(config.root, folder), path)
     if (below === '') return `${parseAddress(address).text}/`
-    if (isAbsolute(below) || below === '..' || below.startsWith(`..${sep}`)) continue
-    return formatUri(parseAddress(address), below.split(sep).join('/')) + slash
+    if (below !== undefined) return formatUri(parseAddress(address), below) + slash
   }
   return path === parse(path).root ? fileAddress(path) : fileAddress(path) + slash
+}
+
+/** Returns the path of a file in a folder; undefined for a file elsewhere. Either may be given through symbolic links. */
+export function pathIn(folder: string, file: string): string | undefined {
+  const below = relative(folder, file)
+  if (isInside(file, folder)) return below.split(sep).join('/')
+  const top = realPath(folder)
+  if (top === undefined) return undefined
+  for (let at = file; at !== dirname(at); at = dirname(at))
+    if (realPath(at) === top) return relative(at, file).split(sep).join('/')
+  return undefined
 }
 
 function isDirectory(path: string): boolean {

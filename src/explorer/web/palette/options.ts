@@ -166,11 +166,14 @@ export function resourceOption({ uri, title, name }: Resource): Option {
   }
 }
 
+/** Whether a typed text is a whole URI. */
+export const isUri = (text: string) => /^[A-Za-z][A-Za-z0-9+.-]*:\S+$/.test(text.trim())
+
 /** Returns options for the typed text as a URI or as words. */
 export function typedOptions(query: string): readonly Option[] {
   const text = query.trim()
   if (text === '') return []
-  const uri: readonly Option[] = /^[A-Za-z][A-Za-z0-9+.-]*:\S+$/.test(text)
+  const uri: readonly Option[] = isUri(text)
     ? [{ id: 'typed uri', label: t('goTo', { uri: text }), kind: 'action', run: () => go({ uri: text }) }]
     : []
   const words: Option = {

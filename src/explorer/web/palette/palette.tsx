@@ -13,6 +13,7 @@ import { tailOf } from '../words/texts.ts'
 import { commandKey, hasSingleKeys, open, takeTypedAhead } from './keys.ts'
 import {
   actions,
+  isUri,
   type Option,
   promptOptions,
   ranked,
@@ -50,7 +51,8 @@ function CommandPalette() {
     if (text.trim() === '') return actions()
     const known = [...actions(), ...templateOptions(), ...promptOptions()]
     const named = ranked([...known, ...names.value.resources.map(resourceOption)], text, 12)
-    return [...named, ...unlisted(asked.value, named), ...typedOptions(text)]
+    const others = [...named, ...unlisted(asked.value, named)]
+    return isUri(text) ? [...typedOptions(text), ...others] : [...others, ...typedOptions(text)]
   })
   const text = query.value
   const options = fitting.value

@@ -1,4 +1,5 @@
 import { effect, signal, untracked } from '@preact/signals'
+import { isBelow } from '../../../browse/tree.ts'
 import { isResourceError } from '../../../core/errors.ts'
 import { defined } from '../../../core/kit/object.ts'
 import { metaKeys } from '../../../core/meta.ts'
@@ -80,7 +81,9 @@ export function createReader(uri: string, isOriginal = false) {
     standing.value = isOther ? { changedAt: Date.now() } : keepTime(standing.value)
     if (before.state === 'ready' && !isOther) return
     const part = partOf(contents.at(-1)?.meta?.[metaKeys.part])
-    const isDirectory = contents[0]?.mimeType === directoryMimeType
+    // A folder without its final slash is read as its entries.
+    const hasEntries = resource.value === undefined && contents.every((content) => isBelow(content.uri, bare(uri)))
+    const isDirectory = hasEntries || contents[0]?.mimeType === directoryMimeType
     reading.value = isDirectory ? { state: 'directory' } : { state: 'ready', contents, ...defined({ part }) }
   }
 
