@@ -224,7 +224,7 @@ describe('stdio', () => {
     const answers = await converse(memory({ a: 'a' }), [
       initialize('2025-11-25'),
       { jsonrpc: '2.0', id: 1, method: 'ping', ...nulls },
-      { jsonrpc: '2.0', id: 2, method: 'resources/list', ...nulls, params: { _meta: null } },
+      { jsonrpc: '2.0', id: 2, method: 'resources/list', ...nulls, params: null },
       { jsonrpc: '2.0', id: 3, method: 'tools/list', params: null },
     ])
     const found = new Map(answers.flat().map((answer) => [answer.id, answer]))
