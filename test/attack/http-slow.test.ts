@@ -54,6 +54,8 @@ describe('slowness', () => {
     const body = bodyOf(large)
     const request = `${head({ 'mcp-name': headerValue(large.uri), 'content-length': String(body.length) })}\r\n${body}`
     const { hostname, port } = arena.http.url as URL
+    // The connection of the control is open before and after.
+    await control(arena.wire('http 2026-07-28'), 100_000)
     const { resident: before, descriptors } = arena.http.facts()
     const sockets = Array.from({ length: 150 }, () => {
       const socket = connect(Number(port), hostname)
