@@ -38,3 +38,22 @@ test.each([
   const bytes = randomBytes(length)
   expect((await sent(bytes, sizes)) === `{"blob":"${bytes.toString('base64')}"}`).toBe(true)
 })
+
+test('a content that is longer than the limit is refused, and its source is released', async () => {
+  let isReleased = false
+  const stream: AsyncIterable<Uint8Array> = {
+    [Symbol.asyncIterator]: () => ({
+      next: async () => ({ done: true, value: undefined }),
+      return: async () => {
+        isReleased = true
+        return { done: true, value: undefined }
+      },
+    }),
+  }
+  const blob = blobStreamOf({ stream, length: 1000 })
+  const refusals: string[] = []
+  const response = {} as ServerResponse
+  await writeStreamed(response, { head: '', blob, tail: '' }, {}, 100, ({ message }) => refusals.push(message))
+  expect(refusals).toEqual([expect.stringContaining('larger than 100 bytes')])
+  expect(isReleased).toBe(true)
+})

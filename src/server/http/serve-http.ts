@@ -128,8 +128,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
     const route = url.replace(afterRoute, '')
     const posted = options.postings !== undefined && url.startsWith(options.postings.under)
     if (!routes.has(route) && !posted) return refuse(response, 404, nothingHere)
-    const asked = entrance.callerOf(request, response)
-    const known = asked instanceof Promise ? await asked : asked
+    const known = await entrance.callerOf(request, response)
     if (known === undefined) return
     // The base of the links is found out when one is asked for, which few requests do.
     const caller: Caller =

@@ -106,8 +106,13 @@ export async function writeStreamed(
 ): Promise<void> {
   try {
     const around = Buffer.byteLength(head) + Buffer.byteLength(tail)
-    if (around + base64Length(blob.length) > limit) return refuse(tooLong(limit))
-    if (response.headersSent || response.destroyed) return
+    const isTooLong = around + base64Length(blob.length) > limit
+    if (isTooLong || response.headersSent || response.destroyed) {
+      if (isTooLong) refuse(tooLong(limit))
+      // The source may hold a connection open for it.
+      await blob[blobStreamKey][Symbol.asyncIterator]().return?.()
+      return
+    }
     response.writeHead(200, headers)
     response.write(head)
     let written = around
