@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { setMaxListeners } from 'node:events'
 import { type Narrowing, narrowMounts } from './access.ts'
 import { type ChangeLimits, type Changes, createChanges, type DegradedMount } from './changes.ts'
 import { completeTemplate } from './completion.ts'
@@ -151,6 +152,8 @@ function createView({ state, listing, directories, changes, route }: Parts, prin
     // One signal for each call, so its listeners are those of this call only.
     const signal = options?.signal ?? new AbortController().signal
     signal.throwIfAborted()
+    // Each of any number of mounts may listen to it: Node would warn of a leak at the eleventh listener.
+    setMaxListeners(0, signal)
     return { principal, signal }
   }
 

@@ -36,7 +36,8 @@ export async function serveItems(history: History, count: number): Promise<Items
       return
     }
     response.statusCode = present.has(id) ? 200 : 404
-    response.end(JSON.stringify({ text: textOf(uriOf(id), versions.get(id) ?? -1) }))
+    const version = versions.get(id)
+    response.end(JSON.stringify(version === undefined ? {} : { text: textOf(uriOf(id), version) }))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const write = (uri: string, absent = false): void => {
