@@ -75,14 +75,15 @@ async function clientOf(name: (typeof wireNames)[number]): Promise<Wire> {
 }
 
 /**
- * A client that hears of no change before it: a pipe of revision 2025-11-25 hears of the list once in an interval, so an earlier test's
- * change may be told in the next one. It gets a server of its own.
+ * A client that hears of no change before it. A client of revision 2025-11-25 hears of every list, and of the change of an earlier
+ * test too when its source notices that late, so it gets a server of its own.
  */
 async function freshClientOf(name: (typeof wireNames)[number]): Promise<Wire> {
   const known = arena.wire(name)
-  if (!isStdio(known) || known.modern) return clientOf(name)
-  const target = await startConfigured(arena.world, 'stdio', configOf(arena.world))
+  if (known.modern) return clientOf(name)
+  const target = await startConfigured(arena.world, isStdio(known) ? 'stdio' : 'http', configOf(arena.world))
   opened.push(target.stop)
+  if (!isStdio(known)) return openHttp(target, arena.world, legacy)
   const wire = await openLegacyStdio(target, arena.world)
   await control(wire)
   return wire
