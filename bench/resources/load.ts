@@ -30,8 +30,8 @@ export interface LoadOptions {
 
 /** Placeholder for the id of a request. A session refuses an id that is in flight, so each request gets a unique one. */
 export const idMark = '@id@'
-/** Number of prepared requests, each with its own id. Fewer than that are in flight at any time. */
-const prepared = 1000
+/** Minimum number of prepared requests, each with its own id. Fewer than that are in flight at any time. */
+const minPrepared = 1000
 
 const quoted = (text: string) => JSON.stringify(text).replaceAll('\\u', '\\\\u')
 
@@ -49,13 +49,13 @@ ${requests
 local ready = {}
 local at = 0
 init = function()
-  for id = 1, ${prepared} do
+  for id = 1, ${Math.max(minPrepared, requests.length)} do
     local kind = kinds[(id - 1) % #kinds + 1]
     ready[id] = wrk.format("POST", wrk.path, kind.headers, (kind.body:gsub('"${idMark}"', tostring(id))))
   end
 end
 request = function()
-  at = at % ${prepared} + 1
+  at = at % #ready + 1
   return ready[at]
 end
 done = function(summary)

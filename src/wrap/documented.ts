@@ -3,11 +3,10 @@ import { isResourceError, isTransient } from '../core/errors.ts'
 import { compileGlobs } from '../core/glob.ts'
 import { createRecent } from '../core/kit/lru.ts'
 import { defined, requireProvider } from '../core/kit/object.ts'
-import { parentOf } from '../core/path.ts'
 import type { Content, Context, Entry, Provider } from '../core/provider.ts'
 import { type FrontMatter, frontMatterBytes, frontMatterOf, headingIn } from '../text/front-matter.ts'
 import { bytesOf } from './part.ts'
-import { createFolderNames, referenceTo, type Twin, twinsOf } from './twins.ts'
+import { createFolderNames, type NamesIn, referenceTo, twinsOf } from './twins.ts'
 
 export interface DocumentedOptions {
   /** Globs of the documents whose front matter is read. Listing them costs one small read each, once for each version. */
@@ -117,89 +116,15 @@ interface Alternate {
 /** Finds the same document in other languages, by its path. */
 type FindAlternates = (path: string, context: Context) => Promise<readonly Alternate[]>
 
-/** Cached alternates; valid while the versions of all examined folders stay the same. */
-interface CachedAlternates {
-  readonly folders: ReadonlyMap<string, string>
-  readonly alternates: readonly Alternate[]
-  readonly until: number
-}
-
-/** The version of a folder; or that it is missing; or that the source cannot tell at the moment. */
-type FolderVersion = string | typeof absent | typeof unknown
-const absent = Symbol('absent')
-const unknown = Symbol('unknown')
-
-/** Maximum number of cached documents. */
-const most = 10_000
-/** Lifetime of the cache, in milliseconds: rules elsewhere may change the visible files of a folder. */
-const maxAgeMs = 2000
-
 const documents = /\.(?:md|mdx|markdown|txt|rst|adoc|asciidoc|org|html?|xhtml|pdf|docx|pptx|xlsx)$/i
 
-/**
- * Looks for twins by `stat`. Each document has about a dozen possible twins, which would be most of the work of a small read. If
- * the folders of the source have versions, the cached result is used from the second time on while these stay the same; and if many
- * documents of a folder are read, its list tells which twins are not there.
- */
+/** Looks for each twin by `stat`, unless the names in the folders above it tell that it does not exist. */
 export function createAlternates(
   source: Required<Pick<Provider, 'stat' | 'list'>>,
   languages: readonly string[],
-  now: () => number = Date.now,
 ): FindAlternates {
-  const { stat, list } = source
-  const remembered = createRecent<CachedAlternates>(most)
-  const pathsIn = createFolderNames(list)
-
-  const seen = async (folder: string, context: Context): Promise<FolderVersion> => {
-    try {
-      return (await stat(folder, context)).version ?? unknown
-    } catch (error) {
-      if (!isResourceError(error)) throw error
-      return error.kind === 'not-found' ? absent : unknown
-    }
-  }
-
-  /** Whether the folders have the versions that they had. */
-  const areSame = async (folders: ReadonlyMap<string, string>, context: Context): Promise<boolean> => {
-    for (const [folder, version] of folders) if ((await seen(folder, context)) !== version) return false
-    return true
-  }
-
-  /**
-   * Reads the folders that decide about the twins: the folder of each twin, or its nearest existing ancestor.
-   *
-   * @returns Whether a folder can hold a twin, and the versions of the folders; `undefined` when a folder has no version.
-   */
-  const foldersOf = async (twins: readonly Twin[], context: Context) => {
-    const asked = new Map<string, Promise<FolderVersion>>()
-    const ask = (folder: string): Promise<FolderVersion> => {
-      const known = asked.get(folder)
-      if (known !== undefined) return known
-      const found = folder === '' ? seen('', context) : below(folder)
-      asked.set(folder, found)
-      return found
-    }
-    // From the top down: a folder that appears later changes the version of its parent, which was read before.
-    const below = async (folder: string): Promise<FolderVersion> => {
-      const above = await ask(parentOf(folder))
-      return typeof above === 'string' ? seen(folder, context) : above
-    }
-    const versions = new Map<string, string>()
-    const isThere = new Map<string, boolean>()
-    const folders = new Set(twins.map(({ path }) => parentOf(path)))
-    await Promise.allSettled([...folders].map(ask))
-    for (const folder of folders) {
-      isThere.set(folder, (await ask(folder)) !== absent)
-      for (let at = folder; ; at = parentOf(at)) {
-        const found = await ask(at)
-        if (found === unknown || (found === absent && at === '')) return undefined
-        if (found === absent) continue
-        versions.set(at, found)
-        break
-      }
-    }
-    return { versions, isThere }
-  }
+  const { stat } = source
+  const folderNames = createFolderNames(source)
 
   const isThere = async (path: string, context: Context): Promise<boolean> => {
     try {
@@ -211,39 +136,24 @@ export function createAlternates(
     }
   }
 
-  const find = async (path: string, twins: readonly Twin[], context: Context): Promise<readonly Alternate[]> => {
-    const found = twins.map(async ({ path: at, ...facts }) =>
-      (await isThere(at, context)) ? [{ href: referenceTo(at, path), ...facts }] : [],
+  return async (path, context) => {
+    if (languages.length === 0 || !documents.test(path)) return []
+    const namesIn = folderNames(context)
+    const found = twinsOf(path, languages).map(async ({ path: at, ...facts }) =>
+      (await isPossible(at, namesIn)) && (await isThere(at, context))
+        ? [{ href: referenceTo(at, path), ...facts }]
+        : [],
     )
     return (await Promise.all(found)).flat()
   }
+}
 
-  /** Looks for the twins of a document. */
-  const lookUp = async (path: string, context: Context): Promise<readonly Alternate[]> => {
-    const twins = twinsOf(path, languages)
-    const folders = await foldersOf(twins, context)
-    if (folders === undefined) return find(path, twins, context)
-    const listed = new Map<string, ReadonlySet<string> | undefined>()
-    for (const [folder, isThere] of folders.isThere) {
-      const version = folders.versions.get(folder)
-      if (isThere && version !== undefined) listed.set(folder, await pathsIn(folder, version, context))
-    }
-    const possible = twins.filter(({ path: twin }) => {
-      const folder = parentOf(twin)
-      return folders.isThere.get(folder) === true && listed.get(folder)?.has(twin) !== false
-    })
-    const alternates = await find(path, possible, context)
-    remembered.set(path, { folders: folders.versions, alternates, until: now() + maxAgeMs })
-    return alternates
+/** Whether a path may exist, as far as the names in the folders above it are known. Asks from the top down. */
+async function isPossible(path: string, namesIn: NamesIn): Promise<boolean> {
+  for (let at = 0; at < path.length; ) {
+    const end = path.indexOf('/', at) + 1 || path.length
+    if ((await namesIn(path.slice(0, at)))?.has(path.slice(0, end)) === false) return false
+    at = end
   }
-
-  return async (path, context) => {
-    if (languages.length === 0 || !documents.test(path)) return []
-    const known = remembered.get(path)
-    if (known === undefined) return lookUp(path, context)
-    if (now() <= known.until && (await areSame(known.folders, context))) return known.alternates
-    // Other readers of the path use the cached result until it is looked up again.
-    remembered.set(path, { ...known, until: now() + maxAgeMs })
-    return lookUp(path, context)
-  }
+  return true
 }

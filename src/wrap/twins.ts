@@ -71,41 +71,38 @@ export function referenceTo(path: string, from: string): string {
   return /^[^/]*:/.test(reference) ? `./${reference}` : reference
 }
 
+/** Returns the paths directly in a folder; directories end in `/`. Undefined if they are not known. */
+export type NamesIn = (folder: string) => Promise<ReadonlySet<string> | undefined>
+
 interface CachedFolder {
   readonly version: string
   /** How often the folder was asked for in this version. */
   asked: number
-  /** The question with which it is listed. */
-  next: number
-  paths: Promise<ReadonlySet<string> | undefined> | undefined
-  /** Number of paths. */
-  readonly size: number
+  readonly paths?: ReadonlySet<string>
 }
 
-/** Number of questions about one version of a folder before it is listed: until then a list would take longer than it saves. */
+/** How often a folder is asked for before it is listed. */
 const patience = 16
-/**
- * Number of paths for each question that a list may have: it takes 5 µs for a path, and saves 200 µs for a document. A folder with more paths is
- * listed again when twice as many questions have come.
- */
-const pathsPerQuestion = 128
+/** Maximum number of entries in its list for each time: an entry takes 5 µs, and the list saves 200 µs for each document. */
+const entriesPerQuestion = 128
 /** Maximum number of paths that are kept of all folders, about 20 MB. */
 const maxPaths = 100_000
 
 /**
- * Caches the paths in folders from which many documents are read. Returns a function for the paths directly in a folder, until its version
- * changes. They are undefined if they are not known: the folder was asked for seldom, or has too many.
+ * Caches the paths in folders until their versions change. A folder is listed when it is asked for the 16th, 32nd, 64th time, and so
+ * on, until a list has come to its end. Returns a function that makes the {@link NamesIn} of one request.
  */
-export function createFolderNames(list: Provider['list']) {
-  const folders = createRecent<CachedFolder>(maxPaths, ({ size }) => size)
+export function createFolderNames({ stat, list }: Required<Pick<Provider, 'stat' | 'list'>>) {
+  const folders = createRecent<CachedFolder>(maxPaths, ({ paths }) => 1 + (paths?.size ?? 0))
 
-  /** Returns undefined for a folder with more paths than `limit`, and for one that cannot be listed. */
-  const read = async (prefix: string, limit: number, context: Context): Promise<ReadonlySet<string> | undefined> => {
+  /** Returns the paths; undefined if there are more than `limit` entries, or the folder cannot be listed. */
+  const read = async (folder: string, limit: number, context: Context): Promise<ReadonlySet<string> | undefined> => {
     const paths = new Set<string>()
+    let entries = 0
     try {
-      for await (const { path } of list({ prefix, shallow: true }, context)) {
-        paths.add(path)
-        if (paths.size > limit) return undefined
+      for await (const { path } of list({ prefix: folder, shallow: true }, context)) {
+        if (++entries > limit) return undefined
+        paths.add(path.slice(0, path.indexOf('/', folder.length) + 1 || path.length))
       }
     } catch (error) {
       if (isResourceError(error)) return undefined
@@ -114,34 +111,38 @@ export function createFolderNames(list: Provider['list']) {
     return paths
   }
 
-  const ask = async (
-    folder: string,
-    known: CachedFolder,
-    context: Context,
-  ): Promise<ReadonlySet<string> | undefined> => {
-    known.next = 2 * known.asked
-    try {
-      const paths = await read(folder, Math.min(maxPaths, known.asked * pathsPerQuestion), context)
-      if (paths === undefined) known.paths = undefined
-      else if (folders.get(folder) === known) folders.set(folder, { ...known, size: 1 + paths.size })
-      return paths
-    } catch (error) {
-      known.paths = undefined
-      known.next = known.asked
-      // Others wait for this list too: they look for each path by itself if its caller has gone.
-      if (context.signal.aborted) return undefined
-      throw error
-    }
-  }
-
-  return async (folder: string, version: string, context: Context): Promise<ReadonlySet<string> | undefined> => {
+  const pathsIn = async (folder: string, context: Context): Promise<ReadonlySet<string> | undefined> => {
+    const version = await versionOf(stat, folder, context)
+    if (version === undefined) return undefined
     let known = folders.get(folder)
     if (known?.version !== version) {
-      known = { version, asked: 0, next: patience + 1, paths: undefined, size: 1 }
+      known = { version, asked: 0 }
       folders.set(folder, known)
     }
     known.asked++
-    if (known.paths === undefined && known.asked >= known.next) known.paths = ask(folder, known, context)
-    return known.paths
+    const isTime = known.asked >= patience && Number.isInteger(Math.log2(known.asked))
+    if (known.paths !== undefined || !isTime) return known.paths
+    const paths = await read(folder, Math.min(maxPaths, known.asked * entriesPerQuestion), context)
+    if (paths !== undefined && folders.get(folder) === known) folders.set(folder, { ...known, paths })
+    return paths
+  }
+
+  return (context: Context): NamesIn => {
+    const asked = new Map<string, ReturnType<NamesIn>>()
+    return (folder) => {
+      const found = asked.get(folder) ?? pathsIn(folder, context)
+      asked.set(folder, found)
+      return found
+    }
+  }
+}
+
+/** Returns the version of a folder; undefined if the source does not tell it. */
+async function versionOf(stat: Required<Provider>['stat'], folder: string, context: Context) {
+  try {
+    return (await stat(folder, context)).version
+  } catch (error) {
+    if (isResourceError(error)) return undefined
+    throw error
   }
 }

@@ -16,7 +16,6 @@ function folders(paths: readonly string[]) {
   const versions = new Map<string, number>()
   const faults = new Map<string, ResourceError>()
   const asked: string[] = []
-  let clock = 0
   let change = 0
   const isFolder = (path: string) => path === '' || [...files].some((file) => file.startsWith(path))
   const touch = (path: string) => {
@@ -41,14 +40,11 @@ function folders(paths: readonly string[]) {
     const direct = below.map((file) => /^[^/]*\/?/.exec(file.slice(prefix.length))?.[0] ?? '')
     for (const name of new Set(direct)) yield { path: `${prefix}${name}` }
   }
-  const find = createAlternates({ stat, list }, ['ja', 'en'], () => clock)
+  const find = createAlternates({ stat, list }, ['ja', 'en'])
   return {
     lists,
     faults,
     hideVersion: (path: string) => versions.set(path, -1),
-    wait: (ms: number) => {
-      clock += ms
-    },
     add: (path: string) => {
       const parts = path.split('/')
       // The first folder above it that was there has a new name in it.
@@ -69,17 +65,21 @@ function folders(paths: readonly string[]) {
 }
 
 describe('the same document in other languages', () => {
-  test('is looked for once: then the folders tell whether anything can have changed', async () => {
+  test('is looked for by name until the list of its folder is known', async () => {
     const source = folders(['README.md', 'README.ja.md'])
-    const first = await source.of('README.md')
-    expect(first.found).toEqual(['README.ja.md'])
-    expect(first.asked.length).toBeGreaterThan(10)
-    expect(await source.of('README.md')).toEqual({ found: ['README.ja.md'], asked: [''] })
+    for (const _ of numbered.slice(0, 15)) {
+      const { found, asked } = await source.of('README.md')
+      expect(found).toEqual(['README.ja.md'])
+      expect(asked.length).toBeGreaterThan(10)
+    }
+    await source.of('README.md')
+    expect(await source.of('README.md')).toEqual({ found: ['README.ja.md'], asked: ['', 'README.ja.md'] })
+    expect(source.lists).toEqual([''])
   })
 
   test('comes and goes with the next read', async () => {
     const source = folders(['guide/setup.md'])
-    expect((await source.of('guide/setup.md')).found).toEqual([])
+    for (const _ of numbered.slice(0, 16)) expect((await source.of('guide/setup.md')).found).toEqual([])
     expect(await source.of('guide/setup.md')).toEqual({ found: [], asked: ['', 'guide/'] })
     source.add('guide/setup.ja.md')
     expect((await source.of('guide/setup.md')).found).toEqual(['setup.ja.md'])
@@ -100,19 +100,10 @@ describe('the same document in other languages', () => {
     expect((await source.of('guide/a/setup.md')).found).toEqual(['../ja/a/setup.md'])
   })
 
-  test('is looked for anew after a while: rules may have changed that no folder tells of', async () => {
-    const source = folders(['README.md'])
-    await source.of('README.md')
-    source.wait(2000)
-    expect((await source.of('README.md')).asked).toEqual([''])
-    source.wait(1)
-    expect((await source.of('README.md')).asked.length).toBeGreaterThan(10)
-  })
-
   test('is looked for each time where a folder has no version, or cannot be looked at', async () => {
     const source = folders(['README.md', 'README.ja.md', 'ja/README.md'])
     source.hideVersion('')
-    for (const _ of [1, 2]) {
+    for (const _ of numbered) {
       const { found, asked } = await source.of('README.md')
       expect(found).toEqual(['README.ja.md', 'ja/README.md'])
       expect(asked.length).toBeGreaterThan(10)
@@ -151,15 +142,15 @@ describe('the same document in other languages', () => {
     const source = folders(many.map((name) => `${name}.md`).concat('100.ja.md'))
     const asked: number[] = []
     for (const name of many.slice(0, 40)) asked.push((await source.of(`${name}.md`)).asked.length)
-    // The first list ends at 2,176 paths, and the second one comes after twice as many questions.
+    // The first list ends at 2,048 entries, and the second one comes after twice as many questions.
     expect(source.lists).toEqual(['', ''])
-    expect(asked[32]).toBeGreaterThan(10)
-    // The folders alone.
-    expect(asked[35]).toBe(3)
+    expect(asked[30]).toBeGreaterThan(10)
+    // The folder alone.
+    expect(asked[35]).toBe(1)
     expect((await source.of('100.md')).found).toEqual(['100.ja.md'])
   })
 
-  test('is found for others when the caller whose list they wait for has gone', async () => {
+  test('is found for others while a caller waits for a list, and when that caller has gone', async () => {
     const gone = new AbortController()
     const stat = async (path: string): Promise<Entry> => {
       if (path === '' || path === 'a.ja.md') return { path, version: 'v' }
@@ -173,16 +164,15 @@ describe('the same document in other languages', () => {
       listed()
       await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
     }
-    const find = createAlternates({ stat, list }, ['ja'], () => 0)
-    for (const name of numbered.slice(0, 16)) await find(`${name}.md`, context)
+    const find = createAlternates({ stat, list }, ['ja'])
+    for (const name of numbered.slice(0, 15)) await find(`${name}.md`, context)
     const first = Promise.resolve(find('b.md', { ...context, signal: gone.signal })).catch(() => [])
     await isListed
     const second = find('a.md', context)
-    // By then it waits for the list of the first one.
-    await new Promise((resolve) => setImmediate(resolve))
+    expect(await second).toEqual([{ href: 'a.ja.md', language: 'ja' }])
     gone.abort(new Error('gone'))
     await first
-    expect(await second).toEqual([{ href: 'a.ja.md', language: 'ja' }])
+    expect(await find('a.md', context)).toEqual([{ href: 'a.ja.md', language: 'ja' }])
   })
 
   test('is not taken from a source that is at fault', async () => {
@@ -195,7 +185,6 @@ describe('the same document in other languages', () => {
         list: async function* () {},
       },
       ['ja'],
-      () => 0,
     )
     await expect(find('README.md', context)).rejects.toThrow('a fault of ours')
     expect((await source.of('logo.png')).asked).toEqual([])
