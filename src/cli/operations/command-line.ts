@@ -37,11 +37,18 @@ export function splitCommand(line: string, platform: NodeJS.Platform = process.p
 }
 
 /**
- * Joins words to a command line for a POSIX shell. The result is safe to print: a word with characters that are unsafe in a terminal
+ * Joins words to a command line for the shell of a person: a POSIX shell, and on Windows `cmd.exe` or PowerShell. The result is safe to print: a word with characters that are unsafe in a terminal
  * is written as `$'a\x0ab'` (POSIX.1-2024, section 2.2.4; bash, zsh and ksh support it).
  */
-export function joinCommand(words: readonly string[]): string {
-  return words.map(quoted).join(' ')
+export function joinCommand(words: readonly string[], platform: NodeJS.Platform = process.platform): string {
+  return words.map(platform === 'win32' ? quotedForWindows : quoted).join(' ')
+}
+
+/** A word as programs on Windows read it: `"` and the backslashes before it are escaped in quotes. */
+function quotedForWindows(word: string): string {
+  const shown = escapeText(word)
+  if (/^[\w@+:./\\~-]+$/.test(shown)) return shown
+  return `"${shown.replace(/(\\*)"/g, '$1$1\\"').replace(/\\+$/, '$&$&')}"`
 }
 
 function quoted(word: string): string {
@@ -133,7 +140,16 @@ export function hostName(name: string): string {
 
 /** Returns the command that starts this package anywhere, and downloads it if it is missing. Windows finds `npx` only through `cmd`. */
 export function npxCommand(args: readonly string[], platform: NodeJS.Platform = process.platform): readonly string[] {
-  return [...(platform === 'win32' ? ['cmd', '/c'] : []), 'npx', '-y', 'hikidashi', ...args]
+  if (platform !== 'win32') return ['npx', '-y', 'hikidashi', ...args]
+  return ['cmd', '/c', 'npx', '-y', 'hikidashi', ...args.map(escapedForCmd)]
+}
+
+/**
+ * Escapes an argument behind `cmd /c npx`: `cmd` reads it once for the command line, and once more in the file `npx.cmd`. Who starts
+ * the command puts a word with spaces or quotes in quotes, in which `cmd` takes these signs as they are.
+ */
+function escapedForCmd(word: string): string {
+  return /[\s"]/.test(word) ? word : word.replace(/[()%!^<>&|]/g, '^^^$&')
 }
 
 /** Returns the command line that starts this installation from any folder. */
