@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir, userInfo } from 'node:os'
 import { basename, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { joinCommand, npxCommand } from '../../src/cli/operations/command-line.ts'
+import { joinCommand } from '../../src/cli/operations/command-line.ts'
 import { speaksNoTls } from '../../src/core/http-url.ts'
 import { fileAddress, parseUri } from '../../src/core/uri.ts'
 import { findProgram } from '../../src/providers/program.ts'
@@ -136,11 +136,6 @@ describe('on Windows', () => {
   ])('the words %j are printed as its programs read them', (words, line) =>
     expect(joinCommand(words, 'win32')).toBe(line),
   )
-
-  test('an argument behind cmd and npx starts no second command', () => {
-    const [, , , , , ...words] = npxCommand(['serve', 'C:\\a&calc', 'C:\\a & b', 'C:\\docs', 'x|y'], 'win32')
-    expect(words).toEqual(['serve', 'C:\\a^^^&calc', 'C:\\a & b', 'C:\\docs', 'x^^^|y'])
-  })
 })
 
 describe.runIf(process.platform === 'linux')('an empty HOME', () => {

@@ -140,16 +140,7 @@ export function hostName(name: string): string {
 
 /** Returns the command that starts this package anywhere, and downloads it if it is missing. Windows finds `npx` only through `cmd`. */
 export function npxCommand(args: readonly string[], platform: NodeJS.Platform = process.platform): readonly string[] {
-  if (platform !== 'win32') return ['npx', '-y', 'hikidashi', ...args]
-  return ['cmd', '/c', 'npx', '-y', 'hikidashi', ...args.map(escapedForCmd)]
-}
-
-/**
- * Escapes an argument behind `cmd /c npx`: `cmd` reads it once for the command line, and once more in the file `npx.cmd`. Who starts
- * the command puts a word with spaces or quotes in quotes, in which `cmd` takes these signs as they are.
- */
-function escapedForCmd(word: string): string {
-  return /[\s"]/.test(word) ? word : word.replace(/[()%!^<>&|]/g, '^^^$&')
+  return [...(platform === 'win32' ? ['cmd', '/c'] : []), 'npx', '-y', 'hikidashi', ...args]
 }
 
 /** Returns the command line that starts this installation from any folder. */
