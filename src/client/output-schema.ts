@@ -1,46 +1,93 @@
-import { isObject } from '../core/kit/object.ts'
+import { isDeeperThan, isObject } from '../core/kit/object.ts'
 import type { Wire } from './wire.ts'
 
-/** Maximum of the product of the lengths of a schema and of a value, in characters of JSON: the time of a check grows with it. */
+/** Maximum of the product of the lengths of a schema and of a value, in characters of JSON. */
 const maxProduct = 1e9
+/** Maximum time of a check. References may apply parts of a schema to one value any number of times. */
+const maxCheckMs = 1000
+/** Maximum depth of a value. The errors of the validator name each level, with the path to it. */
+const maxDepth = 200
 
 /**
  * Returns how the structured result of a tool breaks the schema that its server declares. Undefined when it does not, or when that
- * is not checked: patterns, formats, unique items, and schemas with references are not, because their check may take any time.
+ * is not checked: patterns, unique items and dynamic references are not, because their check may take any time, and formats are
+ * notes. Not checked at all are a value that is nested too deep, a schema with a reference that leads out of it or to itself, and a
+ * check that takes too long.
  */
 export async function outputFault(schema: Wire, structured: unknown): Promise<string | undefined> {
-  const text = JSON.stringify(schema)
-  if (/"\$(?:ref|dynamicRef|recursiveRef)"/.test(text)) return undefined
-  if (text.length * JSON.stringify(structured).length > maxProduct) return undefined
+  if (isDeeperThan(maxDepth, structured)) return undefined
+  if (JSON.stringify(schema).length * JSON.stringify(structured).length > maxProduct) return undefined
   const { CfWorkerJsonSchemaValidator } = await import('@modelcontextprotocol/client/validators/cf-worker')
+  const endsAt = performance.now() + maxCheckMs
+  const visit = () => {
+    if (performance.now() > endsAt) throw new Error('The check takes too long.')
+  }
   try {
-    const answer = new CfWorkerJsonSchemaValidator().getValidator(checkable(schema) as Wire)(structured)
-    return answer.valid ? undefined : (answer.errorMessage ?? 'no reason')
+    const checked = checkable(schema, { visit, isWhole: !isUncheckedInPart(schema) }) as Wire
+    const answer = new CfWorkerJsonSchemaValidator().getValidator(checked)(structured)
+    if (answer.valid) return undefined
+    // The last error is the innermost one: `#/sum: Instance type "string" is invalid.`
+    return answer.errorMessage?.split(/(?:^|; )#/).at(-1) ?? 'no reason'
   } catch {
-    // The schema itself is malformed.
+    // The schema is malformed, has a reference that leads nowhere or to itself, or the check takes too long.
     return undefined
   }
 }
 
 /** Keywords whose members are schemas by name, and keywords with values that are no schemas. */
-const named = new Set(['properties', '$defs', 'definitions', 'dependentSchemas'])
+const named = new Set(['properties', '$defs', 'definitions', 'dependentSchemas', 'dependencies'])
 const values = new Set(['const', 'enum', 'default', 'examples'])
-const unchecked = new Set(['pattern', 'format', 'uniqueItems', '$schema', '$id', '$anchor'])
+/** Keywords that are not checked. */
+const unchecked = new Set(['pattern', 'patternProperties', 'uniqueItems', '$dynamicRef', '$recursiveRef'])
+/** Keywords that accept more values when a schema in them, or beside them, accepts fewer. */
+const inverse = new Set(['not', 'if', 'then', 'else', 'maxContains', 'unevaluatedItems', 'unevaluatedProperties'])
 
-/** Returns a schema without the keywords that are not checked. */
-function checkable(schema: unknown): unknown {
-  if (Array.isArray(schema)) return schema.map(checkable)
+/** Whether a keyword of a schema is not checked. */
+function isUncheckedInPart(schema: unknown): boolean {
+  if (Array.isArray(schema)) return schema.some(isUncheckedInPart)
+  if (!isObject(schema)) return false
+  return Object.entries(schema).some(([key, value]) => {
+    if (unchecked.has(key)) return true
+    if (values.has(key)) return false
+    return named.has(key) && isObject(value) ? Object.values(value).some(isUncheckedInPart) : isUncheckedInPart(value)
+  })
+}
+
+interface Checking {
+  /** Called each time that a part of the schema is applied to a value. */
+  readonly visit: () => void
+  /** Whether every keyword of the schema is checked. */
+  readonly isWhole: boolean
+}
+
+/** Copies a schema without the keywords that are not checked, and without those that mean more without them. */
+function checkable(schema: unknown, checking: Checking): unknown {
+  if (Array.isArray(schema)) return schema.map((item) => checkable(item, checking))
   if (!isObject(schema)) return schema
-  const hasPatterns = 'patternProperties' in schema
-  const isKept = (key: string) =>
-    !unchecked.has(key) &&
-    !(hasPatterns && ['patternProperties', 'additionalProperties', 'unevaluatedProperties'].includes(key))
-  const kept = Object.entries(schema).filter(([key]) => isKept(key))
-  return Object.fromEntries(
-    kept.map(([key, value]) => {
-      if (values.has(key)) return [key, value]
-      if (!named.has(key) || !isObject(value)) return [key, checkable(value)]
-      return [key, Object.fromEntries(Object.entries(value).map(([name, one]) => [name, checkable(one)]))]
-    }),
+  const { $ref, format: _, ...rest } = schema
+  const isLeftOut = (key: string) =>
+    unchecked.has(key) ||
+    (!checking.isWhole && inverse.has(key)) ||
+    ('patternProperties' in schema && key === 'additionalProperties') ||
+    (!checking.isWhole && key === 'oneOf' && 'anyOf' in schema)
+  const copy = Object.fromEntries(
+    Object.entries(rest)
+      .filter(([key]) => !isLeftOut(key))
+      .map(([key, value]) => {
+        if (values.has(key)) return [key, value]
+        if (named.has(key) && isObject(value)) {
+          const schemas = Object.entries(value).map(([name, one]) => [name, checkable(one, checking)])
+          return [key, Object.fromEntries(schemas)]
+        }
+        // Of several forms, more than one may fit without what is not checked.
+        return [key === 'oneOf' && !checking.isWhole ? 'anyOf' : key, checkable(value, checking)]
+      }),
   )
+  // The validator looks for a reference each time that it applies the schema.
+  return Object.defineProperty(copy, '$ref', {
+    get: () => {
+      checking.visit()
+      return $ref
+    },
+  })
 }

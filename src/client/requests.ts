@@ -9,6 +9,7 @@ import {
   type ViewCompletionRequest,
 } from '../core/view.ts'
 import {
+  type ConvertItems,
   cacheOf,
   completionOf,
   contentsOf,
@@ -36,10 +37,16 @@ export type VariableRequest = Omit<ViewCompletionRequest, 'uriTemplate'>
 /** The requests that a view of a server is made of. Results are core types, cursors are those of the server. */
 export type Requests = ReturnType<typeof createRequests>
 
-/** @param decode Decodes base64. A browser passes its own function. */
-export function createRequests(ask: SendRequest, decode = decodeBase64) {
-  const pageOf = <T>(answer: Wire, read: (answer: Wire) => Omit<Page<T>, 'nextCursor'>): Page<T> => ({
-    ...read(answer),
+/**
+ * @param decode Decodes base64. A browser passes its own function.
+ * @param convertItems Converts the items of lists. A process that serves others passes a function that yields to them.
+ */
+export function createRequests(ask: SendRequest, decode = decodeBase64, convertItems?: ConvertItems) {
+  const pageOf = async <T>(
+    answer: Wire,
+    read: (answer: Wire, convertItems?: ConvertItems) => Promise<Omit<Page<T>, 'nextCursor'>>,
+  ): Promise<Page<T>> => ({
+    ...(await read(answer, convertItems)),
     ...defined({ nextCursor: cursorOf(answer) }),
   })
   return {
@@ -47,7 +54,7 @@ export function createRequests(ask: SendRequest, decode = decodeBase64) {
     resources: async (cursor: Cursor, options: Options) => {
       const answer = await ask('resources/list', defined({ cursor }), options)
       const mounts = mountsOf(answer)?.map((mount) => ({ ...mount, mimeType: mount.mimeType ?? directoryMimeType }))
-      return { page: pageOf(answer, resourcePageOf), mounts }
+      return { page: await pageOf(answer, resourcePageOf), mounts }
     },
     templates: async (cursor: Cursor, options: Options) =>
       pageOf(await ask('resources/templates/list', defined({ cursor }), options), templatePageOf),

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { foreignCursor, invalid, isResourceError, notFound, ResourceError } from '../core/errors.ts'
+import { flatMapInSlices } from '../core/kit/breath.ts'
 import { defined, isObject, objectOf } from '../core/kit/object.ts'
 import { headersOfCall, paramHeadersOf } from '../core/tool-headers.ts'
 import type { CallOptions, ChangeListener, Page, PromptView, Resource, ViewChange } from '../core/view.ts'
@@ -10,7 +11,7 @@ import { isUnknownMethod } from './failures.ts'
 import { outputFault } from './output-schema.ts'
 import { childrenOf, createRequests, isMadeUp, type Requests, rootsOf, type VariableRequest } from './requests.ts'
 import { outputReason, type RemoteTool, type RemoteTools, type RemoteView } from './target.ts'
-import { blockOf, cursorOf, descriptionOf, listOf, metaOf, textOf, type Wire } from './wire.ts'
+import { blockOf, cursorOf, decodeBase64, descriptionOf, listOf, metaOf, textOf, type Wire } from './wire.ts'
 
 const noCache = { ttlMs: 0, scope: 'private' } as const
 
@@ -26,7 +27,7 @@ const emptyCursorSince = '2026-07-28'
 
 /** Creates the view of a remote server. */
 export function createRemoteView(link: Link, changes: RemoteChanges): RemoteView {
-  const requests = createRequests(link.request)
+  const requests = createRequests(link.request, decodeBase64, flatMapInSlices)
   const paged = createPaged(link)
   const { hasResources, hasPrompts, hasTools, tells } = link.connection
   /** Whether the server supports reading directories. Undefined until it has read one, or has answered that it cannot. */
@@ -292,7 +293,7 @@ function createRemoteTools(link: Link, paged: Paged): RemoteTools {
     list: ({ cursor }, options) =>
       paged(cursor, async (raw) => {
         const answer = await link.request('tools/list', defined({ cursor: raw }), options)
-        const items = listOf(answer, 'tools').flatMap(toolsOf).flatMap(withHeaders)
+        const items = await flatMapInSlices(listOf(answer, 'tools'), (item) => toolsOf(item).flatMap(withHeaders))
         return { items, ...defined({ nextCursor: cursorOf(answer) }) }
       }),
     call: async ({ name, paramHeaders = [], outputSchema }, given, options) => {

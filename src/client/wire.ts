@@ -24,12 +24,24 @@ export type Wire = Readonly<Record<string, unknown>>
 /** Maximum number of values of a completion in MCP. */
 const maxValues = 100
 
+/** Converts the items of a list, each to any number of others. */
+export type ConvertItems = <T>(
+  items: readonly unknown[],
+  convert: (item: unknown) => readonly T[],
+) => Promise<readonly T[]>
+
+const convertAtOnce: ConvertItems = async (items, convert) => items.flatMap(convert)
+
 /** @throws ResourceError `internal` for an answer without resources. */
-export function resourcePageOf(answer: Wire): Omit<Page<Resource>, 'nextCursor'> {
+export async function resourcePageOf(
+  answer: Wire,
+  convertItems = convertAtOnce,
+  convert = resourcesIn,
+): Promise<Omit<Page<Resource>, 'nextCursor'>> {
   const addresses = objectOf(answer._meta)[metaKeys.unavailable]
   const unavailable = textsIn(addresses)
   return {
-    items: resourcesOf(listOf(answer, 'resources')),
+    items: await convertItems(listOf(answer, 'resources'), convert),
     cache: cacheOf(answer),
     ...(unavailable.length === 0 ? {} : { unavailable }),
   }
@@ -40,15 +52,22 @@ export function resourcePageOf(answer: Wire): Omit<Page<Resource>, 'nextCursor'>
  *
  * @throws ResourceError `internal` for an answer without resources.
  */
-export function directoryPageOf(answer: Wire): Omit<Page<Resource>, 'nextCursor'> {
-  const page = resourcePageOf(answer)
+export function directoryPageOf(
+  answer: Wire,
+  convertItems = convertAtOnce,
+): Promise<Omit<Page<Resource>, 'nextCursor'>> {
   const isPlain = ({ uri, mimeType }: Resource) => mimeType === directoryMimeType && !uri.endsWith('/')
-  return { ...page, items: page.items.map((one) => (isPlain(one) ? { ...one, uri: `${one.uri}/` } : one)) }
+  return resourcePageOf(answer, convertItems, (item) =>
+    resourcesIn(item).map((one) => (isPlain(one) ? { ...one, uri: `${one.uri}/` } : one)),
+  )
 }
 
 /** @throws ResourceError `internal` for an answer without templates. */
-export function templatePageOf(answer: Wire): Omit<Page<ResourceTemplate>, 'nextCursor'> {
-  const items = listOf(answer, 'resourceTemplates').flatMap((item) => {
+export async function templatePageOf(
+  answer: Wire,
+  convertItems = convertAtOnce,
+): Promise<Omit<Page<ResourceTemplate>, 'nextCursor'>> {
+  const items = await convertItems(listOf(answer, 'resourceTemplates'), (item): readonly ResourceTemplate[] => {
     const wire = objectOf(item)
     const uriTemplate = textOf(wire.uriTemplate)
     if (uriTemplate === undefined) return []
@@ -112,18 +131,21 @@ export function cacheOf({ ttlMs, cacheScope }: Wire): CacheHint {
 }
 
 export function resourcesOf(items: readonly unknown[]): readonly Resource[] {
-  return items.flatMap((item) => {
-    const wire = objectOf(item)
-    const uri = uriOf(wire)
-    if (uri === undefined) return []
-    const facts = {
-      size: countOf(wire.size),
-      modified: timeOf(objectOf(wire.annotations).lastModified),
-      version: versionOf(wire),
-      meta: metaOf(wire),
-    }
-    return [{ uri, name: textOf(wire.name) ?? lastSegment(uri), ...descriptionOf(wire), ...defined(facts) }]
-  })
+  return items.flatMap(resourcesIn)
+}
+
+/** Returns the resource that an item of a list describes; nothing if it has no URI. */
+function resourcesIn(item: unknown): readonly Resource[] {
+  const wire = objectOf(item)
+  const uri = uriOf(wire)
+  if (uri === undefined) return []
+  const facts = {
+    size: countOf(wire.size),
+    modified: timeOf(objectOf(wire.annotations).lastModified),
+    version: versionOf(wire),
+    meta: metaOf(wire),
+  }
+  return [{ uri, name: textOf(wire.name) ?? lastSegment(uri), ...descriptionOf(wire), ...defined(facts) }]
 }
 
 function versionOf({ _meta }: Wire): string | undefined {
@@ -226,8 +248,11 @@ export function malformed(what: string): ResourceError {
 }
 
 /** @throws ResourceError `internal` for an answer without prompts. */
-export function promptPageOf(answer: Wire): Omit<Page<ListedPrompt>, 'nextCursor'> {
-  const items = listOf(answer, 'prompts').flatMap((item): readonly ListedPrompt[] => {
+export async function promptPageOf(
+  answer: Wire,
+  convertItems = convertAtOnce,
+): Promise<Omit<Page<ListedPrompt>, 'nextCursor'>> {
+  const items = await convertItems(listOf(answer, 'prompts'), (item): readonly ListedPrompt[] => {
     const wire = objectOf(item)
     const name = textOf(wire.name)
     // A prompt without a name cannot be requested.

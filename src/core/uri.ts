@@ -33,9 +33,11 @@ export interface ParsedUri {
  * segments, control characters raw or encoded, escapes that are not UTF-8, lone surrogates, userinfo, fragments, white space
  * around the URI. Never use `new URL()`, which rewrites all of these into something else.
  *
+ * On Windows the letter of a drive has no case, and a `file` URI may name a server: `file://server/share/a` (RFC 8089, appendix E.3).
+ *
  * @throws ResourceError `invalid`, whose detail has a `reason`. The message does not repeat the URI.
  */
-export function parseUri(raw: string): ParsedUri {
+export function parseUri(raw: string, platform: NodeJS.Platform = process.platform): ParsedUri {
   // A program in JavaScript may pass anything.
   if (typeof raw !== 'string') throw invalid('A URI is a text.', 'argument')
   if (raw.length > maxUriBytes || Buffer.byteLength(raw) > maxUriBytes)
@@ -58,9 +60,11 @@ export function parseUri(raw: string): ParsedUri {
   if (!/^[A-Za-z0-9._~!$&'()*+,;=:[\]-]*$/.test(givenAuthority))
     throw invalid('The authority of the URI holds a character that it may not hold.', 'authority')
   const host = givenAuthority.toLowerCase()
-  if (scheme === 'file' && host !== '' && host !== 'localhost')
+  const isWindowsFile = scheme === 'file' && platform === 'win32'
+  const isLocalFile = scheme === 'file' && (host === '' || host === 'localhost')
+  if (scheme === 'file' && !isLocalFile && !isWindowsFile)
     throw invalid('A file URI has no host here but localhost: file:///path.', 'authority')
-  const authority = scheme === 'file' ? '' : host
+  const authority = isLocalFile ? '' : host
 
   const rest = text.slice(start.length)
   const mark = rest.indexOf('?')
@@ -70,7 +74,10 @@ export function parseUri(raw: string): ParsedUri {
   const parts = path === '' ? [] : path.slice(1).split('/')
   const directory = parts.at(-1) === ''
   if (directory) parts.pop()
-  return { scheme, authority, segments: parts.map(decodeSegment), directory, ...(query === undefined ? {} : { query }) }
+  const segments = parts.map(decodeSegment)
+  const [drive = ''] = segments
+  if (isWindowsFile && isLocalFile && /^[a-z]:$/.test(drive)) segments[0] = drive.toUpperCase()
+  return { scheme, authority, segments, directory, ...(query === undefined ? {} : { query }) }
 }
 
 function decodeSegment(raw: string): string {
@@ -155,11 +162,23 @@ export function overlap(a: Address, b: Address): boolean {
   return a.text === b.text || isBelow(a, b) || isBelow(b, a)
 }
 
-/** Returns the canonical `file://` address of an absolute path of this machine (RFC 8089). */
-export function fileAddress(absolutePath: string): string {
+/** Returns the canonical `file://` address of an absolute path of this machine (RFC 8089); of a share, with the name of its server. */
+export function fileAddress(absolutePath: string, platform: NodeJS.Platform = process.platform): string {
   requireArgument('fileAddress(absolutePath)', 'absolutePath', absolutePath, 'a text')
-  const segments = absolutePath.split(process.platform === 'win32' ? /[\\/]/ : '/').filter((part) => part !== '')
-  return `file:///${segments.map(encodeSegment).join('/')}`
+  if (platform !== 'win32') return `file:///${encodedSegments(absolutePath.split('/'))}`
+  const path = absolutePath
+    .replaceAll('\\', '/')
+    .replace(/^\/\/[?.]\/(?:(UNC)\/|(?=[a-z]:))/i, (_, unc) => (unc ? '//' : ''))
+  const [, server, share = ''] = /^\/\/([^/?.][^/]*)\/(.*)$/s.exec(path) ?? []
+  if (server !== undefined) return `file://${server.toLowerCase()}/${encodedSegments(share.split('/'))}`
+  return `file:///${encodedSegments(path.replace(/^[a-z]:/, (drive) => drive.toUpperCase()).split('/'))}`
+}
+
+function encodedSegments(segments: readonly string[]): string {
+  return segments
+    .filter((part) => part !== '')
+    .map(encodeSegment)
+    .join('/')
 }
 
 /** Returns the canonical URI of a path in a mount. The empty path is the address itself. */

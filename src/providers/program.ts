@@ -1,20 +1,39 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'
 import { access, realpath, stat } from 'node:fs/promises'
-import { delimiter, isAbsolute, join } from 'node:path'
+import { join, posix, win32 } from 'node:path'
 import { type ChildLimits, limitedCommand } from '../core/kit/workers.ts'
 
 /**
  * Returns the absolute path of a program on the PATH of this process; `undefined` if there is none. Relative members of the
  * PATH are skipped, so that no program in the working directory runs.
  */
-export async function findProgram(name: string): Promise<string | undefined> {
-  const folders = (process.env.PATH ?? '').split(delimiter).filter(isAbsolute)
-  for (const folder of folders) {
-    const path = join(folder, name)
-    if (await isProgram(path)) return path
-  }
+export async function findProgram(
+  name: string,
+  env: Environment = process.env,
+  platform: NodeJS.Platform = process.platform,
+): Promise<string | undefined> {
+  const { delimiter, isAbsolute } = platform === 'win32' ? win32 : posix
+  for (const folder of (env.PATH ?? '').split(delimiter).filter(isAbsolute))
+    for (const file of programFiles(name, env, platform)) {
+      const path = join(folder, file)
+      if (await isProgram(path)) return path
+    }
   return undefined
+}
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+/** Returns the names that the file of a program may have: on Windows, with each ending of PATHEXT, unless it has one already. */
+export function programFiles(
+  name: string,
+  env: Environment = process.env,
+  platform: NodeJS.Platform = process.platform,
+): readonly string[] {
+  if (platform !== 'win32') return [name]
+  const endings = (env.PATHEXT || '.COM;.EXE;.BAT;.CMD').split(';').filter((ending) => ending !== '')
+  const hasEnding = endings.some((ending) => name.toLowerCase().endsWith(ending.toLowerCase()))
+  return hasEnding ? [name] : endings.map((ending) => name + ending.toLowerCase())
 }
 
 /** Whether a file can be run by this user. */

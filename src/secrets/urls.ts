@@ -128,6 +128,14 @@ const dataSourceSecret =
 const dataSourceMember =
   /(?:^|[;\s"'`{(])(?:server|host|hostaddr|data source|addr|address|uid|user id|user|username|driver|database|initial catalog|dbname|dsn|provider|endpoint)\s{0,4}=/i
 
+/** A driver in braces, with a sign that no name of code has. Then braces quote values, and are no places for values. */
+const quotesInBraces = /driver\s{0,4}=\s{0,4}\{[^{}\n]{0,100}[^\w.{}\n][^{}\n]{0,100}\}/i
+
+/** Whether a text in braces is a name of code: its value is inserted there. */
+function isInserted(name: string): boolean {
+  return isPlaceholder(`{${name}}`) && (!/[a-z]\d|\d[a-z]/i.test(name) || kindOfKey(name) !== undefined)
+}
+
 /** The longest part of a connection string that is examined before and after its password, in characters. */
 const maxDataSource = 300
 
@@ -142,7 +150,8 @@ function findDataSources(text: string): readonly Span[] {
     const [before = ''] = /[^\n]*$/.exec(text.slice(Math.max(0, index - maxDataSource), index)) ?? []
     const [after = ''] = /^[^\n]*/.exec(text.slice(end, end + maxDataSource)) ?? []
     if (!dataSourceMember.test(before) && !dataSourceMember.test(after)) continue
-    if (isNothing(value) || isPlaceholder(value) || (braced !== undefined && isPlaceholder(`{${braced}}`))) continue
+    if (isNothing(value) || isPlaceholder(value)) continue
+    if (braced !== undefined && isInserted(braced) && !quotesInBraces.test(before + after)) continue
     if (/^[A-Za-z_ .-]+$/.test(value) && kindOfKey(value) !== undefined) continue
     found.push({ start: end - value.length, end, key: index })
   }

@@ -34,6 +34,7 @@ import {
   type Seal,
 } from './redacted/cleaner.ts'
 import { createRangeReader } from './redacted/range.ts'
+import { tailed } from './tailed.ts'
 
 export interface RedactedOptions {
   /**
@@ -125,6 +126,7 @@ export function redacted(given: Provider, options: RedactedOptions = {}): Provid
         // The end may have no secret although the rest has one.
         const whole = await readWhole(withoutTail(request), context)
         if (whole.some(({ meta }) => meta?.[redactedKey] !== undefined)) return whole
+        return tailed({ ...provider, read: async () => whole }).read(request, context)
       }
       // Only the whole content shows whether it contains a secret.
       if (range === undefined || mode === 'withhold' || cleaner.isVault(path)) return readWhole(request, context)

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import type { Transport } from '@modelcontextprotocol/client'
 import { afterEach, describe, expect, test } from 'vitest'
 import { createFlood } from '../../src/client/flood.ts'
@@ -8,7 +8,7 @@ import type { Target } from '../../src/client/index.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { remote } from '../../src/providers/remote/index.ts'
 import { serveHttp } from '../../src/server/index.ts'
-import { fixture } from '../support/mcp-servers.ts'
+import { fixture, listen, scriptedModern } from '../support/mcp-servers.ts'
 import { memory } from '../support/memory.ts'
 import { someOf } from '../support/volume.ts'
 
@@ -91,6 +91,55 @@ describe('a mounted server that sends notifications without an end', () => {
     },
     300_000,
   )
+})
+
+describe('a mounted server with a huge page', () => {
+  const items = 80_000
+  const named = (key: string, more: object) =>
+    Array.from({ length: items }, (_, n) => ({ name: 'n', [key]: `n:${(n * 7919) % items}`, ...more }))
+  const pages: readonly (readonly [list: string, page: object, method: string])[] = [
+    ['resources', { resources: named('uri', {}) }, 'resources/list'],
+    ['templates', { resourceTemplates: named('uriTemplate', {}) }, 'resources/templates/list'],
+    ['prompts', { prompts: named('name', {}) }, 'prompts/list'],
+    ['tools', { tools: named('name', { inputSchema: { type: 'object' } }) }, 'tools/list'],
+  ]
+
+  test.each(pages)('of %s leaves turns to others while its items are converted', async (_, page, method) => {
+    let isSent = false
+    const url = await listen((request, response) => {
+      scriptedModern((asked) => {
+        if (asked !== method) return { resources: [], resourceTemplates: [], prompts: [], tools: [] }
+        response.once('finish', () => {
+          isSent = true
+        })
+        return { ...page }
+      })(request, response)
+    })
+    const catalog = createCatalog({
+      mounts: [{ address: 'remote://huge', provider: remote({ target: { url }, prompts: true, tools: true }) }],
+    })
+    ends.push(catalog.close)
+    const view = catalog.view({ id: 'ada', roles: [] })
+    let turns = 0
+    let hasEnded = false
+    const asked: Readonly<Record<string, () => unknown>> = {
+      'resources/list': () => view.list(),
+      'resources/templates/list': () => view.templates(),
+      'prompts/list': () => view.prompts?.list(),
+      'tools/list': () => view.tools?.list(),
+    }
+    const asking = Promise.resolve(asked[method]?.()).catch(() => {})
+    const ending = asking.then(() => {
+      hasEnded = true
+    })
+    while (!hasEnded) {
+      await turn()
+      if (isSent) turns++
+    }
+    await ending
+    // A turn for each 2,000 items. Converted in one go, they leave only the turns in which the page arrives.
+    expect(turns).toBeGreaterThan(items / 2000)
+  })
 })
 
 describe('the budget of a server', () => {

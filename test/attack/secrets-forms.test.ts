@@ -2,7 +2,7 @@ import { createHash, generateKeyPairSync, type KeyObject, randomBytes } from 'no
 import { afterAll, describe, expect, test } from 'vitest'
 import { ResourceError } from '../../src/core/errors.ts'
 import type { Content, Context, Provider } from '../../src/core/provider.ts'
-import { createRedactor } from '../../src/secrets/redactor.ts'
+import { createRedactor, type Redactor } from '../../src/secrets/redactor.ts'
 import { redactWindow } from '../../src/secrets/window.ts'
 import { documents } from '../../src/wrap/documents.ts'
 import { redacted } from '../../src/wrap/redacted.ts'
@@ -495,6 +495,9 @@ describe('what people write', () => {
     ['a.txt', `proxy ${'app'}:${value}@db.example.net:8080`, [value]],
     ['a.py', `"DRIVER={ODBC Driver 18};SERVER=db;UID=sa;PWD={${value};x}"`, [value]],
     ['a.txt', `Driver={SQL Server};Server=db;Uid=app;Pwd={ab;c}}${value};x};Encrypt=yes`, [value]],
+    ['a.txt', `Server=db;Uid=app;Pwd={${value}};`, [value]],
+    ['a.txt', 'Driver={SQL Server};Server=db;Uid=app;Pwd={horsebattery}', ['horsebattery']],
+    ['a.ini', 'c = Server=db;Uid=app;Driver={ODBC Driver 18 for SQL Server};PWD={horsebattery};', ['horsebattery']],
     ['a.cs', `var s = "Server=db;User Id=sa;Password=${word};Pooling=true";`, [word]],
     ['a.cs', `var s = "Server=db;User Id=sa;Password='${value};x';Pooling=true";`, [value]],
     ['a.go', `dsn := "host=localhost user=gorm password=${word} dbname=gorm"`, [word]],
@@ -686,6 +689,31 @@ test('SE22: a file that is withheld shows no end without a secret', async () => 
   }
 })
 
+test('SE22: the end of a file without a secret is cut off the text that was searched, which is searched once', async () => {
+  let searches = 0
+  const counted: Redactor = {
+    ...redactor,
+    window: (...job) => {
+      searches++
+      return redactor.window(...job)
+    },
+  }
+  let reads = 0
+  const source = memory({ 'b.log': `${'a plain line\n'.repeat(3000)}the last\n` })
+  const provider = documents(
+    {
+      ...source,
+      read: (request, context) => {
+        reads++
+        return source.read(request, context)
+      },
+    },
+    { through: (whole) => redacted(whole, { redactor: counted, mode: 'withhold' }) },
+  )
+  expect(await read(provider, 'b.log', { tail: '1' })).toBe('the last\n')
+  expect([searches, reads]).toEqual([1, 1])
+})
+
 test('SE22: a part of a file that is too large to be searched as a whole is refused with the reason', async () => {
   const tooLarge: Provider = {
     ...memory({ 'a.log': 'one' }),
@@ -757,8 +785,45 @@ test.each<[string, string]>([
   ['scalars without end', 'password: "a\n  b\n'.repeat(30_000)],
   ['lines of a scalar', `password: a7b8\n${'  b\n'.repeat(120_000)}`],
   ['names below names', 'password:\n  password:\n'.repeat(22_000)],
+  ['rows of a Markdown table', `| a | password |\n|---|---|\n${'| b |\n'.repeat(80_000)}`],
+  ['heads of Markdown tables', '| a | password |\n|---|---|\n'.repeat(18_000)],
+  ['cells of one row', `| a | password |\n|---|---|\n|${' b |'.repeat(120_000)}`],
+  ['borders of a table', `+---+\n| password |\n${'+---+'.repeat(90_000)}`],
+  ['columns of psql', ` a | password \n---+---\n${' b |'.repeat(120_000)}`],
+  ['grid cells of reStructuredText', '===== =====\npassword b\n'.repeat(20_000)],
+  ['tables in HTML', '<table><tr><th>password'.repeat(20_000)],
+  ['connection strings of Go', 'a:b@tcp('.repeat(60_000)],
+  ['users of a connection string', `${'a:'.repeat(240_000)}@tcp(h)/db`],
+  ['members of ODBC', 'Server=a;Pwd={'.repeat(34_000)],
+  ['braces of ODBC', `Server=a;Pwd={${'}}'.repeat(240_000)}`],
+  ['libpq', "host=a password='\\".repeat(26_000)],
+  ['DER in hexadecimal', '3082'.repeat(120_000)],
+  ['DER in base64', 'MIIE'.repeat(120_000)],
+  ['DER with short lengths', Buffer.from('3003020100'.repeat(70_000), 'hex').toString('base64')],
+  ['base64 in lines of 20', `${'A7b9C3d5E1f8G2h4J6k0\n'.repeat(23_000)}`],
+  ['base64 in lines of 24 after a name', `password: |\n${'  A7b9C3d5E1f8G2h4J6k0L5m7\n'.repeat(18_000)}`],
+  ['base64 in lines of 4', 'A7b9\n'.repeat(96_000)],
+  ['defaults of references', `password=${'${A:-'.repeat(90_000)}`],
+  ['references', 'password=${A:-b}'.repeat(30_000)],
+  ['placeholders', '${password:'.repeat(44_000)],
+  ['here-documents', 'password = <<EOT\n'.repeat(28_000)],
+  ['property lists', '<key>Password</key>'.repeat(25_000)],
+  ['strings of a property list', `<key>Password</key>${'<string>'.repeat(60_000)}`],
+  ['parts of a form', '--x\nContent-Disposition: form-data; name="password"\n\n'.repeat(9000)],
+  ['rows of SQL', `INSERT INTO t (a, password) VALUES ${'(1, '.repeat(120_000)}`],
+  ['columns of SQL', `INSERT INTO t (${'password, '.repeat(48_000)}`],
+  ['statements', 'INSERT INTO t (password) VALUES '.repeat(15_000)],
+  ['copied rows', `COPY t (a, password) FROM stdin;\n${'b\t'.repeat(240_000)}`],
+  ['pairs with comments', `- name: DB_PASSWORD\n${'  # a comment\n'.repeat(34_000)}`],
+  ['values before names', '- value: horsebattery\n'.repeat(21_000)],
+  ['members before a name', `{${'"value": "horsebattery", '.repeat(19_000)}`],
+  ['sentences', 'the password is '.repeat(30_000)],
+  ['percent-encodings', 'password%253D'.repeat(37_000)],
+  ['invisible characters', `ghp_${'\u{e0041}'.repeat(120_000)}`],
+  ['XML keys', '<RSAKeyValue><P>'.repeat(30_000)],
+  ['lines of netrc', 'machine a login b password '.repeat(18_000)],
 ])('SE22: %s without end are gone through in time', async (name, text) => {
-  for (const path of someOf(name, ['a.yaml', 'a.csv', 'a.html']))
+  for (const path of someOf(name, ['a.yaml', 'a.csv', 'a.html', 'a.md', 'a.sql', 'a.txt']))
     expect(await read(redacted(memory({ [path]: text }), { redactor }), path)).not.toContain('withheld')
 })
 

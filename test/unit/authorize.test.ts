@@ -216,11 +216,15 @@ describe('a key under which a signature proves nothing', () => {
     },
   )
 
-  test('is one under which the cryptographic library itself accepts the forgery', () => {
-    const jwk = { kty: 'OKP', crv: 'Ed25519', x: little(1n).toString('base64url') }
-    const signature = Buffer.concat([little(1n), Buffer.alloc(32)])
-    expect(verify(null, Buffer.from('anything'), createPublicKey({ key: jwk, format: 'jwk' }), signature)).toBe(true)
-  })
+  // From 24 on, Node may refuse it by itself.
+  test.runIf(Number.parseInt(process.versions.node, 10) < 24)(
+    'is one under which Node itself accepts the forgery',
+    () => {
+      const jwk = { kty: 'OKP', crv: 'Ed25519', x: little(1n).toString('base64url') }
+      const signature = Buffer.concat([little(1n), Buffer.alloc(32)])
+      expect(verify(null, Buffer.from('anything'), createPublicKey({ key: jwk, format: 'jwk' }), signature)).toBe(true)
+    },
+  )
 
   const bytesOf = (value: bigint) => {
     const hex = value.toString(16)

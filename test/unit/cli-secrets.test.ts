@@ -114,6 +114,8 @@ describe('a command that opens a folder itself', () => {
     cwd = mkdtempSync(join(tmpdir(), 'hikidashi-known-'))
     writeFileSync(join(cwd, 'notes.md'), `# About ${secret}\n\nThe zebra knows ${secret}.\n`)
     writeFileSync(join(cwd, `${secret}.md`), 'a file with a bad name\n')
+    // A text in an encoding that nobody knows: `check` names it.
+    writeFileSync(join(cwd, `${secret}.txt`), Buffer.from([0xc3, 0x28, 0x41, 0xa0, 0xa1, 0x20, 0xe2, 0x28, 0xa1, 0x0a]))
     writeFileSync(join(cwd, 'bytes.bin'), Buffer.concat([Buffer.from([0, 1, 2, 255]), Buffer.from(secret)]))
   })
   afterAll(() => rmSync(cwd, { recursive: true, force: true }))
@@ -131,11 +133,35 @@ describe('a command that opens a folder itself', () => {
     [['stat', 'notes.md'], 'text/markdown'],
     [['why', 'notes.md'], 'notes.md'],
     [['status'], 'file:///'],
+    [['check'], '[redacted]'],
+    [['check', '--json'], '[redacted]'],
+    [['doctor'], 'mount'],
+    [['doctor', '--json'], '"checks"'],
   ])('prints no known secret, and everything else: %j', async (words, expected) => {
     const { code, out, err } = await runHere(words, { cwd, env: { API_TOKEN: secret } })
     expect(out + err).not.toContain(secret)
     expect(out).toContain(expected)
     expect(code, err).toBe(0)
+  })
+
+  test('stores no analysis with a known secret in its id, and does not print the secret', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'hikidashi-known-'))
+    const mounts = { 'results://r': { provider: 'results' } }
+    const store = { sqlite: './store.sqlite' }
+    writeFileSync(join(folder, 'hikidashi.json'), JSON.stringify({ store, mounts }))
+    const consensus = { content: 'c', confidence: 1, reasoning: 'r' }
+    const thresholds = { met: true, confidence: 1, agreement: 1 }
+    const facts = { prompt: 'p', taskType: 'basic', language: 'en', rounds: 1, totalCost: 0 }
+    const vote = { provider: 'a', model: 'b', error: 'It took too long.' }
+    writeFileSync(
+      join(folder, 'a.json'),
+      JSON.stringify({ id: secret, ...facts, votes: [vote], consensus, thresholds }),
+    )
+    const words = ['results', 'put', 'a.json', '--config', 'hikidashi.json']
+    const { out, err } = await runHere(words, { cwd: folder, env: { API_TOKEN: secret } })
+    expect(out + err).not.toContain(secret)
+    expect(err).toContain('a.json: id: It holds a secret')
+    rmSync(folder, { recursive: true, force: true })
   })
 
   test('writes a content that is larger than a part without a secret across the border of two parts', async () => {

@@ -1,8 +1,12 @@
 import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir, userInfo } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { joinCommand } from '../../src/cli/operations/command-line.ts'
 import { speaksNoTls } from '../../src/core/http-url.ts'
+import { fileAddress, parseUri } from '../../src/core/uri.ts'
+import { findProgram } from '../../src/providers/program.ts'
 import { failure, notLoaded } from '../../src/store/rules.ts'
 import { loadFaultOf } from '../../src/store/sqlite/codes.ts'
 import { bundled } from '../support/bundled.ts'
@@ -56,6 +60,82 @@ test.each(['EPROTO', 'ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_
 test('an untrusted certificate is no server without TLS', () => {
   expect(speaksNoTls('DEPTH_ZERO_SELF_SIGNED_CERT')).toBe(false)
   expect(speaksNoTls('ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION')).toBe(false)
+})
+
+describe('on Windows', () => {
+  const partsOf = (uri: string) => {
+    const { authority, segments, directory } = parseUri(uri, 'win32')
+    return [authority, segments.join('/'), directory]
+  }
+
+  test.each([
+    ['file:///C:/docs/a.md', 'C:/docs/a.md'],
+    ['file:///c:/docs/a.md', 'C:/docs/a.md'],
+    ['file:///c%3A/docs/a.md', 'C:/docs/a.md'],
+    ['file:///C%3a/docs/a.md', 'C:/docs/a.md'],
+    ['file:/c:/docs/a.md', 'C:/docs/a.md'],
+    ['file://localhost/c:/docs/a.md', 'C:/docs/a.md'],
+  ])('%s names a file on a drive, whatever the case of its letter', (uri, path) =>
+    expect(partsOf(uri)).toEqual(['', path, false]),
+  )
+
+  test('the letter of a drive has no case only there, and other folders keep theirs', () => {
+    expect(parseUri('file:///c:/a', 'linux').segments).toEqual(['c:', 'a'])
+    expect(partsOf('file:///C:/d:/a')).toEqual(['', 'C:/d:/a', false])
+    expect(partsOf('git://c:/d:/a')[0]).toBe('c:')
+  })
+
+  test('a file URI may name a server, and nowhere else', () => {
+    expect(partsOf('file://SERVER/share/a%20b/')).toEqual(['server', 'share/a b', true])
+    expect(() => parseUri('file://server/share/a', 'linux')).toThrow('no host here but localhost')
+    expect(() => parseUri('file://me@server/share', 'win32')).toThrow('userinfo')
+    expect(() => parseUri('file://server/share/../x', 'win32')).toThrow()
+  })
+
+  test.each([
+    ['C:\\docs\\a b', 'file:///C:/docs/a%20b'],
+    ['c:\\docs', 'file:///C:/docs'],
+    ['c:/docs/', 'file:///C:/docs'],
+    ['C:\\', 'file:///C:'],
+    ['\\\\Server\\share\\docs', 'file://server/share/docs'],
+    ['//server/share/docs', 'file://server/share/docs'],
+    ['\\\\?\\C:\\docs', 'file:///C:/docs'],
+    ['\\\\?\\UNC\\server\\share\\docs', 'file://server/share/docs'],
+    ['\\\\wsl.localhost\\Debian\\home', 'file://wsl.localhost/Debian/home'],
+  ])('the folder %s has the address %s, which is canonical', (path, address) => {
+    expect(fileAddress(path, 'win32')).toBe(address)
+    const { authority, segments } = parseUri(address, 'win32')
+    expect(`file://${authority}/${segments.map(encodeURIComponent).join('/').replace('%3A', ':')}`).toBe(address)
+  })
+
+  test('a program is found by each ending of PATHEXT, in its order, and a file without one is none', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'hikidashi-programs-'))
+    for (const name of ['npx', 'npx.cmd', 'tool.bat', 'tool.exe', 'other.ps1'])
+      writeFileSync(join(folder, name), '', { mode: 0o755 })
+    const find = async (name: string, env: object = {}) => {
+      const path = await findProgram(name, { PATH: `relative;${folder}`, ...env }, 'win32')
+      return path && basename(path)
+    }
+    expect(await find('npx')).toBe('npx.cmd')
+    expect(await find('tool')).toBe('tool.exe')
+    expect(await find('tool', { PATHEXT: '.BAT;.EXE' })).toBe('tool.bat')
+    expect(await find('tool.exe')).toBe('tool.exe')
+    expect(await find('other')).toBeUndefined()
+    expect(await find('other', { PATHEXT: '.PS1' })).toBe('other.ps1')
+    expect(await find('other.ps1')).toBeUndefined()
+    expect(await findProgram('npx', { PATH: folder }, 'linux')).toBe(join(folder, 'npx'))
+    rmSync(folder, { recursive: true })
+  })
+
+  test.each([
+    [['hikidashi', 'ls', 'C:\\docs\\a.md'], 'hikidashi ls C:\\docs\\a.md'],
+    [['serve', 'C:\\my docs\\'], 'serve "C:\\my docs\\\\"'],
+    [['serve', "it's", 'a&b', '%PATH%'], 'serve "it\'s" "a&b" "%PATH%"'],
+    [['{"a":"b"}', ''], '"{\\"a\\":\\"b\\"}" ""'],
+    [['a\\"b'], '"a\\\\\\"b"'],
+  ])('the words %j are printed as its programs read them', (words, line) =>
+    expect(joinCommand(words, 'win32')).toBe(line),
+  )
 })
 
 describe.runIf(process.platform === 'linux')('an empty HOME', () => {

@@ -281,6 +281,121 @@ describe('a server', () => {
     }
   })
 
+  const withDefinitions = { $defs: { text: { type: 'string' }, 'a/b c~': { $anchor: 'named', type: 'string' } } }
+  const node = {
+    type: 'object',
+    properties: { name: { type: 'string' }, children: { type: 'array', items: { $ref: '#/$defs/node' } } },
+    required: ['name'],
+  }
+  const nested = (levels: number, leaf: object): object =>
+    levels === 0 ? leaf : { name: 'a', children: [nested(levels - 1, leaf)] }
+  const checkedSchemas: Readonly<
+    Record<string, { readonly schema: object; readonly right: object; readonly wrong: object }>
+  > = {
+    'to definitions': {
+      schema: { ...withDefinitions, properties: { x: { $ref: '#/$defs/text' } } },
+      right: { x: 'a' },
+      wrong: { x: 1 },
+    },
+    'with escapes': {
+      schema: { ...withDefinitions, properties: { x: { $ref: '#/$defs/a~1b%20c~0' } } },
+      right: { x: 'a' },
+      wrong: { x: 1 },
+    },
+    'to anchors': {
+      schema: { ...withDefinitions, properties: { x: { $ref: '#named' } } },
+      right: { x: 'a' },
+      wrong: { x: 1 },
+    },
+    'to the id of a definition': {
+      schema: {
+        $id: 'https://example.org/answer.json',
+        properties: { x: { $ref: 'text.json' } },
+        $defs: { text: { $id: 'text.json', type: 'string' } },
+      },
+      right: { x: 'a' },
+      wrong: { x: 1 },
+    },
+    'to other properties': {
+      schema: { properties: { x: { type: 'string' }, y: { $ref: '#/properties/x' } } },
+      right: { y: 'a' },
+      wrong: { y: 1 },
+    },
+    'of draft 7': {
+      schema: {
+        $schema: 'http://json-schema.org/draft-07/schema#',
+        // In this draft, a reference hides the keywords beside it.
+        properties: { x: { $ref: '#/definitions/text', maxLength: 1 } },
+        definitions: { text: { type: 'string' } },
+      },
+      right: { x: 'long' },
+      wrong: { x: 1 },
+    },
+    'with keywords beside them': {
+      schema: { ...withDefinitions, properties: { x: { $ref: '#/$defs/text', maxLength: 1 } } },
+      right: { x: 'a' },
+      wrong: { x: 'long' },
+    },
+    'to the whole': {
+      schema: { properties: { name: { type: 'string' }, next: { $ref: '#' } } },
+      right: { name: 'a', next: { next: { name: 'b' } } },
+      wrong: { name: 'a', next: { next: { name: 1 } } },
+    },
+    'in a tree': {
+      schema: { $ref: '#/$defs/node', $defs: { node } },
+      right: nested(90, { name: 'a' }),
+      wrong: nested(90, { nam: 'a' }),
+    },
+  }
+
+  test.each(Object.entries(checkedSchemas))(
+    'is held to a schema with references %s',
+    async (_, { schema, right, wrong }) => {
+      const outputSchema = { type: 'object', ...schema }
+      let structured: unknown = right
+      const { call } = await mounted((method) => {
+        if (method === 'tools/list') return { tools: [tool('a', { outputSchema })] }
+        return method === 'tools/call' ? { ...text('the words'), structuredContent: structured } : { resources: [] }
+      })
+      expect((await call('a')).result).toMatchObject({ ...text('the words'), structuredContent: right })
+      structured = wrong
+      const { result } = await call('a')
+      expect(result).toMatchObject({ isError: true })
+      expect(result.structuredContent).toBeUndefined()
+    },
+  )
+
+  /** Schemas d0 to d59, each of which applies the next one twice to the same value. */
+  const doubling = Object.fromEntries(
+    Array.from({ length: 60 }, (_, n) => [`d${n}`, { allOf: Array(2).fill({ $ref: `#/$defs/d${n + 1}` }) }]),
+  )
+  const starts = (letter: string) => ({ properties: { x: { type: 'string', pattern: `^${letter}` } }, required: ['x'] })
+  const passed: Readonly<Record<string, readonly [schema: object, structured: object]>> = {
+    'with a reference to itself': [{ $ref: '#' }, { x: 1 }],
+    'with a reference that leads out of it': [{ properties: { x: { $ref: 'https://example.org/x.json' } } }, { x: 1 }],
+    'with a reference that leads nowhere': [{ properties: { x: { $ref: '#/$defs/x' } } }, { x: 1 }],
+    'whose check never ends': [{ $ref: '#/$defs/d0', $defs: { ...doubling, d60: { required: ['y'] } } }, { x: 1 }],
+    'in an unknown dialect': [{ $schema: 'https://example.org/dialect', required: ['y'] }, { x: 1 }],
+    'for a value that is nested very deep': [{ $ref: '#/$defs/node', $defs: { node } }, nested(250, { nam: 'a' })],
+    'that excludes a pattern': [{ not: starts('a') }, { x: 'b' }],
+    'of which one form fits, by a pattern': [{ oneOf: [starts('a'), starts('b')] }, { x: 'b' }],
+    // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema.
+    'with a condition on a pattern': [{ if: starts('a'), then: { required: ['y'] } }, { x: 'b' }],
+    'whose patterns name properties elsewhere': [
+      { allOf: [{ patternProperties: { '^x': {} } }], unevaluatedProperties: false },
+      { x: 'b' },
+    ],
+  }
+
+  test.each(Object.entries(passed))('is not taken to break a schema %s', async (_, [schema, structuredContent]) => {
+    const outputSchema = { type: 'object', ...schema }
+    const { call } = await mounted((method) => {
+      if (method === 'tools/list') return { tools: [tool('a', { outputSchema })] }
+      return method === 'tools/call' ? { ...text('the words'), structuredContent } : { resources: [] }
+    })
+    expect((await call('a')).result).toMatchObject({ ...text('the words'), structuredContent })
+  })
+
   test('that refuses a prompt says why', async () => {
     const { ask } = await mounted((method) => {
       if (method === 'prompts/list') return { prompts: [{ name: 'p', arguments: [{ name: 'city' }] }] }

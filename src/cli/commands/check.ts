@@ -8,6 +8,7 @@ import { isHeadRespelled, parseAddress } from '../../core/uri.ts'
 import { lazyStore } from '../../providers/source.ts'
 import { formatProblem } from '../../testing/index.ts'
 import { checkMount, hiddenFrom, isWrong, type MountReport, servedByOtherNames } from '../operations/check-mounts.ts'
+import { cleanValue } from '../operations/clean-view.ts'
 import { countLeftOut } from '../operations/left-out.ts'
 import { planLocal, storeOf } from '../operations/local.ts'
 import { formatRuleMiss } from '../operations/rule-globs.ts'
@@ -51,13 +52,16 @@ async function check(options: CheckOptions, io: Io): Promise<void> {
   const scrubber = io.secrets
   const log = createTextLog(io, 'warn')
   const planned = await planLocal(options.config === undefined ? {} : { config: options.config }, io.secrets)
-  if ('problems' in planned) return reportConfig(planned.problems, options, io)
+  if ('problems' in planned) return reportConfig(cleanValue(planned.problems, scrubber), options, io)
   const { local } = planned
   // A mount without its folder or file has been reported already, so it is not opened.
   const absent = local.config?.absent ?? []
   const isThere = ({ address }: PlannedMount) => !absent.some((absence) => absence.address === address)
   const mounts = ((await local.complete?.()) ?? local.mounts).filter(isThere)
-  const problems = absent.map(({ problem }) => problem)
+  const problems = cleanValue(
+    absent.map(({ problem }) => problem),
+    scrubber,
+  )
   if (!options.json) await io.out.write(formatConfigProblems(problems))
   const kept = storeOf(local)
   const store = kept === undefined ? undefined : lazyStore(kept, log)
@@ -71,7 +75,8 @@ async function check(options: CheckOptions, io: Io): Promise<void> {
     besideOutput: true,
   })
   const settings = { log, scrubber, ...defined({ store }) }
-  const checkOne = (mount: PlannedMount) => checkMount(mount, options.limit, settings, (it) => opened.push(it))
+  const checkOne = async (mount: PlannedMount) =>
+    cleanValue(await checkMount(mount, options.limit, settings, (it) => opened.push(it)), scrubber)
   for await (const report of mapInOrder(mounts, maxMountsAtOnce, checkOne)) {
     reports.push(report)
     if (!options.json) await io.out.write(formatReport(report, coloursFor(io.out.isTerminal)), { isStyled: true })

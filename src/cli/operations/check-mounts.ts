@@ -43,7 +43,6 @@ export async function checkMount(
   keep: (mount: Mount) => void,
 ): Promise<MountReport> {
   const start = performance.now()
-  const clean = (text: string) => settings.scrubber?.scrub(text) ?? text
   const report = (rest: Partial<MountReport>): MountReport => ({
     address: planned.address,
     provider: planned.config.provider,
@@ -66,11 +65,11 @@ export async function checkMount(
     return report({
       ...rest,
       ...defined({ leftOut, unknownEncodings, ruleMisses: misses.length === 0 ? undefined : misses }),
-      problems: problems.map((problem) => ({ ...problem, seen: clean(problem.seen) })),
+      problems,
     })
   } catch (error) {
     if (!isResourceError(error)) throw error
-    return report({ failure: clean(error.message), ...(error.kind === 'unavailable' ? { isAway: true } : {}) })
+    return report({ failure: error.message, ...(error.kind === 'unavailable' ? { isAway: true } : {}) })
   }
 }
 

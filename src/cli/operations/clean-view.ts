@@ -46,6 +46,11 @@ export function cleanView(view: View, scrubber: Scrubber): View {
   }
 }
 
+/** Returns a value that a command prints, without the secrets that the process knows. */
+export function cleanValue<T>(value: T, scrubber: Scrubber): T {
+  return cleaned(value, scrubber, undefined) as T
+}
+
 /** Removes known secrets from every text and all bytes in a value, except from the URI that the caller asked for. */
 function cleaned(value: unknown, scrubber: Scrubber, own: string | undefined, key = ''): unknown {
   if (typeof value === 'string') {

@@ -37,11 +37,18 @@ export function splitCommand(line: string, platform: NodeJS.Platform = process.p
 }
 
 /**
- * Joins words to a command line for a POSIX shell. The result is safe to print: a word with characters that are unsafe in a terminal
+ * Joins words to a command line for the shell of a person: a POSIX shell, and on Windows `cmd.exe` or PowerShell. The result is safe to print: a word with characters that are unsafe in a terminal
  * is written as `$'a\x0ab'` (POSIX.1-2024, section 2.2.4; bash, zsh and ksh support it).
  */
-export function joinCommand(words: readonly string[]): string {
-  return words.map(quoted).join(' ')
+export function joinCommand(words: readonly string[], platform: NodeJS.Platform = process.platform): string {
+  return words.map(platform === 'win32' ? quotedForWindows : quoted).join(' ')
+}
+
+/** A word as programs on Windows read it: `"` and the backslashes before it are escaped in quotes. */
+function quotedForWindows(word: string): string {
+  const shown = escapeText(word)
+  if (/^[\w@+:./\\~-]+$/.test(shown)) return shown
+  return `"${shown.replace(/(\\*)"/g, '$1$1\\"').replace(/\\+$/, '$&$&')}"`
 }
 
 function quoted(word: string): string {

@@ -84,6 +84,20 @@ export function createSlices(heard?: (entries: number) => void) {
 
 export type Slices = ReturnType<typeof createSlices>
 
+/** Converts items, each to any number of others, in time slices. */
+export async function flatMapInSlices<T, Converted>(
+  items: readonly T[],
+  convert: (item: T) => readonly Converted[],
+): Promise<readonly Converted[]> {
+  const slices = createSlices()
+  const all: Converted[] = []
+  for (const item of items) {
+    for (const converted of convert(item)) all.push(converted)
+    if (slices.due()) await slices.rest()
+  }
+  return all
+}
+
 /**
  * Sorts items by a merge sort in time slices: it sorts runs one at a time, then merges them. Returns a sorted copy, or the items
  * themselves if they are in order already.

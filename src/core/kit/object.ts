@@ -110,3 +110,9 @@ export function requireProvider(call: string, provider: unknown): void {
 export function requireArgument(call: string, name: string, value: unknown, wanted: ExpectedType): void {
   requireKeys(call, { [name]: value }, { [name]: wanted })
 }
+
+/** Whether objects and arrays are nested over `levels` deep. */
+export function isDeeperThan(levels: number, value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return levels === 0 || Object.values(value).some((one) => isDeeperThan(levels - 1, one))
+}

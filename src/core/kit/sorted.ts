@@ -51,6 +51,30 @@ export function indexAfter(names: readonly string[], path: string): number {
   return firstIndex(0, names.length, (index) => comparePaths(names[index] ?? '', path) > 0)
 }
 
+/** An item of a list and that of another list at the same path. Undefined: the list has none there. */
+interface ItemPair<T> {
+  readonly path: string
+  readonly old: T | undefined
+  readonly fresh: T | undefined
+}
+
+/** Yields the items of two lists that are in path order, those at the same path together. */
+export function* pairedItems<T>(
+  before: readonly T[],
+  now: readonly T[],
+  pathOf: (item: T) => string,
+): Generator<ItemPair<T>> {
+  for (let i = 0, j = 0; i < before.length || j < now.length; ) {
+    const [old, fresh] = [before[i], now[j]]
+    const [oldPath, freshPath] = [old && pathOf(old), fresh && pathOf(fresh)]
+    const order = oldPath === undefined ? 1 : freshPath === undefined ? -1 : comparePaths(oldPath, freshPath)
+    const path = (order > 0 ? freshPath : oldPath) ?? ''
+    yield { path, old: order <= 0 ? old : undefined, fresh: order >= 0 ? fresh : undefined }
+    if (order <= 0) i++
+    if (order >= 0) j++
+  }
+}
+
 /** Compares two lists that are in path order, and yields the paths of added, removed and changed items. */
 export function* changedPaths<T>(
   before: readonly T[],
@@ -58,15 +82,8 @@ export function* changedPaths<T>(
   pathOf: (item: T) => string,
   isSame: (a: T, b: T) => boolean,
 ): Generator<string> {
-  for (let i = 0, j = 0; i < before.length || j < now.length; ) {
-    const [old, fresh] = [before[i], now[j]]
-    const order = old === undefined ? 1 : fresh === undefined ? -1 : comparePaths(pathOf(old), pathOf(fresh))
-    const isKept = order === 0 && old !== undefined && fresh !== undefined && isSame(old, fresh)
-    const item = order > 0 ? fresh : old
-    if (item !== undefined && !isKept) yield pathOf(item)
-    if (order <= 0) i++
-    if (order >= 0) j++
-  }
+  for (const { path, old, fresh } of pairedItems(before, now, pathOf))
+    if (old === undefined || fresh === undefined || !isSame(old, fresh)) yield path
 }
 
 /** Creates a binary heap: `pop` removes the value that precedes all others. */

@@ -2,6 +2,7 @@ import type { RemoteView } from '../../client/index.ts'
 import { claimedPriority } from '../../core/entry.ts'
 import { attempt, fallbackTo, ResourceError } from '../../core/errors.ts'
 import { pathOfForeign, templateOfForeign } from '../../core/foreign.ts'
+import { createSlices } from '../../core/kit/breath.ts'
 import { pagesOf } from '../../core/kit/groups.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
@@ -167,13 +168,15 @@ export async function collect<T, Kept>(
   keyed: (item: T) => readonly [key: string, kept: Kept] | undefined,
 ): Promise<Kept[]> {
   const found = new Map<string, Kept>()
+  const slices = createSlices()
   let isWhole = false
   for await (const { items, nextCursor } of pagesOf(fetch, { maxPages })) {
     for (const item of items) {
       const named = keyed(item)
       if (named !== undefined && !found.has(named[0])) found.set(...named)
+      if (found.size > max) throw new ResourceError('too-large', `The server has over ${max} ${what}.`)
+      if (slices.due()) await slices.rest()
     }
-    if (found.size > max) throw new ResourceError('too-large', `The server has over ${max} ${what}.`)
     isWhole = nextCursor === undefined
   }
   if (!isWhole) throw new ResourceError('too-large', `The ${what} of the server have over ${maxPages} pages.`)

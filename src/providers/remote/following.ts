@@ -124,7 +124,7 @@ export function createFollowing(options: FollowingOptions) {
       try {
         const { before, now } = await listing.renew(ending.signal)
         if (before === undefined) pending.add({})
-        else for (const path of differences(before, now)) pending.add({ path, listed: true })
+        else for await (const path of differences(before, now)) pending.add({ path, listed: true })
         // New entries in a directory must be reported too.
         const directories = followed.paths().filter((path) => entryAt(now, path) === undefined)
         await Promise.all(directories.map(follow))

@@ -2,8 +2,9 @@ import type { RemoteView } from '../../client/index.ts'
 import { isResourceError, ResourceError, unavailable } from '../../core/errors.ts'
 import { foreignOf, pathOfForeign } from '../../core/foreign.ts'
 import { followFor, untilAborted } from '../../core/kit/abort.ts'
+import { createSlices, sortInSlices } from '../../core/kit/breath.ts'
 import { pagesOf } from '../../core/kit/groups.ts'
-import { changedPaths, firstIndex } from '../../core/kit/sorted.ts'
+import { firstIndex, pairedItems } from '../../core/kit/sorted.ts'
 import type { Log } from '../../core/log.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Entry, ListQuery } from '../../core/provider.ts'
@@ -40,6 +41,7 @@ export async function takeSnapshot(
   const taken = Date.now()
   const begun = performance.now()
   const found = new Map<string, RemoteEntry>()
+  const slices = createSlices()
   let length = 0
   let listed = 0
   let back = 0
@@ -48,6 +50,8 @@ export async function takeSnapshot(
     maxPages: maxPages + 1,
   })) {
     signal.throwIfAborted()
+    listed += items.length
+    if (listed > maxResources) throw endless(`it has over ${maxResources} resources`, 'maxResources')
     for (const resource of items) {
       const known = knownOf(resource, mark)
       if (known === undefined) back++
@@ -56,16 +60,15 @@ export async function takeSnapshot(
         found.set(known.entry.path, known)
         length += lengthOf(known)
       }
+      if (slices.due()) await slices.rest()
     }
-    listed += items.length
-    if (listed > maxResources) throw endless(`it has over ${maxResources} resources`, 'maxResources')
     if (length > maxLength) throw endless(`it is longer than ${maxLength} characters`)
     if (nextCursor === undefined) break
     if (++pages > maxPages) throw endless(`it has over ${maxPages} pages`)
     if (performance.now() - begun > maxTime) throw endless(`it took over ${maxTime} ms`)
   }
   if (back > 0) log('warn', 'the server lists resources of this server: they are left out', { resources: back })
-  const known = [...found.values()].sort((a, b) => comparePaths(a.entry.path, b.entry.path))
+  const known = await sortInSlices([...found.values()], (a, b) => comparePaths(a.entry.path, b.entry.path), slices)
   return { known, taken, circular: back > 0 }
 }
 
@@ -105,9 +108,13 @@ function firstAfter(known: readonly RemoteEntry[], path: string): number {
 }
 
 /** Yields the paths of the entries that differ between a snapshot and a later one. */
-export function differences(before: ServerSnapshot, now: ServerSnapshot): Iterable<string> {
-  const isSame = (a: RemoteEntry, b: RemoteEntry) => JSON.stringify(a.entry) === JSON.stringify(b.entry)
-  return changedPaths(before.known, now.known, ({ entry }) => entry.path, isSame)
+export async function* differences(before: ServerSnapshot, now: ServerSnapshot): AsyncGenerator<string> {
+  const slices = createSlices()
+  for (const { path, old, fresh } of pairedItems(before.known, now.known, ({ entry }) => entry.path)) {
+    if (old === undefined || fresh === undefined || JSON.stringify(old.entry) !== JSON.stringify(fresh.entry))
+      yield path
+    if (slices.due()) await slices.rest()
+  }
 }
 
 /** Maximum number of children read of one directory. */
@@ -143,14 +150,16 @@ async function readDirectory(
   { mark, signal }: { readonly mark: string; readonly signal: AbortSignal },
 ): Promise<readonly Entry[]> {
   const found = new Map<string, Entry>()
+  const slices = createSlices()
   for await (const { items } of pagesOf((query) => view.directory({ uri, ...query }, { signal }))) {
     for (const resource of items) {
       const entry = entryOf(resource, mark)
       if (entry !== undefined && isIn(prefix, entry.path)) found.set(entry.path, entry)
+      if (slices.due()) await slices.rest()
     }
     if (found.size >= maxChildren) break
   }
-  return [...found.values()].sort((a, b) => comparePaths(a.path, b.path))
+  return sortInSlices([...found.values()], (a, b) => comparePaths(a.path, b.path), slices)
 }
 
 function entryOf(resource: Resource, mark: string): Entry | undefined {

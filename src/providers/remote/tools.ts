@@ -2,7 +2,7 @@ import { isAnswer, isHeaderMismatch, outputReason, type RemoteView } from '../..
 import type { RemoteTool, RemoteToolResult } from '../../client/target.ts'
 import { pathsOfNames } from '../../core/access.ts'
 import { isResourceError, notFound } from '../../core/errors.ts'
-import { defined } from '../../core/kit/object.ts'
+import { defined, isDeeperThan } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Change, ChangedKind } from '../../core/provider.ts'
@@ -60,12 +60,6 @@ function faultOfTool({ name, inputSchema, outputSchema = {} }: RemoteTool): stri
   if (name === '' || name.length > maxNameLength) return 'its name is empty or too long'
   const isDeep = isDeeperThan(maxSchemaDepth, inputSchema) || isDeeperThan(maxSchemaDepth, outputSchema)
   return isDeep ? `a schema of it is nested over ${maxSchemaDepth} levels deep` : undefined
-}
-
-/** Whether objects and arrays are nested over `levels` deep. */
-function isDeeperThan(levels: number, value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return false
-  return levels === 0 || Object.values(value).some((one) => isDeeperThan(levels - 1, one))
 }
 
 /** Converts a listed tool. Undefined: this process relayed it to the server. */

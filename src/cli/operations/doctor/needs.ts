@@ -4,7 +4,7 @@ import { isAbsolute, resolve } from 'node:path'
 import type { PlannedMount } from '../../../config/plan.ts'
 import type { PathStep } from '../../../config/problem.ts'
 import { failed, ok, warning } from '../../../core/kit/diagnosis.ts'
-import { findProgram, isProgram } from '../../../providers/program.ts'
+import { findProgram, isProgram, programFiles } from '../../../providers/program.ts'
 import { programsOf } from '../../../providers/screen/command.ts'
 import { resolveFolder, resolveSecret, secretSourcesIn } from '../../../schema/values.ts'
 import type { Findings } from '../../commands/health.ts'
@@ -55,7 +55,9 @@ export async function checkSecrets(
     else {
       isFine = false
       lacking.push(String(path[1]))
-      const fix = 'env' in source ? `export ${source.env}=…, then run this again.` : found.fix
+      const isWindows = process.platform === 'win32'
+      const set = 'env' in source ? (isWindows ? `set ${source.env}=…` : `export ${source.env}=…`) : undefined
+      const fix = set === undefined ? found.fix : `${set}, then run this again.`
       tell('secrets', failed(`${positionOf(path)}: ${found.message}`, fix))
     }
     const file = 'file' in source ? resolve(config.folder, source.file) : undefined
@@ -139,5 +141,6 @@ const installs: Readonly<Partial<Record<NodeJS.Platform, string>>> = {
 async function pathOf(name: string, folder: string): Promise<string | undefined> {
   if (!/[\\/]/.test(name)) return findProgram(name)
   const path = isAbsolute(name) ? name : resolveFolder(name, folder)
-  return (await isProgram(path)) ? path : undefined
+  for (const file of programFiles(path)) if (await isProgram(file)) return file
+  return undefined
 }
