@@ -28,7 +28,6 @@ const libraries = [
   '',
   'server/',
   'sdk/',
-  'wrap/',
   'search/',
   'client/',
   'context/',
