@@ -34,7 +34,7 @@ const laterQuestions: readonly string[] = [
   'Japanese words of two characters',
   'memory of vectors and embeddings',
   'subscribe to a resource and unsubscribe again',
-  'the terminal interface draws a screen twice when it is resized, and loses the line under the cursor; where are the states of the screens, and what fetches what they show?',
+  'the explorer draws a screen twice when it is resized, and loses the line under the cursor; where are the states of the screens, and what fetches what they show?',
   'error kinds',
   'install size of the package',
 ]

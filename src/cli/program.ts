@@ -47,7 +47,6 @@ export const commands: Readonly<Record<string, readonly [summary: string, load: 
     'open the explorer in a browser, for this folder or a server',
     async () => (await import('./commands/ui.ts')).define,
   ],
-  tui: ['browse, search and pick resources in the terminal', async () => (await import('./commands/tui.ts')).define],
   ls: ['list resources', async () => (await import('./commands/ls.ts')).define],
   tree: [
     'show resources as a tree, with sizes and tokens',
@@ -165,7 +164,7 @@ function withHeadings(text: string, isTerminal: boolean): string {
 
 /** The commands under each heading of the help. */
 const groups: Readonly<Record<string, readonly string[]>> = {
-  'Look at resources:': ['ui', 'tui', 'ls', 'tree', 'stat', 'read', 'search', 'pack', 'watch', 'templates', 'complete'],
+  'Look at resources:': ['ui', 'ls', 'tree', 'stat', 'read', 'search', 'pack', 'watch', 'templates', 'complete'],
   'Serve resources to hosts:': ['init', 'serve', 'add', 'remove', 'hosts', 'bundle', 'registry'],
   'Find faults:': ['doctor', 'check', 'status', 'why', 'access', 'trust'],
 }
@@ -200,6 +199,11 @@ const synonyms: Readonly<Record<string, string>> = {
 /** Returns the command that an unknown word means, if it is the name of such a command in other programs. */
 export function meantBy(word: string): string | undefined {
   return Object.keys(synonyms).find((command) => synonyms[command]?.split(' ').includes(word))
+}
+
+/** Sentences for commands of other versions. They name the commands to use. */
+export const replacements: Readonly<Record<string, string>> = {
+  tui: `There is no command 'tui'. hikidashi ui shows the resources in a browser. In a terminal: hikidashi ls, tree, search and read, and pack for a context.`,
 }
 
 /** Returns the text for a call without a command: first steps for a person, the command to start for a host. */

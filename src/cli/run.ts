@@ -1,6 +1,6 @@
 import { CommanderError } from 'commander'
 import { createSecrets, secretsInArguments, secretsInEnvironment } from './operations/secrets.ts'
-import { createProgram, meantBy, welcome } from './program.ts'
+import { createProgram, meantBy, replacements, welcome } from './program.ts'
 import { exitCodes, explain } from './terminal/exit.ts'
 import { createIo, outputClosed, type ProcessIo, writeError } from './terminal/io.ts'
 
@@ -16,6 +16,11 @@ export async function run(words: readonly string[], io: ProcessIo): Promise<numb
     const { completeLine } = await import('./operations/complete-line.ts')
     await completeLine(words.slice(1), io)
     return exitCodes.ok
+  }
+  const replacement = Object.hasOwn(replacements, first) ? replacements[first] : undefined
+  if (replacement !== undefined) {
+    io.complain(replacement)
+    return exitCodes.usage
   }
   const meant = meantBy(first)
   if (meant !== undefined) {

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { isResourceError, type ResourceError, tooLarge } from '../core/errors.ts'
 import { createRecent } from '../core/kit/lru.ts'
-import { defined, requireProvider } from '../core/kit/object.ts'
+import { defined } from '../core/kit/object.ts'
 import { wholeCharacters } from '../core/kit/utf8.ts'
 import { metaKeys } from '../core/meta.ts'
 import type { Content, ContentFacts, Context, Provider, ReadRequest } from '../core/provider.ts'
@@ -41,7 +41,6 @@ const keptCharacters = 32 * 1024 * 1024
  * @throws ResourceError `invalid` for a rule with a malformed glob or an unknown encoding.
  */
 export function decoded(provider: Provider, options: DecodedOptions = {}): Provider {
-  requireProvider('decoded(provider, options)', provider)
   const judge = createJudge(options.rules ?? [], languagesOf(options.language))
   const maxBytes = options.maxBytes ?? 64 * 1024 * 1024
   const verdictOn = createVerdicts(provider, judge)

@@ -1,6 +1,5 @@
 import { isResourceError, notFound, unavailable } from '../core/errors.ts'
 import { untilAborted } from '../core/kit/abort.ts'
-import { requireArgument, requireKeys } from '../core/kit/object.ts'
 import type { Log } from '../core/log.ts'
 import { findListed } from '../core/mount.ts'
 import type { Context, Entry, ListQuery, PromptCompletion, Provider } from '../core/provider.ts'
@@ -51,8 +50,6 @@ export interface Deferred<P extends Provider = Provider> extends Provider {
  * @param open Opens the provider.
  */
 export function deferred<P extends Provider>(open: () => Promise<P>, options: DeferredOptions): Deferred<P> {
-  requireArgument('deferred(open, options)', 'open', open, 'a function')
-  requireKeys('The options of deferred(open, options)', options, { abilities: 'an object' })
   const { abilities, log = () => {}, now = () => performance.now() } = options
   const { pauseMs: firstPauseMs = 1000, longestPauseMs = 60_000 } = options
   let opened: P | undefined

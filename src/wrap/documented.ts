@@ -2,7 +2,7 @@ import { claimedPriority, requiredPriority } from '../core/entry.ts'
 import { isResourceError, isTransient } from '../core/errors.ts'
 import { compileGlobs } from '../core/glob.ts'
 import { createRecent } from '../core/kit/lru.ts'
-import { defined, requireProvider } from '../core/kit/object.ts'
+import { defined } from '../core/kit/object.ts'
 import type { Content, Context, Entry, Provider } from '../core/provider.ts'
 import { type FrontMatter, frontMatterBytes, frontMatterOf, headingIn } from '../text/front-matter.ts'
 import { bytesOf } from './part.ts'
@@ -34,7 +34,6 @@ const markdown = /\.(?:md|mdx|markdown)$/i
  * @throws ResourceError `invalid` for a malformed glob.
  */
 export function documented(provider: Provider, options: DocumentedOptions = {}): Provider {
-  requireProvider('documented(provider, options)', provider)
   const { frontMatter = [], headings = [] } = options
   const hasFrontMatter = compileGlobs(frontMatter)
   const hasHeading = compileGlobs(headings)

@@ -1,5 +1,4 @@
 import { mapped } from '../core/kit/groups.ts'
-import { requireProvider } from '../core/kit/object.ts'
 import { metaKeys, webLink } from '../core/meta.ts'
 import type { Content, Entry, Provider } from '../core/provider.ts'
 import { compileTemplate } from '../core/template.ts'
@@ -21,7 +20,6 @@ export interface LinkedOptions {
  * @throws ResourceError `invalid` for a malformed template.
  */
 export function linked(provider: Provider, { link, except = () => false }: LinkedOptions): Provider {
-  requireProvider('linked(provider, options)', provider)
   const template = compileTemplate(link)
   const hasRef = template.variables.includes('ref')
 

@@ -1,6 +1,6 @@
 import { isResourceError, unavailable } from '../core/errors.ts'
 import { sleep } from '../core/kit/abort.ts'
-import { defined, requireProvider } from '../core/kit/object.ts'
+import { defined } from '../core/kit/object.ts'
 import type { Change, Degradation, Entry, Provider } from '../core/provider.ts'
 
 export interface PolledOptions {
@@ -24,7 +24,6 @@ const principal = { id: 'hikidashi-poll', roles: [] }
  * before. A source with `watch` stays unchanged.
  */
 export function polled(provider: Provider, options: PolledOptions = {}): Provider {
-  requireProvider('polled(provider, options)', provider)
   if (provider.watch !== undefined) return provider
   const { intervalMs = 30_000, maxIntervalMs, limit = 100_000 } = options
   const entries = options.look ?? ((signal: AbortSignal) => provider.list({}, { principal, signal }))

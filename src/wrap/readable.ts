@@ -1,7 +1,7 @@
 import { extname, join } from 'node:path'
 import { invalid, ResourceError, tooLarge, unavailable } from '../core/errors.ts'
 import { createRecent } from '../core/kit/lru.ts'
-import { defined, requireProvider } from '../core/kit/object.ts'
+import { defined } from '../core/kit/object.ts'
 import { createHost, type Failure, type TaskOutcome, workerLimits } from '../core/kit/workers.ts'
 import { metaKeys } from '../core/meta.ts'
 import type { Content, ContentFacts, Context, Provider, ReadRequest, Template } from '../core/provider.ts'
@@ -72,7 +72,6 @@ const forms: readonly string[] = ['text', 'markdown'] satisfies readonly Reading
  * Reads throw ResourceError `invalid` (reasons `as`, `damaged`, `encrypted`, `no-text`) and `too-large`.
  */
 export function readable(provider: Provider, options: ReadableOptions = {}): Provider {
-  requireProvider('readable(provider, options)', provider)
   const { maxBytes = 32 * 1024 * 1024, maxCharacters = 8_000_000 } = options
   const { timeoutMs = workerLimits.documents.timeoutMs, memoryMb = workerLimits.documents.memoryMb } = options
   const limits = { characters: maxCharacters, unpacked: maxBytes * unpackedPerByte }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { invalid, isLater, isResourceError, notFound, ResourceError } from '../core/errors.ts'
 import { mapped } from '../core/kit/groups.ts'
-import { defined, jsonIn, requireProvider } from '../core/kit/object.ts'
+import { defined, jsonIn } from '../core/kit/object.ts'
 import type { Log } from '../core/log.ts'
 import type {
   Change,
@@ -67,7 +67,6 @@ export interface RedactedOptions {
  * @throws ResourceError `invalid` (reason `mode`) for another mode, and for a malformed glob.
  */
 export function redacted(given: Provider, options: RedactedOptions = {}): Provider {
-  requireProvider('redacted(provider, options)', given)
   const { mode = 'mask', key = randomBytes(32), log = () => {}, scrubber, except = [], without = [] } = options
   if (mode === 'off') return given
   // Without the parts of entries, which the source yields unredacted.

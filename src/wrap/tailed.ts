@@ -1,5 +1,5 @@
 import { isResourceError, type ResourceError, tooLarge } from '../core/errors.ts'
-import { defined, requireProvider } from '../core/kit/object.ts'
+import { defined } from '../core/kit/object.ts'
 import { wholeCharacters } from '../core/kit/utf8.ts'
 import type { Content, ContentFacts, Context, Provider, ReadRequest, Template } from '../core/provider.ts'
 import { isMedia, markOf } from '../text/encoding/decode.ts'
@@ -51,7 +51,6 @@ const template: Template = {
  * Reads throw ResourceError `invalid` (reason `tail`) for a malformed number, and for a resource that is not text.
  */
 export function tailed(provider: Provider, options: TailedOptions = {}): Provider {
-  requireProvider('tailed(provider, options)', provider)
   const limit = options.maxBytes ?? 1024 * 1024
   const settleMs = options.settleMs ?? 3000
 

@@ -3,11 +3,8 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { findProgram } from '../../src/providers/program.ts'
 import { type Result, type RunOptions, run, start } from '../support/cli.ts'
 import { runHere } from '../support/cli-here.ts'
-import { requires } from '../support/require.ts'
-import { openPty } from '../support/tui.ts'
 import { volume } from '../support/volume.ts'
 
 /**
@@ -15,7 +12,6 @@ import { volume } from '../support/volume.ts'
  * only has its folder as the current one.
  */
 
-const script = process.platform === 'linux' ? await findProgram('script') : undefined
 let home = ''
 let repository = ''
 let connections = 0
@@ -187,23 +183,6 @@ describe('a configuration that lies in the current folder does nothing before it
     expect(result).toMatchObject({ code: 0, err: '' })
     expect(result.out).not.toMatch(/mcp:|git:|private/)
     await expectNothingDone()
-  })
-
-  requires(
-    'script',
-    script !== undefined,
-    'there is no script of util-linux',
-  )('in a terminal', () => {
-    test('hikidashi tui', async () => {
-      const { main } = await import('../support/cli.ts')
-      const pty = openPty(`${process.execPath} ${main} tui`, { ...options(), columns: 100 })
-      await pty.until(/repository/)
-      pty.press('q')
-      await pty.ended
-      expect(pty.written()).toContain('hikidashi trust')
-      await pty.close()
-      await expectNothingDone()
-    })
   })
 })
 

@@ -46,7 +46,8 @@ test.each([
   [['serve', 'docs', '--insecure'], '--insecure is for HTTP'],
   [['serve', 'docs', '--replica', 'a'], '--replica is for HTTP'],
   [['pack', 'x', '--budget', '0'], 'at least 1'],
-  [['tui', '--budget', '1000m'], 'from 1 to 100m'],
+  [['tui'], 'hikidashi ui shows the resources in a browser'],
+  [['tui', '--url', 'http://127.0.0.1:1/mcp'], 'In a terminal: hikidashi ls, tree, search and read'],
   [['token', 'add', '--expires', 'x'], 'For help: hikidashi token add --help'],
 ])('%j is a wrong command line: 2, told to the user, without a stack trace', async (words, message) => {
   const { code, out, err } = await ran(words)

@@ -22,7 +22,6 @@ import { sqlite } from '../../src/providers/sqlite/index.ts'
 import { web } from '../../src/providers/web/index.ts'
 import { serveHttp, serveStdio } from '../../src/server/index.ts'
 import { checkProvider } from '../../src/testing/index.ts'
-import { decoded, deferred, documented, linked, polled, readable, redacted, tailed } from '../../src/wrap/index.ts'
 
 /** As a program in JavaScript calls it. */
 const called = (act: unknown, ...given: readonly unknown[]) =>
@@ -100,15 +99,6 @@ test.each<readonly [unknown, readonly unknown[], string]>([
     [[{ dney: ['guest'] }]],
     'A rule of compileAccess(rules) has the key "dney". Its keys are allow, deny and match.',
   ],
-  ...[decoded, documented, linked, polled, readable, redacted, tailed].map(
-    (wrapper) =>
-      [
-        wrapper,
-        [undefined, {}],
-        `The provider of ${wrapper.name}(provider, options) needs "list", a function: it is missing.`,
-      ] as const,
-  ),
-  [deferred, [], 'deferred(open, options) needs "open", a function: it is missing.'],
   [fileAddress, [], 'fileAddress(absolutePath) needs "absolutePath", a text: it is missing.'],
 ])('wrong input to a public function is named in a sentence: %o %j', async (act, given, message) => {
   await expect(called(act, ...given)).rejects.toMatchObject({ kind: 'invalid', message })
