@@ -8,7 +8,7 @@ import { afterHits, expandedBy, fusedTail, rankExpanded, rarityOf, withForms } f
 import { type FoundPassage, strong } from './part.ts'
 import { type Compound, parseQuery, type Query, type QueryTerm } from './query.ts'
 import { createRanker, type Ranker, type RatedTerm } from './rank.ts'
-import { type Ranking, rankPassages, type ScoredPassage, snippetOf } from './rank-passages.ts'
+import { hasPhrases, type Ranking, rankPassages, type ScoredPassage, snippetOf } from './rank-passages.ts'
 import type { SearchHit, SearchQuery } from './search-index.ts'
 import { filterOf, type Visibility, type Visible, whereTest } from './visible.ts'
 
@@ -43,9 +43,6 @@ const looseHits =
 const partialHits =
   'No passage has all parts of the words that are written together. The passages below have only some of the parts.'
 
-/** Note with hits that lack the quoted text of a query. */
-const unquotedHits = 'No passage has the quoted text. The passages below have words of the query.'
-
 interface RankedQuery extends Query, Ranking {
   /** The number of passages with each of the ranker's terms. */
   readonly counts: readonly number[]
@@ -76,7 +73,8 @@ export async function* findPassages(
   if (asked.ranker.terms.length === 0 && nearest === undefined) return
   const near = nearest === undefined ? [] : await nearest(query.text, visible?.has, signal)
   const isFor = eligible(query)
-  const choose = chooser(isFor, asked.phrases, compoundTest(asked, near))
+  const required = asked.isQuoted ? asked.phrases : []
+  const choose = chooser(isFor, required, compoundTest(asked, near))
   const where = filterOf(query.where)
   const seen = new Set<number>()
   const { terms } = asked.ranker
@@ -92,21 +90,13 @@ export async function* findPassages(
   if (isFound) return
   if (terms.some(({ loose }) => loose)) {
     const characters = { ...asked, ranker: createRanker(terms.map((term) => ({ ...term, loose: false }))) }
-    const chooseLoose = chooser(isFor, asked.phrases)
+    const chooseLoose = chooser(isFor, required)
     for await (const { found, score } of rankedPages(texts, characters, where, [], new Set(), isFor, signal)) {
       if (!chooseLoose(found)) continue
       if (!isFound) query.fallback?.(asked.compounds.length > 0 ? partialHits : looseHits)
       isFound = true
       yield hitOf(found, score, characters.ranker)
     }
-  }
-  if (isFound || !asked.isQuestion) return
-  const chooseAny = chooser(isFor, [])
-  for await (const { found, score } of rankedPages(texts, asked, where, near, new Set(), isFor, signal)) {
-    if (!chooseAny(found)) continue
-    if (!isFound) query.fallback?.(unquotedHits)
-    isFound = true
-    yield hitOf(found, score, marker)
   }
 }
 
@@ -263,7 +253,9 @@ async function firstTerms(
   const all = ranker.terms
     .map((term, index) => ({ term, count: counts[index] ?? 0 }))
     .sort((a, b) => a.count - b.count || (a.term.term < b.term.term ? -1 : 1))
-  const ordered = all.filter(({ term }) => !term.loose)
+  const finding = all.filter(({ term }) => !term.loose)
+  const heavy = finding.filter(({ term }) => term.light !== true)
+  const ordered = heavy.length > 0 ? heavy : finding
   if (ordered.length === 0) return []
   let sum = 0
   const isRare = ({ count }: { readonly count: number }) => {
@@ -352,10 +344,7 @@ function chooser(
   return (found) => {
     const { facts, passage } = found
     if (!isFor(found)) return false
-    if (phrases.length > 0) {
-      const folded = fold(`${found.title}\n${passage.heading ?? ''}\n${passage.text}`).text.toLowerCase()
-      if (!phrases.every((phrase) => folded.includes(phrase))) return false
-    }
+    if (!hasPhrases(found, phrases)) return false
     if (!hasWords(found)) return false
     const count = taken.get(facts.uri) ?? 0
     // Only the text counts; two passages without text are not the same.

@@ -13,7 +13,7 @@ export interface WordForm {
 }
 
 /** A term of a query, with its weight. */
-export interface RatedTerm extends Pick<QueryTerm, 'term' | 'prefix' | 'loose' | 'joined'> {
+export interface RatedTerm extends Pick<QueryTerm, 'term' | 'prefix' | 'loose' | 'light' | 'joined'> {
   /** Its rarity, times the weight of its kind. */
   readonly weight: number
   /** Weight by the kind of the term and its frequency in the question, without its rarity. */
