@@ -258,14 +258,10 @@ async function firstTerms(
   const ordered = heavy.length > 0 ? heavy : finding
   if (ordered.length === 0) return []
   let sum = 0
-  const isRare = ({ count }: { readonly count: number }) => {
+  const few = ordered.filter(({ count }) => {
     sum += count
     return sum <= occurrences
-  }
-  const few = ordered.filter(isRare)
-  const loose = all
-    .filter((one) => one.term.loose && isRare(one))
-    .map(({ term }) => ({ ...weighed(term), beside: true }))
+  })
   const many = ordered.slice(few.length).map(({ term }) => term)
   const beside = (few.length < enoughRare ? many : [])
     .slice(0, besides)
@@ -277,7 +273,7 @@ async function firstTerms(
         .filter(({ count }) => count <= mostOfForm)
         .map((form) => weighed({ ...term, term: form.term }, form.share)),
     )
-    return [...rare.map((term) => weighed(term)), ...aboutThem(rare, 0.5), ...forms, ...beside, ...loose]
+    return [...rare.map((term) => weighed(term)), ...aboutThem(rare, 0.5), ...forms, ...beside]
   }
   // All terms have too many occurrences: passages that are about one of them come first.
   const whole = many.filter(({ prefix }) => !prefix)

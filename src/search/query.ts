@@ -50,16 +50,15 @@ const wordsOfQuestion = 3
 const wordsOfLong = 12
 
 const hiragana = /^[\p{Script=Hiragana}ー]+$/u
-const katakana = /^[\p{Script=Katakana}ー]+$/u
 const anyHiragana = /\p{Script=Hiragana}/u
 /** A Han character between two of these, or at an end of the run, is a word: 薬 in 「薬を飲む」. */
 const particles = /^[をはがのにでともへや]$/u
 
 /**
- * Weights of kinds of pairs. Endings, particles and question words are written in hiragana and are rare in an answer, so by
- * rarity alone they would count more than the words that matter. Katakana are names and foreign words. Figures: decision 12.
+ * Weights of kinds of terms. Endings, particles and question words are written in hiragana and are rare in an answer, so by rarity alone
+ * they would count more than the words that matter. Figures: decision 12.
  */
-const weights = { hiragana: 0.4, mixed: 0.6, katakana: 1.2, part: 0.5, joined: 0.3, function: 0.02 }
+const weights = { hiragana: 0.4, mixed: 0.6, joined: 0.3, function: 0.02 }
 
 /**
  * Words that turn an English sentence into a question, and function words. In code and short texts they are rare, so by rarity alone
@@ -98,7 +97,8 @@ export function parseQuery(text: string): Query {
       terms.set(term, { term, weight: weights.joined, times: 1, prefix: false, loose: false, joined: true })
   const words = [...terms.values()].filter((one) => one.weight === 1 && one.joined !== true && !one.prefix)
   if (words.filter(({ term }) => !lighter.has(term)).length >= enoughOthers)
-    for (const one of words) if (lighter.has(one.term)) terms.set(one.term, { ...one, weight: weights.function, light: true })
+    for (const one of words)
+      if (lighter.has(one.term)) terms.set(one.term, { ...one, weight: weights.function, light: true })
   const isQuoted = phrases.length > 0 && wordsIn(folded.replaceAll(quoted, ' ')) < wordsOfQuestion
   return { terms: [...terms.values()], phrases, isQuoted, compounds: compounds.all() }
 }
@@ -161,7 +161,7 @@ function wordsIn(text: string): number {
 function add(terms: Map<string, QueryTerm>, term: string, kind: TermKind, isLoose: boolean): void {
   const known = terms.get(term)
   const loose = isLoose && known?.loose !== false
-  const weight = shareOf(term, kind)
+  const weight = kind === 'bigram' ? weightOfPair(term) : 1
   const times = (known?.times ?? 0) + 1
   if (known === undefined || known.weight < weight)
     terms.set(term, { term, weight, times, prefix: kind === 'tail', loose })
@@ -182,10 +182,7 @@ function endsWord(point: number | undefined): boolean {
   return found !== han && particles.test(String.fromCodePoint(point))
 }
 
-function shareOf(term: string, kind: TermKind): number {
-  if (kind === 'part') return weights.part
-  if (kind !== 'bigram') return 1
-  if (hiragana.test(term)) return weights.hiragana
-  if (anyHiragana.test(term)) return weights.mixed
-  return katakana.test(term) ? weights.katakana : 1
+function weightOfPair(pair: string): number {
+  if (hiragana.test(pair)) return weights.hiragana
+  return anyHiragana.test(pair) ? weights.mixed : 1
 }

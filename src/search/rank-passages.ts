@@ -61,8 +61,7 @@ export async function rankPassages(
     if (whole !== undefined && known === undefined) return []
     const all = [...passages, ...(others?.get(uri) ?? [])]
     const more = known ?? ranker.documentScore(all, averageDocumentLength)
-    const share = whole?.passageShare ?? 1
-    return passages.map(({ found, judged }) => ({ found, score: share * judged.score + more }))
+    return passages.map(({ found, judged }) => ({ found, score: judged.score + more }))
   })
   const ordered = withShares(scored, whole?.paths, ranking.phrases).sort(byScore)
   if (near.length === 0) return ordered
