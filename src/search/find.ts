@@ -27,11 +27,6 @@ const mostOfForm = 5000
 const enoughRare = 6
 /** Maximum number of passages that one search examines, if the caller continues. */
 const mostFound = 200_000
-/**
- * Weight of the repetitions of a word in a query that does not rank documents first, and maximum share of all passages that have such a
- * word: a frequent one is not repeated because the query is about it. Figures: decision 12.
- */
-const repetition = { share: 0.7, mostPassages: 0.1 }
 /** Weights are stored as integers: multiples of 1/1000. */
 const unit = 1000
 
@@ -162,15 +157,13 @@ async function ask(
   })
   const loose = looseParts(query.compounds, found)
   const known = found.map((term) => (loose.has(term.term) ? { ...term, loose: true } : term))
-  const once = known.map(({ count, times, ...term }): RatedTerm => {
+  const rated = known.map(({ count, times, ...term }): RatedTerm => {
     const rarity = rarityOf(count, size.parts)
     return { ...term, weight: term.weight * rarity, share: term.weight * (1 + Math.log(times)) }
   })
-  const words = documentWords(once, size)
-  const rated = words.length > 0 ? once : once.map((term, index) => repeated(term, known[index], size.parts))
   const counted = known.map(({ count }) => count)
   // A long query has enough words.
-  const hasForms = !isLong(words)
+  const hasForms = !isLong(documentWords(rated, size))
   const formed = hasForms ? await withForms(texts, rated, counted, size.parts, visible?.set) : rated
   const averageLength = size.length / Math.max(1, size.parts)
   const averageDocumentLength = size.length / Math.max(1, size.texts)
@@ -212,11 +205,6 @@ function compoundTest(
     if ([...terms].some(({ term, loose }) => !loose && !parts.has(term))) return true
     return compounds.some((compound) => compound.parts.length > 0 && compound.parts.every((part) => names.has(part)))
   }
-}
-
-function repeated(term: RatedTerm, { count, times } = { count: 0, times: 1 }, parts: number): RatedTerm {
-  if (times === 1 || count > repetition.mostPassages * parts) return term
-  return { ...term, weight: term.weight * (1 + repetition.share * Math.log(times)) }
 }
 
 /**
