@@ -110,6 +110,15 @@ function createPostings(cut: (text: string) => readonly string[]) {
   }
 }
 
+/** English words that say nothing about a topic: the list of Lucene and the usual words of questions. */
+const stopWords: ReadonlySet<string> = new Set(
+  (
+    'a an and are as at be but by for if in into is it no not of on or such that the their then there these they this to was will with ' +
+    'how what which who whom whose when where why can could do does did has have had i me my we our you your from about should would'
+  ).split(' '),
+)
+export const isContent = (word: string): boolean => !stopWords.has(word.toLowerCase())
+
 /** The terms of a text, with English words reduced to their stems. */
 export const stemsOf = (text: string): readonly string[] => wordsOf(text).map(porter)
 
@@ -149,8 +158,13 @@ export function plainBm25(name: string, pathShare = 0, cut = wordsOf): Engine {
   }
 }
 
-/** SQLite's FTS5 with its own BM25. `grams`: questions are cut into trigrams, as its trigram tokenizer cuts texts. */
-export function fts5(name: string, tokenizer: string, grams = false): Engine {
+/**
+ * SQLite's FTS5 with its own BM25.
+ *
+ * @param grams Whether questions are cut into trigrams, as its trigram tokenizer cuts texts.
+ * @param isAsked Which words of a question are looked up.
+ */
+export function fts5(name: string, tokenizer: string, grams = false, isAsked = (_: string) => true): Engine {
   const database = new DatabaseSync(':memory:')
   database.exec(`create virtual table docs using fts5 (id unindexed, text, tokenize = '${tokenizer}')`)
   const insert = database.prepare('insert into docs (id, text) values (?, ?)')
@@ -177,7 +191,7 @@ export function fts5(name: string, tokenizer: string, grams = false): Engine {
       const words = grams
         ? points.slice(2).map((_, at) => points.slice(at, at + 3).join(''))
         : [...question.matchAll(/[\p{L}\p{N}]+/gu)].map(([word]) => word)
-      const match = [...new Set(words)].map((word) => `"${word.replaceAll('"', '""')}"`).join(' OR ')
+      const match = [...new Set(words.filter(isAsked))].map((word) => `"${word.replaceAll('"', '""')}"`).join(' OR ')
       return match === '' ? [] : select.all(match, limit).map((row) => String((row as { id: string }).id))
     },
     close: async () => database.close(),

@@ -1,8 +1,9 @@
 /**
- * Measures the search and plain baselines in the same run, all without vectors: nDCG@10, and recall at 10 and 100.
+ * Measures the search and plain baselines in the same run: nDCG@10, the lead of hikidashi with its 95 % interval (paired bootstrap), and
+ * recall at 10 and at the limit, the number of documents that each engine is asked for.
  *
  *     npm run eval -- [--repository NAME=FOLDER …] [--set NAME=FOLDER …] [--others FOLDER …] [--only PART] [--engines NAMES]
- *                    [--commits COUNT] [--vectors FILE [--words COUNT]]
+ *                    [--commits COUNT] [--limit COUNT …] [--vectors FILE [--words COUNT]]
  *
  * Sets: a Japanese sample (a folder with `docs.jsonl` and `queries.jsonl`: `--data`, EVAL_JA, or `../shared/data/retrieval-ja`); and of this
  * repository and of each `--repository` (a clone of any repository whose licence allows it): sections of documentation by their titles,
@@ -17,8 +18,9 @@ import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { table } from '../../bench/support.ts'
 import { amongOthers, collectionsOf, functionsBelow } from './collections.ts'
-import { fts5, hikidashi, miniSearch, plainBm25, stemsOf } from './engines.ts'
+import { fts5, hikidashi, isContent, miniSearch, plainBm25, stemsOf, wordsOf } from './engines.ts'
 import { openRepository } from './git.ts'
+import { porter } from './porter.ts'
 import { compare, rowOf } from './search.ts'
 import { changesOf, codeOf, type EvalSet, proseOf, setOfFolder } from './sets.ts'
 import { readWordVectors, withWordVectors } from './vectors.ts'
@@ -33,6 +35,7 @@ const { values } = parseArgs({
     only: { type: 'string', default: '' },
     engines: { type: 'string', default: '' },
     commits: { type: 'string', default: '40' },
+    limit: { type: 'string', multiple: true, default: ['20', '100'] },
     vectors: { type: 'string' },
     words: { type: 'string', default: '50000' },
   },
@@ -60,7 +63,10 @@ const others = functionsBelow(
 )
 
 const japanese = [() => fts5('FTS5, trigram', 'trigram', true)]
-const english = [() => fts5('FTS5, porter', 'porter unicode61')]
+const english = [
+  () => fts5('FTS5, porter', 'porter unicode61'),
+  () => fts5('FTS5, porter, stop words', 'porter unicode61', false, isContent),
+]
 const wordVectors = values.vectors === undefined ? undefined : readWordVectors(values.vectors, Number(values.words))
 const vectors = [0.1, 0.25, 0.5, 1].flatMap((share) =>
   wordVectors === undefined ? [] : [() => withWordVectors(wordVectors, share)],
@@ -69,6 +75,7 @@ const always = [
   () => miniSearch(),
   () => plainBm25('BM25, contents'),
   () => plainBm25('BM25, contents, stems', 0, stemsOf),
+  () => plainBm25('BM25, contents, stems, stop words', 0, (text) => wordsOf(text).filter(isContent).map(porter)),
   () => plainBm25('BM25, contents 0.6 + path 0.4', 0.4),
 ]
 
@@ -91,8 +98,15 @@ for (const make of makers) {
   const set = await make()
   if (set === undefined || set.questions.length === 0 || !set.name.includes(values.only)) continue
   const baselines = [...(set.name === 'Japanese' ? japanese : english), ...always]
-  const outcomes = await compare(set, [hikidashi, ...vectors, ...(values.engines === 'own' ? [] : baselines)])
-  const head = ['', 'nDCG@10', 'of the half held back', 'recall@10', 'recall@100']
-  process.stdout.write(`\n**${set.name}**: ${set.about}; ${set.questions.length} questions\n\n`)
-  process.stdout.write(`${table(head, outcomes.map(rowOf))}\n`)
+  process.stdout.write(`\n**${set.name}**: ${set.about}; ${set.questions.length} questions\n`)
+  for (const limit of values.limit.map(Number)) {
+    const outcomes = await compare(set, [hikidashi, ...vectors, ...(values.engines === 'own' ? [] : baselines)], limit)
+    const head = ['', 'nDCG@10', 'hikidashi leads by', 'of the half held back', 'recall@10', `recall@${limit}`]
+    process.stdout.write(
+      `\n${table(
+        head,
+        outcomes.map((outcome) => rowOf(outcome, outcomes[0])),
+      )}\n`,
+    )
+  }
 }

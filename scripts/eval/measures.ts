@@ -18,6 +18,20 @@ export function recall(
 export const mean = (values: readonly number[]) =>
   values.length === 0 ? Number.NaN : values.reduce((sum, value) => sum + value, 0) / values.length
 
+/** Number of samples of a bootstrap. */
+const samples = 1000
+
+/** The 95 % interval of the mean of values: bootstrap over the questions, with the same samples in each run. */
+export function intervalOf(values: readonly number[]): readonly [low: number, high: number] {
+  let state = 1
+  const draw = () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return values[Math.floor((state / 2 ** 32) * values.length)] ?? 0
+  }
+  const means = Array.from({ length: samples }, () => mean(values.map(draw))).sort((a, b) => a - b)
+  return [means[Math.floor(0.025 * samples)] ?? 0, means[Math.floor(0.975 * samples)] ?? 0]
+}
+
 /** Whether a question is in the half of its set on which no constant is chosen. It depends only on the id, so it never changes. */
 export function isHeldBack(id: string): boolean {
   let hash = 0x811c9dc5

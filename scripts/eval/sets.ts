@@ -81,8 +81,12 @@ function sectionsOf(text: string): readonly { readonly title: string; readonly t
 export async function codeOf(repository: Repository): Promise<EvalSet> {
   const documents: Document[] = []
   const questions: Question[] = []
-  for (const [path, text] of await headOf(repository, /\.(?:ts|tsx|js|mjs|py)$/)) {
-    const those = path.endsWith('.py') ? pythonFunctions(text) : scriptFunctions(text)
+  for (const [path, text] of await headOf(repository, /\.(?:ts|tsx|js|mjs|py|go|rs)$/)) {
+    const those = path.endsWith('.py')
+      ? pythonFunctions(text)
+      : /\.(?:go|rs)$/.test(path)
+        ? lineCommented(text)
+        : scriptFunctions(text)
     for (const [place, { body, comment }] of those.entries()) {
       const id = `${path}#${place}`
       documents.push({ id, text: body })
@@ -147,6 +151,24 @@ function scriptFunctions(text: string): readonly Commented[] {
       .split(/\n@|\s@\w/)[0]
       ?.trim()
     found.push(words === undefined || words === '' ? { body } : { body, comment: words })
+  }
+  return found
+}
+
+/** The functions of a Go or Rust file that have at least four lines, with the lines of comment above them. */
+function lineCommented(text: string): readonly Commented[] {
+  const found: Commented[] = []
+  const start =
+    /((?:^[ \t]*\/\/[^\n]*\n)*)(?:^[ \t]*#\[[^\n]*\n)*^([ \t]*)(?:func\b|(?:pub(?:\([a-z]+\))? )?(?:(?:const|async|unsafe) )*fn\b)/gm
+  for (const match of text.matchAll(start)) {
+    const [all, above = '', indent = ''] = match
+    const from = match.index + above.length
+    const close = text.indexOf(`\n${indent}}`, match.index + all.length)
+    if (close < 0) continue
+    const body = text.slice(from, close + indent.length + 2).trim()
+    if (body.split('\n').length < 4) continue
+    const comment = above.replaceAll(/^[ \t]*\/\/+[!/]? ?/gm, '').trim()
+    found.push(comment === '' ? { body } : { body, comment })
   }
   return found
 }

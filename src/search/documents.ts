@@ -14,8 +14,6 @@ const long = {
   words: { least: 3, long: 12 },
   /** Minimum average number of passages in a document: below it, passages and documents are nearly the same. */
   averagePassages: 2,
-  /** Weight of the score of a passage beside that of its document, in a long query. */
-  passageShare: 0.3,
   /** Number of documents that are ranked, as a share of the number of ranked passages. */
   perBlock: 1 / 3,
   /** Number of documents whose paths are compared to choose those, for each of them. */
@@ -40,8 +38,6 @@ export interface Documents {
   readonly ids: readonly number[]
   /** The score of each document, by its URI. */
   readonly scores: ReadonlyMap<string, number>
-  /** Weight of the score of a passage beside it. */
-  readonly passageShare: number
   /** Score of the path of each document, as a share of the best score, by its URI. */
   readonly paths: ReadonlyMap<string, number>
 }
@@ -110,7 +106,6 @@ export async function documentsOf(
   return {
     ids: documents.flatMap(({ first, ids }) => (ids.length === 0 ? [first] : ids)),
     scores,
-    passageShare: isOfIssue ? long.passageShare : 1,
     paths,
   }
 }

@@ -8,7 +8,7 @@ import { afterHits, expandedBy, fusedTail, rankExpanded, rarityOf, withForms } f
 import { type FoundPassage, strong } from './part.ts'
 import { type Compound, parseQuery, type Query, type QueryTerm } from './query.ts'
 import { createRanker, type Ranker, type RatedTerm } from './rank.ts'
-import { type Ranking, rankPassages, type ScoredPassage, snippetOf } from './rank-passages.ts'
+import { hasPhrases, type Ranking, rankPassages, type ScoredPassage, snippetOf } from './rank-passages.ts'
 import type { SearchHit, SearchQuery } from './search-index.ts'
 import { filterOf, type Visibility, type Visible, whereTest } from './visible.ts'
 
@@ -27,11 +27,6 @@ const mostOfForm = 5000
 const enoughRare = 6
 /** Maximum number of passages that one search examines, if the caller continues. */
 const mostFound = 200_000
-/**
- * Weight of the repetitions of a word in a query that does not rank documents first, and maximum share of all passages that have such a
- * word: a frequent one is not repeated because the query is about it. Figures: decision 12.
- */
-const repetition = { share: 0.7, mostPassages: 0.1 }
 /** Weights are stored as integers: multiples of 1/1000. */
 const unit = 1000
 
@@ -42,9 +37,6 @@ const looseHits =
 /** Note with hits that have only some parts of a compound. */
 const partialHits =
   'No passage has all parts of the words that are written together. The passages below have only some of the parts.'
-
-/** Note with hits that lack the quoted text of a query. */
-const unquotedHits = 'No passage has the quoted text. The passages below have words of the query.'
 
 interface RankedQuery extends Query, Ranking {
   /** The number of passages with each of the ranker's terms. */
@@ -76,7 +68,8 @@ export async function* findPassages(
   if (asked.ranker.terms.length === 0 && nearest === undefined) return
   const near = nearest === undefined ? [] : await nearest(query.text, visible?.has, signal)
   const isFor = eligible(query)
-  const choose = chooser(isFor, asked.phrases, compoundTest(asked, near))
+  const required = asked.isQuoted ? asked.phrases : []
+  const choose = chooser(isFor, required, compoundTest(asked, near))
   const where = filterOf(query.where)
   const seen = new Set<number>()
   const { terms } = asked.ranker
@@ -92,21 +85,13 @@ export async function* findPassages(
   if (isFound) return
   if (terms.some(({ loose }) => loose)) {
     const characters = { ...asked, ranker: createRanker(terms.map((term) => ({ ...term, loose: false }))) }
-    const chooseLoose = chooser(isFor, asked.phrases)
+    const chooseLoose = chooser(isFor, required)
     for await (const { found, score } of rankedPages(texts, characters, where, [], new Set(), isFor, signal)) {
       if (!chooseLoose(found)) continue
       if (!isFound) query.fallback?.(asked.compounds.length > 0 ? partialHits : looseHits)
       isFound = true
       yield hitOf(found, score, characters.ranker)
     }
-  }
-  if (isFound || !asked.isQuestion) return
-  const chooseAny = chooser(isFor, [])
-  for await (const { found, score } of rankedPages(texts, asked, where, near, new Set(), isFor, signal)) {
-    if (!chooseAny(found)) continue
-    if (!isFound) query.fallback?.(unquotedHits)
-    isFound = true
-    yield hitOf(found, score, marker)
   }
 }
 
@@ -172,15 +157,13 @@ async function ask(
   })
   const loose = looseParts(query.compounds, found)
   const known = found.map((term) => (loose.has(term.term) ? { ...term, loose: true } : term))
-  const once = known.map(({ count, times, ...term }): RatedTerm => {
+  const rated = known.map(({ count, times, ...term }): RatedTerm => {
     const rarity = rarityOf(count, size.parts)
     return { ...term, weight: term.weight * rarity, share: term.weight * (1 + Math.log(times)) }
   })
-  const words = documentWords(once, size)
-  const rated = words.length > 0 ? once : once.map((term, index) => repeated(term, known[index], size.parts))
   const counted = known.map(({ count }) => count)
   // A long query has enough words.
-  const hasForms = !isLong(words)
+  const hasForms = !isLong(documentWords(rated, size))
   const formed = hasForms ? await withForms(texts, rated, counted, size.parts, visible?.set) : rated
   const averageLength = size.length / Math.max(1, size.parts)
   const averageDocumentLength = size.length / Math.max(1, size.texts)
@@ -224,11 +207,6 @@ function compoundTest(
   }
 }
 
-function repeated(term: RatedTerm, { count, times } = { count: 0, times: 1 }, parts: number): RatedTerm {
-  if (times === 1 || count > repetition.mostPassages * parts) return term
-  return { ...term, weight: term.weight * (1 + repetition.share * Math.log(times)) }
-}
-
 /**
  * Yields the ids of possible passages: first the best by the rarer terms, and the nearest by vectors; then all others with any of
  * the terms that are not loose.
@@ -263,17 +241,15 @@ async function firstTerms(
   const all = ranker.terms
     .map((term, index) => ({ term, count: counts[index] ?? 0 }))
     .sort((a, b) => a.count - b.count || (a.term.term < b.term.term ? -1 : 1))
-  const ordered = all.filter(({ term }) => !term.loose)
+  const finding = all.filter(({ term }) => !term.loose)
+  const heavy = finding.filter(({ term }) => term.light !== true)
+  const ordered = heavy.length > 0 ? heavy : finding
   if (ordered.length === 0) return []
   let sum = 0
-  const isRare = ({ count }: { readonly count: number }) => {
+  const few = ordered.filter(({ count }) => {
     sum += count
     return sum <= occurrences
-  }
-  const few = ordered.filter(isRare)
-  const loose = all
-    .filter((one) => one.term.loose && isRare(one))
-    .map(({ term }) => ({ ...weighed(term), beside: true }))
+  })
   const many = ordered.slice(few.length).map(({ term }) => term)
   const beside = (few.length < enoughRare ? many : [])
     .slice(0, besides)
@@ -285,7 +261,7 @@ async function firstTerms(
         .filter(({ count }) => count <= mostOfForm)
         .map((form) => weighed({ ...term, term: form.term }, form.share)),
     )
-    return [...rare.map((term) => weighed(term)), ...aboutThem(rare, 0.5), ...forms, ...beside, ...loose]
+    return [...rare.map((term) => weighed(term)), ...aboutThem(rare, 0.5), ...forms, ...beside]
   }
   // All terms have too many occurrences: passages that are about one of them come first.
   const whole = many.filter(({ prefix }) => !prefix)
@@ -352,10 +328,7 @@ function chooser(
   return (found) => {
     const { facts, passage } = found
     if (!isFor(found)) return false
-    if (phrases.length > 0) {
-      const folded = fold(`${found.title}\n${passage.heading ?? ''}\n${passage.text}`).text.toLowerCase()
-      if (!phrases.every((phrase) => folded.includes(phrase))) return false
-    }
+    if (!hasPhrases(found, phrases)) return false
     if (!hasWords(found)) return false
     const count = taken.get(facts.uri) ?? 0
     // Only the text counts; two passages without text are not the same.

@@ -102,7 +102,6 @@ function cutOf({ text, start, end, heading }: Passage, named: NameTerms, whole: 
   for (const [term, count] of counts) if (classOf(term.codePointAt(0) ?? 0) === word) addTo(whole, term, count)
   const raise = (term: string) => void counts.set(term, often)
   for (const term of named.terms) raise(term)
-  if (heading !== undefined) tokenize(fold(heading.toWellFormed()).text, raise)
   const terms: string[] = []
   const marked: string[] = []
   for (const [term, count] of counts) {

@@ -4,10 +4,10 @@ import { stem, type TermKind, tokenize } from '../text/tokenizer.ts'
 /** A parsed query. */
 export interface Query {
   readonly terms: readonly QueryTerm[]
-  /** Quoted texts that a passage must contain, folded and in lower case. Empty in a long query, which quotes messages and code. */
+  /** Quoted texts, folded and in lower case. */
   readonly phrases: readonly string[]
-  /** Whether it has several words beside quoted texts: if no passage has these, the words count. */
-  readonly isQuestion: boolean
+  /** Whether a passage must contain the quoted texts: the query has few other words. If not, passages that contain them rank higher. */
+  readonly isQuoted: boolean
   /** The words of several parts, such as `needle-in-haystack`: a passage needs all parts of one. Empty in a long query. */
   readonly compounds: readonly Compound[]
 }
@@ -32,6 +32,8 @@ export interface QueryTerm {
    * passages only if no passage has the word, a pair of its characters, or all parts.
    */
   readonly loose: boolean
+  /** A function word beside several other words: it is not looked up. */
+  readonly light?: true
   /** Two neighbouring words written together, as identifiers are, without a hyphen or a dot: `rootpath` for `root path`. */
   readonly joined?: true
 }
@@ -42,45 +44,41 @@ const mostTerms = 200
 const mostUnits = 4000
 
 const quoted = /"([^"]+)"/g
-/** Number of words outside of quotes from which the quotes are not required: issues quote messages, and code contains strings. */
-const wordsOfLong = 12
-/** Number of words beside quotes from which a query asks for more than the quoted text. */
+/** Number of words beside quotes from which the quotes are not required: sentences quote names, messages and code. */
 const wordsOfQuestion = 3
+/** Number of words from which the parts of a compound are not required together. */
+const wordsOfLong = 12
 
 const hiragana = /^[\p{Script=Hiragana}ー]+$/u
-const katakana = /^[\p{Script=Katakana}ー]+$/u
 const anyHiragana = /\p{Script=Hiragana}/u
 /** A Han character between two of these, or at an end of the run, is a word: 薬 in 「薬を飲む」. */
 const particles = /^[をはがのにでともへや]$/u
 
 /**
- * Weights of kinds of pairs. Endings, particles and question words are written in hiragana and are rare in an answer, so by
- * rarity alone they would count more than the words that matter. Katakana are names and foreign words. Figures: decision 12.
+ * Weights of kinds of terms. Endings, particles and question words are written in hiragana and are rare in an answer, so by rarity alone
+ * they would count more than the words that matter. Figures: decision 12.
  */
-const weights = { hiragana: 0.4, mixed: 0.6, katakana: 1.2, part: 0.5, joined: 0.3, asking: 0.3, function: 0.5 }
+const weights = { hiragana: 0.4, mixed: 0.6, joined: 0.3, function: 0.02 }
 
 /**
  * Words that turn an English sentence into a question, and function words. In code and short texts they are rare, so by rarity alone
- * `how` would count more than the words that matter. Each counts less, if the query has several other words. Figures: decision 12.
+ * `how` would count more than the words that matter. They count nearly nothing, if the query has several other words. Figures: decision 12.
  */
-const asking = (
-  'how what which who whom whose when where why can could may might must shall should will would do does did is are was were be ' +
-  'been being has have had there'
-).split(' ')
-const connecting = (
-  'a an the of to in on at for from with by and or not if as into onto about than then so but i me my we us our you your it its ' +
-  'they them their he she his her this that these those any some all each such'
-).split(' ')
-const lighter: ReadonlyMap<string, number> = new Map([
-  ...asking.map((one) => [stem(one), weights.asking] as const),
-  ...connecting.map((one) => [stem(one), weights.function] as const),
-])
+const lighter: ReadonlySet<string> = new Set(
+  (
+    'how what which who whom whose when where why can could may might must shall should will would do does did is are was were be ' +
+    'been being has have had there a an the of to in on at for from with by and or not if as into onto about than then so but i me ' +
+    'my we us our you your it its they them their he his she her this that these those any some all each such'
+  )
+    .split(' ')
+    .map(stem),
+)
 /** Number of other words from which those count less. */
 const enoughOthers = 3
 
 export function parseQuery(text: string): Query {
   const folded = fold(text.slice(0, mostUnits).toWellFormed()).text
-  const phrases = [...folded.matchAll(quoted)].map((match) => (match[1] ?? '').trim().toLowerCase())
+  const phrases = [...folded.matchAll(quoted)].flatMap((match) => (match[1] ?? '').trim().toLowerCase() || [])
   const terms = new Map<string, QueryTerm>()
   const joined = createJoined(folded)
   const compounds = createCompounds()
@@ -99,11 +97,10 @@ export function parseQuery(text: string): Query {
       terms.set(term, { term, weight: weights.joined, times: 1, prefix: false, loose: false, joined: true })
   const words = [...terms.values()].filter((one) => one.weight === 1 && one.joined !== true && !one.prefix)
   if (words.filter(({ term }) => !lighter.has(term)).length >= enoughOthers)
-    for (const one of words) terms.set(one.term, { ...one, weight: lighter.get(one.term) ?? one.weight })
-  const beside = phrases.length === 0 ? 0 : wordsIn(folded.replaceAll(quoted, ' '))
-  const required = beside >= wordsOfLong ? [] : phrases.filter((phrase) => phrase !== '')
-  const isQuestion = required.length > 0 && beside >= wordsOfQuestion
-  return { terms: [...terms.values()], phrases: required, isQuestion, compounds: compounds.all() }
+    for (const one of words)
+      if (lighter.has(one.term)) terms.set(one.term, { ...one, weight: weights.function, light: true })
+  const isQuoted = phrases.length > 0 && wordsIn(folded.replaceAll(quoted, ' ')) < wordsOfQuestion
+  return { terms: [...terms.values()], phrases, isQuoted, compounds: compounds.all() }
 }
 
 /** Collects the compounds of a query, of which each part follows the whole. */
@@ -164,7 +161,7 @@ function wordsIn(text: string): number {
 function add(terms: Map<string, QueryTerm>, term: string, kind: TermKind, isLoose: boolean): void {
   const known = terms.get(term)
   const loose = isLoose && known?.loose !== false
-  const weight = shareOf(term, kind)
+  const weight = kind === 'bigram' ? weightOfPair(term) : 1
   const times = (known?.times ?? 0) + 1
   if (known === undefined || known.weight < weight)
     terms.set(term, { term, weight, times, prefix: kind === 'tail', loose })
@@ -185,10 +182,7 @@ function endsWord(point: number | undefined): boolean {
   return found !== han && particles.test(String.fromCodePoint(point))
 }
 
-function shareOf(term: string, kind: TermKind): number {
-  if (kind === 'part') return weights.part
-  if (kind !== 'bigram') return 1
-  if (hiragana.test(term)) return weights.hiragana
-  if (anyHiragana.test(term)) return weights.mixed
-  return katakana.test(term) ? weights.katakana : 1
+function weightOfPair(pair: string): number {
+  if (hiragana.test(pair)) return weights.hiragana
+  return anyHiragana.test(pair) ? weights.mixed : 1
 }

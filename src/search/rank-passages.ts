@@ -8,6 +8,8 @@ import type { Snippet } from './search-index.ts'
 
 /** Number of passages ranked before the task yields to the event loop. */
 const inOneTurn = 50
+/** Weight of the quoted texts of a query in a passage, as a share of the best score. */
+const quotedShare = 0.25
 /** The constant of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009). */
 const fusion = 60
 /**
@@ -22,6 +24,8 @@ export interface Ranking {
   /** The average length of a passage and of a document, in terms. */
   readonly averageLength: number
   readonly averageDocumentLength: number
+  /** Quoted texts of the query, folded and in lower case. */
+  readonly phrases: readonly string[]
 }
 
 export interface ScoredPassage {
@@ -57,10 +61,9 @@ export async function rankPassages(
     if (whole !== undefined && known === undefined) return []
     const all = [...passages, ...(others?.get(uri) ?? [])]
     const more = known ?? ranker.documentScore(all, averageDocumentLength)
-    const share = whole?.passageShare ?? 1
-    return passages.map(({ found, judged }) => ({ found, score: share * judged.score + more }))
+    return passages.map(({ found, judged }) => ({ found, score: judged.score + more }))
   })
-  const ordered = withPaths(scored, whole?.paths).sort(byScore)
+  const ordered = withShares(scored, whole?.paths, ranking.phrases).sort(byScore)
   if (near.length === 0) return ordered
   const ranks = new Map(near.map((id, rank) => [id, rank]))
   const share = (rank: number | undefined) => (rank === undefined ? 0 : 1 / (fusion + 1 + rank))
@@ -124,10 +127,24 @@ async function othersOf(
   return others
 }
 
-/** Adds the score of the path of the document, which is a share of the best score. */
-function withPaths(scored: readonly ScoredPassage[], paths: ReadonlyMap<string, number> | undefined): ScoredPassage[] {
+/** Adds the score of the path of the document and of quoted texts, which are shares of the best score. */
+function withShares(
+  scored: readonly ScoredPassage[],
+  paths: ReadonlyMap<string, number> | undefined,
+  phrases: readonly string[],
+): ScoredPassage[] {
   const most = scored.reduce((best, { score }) => Math.max(best, score), 0)
-  return scored.map(({ found, score }) => ({ found, score: score + most * (paths?.get(found.facts.uri) ?? 0) }))
+  return scored.map(({ found, score }) => {
+    const quoted = phrases.length > 0 && hasPhrases(found, phrases) ? quotedShare : 0
+    return { found, score: score + most * ((paths?.get(found.facts.uri) ?? 0) + quoted) }
+  })
+}
+
+/** Whether a passage contains all quoted texts, in its title, heading or text. */
+export function hasPhrases({ title, passage }: FoundPassage, phrases: readonly string[]): boolean {
+  if (phrases.length === 0) return true
+  const folded = fold(`${title}\n${passage.heading ?? ''}\n${passage.text}`).text.toLowerCase()
+  return phrases.every((phrase) => folded.includes(phrase))
 }
 
 /** Equal scores are ordered by URI, then by position. */

@@ -13,7 +13,7 @@ export interface WordForm {
 }
 
 /** A term of a query, with its weight. */
-export interface RatedTerm extends Pick<QueryTerm, 'term' | 'prefix' | 'loose' | 'joined'> {
+export interface RatedTerm extends Pick<QueryTerm, 'term' | 'prefix' | 'loose' | 'light' | 'joined'> {
   /** Its rarity, times the weight of its kind. */
   readonly weight: number
   /** Weight by the kind of the term and its frequency in the question, without its rarity. */
@@ -23,19 +23,16 @@ export interface RatedTerm extends Pick<QueryTerm, 'term' | 'prefix' | 'loose' |
 }
 
 /**
- * Okapi BM25, in which a term in a heading, title or path counts several times (BM25F, with the length of the text only).
+ * Okapi BM25, in which a term in a title or path counts several times (BM25F, with the length of the text only).
  * Repeated words matter more than repeated pairs of characters: `k1` sets how slowly repetition saturates. Figures: decision 12.
  */
-const bm25 = { k1: { words: 1.6, characters: 0.9 }, b: 0.75, heading: 1, title: 2, path: 0.5, beginning: 1 }
+const bm25 = { k1: { words: 1.6, characters: 0.9 }, b: 0.75, title: 2, path: 0.5, beginning: 1 }
 /**
  * Weight of the document's own score beside that of each passage, for words: BM25 over its known passages.
  */
 const ofDocument = { share: 1, b: 0.75 }
-/**
- * Weight of terms that are close together: the best stretch of this many UTF-16 units. It is higher for a query with pairs of
- * characters.
- */
-const nearness = { words: { share: 0.5, units: 80 }, characters: { share: 1.5, units: 100 } }
+/** Weight of terms that are close together, for a query with pairs of characters: the best stretch of this many UTF-16 units. */
+const nearness = { share: 1.5, units: 100 }
 
 /**
  * Length of the beginning of a text, in UTF-16 units: it names the topic, so terms count once more there. For a query with pairs of
@@ -76,10 +73,9 @@ export function createRanker(terms: readonly RatedTerm[]) {
   const matchesOf = (text: string) => findMatches(text, complete, beginning, wanted)
   const areWords = terms.map(({ term }) => classOf(term.codePointAt(0) ?? 0) === word)
   const isOfWords = !areWords.includes(false)
-  const together = isOfWords ? nearness.words : nearness.characters
   const lookAt = (text: string): TextMatches => {
     const matches = matchesOf(fold(text).text)
-    return { matches, near: closest(matches, terms, together.units) }
+    return { matches, near: isOfWords ? 0 : closest(matches, terms, nearness.units) }
   }
   /** The titles and paths of documents, which several passages share. */
   const names = new Map<string, TextMatches>()
@@ -110,7 +106,6 @@ export function createRanker(terms: readonly RatedTerm[]) {
       count(lookAt(passage.text), 1)
       count(lookAtName(title), bm25.title)
       count(lookAtName(path), bm25.path)
-      if (passage.heading !== undefined) count(lookAt(passage.heading), bm25.heading)
       // A text of words may begin with empty lines.
       if (isOfWords ? index === 0 : passage.start === 1) {
         const units = isOfWords ? beginningUnits.words : beginningUnits.characters
@@ -120,7 +115,7 @@ export function createRanker(terms: readonly RatedTerm[]) {
           if (areWords[term] === isOfWords) counts[term] = (counts[term] ?? 0) + bm25.beginning * share
       }
       const norm = 1 - bm25.b + (bm25.b * length) / Math.max(1, averageLength)
-      let score = together.share * near
+      let score = nearness.share * near
       for (const [index, { weight }] of terms.entries()) {
         const times = counts[index] ?? 0
         const k1 = areWords[index] ? bm25.k1.words : bm25.k1.characters

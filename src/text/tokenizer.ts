@@ -5,7 +5,7 @@ import { classOf, han, other, word } from './fold.ts'
  * Version of the rules by which texts are split, folded and tokenised. Increase it with any change: older documents are then
  * indexed again.
  */
-export const edition = 4
+export const edition = 5
 
 /**
  * Kind of a term. `word`: a whole word or identifier. `part`: a part of an identifier. `bigram`: two characters of a script

@@ -50,24 +50,39 @@ describe('a search', () => {
     expect(await find(index, `"${quote}"`)).toEqual([])
   })
 
-  test('falls back to the words of a question if no passage has its quoted text, and says so', async () => {
+  test('puts passages with the quoted text of a question first, and requires it only beside fewer than three words', async () => {
     const index = await begin()
-    const told: string[] = []
-    const fallback = (why: string) => void told.push(why)
     const question = 'What are "hostname does not match" errors?'
-    await index.put([documentOf('tls.md', 'Errors of a host name that is not the one of the certificate.')])
-    expect(pathsOf(await find(index, question, { fallback }))).toEqual(['tls.md'])
-    expect(told).toEqual(['No passage has the quoted text. The passages below have words of the query.'])
-    // Who asks for the quoted text, and little else, is told that it is nowhere.
-    for (const text of ['"hostname does not match"', 'errors "hostname does not match"'])
-      expect(await find(index, text, { fallback })).toEqual([])
-
-    await index.put([documentOf('faq.md', 'It says: hostname does not match.')])
+    await index.put([
+      documentOf('tls.md', 'Errors errors of a host name, errors that does not have a match.'),
+      documentOf('faq.md', 'It says: hostname does not match.'),
+    ])
+    expect(pathsOf(await find(index, question))).toEqual(['faq.md', 'tls.md'])
     const allows: Allows = ({ uri }) => !uri.endsWith('faq.md')
-    expect(pathsOf(await find(index, question, { fallback }))).toEqual(['faq.md'])
-    expect(told).toHaveLength(1)
-    expect(pathsOf(await find(index, question, { fallback, allows }))).toEqual(['tls.md'])
-    expect(told).toHaveLength(2)
+    expect(pathsOf(await find(index, question, { allows }))).toEqual(['tls.md'])
+    for (const text of ['"hostname does not match"', 'errors "hostname does not match"'])
+      expect(await find(index, text, { allows })).toEqual([])
+  })
+
+  test('finds the code that a sentence names in quotes but spells in another way', async () => {
+    const index = await begin()
+    await index.put([
+      documentOf('modifiers.ts', 'export function withData(value) {\n  return modified(value)\n}'),
+      documentOf('other.ts', 'export function noData(value) {\n  return value\n}'),
+    ])
+    expect(pathsOf(await find(index, 'Adds the "with data" modifier.'))[0]).toEqual('modifiers.ts')
+  })
+
+  test('ranks a document with a word of the question before one with many of its function words', async () => {
+    const index = await begin()
+    await index.put([
+      documentOf('loop.ts', 'const how = what; why(which); can(how); whose(there); could(would)'),
+      documentOf('parse.ts', 'const parsed = lexer.next(); token(parsed); cursor(parsed)'),
+      ...Array.from({ length: 20 }, (_, at) => documentOf(`lexer${at}.ts`, `lexer and token ${at} of a grammar`)),
+    ])
+    const found = pathsOf(await find(index, 'how can there be what would be a lexer token cursor', { limit: 100 }))
+    expect(found[0]).toBe('parse.ts')
+    expect(found.at(-1)).toBe('loop.ts')
   })
 
   test('answers a long question with the document that has most of its words in all of its passages', async () => {

@@ -37,8 +37,7 @@ describe('a question in English', () => {
   test('has lighter function words only if it has three other words', () => {
     const long = weightsOf('how is the anchor chain dropped')
     expect(long.get('anchor')).toBe(1)
-    expect(long.get('how')).toBeLessThan(long.get('the') ?? 0)
-    expect(long.get('the')).toBeLessThan(1)
+    for (const word of ['how', 'is', 'the']) expect(long.get(word)).toBeLessThan(0.1)
     expect(weightsOf('the anchor guide').get('the')).toBe(1)
     // A part of an identifier counts half, whatever it is.
     expect(weightsOf('anchor chain dropped is_iterable').get('is')).toBe(0.5)
