@@ -1,3 +1,4 @@
+import { formatOf } from '../core/documents.ts'
 import { claimedPriority, requiredPriority } from '../core/entry.ts'
 import { isResourceError, isTransient } from '../core/errors.ts'
 import { compileGlobs } from '../core/glob.ts'
@@ -134,7 +135,7 @@ const most = 10_000
 /** Lifetime of the cache, in milliseconds: rules elsewhere may change the visible files of a folder. */
 const maxAgeMs = 2000
 
-const documents = /\.(?:md|mdx|markdown|txt|rst|adoc|asciidoc|org|html?|xhtml|pdf|docx|pptx|xlsx)$/i
+const documents = /\.(?:md|mdx|markdown|txt|rst|adoc|asciidoc|org)$/i
 
 /**
  * Looks for twins by `stat`. Each document has about a dozen possible twins, which would be most of the work of a small read. If
@@ -238,7 +239,7 @@ export function createAlternates(
   }
 
   return async (path, context) => {
-    if (languages.length === 0 || !documents.test(path)) return []
+    if (languages.length === 0 || !(documents.test(path) || formatOf(path, undefined) !== undefined)) return []
     const known = remembered.get(path)
     if (known === undefined) return lookUp(path, context)
     if (now() <= known.until && (await areSame(known.folders, context))) return known.alternates

@@ -34,6 +34,7 @@ export const defaultTypes: readonly string[] = [
   'application/pdf',
   'application/javascript',
   'application/vnd.openxmlformats-officedocument.*',
+  'application/vnd.oasis.opendocument.*',
 ]
 
 /** Time for which a list of pages (`llms`) is cached, in milliseconds. */
