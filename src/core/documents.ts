@@ -1,5 +1,5 @@
 /** Documents that have a reading as text. `odf`: OpenDocument. */
-export type DocumentFormat = 'pdf' | 'docx' | 'xlsx' | 'pptx' | 'odf' | 'html' | 'ipynb'
+export type DocumentFormat = 'pdf' | 'docx' | 'xlsx' | 'pptx' | 'odf' | 'epub' | 'html' | 'ipynb'
 
 /** Form of a reading. A PDF has only text: its headings and tables are unknown. */
 export type ReadingForm = 'text' | 'markdown'
@@ -11,6 +11,7 @@ const types: Readonly<Record<DocumentFormat, readonly string[]>> = {
   xlsx: ['application/vnd.openxmlformats-officedocument.spreadsheetml', 'application/vnd.ms-excel.'],
   pptx: ['application/vnd.openxmlformats-officedocument.presentationml', 'application/vnd.ms-powerpoint.'],
   odf: ['application/vnd.oasis.opendocument.'],
+  epub: ['application/epub+zip'],
   html: ['text/html', 'application/xhtml+xml'],
   ipynb: ['application/x-ipynb+json'],
 }
@@ -21,6 +22,7 @@ const extensions: Readonly<Record<DocumentFormat, string>> = {
   xlsx: 'xlsx xlsm xltx xltm',
   pptx: 'pptx pptm ppsx ppsm potx potm',
   odf: 'odt ott fodt ods ots fods odp otp fodp odg otg fodg',
+  epub: 'epub',
   html: 'html htm xhtml',
   ipynb: 'ipynb',
 }

@@ -78,7 +78,7 @@ function entriesOf(file: yauzl.ZipFile): Promise<ReadonlyMap<string, yauzl.Entry
 }
 
 /** Names of parts are equal without regard to case and to percent-encoding (ECMA-376, part 2, section 6.2.2). */
-function partName(name: string): string {
+export function partName(name: string): string {
   const plain = name.replaceAll('\\', '/').replace(/^\/+/, '').toLowerCase()
   try {
     return decodeURIComponent(plain)
@@ -124,8 +124,8 @@ function asDamage(error: unknown): Error {
   return unreadable('The document is damaged: it is no valid zip archive.', 'damaged')
 }
 
-/** Returns the name of the part to which a relationship of another part refers. */
-function targetOf(part: string, target: string): string {
+/** Returns the name of the part to which a reference in another part leads. */
+export function partNamed(part: string, target: string): string {
   const path = target.replaceAll('\\', '/').replace(/#.*$/s, '')
   return posix.join('/', path.startsWith('/') ? '' : posix.dirname(part), path).slice(1)
 }
@@ -295,7 +295,7 @@ export async function relationshipsOf(zip: Zip, part: string): Promise<readonly 
   await walkXml(zip.read(name), {
     open: (element, { Id = '', Type = '', Target = '', TargetMode }) => {
       if (element !== 'rel:Relationship' || found.length >= 100_000) return
-      const target = TargetMode === 'External' ? Target : targetOf(part, Target)
+      const target = TargetMode === 'External' ? Target : partNamed(part, Target)
       const slash = Type.lastIndexOf('/')
       const type = prefixOf(Type.slice(0, Math.max(0, slash))) === 'r' ? Type.slice(slash + 1) : Type
       found.push({ id: Id, type, target })

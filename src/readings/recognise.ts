@@ -3,7 +3,7 @@ import type { DocumentFormat } from './formats.ts'
 import { openZip, relationshipsOf, type Zip } from './package.ts'
 
 /** Formats whose files people also give the names of other formats. */
-const office: ReadonlySet<DocumentFormat> = new Set(['docx', 'xlsx', 'pptx', 'odf'])
+const office: ReadonlySet<DocumentFormat> = new Set(['docx', 'xlsx', 'pptx', 'odf', 'epub'])
 
 /** Formats whose names programs give to tables and texts that they export. */
 const exported: ReadonlySet<DocumentFormat> = new Set(['xlsx'])
@@ -32,7 +32,9 @@ export async function recognise(
 /** The format of a zip archive, by the type that it states, or by the first element of its main part. */
 async function formatOfPackage(bytes: Uint8Array, limit: number): Promise<DocumentFormat | undefined> {
   const zip = await openZip(bytes, limit)
-  if (zip.has('mimetype') && (await beginningOf(zip, 'mimetype')).includes('opendocument')) return 'odf'
+  const type = zip.has('mimetype') ? await beginningOf(zip, 'mimetype') : ''
+  if (type.includes('opendocument')) return 'odf'
+  if (type.includes('epub+zip') || zip.has('META-INF/container.xml')) return 'epub'
   const main = (await relationshipsOf(zip, '')).find(({ type }) => type === 'officeDocument')?.target
   if (main === undefined || !zip.has(main)) return undefined
   const root = /<(?:[\w.-]+:)?(document|workbook|presentation)[\s>]/.exec(await beginningOf(zip, main))?.[1]

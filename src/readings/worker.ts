@@ -3,6 +3,7 @@ import { isResourceError } from '../core/errors.ts'
 import { decodeBytes } from '../text/encoding/decode.ts'
 import { detectEncoding } from '../text/encoding/detect.ts'
 import { readDocx } from './docx.ts'
+import { readEpub } from './epub.ts'
 import {
   type DocumentFormat,
   type Reading,
@@ -48,6 +49,7 @@ const readers: Readonly<Record<DocumentFormat, DocumentReader>> = {
   xlsx: readXlsx,
   pptx: readPptx,
   odf: readOdf,
+  epub: readEpub,
   html: readHtml,
   ipynb: readNotebook,
 }

@@ -35,6 +35,7 @@ export const defaultTypes: readonly string[] = [
   'application/javascript',
   'application/vnd.openxmlformats-officedocument.*',
   'application/vnd.oasis.opendocument.*',
+  'application/epub+zip',
 ]
 
 /** Time for which a list of pages (`llms`) is cached, in milliseconds. */
