@@ -1,3 +1,4 @@
+import { formatOf } from '../core/documents.ts'
 import type { Resource } from '../core/view.ts'
 
 /** The levels at which a context can contain a resource (`assemble_context`), the largest first. */
@@ -189,11 +190,12 @@ export function savingsFor(plan: Plan, costs: ReadonlyMap<string, Cost>, most = 
 }
 
 /** Estimates the tokens of a resource in full, from its size. `undefined`: unknown. */
-export function estimateOf({ size, mimeType = '' }: Resource): number | undefined {
+export function estimateOf({ uri, size, mimeType = '' }: Resource): number | undefined {
   if (size === undefined) return undefined
   // A context contains only a link to a binary content.
   if (/^(?:image|audio|video|font)\//.test(mimeType)) return 30
   // The size of a document does not show the length of its text.
-  if (/pdf|officedocument/.test(mimeType)) return undefined
+  const format = formatOf(uri, mimeType)
+  if (format !== undefined && format !== 'html' && format !== 'ipynb') return undefined
   return Math.ceil(size / 3.6)
 }

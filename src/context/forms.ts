@@ -233,8 +233,10 @@ function bodiesOf(
   const bodies: Body[] = [{ level: 'link' }]
   if (reading === undefined || !('text' in reading)) return bodies
   const { text, sha256 } = reading
-  bodies.push({ level: 'outline', ...outlineFor(reading, pathOf(resource.uri), resource.mimeType ?? reading.mimeType) })
-  const shown = { text, path: pathOf(resource.uri), mimeType: resource.mimeType ?? reading.mimeType, found }
+  const path = pathOf(resource.uri)
+  const mimeType = reading.isOfDocument === true ? reading.mimeType : (resource.mimeType ?? reading.mimeType)
+  bodies.push({ level: 'outline', ...outlineFor(reading, path, mimeType) })
+  const shown = { text, path, mimeType, found }
   const sizes = index < windowSizes.leaders ? windowSizes.ofLeaders : windowSizes.ofOthers
   for (const { text: body, ranges, share } of windowsOf(
     shown,

@@ -2,8 +2,9 @@ import { decodeBytes } from '../text/encoding/decode.ts'
 import { detectEncoding } from '../text/encoding/detect.ts'
 import { type Reading, type ReadingForm, type ReadingLimits, tooMuch, unreadable } from './formats.ts'
 import { readHtml } from './html.ts'
-import { type Attributes, mainPartOf, openZip, relationshipsOf, walkXml, type Zip } from './package.ts'
+import { type Attributes, bytesOf, mainPartOf, openZip, relationshipsOf, walkXml, type Zip } from './package.ts'
 import { symbolOf, symbolsIn } from './symbols.ts'
+import { createTables } from './tables.ts'
 import { createWriter, type Writer } from './writer.ts'
 
 /** Elements that are not part of the text: deletions, field codes, pronunciation, earlier properties. */
@@ -69,9 +70,7 @@ async function readChunks(zip: Zip, parts: ReadonlyMap<string, string>, { form, 
   if (parts.size > maxChunks) throw tooMuch(`The document has more than ${maxChunks} documents in it.`)
   let length = 0
   for (const [id, part] of parts) {
-    const pieces: Buffer[] = []
-    for await (const piece of zip.read(part)) pieces.push(piece)
-    const text = await readChunk(Buffer.concat(pieces), form, limits, depth + 1)
+    const text = await readChunk(await bytesOf(zip.read(part)), form, limits, depth + 1)
     length += text.length
     if (length > limits.characters) throw tooMuch(`The document has more than ${limits.characters} characters of text.`)
     chunks.set(id, text)
@@ -93,40 +92,6 @@ async function readChunk(bytes: Buffer, form: ReadingForm, limits: ReadingLimits
   const writer = createWriter(form, limits.characters)
   writer.paragraph(writer.plain(text.replaceAll('\r\n', '\n')))
   return writer.finish()
-}
-
-/** The open tables, each in a cell of the one before. */
-function createTables(writer: Writer) {
-  const tables: { row: string[]; cell: string[] }[] = []
-  return {
-    begin: () => {
-      writer.end()
-      tables.push({ row: [], cell: [] })
-    },
-    /** Adds text to the open cell. Returns whether there is one. */
-    add: (text: string): boolean => {
-      tables.at(-1)?.cell.push(text.trim())
-      return tables.length > 0
-    },
-    endCell: () => {
-      const table = tables.at(-1)
-      table?.row.push(table.cell.join(' '))
-      if (table !== undefined) table.cell = []
-    },
-    endRow: () => {
-      const table = tables.at(-1)
-      if (table === undefined) return
-      // A table in a cell is text of the cell.
-      const outer = tables.at(-2)
-      if (outer === undefined) writer.row(table.row)
-      else outer.cell.push(table.row.join(' '))
-      table.row = []
-    },
-    end: () => {
-      tables.pop()
-      writer.end()
-    },
-  }
 }
 
 async function readBody(zip: Zip, part: string, surroundings: Surroundings): Promise<void> {

@@ -46,6 +46,13 @@ export async function openZip(bytes: Uint8Array, limit: number) {
   }
 }
 
+/** The bytes of a part, as one. */
+export async function bytesOf(pieces: AsyncIterable<Buffer>): Promise<Buffer> {
+  const all: Buffer[] = []
+  for await (const piece of pieces) all.push(piece)
+  return Buffer.concat(all)
+}
+
 export type Zip = Awaited<ReturnType<typeof openZip>>
 
 function open(buffer: Buffer): Promise<yauzl.ZipFile> {
@@ -71,7 +78,7 @@ function entriesOf(file: yauzl.ZipFile): Promise<ReadonlyMap<string, yauzl.Entry
 }
 
 /** Names of parts are equal without regard to case and to percent-encoding (ECMA-376, part 2, section 6.2.2). */
-function partName(name: string): string {
+export function partName(name: string): string {
   const plain = name.replaceAll('\\', '/').replace(/^\/+/, '').toLowerCase()
   try {
     return decodeURIComponent(plain)
@@ -117,8 +124,8 @@ function asDamage(error: unknown): Error {
   return unreadable('The document is damaged: it is no valid zip archive.', 'damaged')
 }
 
-/** Returns the name of the part to which a relationship of another part refers. */
-function targetOf(part: string, target: string): string {
+/** Returns the name of the part to which a reference in another part leads. */
+export function partNamed(part: string, target: string): string {
   const path = target.replaceAll('\\', '/').replace(/#.*$/s, '')
   return posix.join('/', path.startsWith('/') ? '' : posix.dirname(part), path).slice(1)
 }
@@ -136,6 +143,8 @@ interface XmlHandlers {
   readonly close?: (name: string) => void
   /** Elements that are skipped, with everything in them. */
   readonly skip?: ReadonlySet<string>
+  /** Whether a document type definition is passed over, as some formats have one. No entity of it is known. */
+  readonly allowsDefinition?: boolean
 }
 
 /** The usual prefixes of namespaces. The names are without host and year, which differ between editions and in strict documents. */
@@ -151,8 +160,18 @@ const prefixes: Readonly<Record<string, string>> = {
   'markup-compatibility': 'mc',
 }
 
+/** The namespaces of OpenDocument: `urn:oasis:names:tc:opendocument:xmlns:drawing:1.0`, and those of its attributes. */
+const openDocument = /^urn:oasis:names:tc:opendocument:xmlns:([a-z-]+):[\d.]+$/
+const openPrefixes: ReadonlyMap<string, string> = new Map([
+  ['drawing', 'draw'],
+  ['http://www.w3.org/1999/xlink', 'xlink'],
+])
+
 /** The usual prefix of a namespace; `?` for all others. */
 function prefixOf(namespace: string): string {
+  const open = openDocument.exec(namespace)?.[1]
+  const openPrefix = openPrefixes.get(open ?? namespace) ?? open
+  if (openPrefix !== undefined) return openPrefix
   const [, name = ''] =
     /^https?:\/\/(?:schemas\.openxmlformats\.org|purl\.oclc\.org\/ooxml)\/(.*)$/.exec(namespace) ?? []
   const plain = name.replace(/\/\d+(?=\/|$)/g, '').replace(/\/$/, '')
@@ -172,8 +191,8 @@ type Namespaces = Readonly<Record<string, string>>
 const maxDepth = 1000
 
 /**
- * Parses an XML document, piece by piece. No Office document has a document type definition, so a document with one is refused.
- * This excludes all entities except the five that need no definition. Of the alternatives of an `mc:AlternateContent`, one is read.
+ * Parses an XML document, piece by piece. No Office document has a document type definition, so a document with one is refused
+ * unless the format allows it. All entities except the five that need no definition are unknown. Of the alternatives of an `mc:AlternateContent`, one is read.
  *
  * @throws ResourceError `invalid` for a definition, or elements nested deeper than 1000.
  */
@@ -216,7 +235,7 @@ export async function walkXml(pieces: AsyncIterable<Buffer>, handlers: XmlHandle
         else handlers.close?.(name)
       },
       onprocessinginstruction: (name) => {
-        if (name.startsWith('!'))
+        if (name.startsWith('!') && handlers.allowsDefinition !== true)
           throw unreadable('The document has a document type definition, as no Office document does.', 'damaged')
       },
     },
@@ -276,7 +295,7 @@ export async function relationshipsOf(zip: Zip, part: string): Promise<readonly 
   await walkXml(zip.read(name), {
     open: (element, { Id = '', Type = '', Target = '', TargetMode }) => {
       if (element !== 'rel:Relationship' || found.length >= 100_000) return
-      const target = TargetMode === 'External' ? Target : targetOf(part, Target)
+      const target = TargetMode === 'External' ? Target : partNamed(part, Target)
       const slash = Type.lastIndexOf('/')
       const type = prefixOf(Type.slice(0, Math.max(0, slash))) === 'r' ? Type.slice(slash + 1) : Type
       found.push({ id: Id, type, target })

@@ -1,32 +1,65 @@
 import { parentPort } from 'node:worker_threads'
 import { isResourceError } from '../core/errors.ts'
+import { decodeBytes } from '../text/encoding/decode.ts'
+import { detectEncoding } from '../text/encoding/detect.ts'
 import { readDocx } from './docx.ts'
-import { type Reading, type ReadingAnswer, type ReadingJob, unreadable } from './formats.ts'
+import { readEpub } from './epub.ts'
+import {
+  type DocumentFormat,
+  type Reading,
+  type ReadingAnswer,
+  type ReadingForm,
+  type ReadingJob,
+  type ReadingLimits,
+  unreadable,
+} from './formats.ts'
 import { readHtml } from './html.ts'
 import { readNotebook } from './notebook.ts'
+import { readOdf } from './odf.ts'
 import { readPdf } from './pdf.ts'
 import { readPptx } from './pptx.ts'
+import { recognise } from './recognise.ts'
+import { createWriter } from './writer.ts'
 import { readSheets, readXlsx } from './xlsx.ts'
 
 /**
  * Reads a document. Faults of the document throw a ResourceError `invalid` or `too-large`; after any other error the thread must
  * not be used again.
  */
-export async function readDocument({ format, form, bytes, limits }: ReadingJob): Promise<Reading> {
+export async function readDocument({ format: named, form, bytes, limits }: ReadingJob): Promise<Reading> {
   if (bytes.length === 0) throw unreadable('The document is empty.', 'damaged')
+  const format = await recognise(bytes, named, limits.unpacked)
   if (form === 'csv') {
     if (format === 'xlsx') return readSheets(bytes, limits)
     throw unreadable('Only a workbook has sheets.', 'damaged')
   }
-  if (format === 'pdf') return readPdf(bytes, limits)
-  if (format === 'html') return readHtml(bytes, form, limits)
-  if (format === 'ipynb') return readNotebook(bytes, form, limits)
+  if (format === 'text') return readText(bytes, form, limits)
   const reading = await readers[format](bytes, form, limits)
-  if (reading.text.trim() === '') throw unreadable('The document holds no text.', 'no-text')
+  // A page, or a notebook, may well be empty.
+  if (reading.text.trim() === '' && format !== 'html' && format !== 'ipynb')
+    throw unreadable('The document holds no text.', 'no-text')
   return reading
 }
 
-const readers = { docx: readDocx, xlsx: readXlsx, pptx: readPptx } as const
+type DocumentReader = (bytes: Uint8Array, form: ReadingForm, limits: ReadingLimits) => Reading | Promise<Reading>
+
+const readers: Readonly<Record<DocumentFormat, DocumentReader>> = {
+  pdf: (bytes, _, limits) => readPdf(bytes, limits),
+  docx: readDocx,
+  xlsx: readXlsx,
+  pptx: readPptx,
+  odf: readOdf,
+  epub: readEpub,
+  html: readHtml,
+  ipynb: readNotebook,
+}
+
+/** Reads plain text that has the name of a document, such as a table that was exported as `.xls`. */
+function readText(bytes: Uint8Array, form: ReadingForm, limits: ReadingLimits): Reading {
+  const writer = createWriter(form, limits.characters)
+  writer.block(decodeBytes(bytes, detectEncoding(bytes) ?? 'utf-8') ?? '')
+  return { text: writer.finish() }
+}
 
 /** Reads documents away from the thread that serves, one after the other. An unexpected error ends the worker. */
 parentPort?.on('message', async (job: ReadingJob) => {

@@ -1,3 +1,4 @@
+import { formatOf } from '../core/documents.ts'
 import { claimedPriority, requiredPriority } from '../core/entry.ts'
 import { isResourceError, isTransient } from '../core/errors.ts'
 import { compileGlobs } from '../core/glob.ts'
@@ -115,7 +116,7 @@ interface Alternate {
 /** Finds the same document in other languages, by its path. */
 type FindAlternates = (path: string, context: Context) => Promise<readonly Alternate[]>
 
-const documents = /\.(?:md|mdx|markdown|txt|rst|adoc|asciidoc|org|html?|xhtml|pdf|docx|pptx|xlsx)$/i
+const texts = /\.(?:md|mdx|markdown|txt|rst|adoc|asciidoc|org)$/i
 
 /** Looks for each twin by `stat`, unless the names in the folders above it tell that it does not exist. */
 export function createAlternates(
@@ -136,7 +137,7 @@ export function createAlternates(
   }
 
   return async (path, context) => {
-    if (languages.length === 0 || !documents.test(path)) return []
+    if (languages.length === 0 || !(texts.test(path) || formatOf(path, undefined) !== undefined)) return []
     const namesIn = folderNames(context)
     const found = twinsOf(path, languages).map(async ({ path: at, ...facts }) =>
       (await isPossible(at, namesIn)) && (await isThere(at, context))

@@ -133,8 +133,8 @@ export function readable(provider: Provider, options: ReadableOptions = {}): Pro
     if ((form === 'text' || isMarkdown) && contents.every((one) => 'text' in one)) return contents
     throw invalid(
       form === 'text'
-        ? 'This has no reading as text: it is neither text nor a PDF, Word, Excel, PowerPoint or HTML document.'
-        : 'This has no reading as Markdown: it is no Word, Excel, PowerPoint or HTML document.',
+        ? 'This has no reading as text: it is neither text nor a document in a format that is read.'
+        : 'This has no reading as Markdown: it is no document in a format that is read.',
       'as',
     )
   }

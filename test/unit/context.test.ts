@@ -5,6 +5,8 @@ import { createCatalog } from '../../src/core/catalog.ts'
 import { ResourceError } from '../../src/core/errors.ts'
 import { foundMimeType, searchStatusMimeType } from '../../src/core/search-answer.ts'
 import type { View } from '../../src/core/view.ts'
+import { readable } from '../../src/wrap/readable.ts'
+import { openDocument } from '../fixtures/documents/open-document.ts'
 import { type MemoryEntry, memory } from '../support/memory.ts'
 
 const now = Date.parse('2026-01-31T00:00:00Z')
@@ -50,6 +52,25 @@ describe('what is chosen', () => {
     expect(outlined.text).toContain('# Two')
     expect(outlined.text).not.toContain('Line 3')
     expect((await pinned('link')).items.map(({ level }) => level)).toEqual(['link'])
+  })
+
+  test('has the headings of a document in its outline', async () => {
+    const provider = readable(
+      memory({
+        'a.odt': {
+          bytes: openDocument(
+            'text',
+            `<text:h>Head</text:h>${'<text:p>words</text:p>'.repeat(9)}<text:h>Tail</text:h>`,
+          ),
+          mimeType: 'application/vnd.oasis.opendocument.text',
+        },
+      }),
+    )
+    const view = createCatalog({ mounts: [{ address: 'memory://docs', provider }] }).view(someone)
+    const { text } = await assemble(view, { ...base, pins: [{ uri: uri('a.odt'), level: 'outline' }] })
+    expect(text).toContain('# Head')
+    expect(text).toContain('# Tail')
+    await provider.close?.()
   })
 
   test('leaves out what is excluded, however it is spelled, and what is meant for others', async () => {

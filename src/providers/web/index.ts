@@ -34,6 +34,8 @@ export const defaultTypes: readonly string[] = [
   'application/pdf',
   'application/javascript',
   'application/vnd.openxmlformats-officedocument.*',
+  'application/vnd.oasis.opendocument.*',
+  'application/epub+zip',
 ]
 
 /** Time for which a list of pages (`llms`) is cached, in milliseconds. */

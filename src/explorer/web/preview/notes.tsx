@@ -9,6 +9,7 @@ import { formatSize, language, shown } from '../words/texts.ts'
 import { VirtualRows } from './controls.tsx'
 import { formatAgo } from './details.tsx'
 import { bare, type PreviewReader } from './load.ts'
+import { documentFormOf } from './model/kind.ts'
 import type { PreviewPart } from './model/lines.ts'
 import { linesIn, parameterOf, parentOf, withPart } from './model/reference.ts'
 import { t } from './words.ts'
@@ -71,7 +72,7 @@ export function Notes({ reader }: { readonly reader: PreviewReader }) {
 /** Whether a content is the extracted text of a document. */
 function isReading(meta: Readonly<Record<string, unknown>> | undefined): boolean {
   const told = meta?.[metaKeys.reading]
-  return isObject(told) && typeof told.of === 'string' && /pdf|officedocument/.test(told.of)
+  return isObject(told) && typeof told.of === 'string' && documentFormOf('', told.of) !== undefined
 }
 
 function isWhole({ first, unit, next }: PreviewPart): boolean {

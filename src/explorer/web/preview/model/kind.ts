@@ -1,3 +1,4 @@
+import { formatOf, formsOf, type ReadingForm } from '../../../../core/documents.ts'
 import { defined } from '../../../../core/kit/object.ts'
 
 /** The kind of preview of a content. */
@@ -164,22 +165,18 @@ export function typeName(mimeType: string | undefined): string {
   if (type.includes('wordprocessingml')) return 'Word'
   if (type.includes('spreadsheetml')) return 'Excel'
   if (type.includes('presentationml')) return 'PowerPoint'
+  if (type.includes('opendocument')) return 'OpenDocument'
   const subtype = type.slice(type.indexOf('/') + 1).replace(/^(?:x-|vnd\.)+/, '')
   const word = subtype.split(/[+.;]/).at(subtype.includes('+') ? -1 : 0) ?? subtype
   return word.length > 14 ? word.slice(0, 13).concat('…') : word
 }
 
-/** The form in which a document is read: Markdown if its format has headings and tables, else text. */
-type DocumentForm = 'markdown' | 'text'
-
-const officeEnding = /\.(?:docx|docm|dotx|xlsx|xlsm|xltx|pptx|pptm|ppsx)$/i
-
-/** The form in which a Word, Excel, PowerPoint or PDF document is read. `undefined`: it is none of these. */
-export function documentFormOf(uri: string, mimeType: string | undefined): DocumentForm | undefined {
-  const path = uri.replace(/[?#].*$/s, '')
-  const type = mediaTypeOf(mimeType) ?? ''
-  if (/\.pdf$/i.test(path) || type === 'application/pdf') return 'text'
-  return officeEnding.test(path) || type.includes('openxmlformats-officedocument') ? 'markdown' : undefined
+/** The form in which a document is shown: Markdown if its format has headings and tables, else text. `undefined`: it is shown as it is. */
+export function documentFormOf(uri: string, mimeType: string | undefined): ReadingForm | undefined {
+  const format = formatOf(uri.replace(/[?#].*$/s, ''), mimeType)
+  // Pages and notebooks have views of their own.
+  if (format === undefined || format === 'html' || format === 'ipynb') return undefined
+  return formsOf(format).at(-1)
 }
 
 export function isPdf(uri: string, mimeType: string | undefined): boolean {

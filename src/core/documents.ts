@@ -1,0 +1,47 @@
+/** Documents that have a reading as text. `odf`: OpenDocument. */
+export type DocumentFormat = 'pdf' | 'docx' | 'xlsx' | 'pptx' | 'odf' | 'epub' | 'html' | 'ipynb'
+
+/** Form of a reading. A PDF has only text: its headings and tables are unknown. */
+export type ReadingForm = 'text' | 'markdown'
+
+/** MIME types by format, as the beginnings of their names. */
+const types: Readonly<Record<DocumentFormat, readonly string[]>> = {
+  pdf: ['application/pdf'],
+  docx: ['application/vnd.openxmlformats-officedocument.wordprocessingml', 'application/vnd.ms-word'],
+  xlsx: ['application/vnd.openxmlformats-officedocument.spreadsheetml', 'application/vnd.ms-excel.'],
+  pptx: ['application/vnd.openxmlformats-officedocument.presentationml', 'application/vnd.ms-powerpoint.'],
+  odf: ['application/vnd.oasis.opendocument.'],
+  epub: ['application/epub+zip'],
+  html: ['text/html', 'application/xhtml+xml'],
+  ipynb: ['application/x-ipynb+json'],
+}
+
+const extensions: Readonly<Record<DocumentFormat, string>> = {
+  pdf: 'pdf',
+  docx: 'docx docm dotx dotm',
+  xlsx: 'xlsx xlsm xltx xltm',
+  pptx: 'pptx pptm ppsx ppsm potx potm',
+  odf: 'odt ott fodt ods ots fods odp otp fodp odg otg fodg',
+  epub: 'epub',
+  html: 'html htm xhtml',
+  ipynb: 'ipynb',
+}
+
+const formats = Object.keys(types) as readonly DocumentFormat[]
+const formatsByExtension: ReadonlyMap<string, DocumentFormat> = new Map(
+  formats.flatMap((format) => extensions[format].split(' ').map((extension) => [extension, format] as const)),
+)
+
+/** The format of a document, by the extension of its path, or else by its MIME type. */
+export function formatOf(path: string, mimeType: string | undefined): DocumentFormat | undefined {
+  const extension = /\.(\w{3,5})$/.exec(path)?.[1]?.toLowerCase() ?? ''
+  const named = formatsByExtension.get(extension)
+  if (named !== undefined || mimeType === undefined) return named
+  const type = mimeType.split(';', 1)[0]?.trim().toLowerCase() ?? ''
+  return formats.find((format) => types[format].some((beginning) => type.startsWith(beginning)))
+}
+
+/** The forms that documents of a format can be read as. */
+export function formsOf(format: DocumentFormat): readonly ReadingForm[] {
+  return format === 'pdf' ? ['text'] : ['text', 'markdown']
+}

@@ -1,0 +1,149 @@
+import { decodeBytes } from '../text/encoding/decode.ts'
+import { detectEncoding } from '../text/encoding/detect.ts'
+import { type Reading, type ReadingForm, type ReadingLimits, tooMuch, unreadable } from './formats.ts'
+import { readHtml } from './html.ts'
+import { type Attributes, bytesOf, openZip, partName, partNamed, walkXml, type Zip } from './package.ts'
+import { createWriter } from './writer.ts'
+
+const maxChapters = 5000
+
+/** Reads a book (EPUB 2 and 3), chapter by chapter in the order of reading. */
+export async function readEpub(bytes: Uint8Array, form: ReadingForm, limits: ReadingLimits): Promise<Reading> {
+  const zip = await openZip(bytes, limits.unpacked)
+  const book = await readContents(zip)
+  const labels = await readLabels(zip, book.table)
+  const encrypted = await readEncrypted(zip)
+  const writer = createWriter(form, limits.characters)
+  for (const chapter of book.chapters) {
+    if (encrypted.has(chapter))
+      throw unreadable('The book is encrypted: its rights management allows no other reader.', 'encrypted')
+    const page = await readPage(zip, chapter)
+    const label = labels.get(chapter)
+    if (label !== undefined && !/<h[1-6][\s>]/i.test(page)) writer.heading(1, writer.plain(label))
+    writer.end()
+    writer.document(readHtml(Buffer.from(page), form, limits).text)
+  }
+  const title = Array.from(book.title.replace(/\s+/g, ' ').trim()).slice(0, 200).join('')
+  return { text: writer.finish(), parts: book.chapters.length, ...(title === '' ? {} : { title }) }
+}
+
+/** The part that a reference in another part leads to, in the one spelling in which parts are compared. */
+function partIn(from: string, reference: string): string {
+  return partName(partNamed(from, reference))
+}
+
+interface BookContents {
+  readonly title: string
+  /** The parts of the chapters, in the order of reading. */
+  readonly chapters: readonly string[]
+  /** The part with the table of contents. */
+  readonly table: string | undefined
+}
+
+async function readContents(zip: Zip): Promise<BookContents> {
+  let main: string | undefined
+  await walkBook(zip, 'META-INF/container.xml', (name, attributes) => {
+    if (name === 'rootfile') main ??= attributes['full-path']
+  })
+  if (main === undefined || !zip.has(main)) throw unreadable('The book is damaged: it names no contents.', 'damaged')
+  const package_ = main
+  const items = new Map<string, { readonly part: string; readonly type: string }>()
+  const spine: string[] = []
+  let [title, table, tableId] = ['', undefined as string | undefined, undefined as string | undefined]
+  let inTitle = false
+  await walkBook(
+    zip,
+    package_,
+    (name, attributes) => {
+      inTitle = name === 'title' && title === ''
+      const { id = '', href = '', properties = '' } = attributes
+      if (name === 'item') {
+        const part = partIn(package_, href)
+        items.set(id, { part, type: attributes['media-type'] ?? '' })
+        if (properties.split(/\s+/).includes('nav')) table = part
+      } else if (name === 'spine') tableId = attributes.toc
+      else if (name === 'itemref') spine.push(attributes.idref ?? '')
+      if (items.size > 2 * maxChapters || spine.length > maxChapters)
+        throw tooMuch(`The book has more than ${maxChapters} chapters.`)
+    },
+    (text) => {
+      if (inTitle) title += text
+    },
+  )
+  const chapters = spine.flatMap((id) => {
+    const item = items.get(id)
+    if (item === undefined) throw unreadable('The book is damaged: it names a chapter that is not there.', 'damaged')
+    return /html|oeb1-document/.test(item.type) ? [item.part] : []
+  })
+  return { title, chapters, table: table ?? items.get(tableId ?? '')?.part }
+}
+
+/** Reads the names that the table of contents gives to parts: `nav` of EPUB 3, or NCX of EPUB 2. */
+async function readLabels(zip: Zip, table: string | undefined): Promise<ReadonlyMap<string, string>> {
+  const labels = new Map<string, string>()
+  if (table === undefined || !zip.has(table)) return labels
+  let label = ''
+  let target: string | undefined
+  const add = () => {
+    const text = label.replace(/\s+/g, ' ').trim()
+    if (target !== undefined && text !== '' && !labels.has(target)) labels.set(target, text)
+    ;[label, target] = ['', undefined]
+  }
+  await walkBook(
+    zip,
+    table,
+    (name, { href, src }) => {
+      if (name === 'a') [label, target] = ['', partIn(table, href ?? '')]
+      else if (name === 'navPoint') [label, target] = ['', undefined]
+      else if (name === 'content') {
+        target = partIn(table, src ?? '')
+        add()
+      }
+    },
+    (text) => {
+      label += text
+    },
+    (name) => {
+      if (name === 'a') add()
+    },
+  )
+  return labels
+}
+
+/** The parts that are encrypted. Often these are only fonts. */
+async function readEncrypted(zip: Zip): Promise<ReadonlySet<string>> {
+  const parts = new Set<string>()
+  await walkBook(zip, 'META-INF/encryption.xml', (name, { URI = '' }) => {
+    if (name === 'CipherReference') parts.add(partIn('', URI))
+  })
+  return parts
+}
+
+/** Parses a part of a book, by the names of elements without their prefixes. */
+async function walkBook(
+  zip: Zip,
+  part: string,
+  open: (name: string, attributes: Attributes) => void,
+  text: (text: string) => void = () => {},
+  close: (name: string) => void = () => {},
+): Promise<void> {
+  if (!zip.has(part)) return
+  const localName = (name: string) => name.slice(name.indexOf(':') + 1)
+  await walkXml(zip.read(part), {
+    allowsDefinition: true,
+    open: (name, attributes) => open(localName(name), attributes),
+    text,
+    close: (name) => close(localName(name)),
+  })
+}
+
+const voids = new Set('area base br col embed hr img input link meta source track wbr'.split(' '))
+
+/** The source of a chapter, in which every element that is empty in XML is also empty in HTML. */
+async function readPage(zip: Zip, part: string): Promise<string> {
+  const bytes = await bytesOf(zip.read(part))
+  const source = decodeBytes(bytes, detectEncoding(bytes) ?? 'utf-8') ?? ''
+  return source.replace(/<([a-z][\w:-]*)((?:\s[^<>]*)?)\/>/gi, (all, name: string, attributes: string) =>
+    voids.has(name.toLowerCase()) ? all : `<${name}${attributes}></${name}>`,
+  )
+}

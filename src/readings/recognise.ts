@@ -1,0 +1,49 @@
+import { detectEncoding } from '../text/encoding/detect.ts'
+import type { DocumentFormat } from './formats.ts'
+import { openZip, relationshipsOf, type Zip } from './package.ts'
+
+/** Formats whose files people also give the names of other formats. */
+const office: ReadonlySet<DocumentFormat> = new Set(['docx', 'xlsx', 'pptx', 'odf', 'epub'])
+
+/** Formats whose names programs give to tables and texts that they export. */
+const exported: ReadonlySet<DocumentFormat> = new Set(['xlsx'])
+
+/** Signs of formats in the first part of a file. */
+const signs: readonly (readonly [sign: RegExp, format: DocumentFormat])[] = [
+  [/^%PDF-/, 'pdf'],
+  [/^\s*<\?xml\b[\s\S]*<office:document[\s>]/, 'odf'],
+  [/<(?:!doctype html|html|head|body|table)\b/i, 'html'],
+]
+
+/** The format of a file by its content. `text`: it is plain text. The format that its name tells, if the content tells none. */
+export async function recognise(
+  bytes: Uint8Array,
+  named: DocumentFormat,
+  limit: number,
+): Promise<DocumentFormat | 'text'> {
+  if (!office.has(named)) return named
+  const head = Buffer.from(bytes.subarray(0, 4096)).toString('latin1')
+  if (head.startsWith('PK')) return (await formatOfPackage(bytes, limit)) ?? named
+  const told = signs.find(([sign]) => sign.test(head))?.[1]
+  if (told !== undefined) return told
+  return exported.has(named) && detectEncoding(bytes) !== undefined ? 'text' : named
+}
+
+/** The format of a zip archive, by the type that it states, or by the first element of its main part. */
+async function formatOfPackage(bytes: Uint8Array, limit: number): Promise<DocumentFormat | undefined> {
+  const zip = await openZip(bytes, limit)
+  const type = zip.has('mimetype') ? await beginningOf(zip, 'mimetype') : ''
+  if (type.includes('opendocument')) return 'odf'
+  if (type.includes('epub+zip') || zip.has('META-INF/container.xml')) return 'epub'
+  const main = (await relationshipsOf(zip, '')).find(({ type }) => type === 'officeDocument')?.target
+  if (main === undefined || !zip.has(main)) return undefined
+  const root = /<(?:[\w.-]+:)?(document|workbook|presentation)[\s>]/.exec(await beginningOf(zip, main))?.[1]
+  return root === undefined ? undefined : roots[root]
+}
+
+const roots: Readonly<Record<string, DocumentFormat>> = { document: 'docx', workbook: 'xlsx', presentation: 'pptx' }
+
+async function beginningOf(zip: Zip, part: string): Promise<string> {
+  for await (const piece of zip.read(part)) return piece.toString('latin1', 0, 4096)
+  return ''
+}
