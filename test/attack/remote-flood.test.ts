@@ -126,7 +126,7 @@ describe('a mounted server with a huge page', () => {
       'resources/list': () => view.list(),
       'resources/templates/list': () => view.templates(),
       'prompts/list': () => view.prompts?.list(),
-      'tools/list': () => view.tools?.list(),
+      'tools/list': () => view.tools?.list(new Set()),
     }
     const asking = Promise.resolve(asked[method]?.()).catch(() => {})
     const ending = asking.then(() => {

@@ -1,4 +1,4 @@
-import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -45,5 +45,38 @@ describe.each([
     expect(facts).toMatchObject({ uri: 'note://hello', mimeType: 'text/markdown', size: 14 })
     expect(facts).not.toHaveProperty('children')
     expect(JSON.parse(await ask('stat', 'note://many', '--json'))).toMatchObject({ mimeType: 'inode/directory' })
+  })
+})
+
+describe('a folder behind a symbolic link', () => {
+  const [real, link] = [join(home, 'real'), join(home, 'link')]
+  beforeAll(() => {
+    mkdirSync(join(real, 'sub'), { recursive: true })
+    writeFileSync(join(real, 'sub', 'a.md'), 'the text\n')
+    symlinkSync(real, link)
+    const mounts = { [`file://${link}`]: { provider: 'files', root: link } }
+    writeFileSync(join(home, 'linked.json'), JSON.stringify({ mounts }))
+  })
+
+  test.each([
+    ['served by its link', ['serve', link]],
+    ['served by its real path from within the link', ['serve', '.']],
+    ['of a configuration that names the link', ['serve', '--config', join(home, 'linked.json')]],
+  ])('%s is read at both of its paths', async (_, words) => {
+    const options = ['--command', `${process.execPath} ${main} ${words.join(' ')} --stdio`]
+    const env = words[1] === '.' ? { PWD: link } : {}
+    for (const folder of [link, real]) {
+      const uri = `file://${folder}/sub/a.md`
+      const read = await runHere(['read', uri, ...options], { cwd: link, env })
+      expect([read.out, read.code], `${uri}: ${read.err}`).toEqual(['the text\n', 0])
+      const listed = await runHere(['ls', `file://${folder}/sub/`, ...options], { cwd: link, env })
+      expect([listed.out.includes('a.md'), listed.code], listed.err).toEqual([true, 0])
+    }
+  })
+
+  test('is read by a path of either spelling on the command line', async () => {
+    for (const path of [join(link, 'sub/a.md'), join(real, 'sub/a.md')])
+      for (const cwd of [link, real])
+        expect((await runHere(['read', path], { cwd })).out, `${path} in ${cwd}`).toBe('the text\n')
   })
 })

@@ -102,6 +102,17 @@ requires(
     expect(await page.locator('.row-shown').getAttribute('aria-level')).toBe('5')
   })
 
+  test.each(['mem%3A%2F%2Fdocs%2Fguide', 'mem%3A%2F%2Fdocs%2Fguide%2F'])(
+    'opens %s as the folder, not as a file in it',
+    async (uri) => {
+      const page = await open(`uri=${uri}`, {}, few)
+      const entries = page.locator('.folder-rows')
+      await entries.locator('text=setup.md').waitFor()
+      expect(await entries.innerText()).toContain('deep')
+      await expect.poll(() => page.title()).toContain('guide')
+    },
+  )
+
   test('holds 100,000 resources in one directory, of which few are in the document', async () => {
     const page = await open()
     await page.locator('#tree').focus()

@@ -1,0 +1,65 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { annotatedPdf } from '../fixtures/documents/pdf.ts'
+import { runHere } from '../support/cli-here.ts'
+
+// Documents that are text as they are written, and that a person reads in another form: the index and contexts take their readings.
+
+/** A word of the reading of each document, and a part of its source that no reading has. */
+const documents = {
+  'analysis.ipynb': { word: 'marmoset', source: 'nbformat' },
+  'plain.pdf': { word: 'tamarin', source: 'startxref' },
+}
+const picture = Buffer.from(Array.from({ length: 4000 }, (_, i) => (i * 7919) % 256)).toString('base64')
+
+describe('a document that is written as plain text', () => {
+  let cwd = ''
+  beforeAll(() => {
+    cwd = mkdtempSync(join(tmpdir(), 'hikidashi-readings-'))
+    const cells = [
+      { cell_type: 'markdown', source: ['# Monkeys\n', 'The marmoset is small.'] },
+      {
+        cell_type: 'code',
+        source: 'plot(heights)',
+        outputs: [{ output_type: 'display_data', data: { 'image/png': picture, 'text/plain': '<Figure>' } }],
+      },
+    ]
+    writeFileSync(join(cwd, 'analysis.ipynb'), JSON.stringify({ nbformat: 4, nbformat_minor: 5, metadata: {}, cells }))
+    // The comment after the first line marks a PDF as binary. Without it, all of this one is ASCII.
+    const pdf = annotatedPdf([], [], '', 'The tamarin is smaller.')
+      .toString('latin1')
+      .replace(/[\x80-\xff]/g, 'x')
+    writeFileSync(join(cwd, 'plain.pdf'), pdf, 'latin1')
+    writeFileSync(join(cwd, 'other.md'), 'Nothing about animals.\n')
+  })
+  afterAll(() => rmSync(cwd, { recursive: true, force: true }))
+
+  test.each(Object.entries(documents))(
+    'is found by the words of its reading, and not by its notation: %s',
+    async (file, { word, source }) => {
+      const { out, code } = await runHere(['search', word, '--json'], { cwd })
+      expect(code).toBe(0)
+      expect(out).toContain(file)
+      expect(out).not.toContain(picture.slice(0, 40))
+      const { out: none } = await runHere(['search', source, '--json'], { cwd })
+      expect(none).not.toContain(file)
+      const { out: encoded } = await runHere(['search', picture.slice(0, 12), '--json'], { cwd })
+      expect(encoded).not.toContain(file)
+    },
+  )
+
+  test.each(Object.entries(documents))('is packed as its reading: %s', async (file, { word, source }) => {
+    for (const words of [
+      ['pack', `What is said of the ${word}?`],
+      ['pack', '--pin', file],
+    ]) {
+      const { out, code, err } = await runHere(words, { cwd })
+      expect(code, err).toBe(0)
+      expect(out).toContain(word)
+      expect(out).not.toContain(source)
+      expect(out).not.toContain(picture.slice(0, 40))
+    }
+  })
+})
