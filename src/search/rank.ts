@@ -1,7 +1,15 @@
-import { classOf, type Folded, fold, word } from '../text/fold.ts'
-import { type Beginnings, beginningsOf, tokenize } from '../text/tokenizer.ts'
+import {
+  type Beginnings,
+  beginningsOf,
+  classOf,
+  type Folded,
+  fold,
+  type QueryTerm,
+  tokenize,
+  word,
+} from '../text/analyser.ts'
+import { impactOf } from '../text/relevance.ts'
 import type { FoundPassage } from './part.ts'
-import type { QueryTerm } from './query.ts'
 
 /** A word that is derived like a word of a query. */
 export interface WordForm {
@@ -27,10 +35,6 @@ export interface RatedTerm extends Pick<QueryTerm, 'term' | 'prefix' | 'loose' |
  * Repeated words matter more than repeated pairs of characters: `k1` sets how slowly repetition saturates. Figures: decision 12.
  */
 const bm25 = { k1: { words: 1.6, characters: 0.9 }, b: 0.75, title: 2, path: 0.5, beginning: 1 }
-/**
- * Weight of the document's own score beside that of each passage, for words: BM25 over its known passages.
- */
-const ofDocument = { share: 1, b: 0.75 }
 /** Weight of terms that are close together, for a query with pairs of characters: the best stretch of this many UTF-16 units. */
 const nearness = { share: 1.5, units: 100 }
 
@@ -114,12 +118,11 @@ export function createRanker(terms: readonly RatedTerm[]) {
         for (const { term, share } of isAbout ? opening : [])
           if (areWords[term] === isOfWords) counts[term] = (counts[term] ?? 0) + bm25.beginning * share
       }
-      const norm = 1 - bm25.b + (bm25.b * length) / Math.max(1, averageLength)
+      const relative = length / Math.max(1, averageLength)
       let score = nearness.share * near
       for (const [index, { weight }] of terms.entries()) {
-        const times = counts[index] ?? 0
         const k1 = areWords[index] ? bm25.k1.words : bm25.k1.characters
-        if (times > 0) score += (weight * times * (k1 + 1)) / (times + k1 * norm)
+        score += weight * impactOf(counts[index] ?? 0, relative, { k1, b: bm25.b })
       }
       return { score, counts }
     },
@@ -128,17 +131,16 @@ export function createRanker(terms: readonly RatedTerm[]) {
       passages: readonly { readonly found: FoundPassage; readonly judged: PassageScore }[],
       averageDocumentLength: number,
     ): number => {
-      const k1 = bm25.k1.words
       const length = passages.reduce((sum, { found }) => sum + found.length, 0)
-      const norm = 1 - ofDocument.b + (ofDocument.b * length) / Math.max(1, averageDocumentLength)
+      const relative = length / Math.max(1, averageDocumentLength)
       let score = 0
       for (const [index, { weight }] of terms.entries()) {
         if (areWords[index] !== true) continue
         let times = 0
         for (const { judged } of passages) times += judged.counts[index] ?? 0
-        if (times > 0) score += (weight * times * (k1 + 1)) / (times + k1 * norm)
+        score += weight * impactOf(times, relative, { k1: bm25.k1.words, b: bm25.b })
       }
-      return ofDocument.share * score
+      return score
     },
   }
 }
