@@ -466,7 +466,7 @@ export interface QueryTerm {
    * passages only if no passage has the word, a pair of its characters, or all parts.
    */
   readonly loose: boolean
-  /** A function word beside several other words: it is not looked up. */
+  /** A word that makes a question, beside several other words: it is not looked up. */
   readonly light?: true
   /** Two neighbouring words written together, as identifiers are, without a hyphen or a dot: `rootpath` for `root path`. */
   readonly joined?: true
@@ -484,29 +484,34 @@ const wordsOfQuestion = 3
 const wordsOfLong = 12
 
 const hiragana = /^[\p{Script=Hiragana}ー]+$/u
+const katakana = /^[\p{Script=Katakana}ー]+$/u
 const anyHiragana = /\p{Script=Hiragana}/u
 /** A Han character between two of these, or at an end of the run, is a word: 薬 in 「薬を飲む」. */
 const particles = /^[をはがのにでともへや]$/u
 
 /**
  * Weights of kinds of terms. Endings, particles and question words are written in hiragana and are rare in an answer, so by rarity alone
- * they would count more than the words that matter. Figures: decision 12.
+ * they would count more than the words that matter. Katakana are names and foreign words. Figures: decision 12.
  */
-const weights = { hiragana: 0.4, mixed: 0.6, joined: 0.3, function: 0.02 }
+const weights = { hiragana: 0.4, mixed: 0.6, katakana: 1.2, joined: 0.3, asking: 0.02, function: 0.3 }
 
 /**
  * Words that turn an English sentence into a question, and function words. In code and short texts they are rare, so by rarity alone
- * `how` would count more than the words that matter. They count nearly nothing, if the query has several other words. Figures: decision 12.
+ * `how` would count more than the words that matter. If the query has several other words, the former count nearly nothing, and the
+ * latter less: in a name such as `to_string` they may matter. Figures: decision 12.
  */
-const lighter: ReadonlySet<string> = new Set(
-  (
-    'how what which who whom whose when where why can could may might must shall should will would do does did is are was were be ' +
-    'been being has have had there a an the of to in on at for from with by and or not if as into onto about than then so but i me ' +
-    'my we us our you your it its they them their he his she her this that these those any some all each such'
-  )
-    .split(' ')
-    .map(stem),
-)
+const asking = (
+  'how what which who whom whose when where why can could may might must shall should will would do does did is are was were be ' +
+  'been being has have had there'
+).split(' ')
+const connecting = (
+  'a an the of to in on at for from with by and or not if as into onto about than then so but i me my we us our you your it its ' +
+  'they them their he she his her this that these those any some all each such'
+).split(' ')
+const lighter: ReadonlyMap<string, Pick<QueryTerm, 'weight' | 'light'>> = new Map([
+  ...asking.map((one) => [stem(one), { weight: weights.asking, light: true }] as const),
+  ...connecting.map((one) => [stem(one), { weight: weights.function }] as const),
+])
 /** Number of other words from which those count less. */
 const enoughOthers = 3
 
@@ -531,8 +536,7 @@ export function parseQuery(text: string): Query {
       terms.set(term, { term, weight: weights.joined, times: 1, prefix: false, loose: false, joined: true })
   const words = [...terms.values()].filter((one) => one.weight === 1 && one.joined !== true && !one.prefix)
   if (words.filter(({ term }) => !lighter.has(term)).length >= enoughOthers)
-    for (const one of words)
-      if (lighter.has(one.term)) terms.set(one.term, { ...one, weight: weights.function, light: true })
+    for (const one of words) terms.set(one.term, { ...one, ...lighter.get(one.term) })
   const isQuoted = phrases.length > 0 && countWords(folded.replaceAll(quoted, ' ')) < wordsOfQuestion
   return { terms: [...terms.values()], phrases, isQuoted, compounds: compounds.all() }
 }
@@ -618,5 +622,6 @@ function endsWord(point: number | undefined): boolean {
 
 function weightOfPair(pair: string): number {
   if (hiragana.test(pair)) return weights.hiragana
-  return anyHiragana.test(pair) ? weights.mixed : 1
+  if (anyHiragana.test(pair)) return weights.mixed
+  return katakana.test(pair) ? weights.katakana : 1
 }
