@@ -13,7 +13,7 @@ interface Bm25 {
 }
 
 /**
- * What the occurrences of a term in a text count, from 0 to `k1 + 1`: Okapi BM25 without the rarity of the term.
+ * The weight of the occurrences of a term in a text, from 0 to `k1 + 1`: Okapi BM25 without the rarity of the term.
  *
  * @param length The length of the text beside the average one.
  */
