@@ -6,7 +6,7 @@ import { metaKeys } from '../core/meta.ts'
 import { baseName } from '../core/path.ts'
 import { parseAddress, withParameter } from '../core/uri.ts'
 import type { Resource, ResourceContent, View } from '../core/view.ts'
-import { termsIn } from '../text/relevance.ts'
+import { termsIn } from '../text/analyser.ts'
 import type { TextReading } from './memory.ts'
 import type { AssembleOptions, Limits } from './types.ts'
 

@@ -1,4 +1,4 @@
-import type { TermCounts } from '../text/relevance.ts'
+import { impactOf, rarityOf, type TermCounts } from '../text/relevance.ts'
 import { startsIn } from '../text/structure.ts'
 import { createTermCount } from '../text/words.ts'
 import type { LineRange } from './types.ts'
@@ -89,12 +89,11 @@ function scored(sections: readonly Section[], terms: ReadonlySet<string>, found:
   )
   const rarity = [...terms].map((_, term) => {
     const having = sections.filter((each) => (each.found.counts[term] ?? 0) > 0).length
-    return windowBm25.least + Math.log(1 + (sections.length - having + 0.5) / (having + 0.5))
+    return windowBm25.least + rarityOf(having, sections.length)
   })
-  const scores = sections.map(({ found: { counts: times, length } }) => {
-    const long = windowBm25.k1 * (1 - windowBm25.b + (windowBm25.b * length) / average)
-    return times.reduce((sum, each, term) => sum + ((rarity[term] ?? 0) * each) / (each + long), 0)
-  })
+  const scores = sections.map(({ found: { counts, length } }) =>
+    counts.reduce((sum, times, term) => sum + (rarity[term] ?? 0) * impactOf(times, length / average, windowBm25), 0),
+  )
   const most = scores.reduce((best, score) => Math.max(best, score), 0) || 1
   return sections.map(({ start, end, units }, index) => {
     const hit = found.findIndex((range) => range.start <= end && start <= range.end)
@@ -173,17 +172,11 @@ export function sectionsOf(of: Sectioned, terms: ReadonlySet<string>): readonly 
 
 /** The score of the best section: BM25, with the rarity of each term among all texts. */
 export function bestSection(sections: readonly Section[], rarity: readonly number[]): number {
-  const { k1, b, averageLength } = sectionBm25
-  let best = 0
-  for (const { found } of sections) {
-    const long = k1 * (1 - b + (b * found.length) / averageLength)
-    const score = found.counts.reduce(
-      (sum, times, term) => sum + ((rarity[term] ?? 0) * times * (k1 + 1)) / (times + long),
-      0,
-    )
-    best = Math.max(best, score)
+  const scoreOf = ({ counts, length }: TermCounts) => {
+    const relative = length / sectionBm25.averageLength
+    return counts.reduce((sum, times, term) => sum + (rarity[term] ?? 0) * impactOf(times, relative, sectionBm25), 0)
   }
-  return best
+  return sections.reduce((best, { found }) => Math.max(best, scoreOf(found)), 0)
 }
 
 /** A line as it is shown. */

@@ -1,7 +1,7 @@
 import { firstIndex } from '../core/kit/sorted.ts'
 import type { PartQuery, TextSet, Texts, WeightedTerm } from '../store/index.ts'
-import { classOf, fold, word } from '../text/fold.ts'
-import { tokenize } from '../text/tokenizer.ts'
+import { classOf, fold, tokenize, word } from '../text/analyser.ts'
+import { impactOf, rarityOf } from '../text/relevance.ts'
 import { documentBeginning, documentForms, pathOf } from './part.ts'
 import type { RatedTerm } from './rank.ts'
 
@@ -133,12 +133,8 @@ function pathScore(path: string, words: readonly RatedTerm[]): number {
     counts.set(term, (counts.get(term) ?? 0) + 1)
     length++
   })
-  const { k1, b, averageLength } = ofPath
-  const norm = k1 * (1 - b + (b * length) / averageLength)
-  return words.reduce((sum, { term, weight }) => {
-    const times = counts.get(term) ?? 0
-    return sum + (weight * times * (k1 + 1)) / (times + norm)
-  }, 0)
+  const relative = length / ofPath.averageLength
+  return words.reduce((sum, { term, weight }) => sum + weight * impactOf(counts.get(term) ?? 0, relative, ofPath), 0)
 }
 
 /** Scores relative to the best of them. */
@@ -174,7 +170,7 @@ async function rated(
       return index === 0 || sum <= long.occurrences
     })
   return rare.flatMap(({ share, forms: some, count }) => {
-    const rarity = Math.log(1 + (Math.max(0, size - count) + 0.5) / (count + 0.5))
+    const rarity = rarityOf(count, size)
     return some.flatMap((form) =>
       form.count === 0
         ? []

@@ -1,6 +1,6 @@
 import type { TextSet, Texts } from '../store/index.ts'
-import { fold } from '../text/fold.ts'
-import { tokenize } from '../text/tokenizer.ts'
+import { fold, tokenize } from '../text/analyser.ts'
+import { impactOf, rarityOf } from '../text/relevance.ts'
 import type { FoundPassage } from './part.ts'
 import { createRanker, type Ranker, type RatedTerm, type WordForm } from './rank.ts'
 import { byScore, type JudgedPassage, judgedOf, type Ranking, type ScoredPassage } from './rank-passages.ts'
@@ -145,10 +145,12 @@ function sharedWords(passages: readonly FoundPassage[], averageLength: number): 
       tokenize(fold(text.toWellFormed()).text, (term, _start, _end, kind) => {
         if (kind === 'word' || kind === 'part') counts.set(term, (counts.get(term) ?? 0) + times)
       })
-    const norm = counted.k1 * (1 - counted.b + (counted.b * length) / Math.max(1, averageLength))
     for (const [term, count] of counts) {
       const known = impacts.get(term) ?? { sum: 0, passages: 0 }
-      impacts.set(term, { sum: known.sum + count / (count + norm), passages: known.passages + 1 })
+      impacts.set(term, {
+        sum: known.sum + impactOf(count, length / Math.max(1, averageLength), counted),
+        passages: known.passages + 1,
+      })
     }
   }
   return [...impacts]
@@ -210,9 +212,4 @@ export async function withForms(
     })
     return some.length === 0 ? term : { ...term, forms: some }
   })
-}
-
-/** The rarity of a term that a number of all passages have. */
-export function rarityOf(having: number, all: number): number {
-  return Math.log(1 + (Math.max(0, all - having) + 0.5) / (having + 0.5))
 }

@@ -1,7 +1,7 @@
 import { defined } from '../core/kit/object.ts'
 import type { Log } from '../core/log.ts'
 import type { NewText, Store, Texts } from '../store/index.ts'
-import { edition } from '../text/tokenizer.ts'
+import { edition } from '../text/analyser.ts'
 import { createEmbedder, createVectors, type EmbedderOptions, type Nearest, pack } from './embedder.ts'
 import { findPassages } from './find.ts'
 import { textOf, textOfPart } from './part.ts'

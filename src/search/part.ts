@@ -2,9 +2,8 @@ import { defined } from '../core/kit/object.ts'
 import { baseName } from '../core/path.ts'
 import { parseAddress, parseUri } from '../core/uri.ts'
 import type { FoundPart, NewText } from '../store/index.ts'
-import { classOf, fold, word } from '../text/fold.ts'
+import { classOf, edition, fold, tokenize, word } from '../text/analyser.ts'
 import { kindOf, type Passage, passagesOf } from '../text/structure.ts'
-import { edition, tokenize } from '../text/tokenizer.ts'
 import type { DocumentFacts, SearchDocument } from './search-index.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { joinRanges } from '../core/kit/sorted.ts'
 import type { Texts } from '../store/index.ts'
-import { classOf, fold, word } from '../text/fold.ts'
+import { classOf, fold, word } from '../text/analyser.ts'
 import type { Documents } from './documents.ts'
 import { type FoundPassage, foundOf } from './part.ts'
 import type { PassageScore, Ranker } from './rank.ts'

@@ -1,7 +1,15 @@
-import { classOf, type Folded, fold, word } from '../text/fold.ts'
-import { type Beginnings, beginningsOf, tokenize } from '../text/tokenizer.ts'
+import {
+  type Beginnings,
+  beginningsOf,
+  classOf,
+  type Folded,
+  fold,
+  type QueryTerm,
+  tokenize,
+  word,
+} from '../text/analyser.ts'
+import { impactOf } from '../text/relevance.ts'
 import type { FoundPassage } from './part.ts'
-import type { QueryTerm } from './query.ts'
 
 /** A word that is derived like a word of a query. */
 export interface WordForm {
@@ -28,11 +36,10 @@ export interface RatedTerm extends Pick<QueryTerm, 'term' | 'prefix' | 'loose' |
  */
 const bm25 = { k1: { words: 1.6, characters: 0.9 }, b: 0.75, title: 2, path: 0.5, beginning: 1 }
 /**
- * Weight of the document's own score beside that of each passage, for words: BM25 over its known passages.
+ * Weight of terms that are close together: the best stretch of this many UTF-16 units. It is higher for a query with pairs of
+ * characters.
  */
-const ofDocument = { share: 1, b: 0.75 }
-/** Weight of terms that are close together, for a query with pairs of characters: the best stretch of this many UTF-16 units. */
-const nearness = { share: 1.5, units: 100 }
+const nearness = { words: { share: 0.5, units: 80 }, characters: { share: 1.5, units: 100 } }
 
 /**
  * Length of the beginning of a text, in UTF-16 units: it names the topic, so terms count once more there. For a query with pairs of
@@ -73,9 +80,10 @@ export function createRanker(terms: readonly RatedTerm[]) {
   const matchesOf = (text: string) => findMatches(text, complete, beginning, wanted)
   const areWords = terms.map(({ term }) => classOf(term.codePointAt(0) ?? 0) === word)
   const isOfWords = !areWords.includes(false)
+  const together = isOfWords ? nearness.words : nearness.characters
   const lookAt = (text: string): TextMatches => {
     const matches = matchesOf(fold(text).text)
-    return { matches, near: isOfWords ? 0 : closest(matches, terms, nearness.units) }
+    return { matches, near: closest(matches, terms, together.units) }
   }
   /** The titles and paths of documents, which several passages share. */
   const names = new Map<string, TextMatches>()
@@ -114,12 +122,11 @@ export function createRanker(terms: readonly RatedTerm[]) {
         for (const { term, share } of isAbout ? opening : [])
           if (areWords[term] === isOfWords) counts[term] = (counts[term] ?? 0) + bm25.beginning * share
       }
-      const norm = 1 - bm25.b + (bm25.b * length) / Math.max(1, averageLength)
-      let score = nearness.share * near
+      const relative = length / Math.max(1, averageLength)
+      let score = together.share * near
       for (const [index, { weight }] of terms.entries()) {
-        const times = counts[index] ?? 0
         const k1 = areWords[index] ? bm25.k1.words : bm25.k1.characters
-        if (times > 0) score += (weight * times * (k1 + 1)) / (times + k1 * norm)
+        score += weight * impactOf(counts[index] ?? 0, relative, { k1, b: bm25.b })
       }
       return { score, counts }
     },
@@ -128,17 +135,16 @@ export function createRanker(terms: readonly RatedTerm[]) {
       passages: readonly { readonly found: FoundPassage; readonly judged: PassageScore }[],
       averageDocumentLength: number,
     ): number => {
-      const k1 = bm25.k1.words
       const length = passages.reduce((sum, { found }) => sum + found.length, 0)
-      const norm = 1 - ofDocument.b + (ofDocument.b * length) / Math.max(1, averageDocumentLength)
+      const relative = length / Math.max(1, averageDocumentLength)
       let score = 0
       for (const [index, { weight }] of terms.entries()) {
         if (areWords[index] !== true) continue
         let times = 0
         for (const { judged } of passages) times += judged.counts[index] ?? 0
-        if (times > 0) score += (weight * times * (k1 + 1)) / (times + k1 * norm)
+        score += weight * impactOf(times, relative, { k1: bm25.k1.words, b: bm25.b })
       }
-      return ofDocument.share * score
+      return score
     },
   }
 }

@@ -89,7 +89,7 @@ export interface VisibleQuery {
 }
 
 export interface SearchQuery extends VisibleQuery {
-  /** Words; text in `"…"` must occur exactly in the passage. A query without words finds nothing. */
+  /** Words; text in `"…"` must occur exactly in the passage, if there are at most two other words. A query without words finds nothing. */
   readonly text: string
   readonly where?: SearchFilter
   /** Number of hits that the caller wants: with more hits, more passages are ranked together. By default 20. */
@@ -97,8 +97,8 @@ export interface SearchQuery extends VisibleQuery {
   /** Called before the first hit if vectors should have been used, but were not: the reason, in a sentence for the caller. */
   readonly degraded?: (why: string) => void
   /**
-   * Called before the first hit if no passage has the words or the quoted text, and the hits have only single characters, or words,
-   * of them: a sentence for the caller.
+   * Called before the first hit if no passage has the words, and the hits have only single characters or parts of them: a sentence for
+   * the caller.
    */
   readonly fallback?: (why: string) => void
 }

@@ -1,7 +1,6 @@
 import { defined } from '../core/kit/object.ts'
 import type { Texts } from '../store/index.ts'
-import { classOf, fold, other, widthAt, word } from '../text/fold.ts'
-import { tokenize } from '../text/tokenizer.ts'
+import { classOf, fold, other, tokenize, widthAt, word } from '../text/analyser.ts'
 import { type FoundPassage, foundOf, strong } from './part.ts'
 import type { Suggestion, SuggestQuery } from './search-index.ts'
 import { filterOf, type Visibility, type Visible, whereTest } from './visible.ts'

@@ -1,5 +1,4 @@
-import { fold } from './fold.ts'
-import { tokenize } from './tokenizer.ts'
+import { fold, tokenize } from './analyser.ts'
 
 /** The frequency of each term of a query in a text, and the number of all its terms. */
 export interface TermCounts {
@@ -7,13 +6,22 @@ export interface TermCounts {
   readonly length: number
 }
 
-/** The terms of a query, each once. */
-export function queryTerms(query: string): readonly string[] {
-  return [...new Set(termsIn(query))].slice(0, 64)
+/** Parameters of BM25: how slowly repetition saturates, and how much a long text must have more occurrences. */
+interface Bm25 {
+  readonly k1: number
+  readonly b: number
 }
 
-const k1 = 1.2
-const b = 0.75
+/**
+ * The weight of the occurrences of a term in a text, from 0 to `k1 + 1`: Okapi BM25 without the rarity of the term.
+ *
+ * @param length The length of the text beside the average one.
+ */
+export function impactOf(times: number, length: number, { k1, b }: Bm25): number {
+  return times === 0 ? 0 : (times * (k1 + 1)) / (times + k1 * (1 - b + b * length))
+}
+
+const plain: Bm25 = { k1: 1.2, b: 0.75 }
 
 /** The rarity of each term among texts. */
 export function rarityIn(texts: readonly TermCounts[]): readonly number[] {
@@ -25,78 +33,15 @@ export function rarityIn(texts: readonly TermCounts[]): readonly number[] {
 
 /** The rarity of a term that a number of all texts have. */
 export function rarityOf(having: number, all: number): number {
-  return Math.log(1 + (all - having + 0.5) / (having + 0.5))
+  return Math.log(1 + (Math.max(0, all - having) + 0.5) / (having + 0.5))
 }
 
 /** The score of each text: BM25, with the rarity of a term among these texts. */
 export function bm25(texts: readonly TermCounts[], rarity = rarityIn(texts)): readonly number[] {
   const average = Math.max(1, texts.reduce((sum, { length }) => sum + length, 0) / Math.max(1, texts.length))
-  return texts.map(({ counts, length }) => {
-    const long = k1 * (1 - b + (b * length) / average)
-    return counts.reduce((sum, times, term) => sum + ((rarity[term] ?? 0) * times * (k1 + 1)) / (times + long || 1), 0)
-  })
-}
-
-/** Scripts without spaces between words: their text is split into pairs of characters. */
-const unspaced =
-  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}ー々〆]+/gu
-const han = /^\p{Script=Han}$/u
-// Bounded, because normalisation takes quadratic time in the number of marks after a character.
-const words = /[\p{L}\p{N}\p{M}_]{1,64}/gu
-const parts = /\p{Lu}+(?!\p{Ll})|\p{Lu}?[\p{Ll}\p{Lo}\p{M}]+|\p{N}+/gu
-
-/**
- * The terms of a text, in order: words in small letters and without their endings, the parts of identifiers, and of scripts without
- * spaces each pair of characters and each Han character.
- */
-export function termsIn(text: string): readonly string[] {
-  return wordsIn(text).flatMap(termsOf)
-}
-
-/** The words of a text. */
-function wordsIn(text: string): readonly string[] {
-  return text.match(words) ?? []
-}
-
-const smallLetters = /^[a-z]+$/
-const ascii = /^[\0-\x7f]*$/
-
-/** The terms of a word. */
-export function termsOf(word: string): readonly string[] {
-  if (smallLetters.test(word)) return [stem(word)]
-  return [...(ascii.test(word) ? wordTerms(word) : allTerms(word))]
-}
-
-function* allTerms(found: string): Generator<string> {
-  const word = found.normalize('NFKC')
-  let rest = word
-  for (const [run] of word.matchAll(unspaced)) {
-    yield* pairsOf(run)
-    rest = rest.replace(run, ' ')
-  }
-  for (const [one] of rest.matchAll(/[^ ]+/g)) yield* wordTerms(one)
-}
-
-function* wordTerms(word: string): Generator<string> {
-  const pieces = word.match(parts) ?? []
-  if (pieces.length > 1) yield stem(word.replaceAll('_', '').toLowerCase())
-  for (const piece of pieces) yield stem(piece.toLowerCase())
-}
-
-function* pairsOf(run: string): Generator<string> {
-  const characters = [...run]
-  for (const [index, character] of characters.entries()) {
-    if (han.test(character)) yield character
-    const next = characters[index + 1]
-    if (next !== undefined) yield character + next
-  }
-}
-
-/** Removes the most frequent endings of English words, so that different forms of a word are equal. */
-function stem(word: string): string {
-  if (word.length < 5 || !/^[a-z]+$/.test(word)) return word
-  const bare = word.replace(/(?:ing|ies|ed|es|s)$/, '')
-  return bare.length < 3 ? word : bare.replace(/(.)\1$/, '$1').replace(/[ey]$/, '')
+  return texts.map(({ counts, length }) =>
+    counts.reduce((sum, times, term) => sum + (rarity[term] ?? 0) * impactOf(times, length / average, plain), 0),
+  )
 }
 
 const name = String.raw`[\p{L}\p{N}_./@-]{1,40}`

@@ -1,4 +1,4 @@
-import { widthAt } from './fold.ts'
+import { widthAt } from './analyser.ts'
 
 /** Keywords of declarations in most languages, as a part of a regular expression. */
 const declarators =

@@ -1,5 +1,6 @@
+import { termsOf } from './analyser.ts'
 import { createAsciiTable, fnvBasis, fnvPrime } from './ascii-table.ts'
-import { type TermCounts, termsOf } from './relevance.ts'
+import type { TermCounts } from './relevance.ts'
 
 /** Maximum length of a word, in UTF-16 units, as `termsIn` has it. */
 const maxUnits = 64

@@ -7,10 +7,8 @@ import {
   type SearchHit,
   type SearchIndex,
 } from '../../src/search/index.ts'
-import { parseQuery } from '../../src/search/query.ts'
 import type { Store } from '../../src/store/index.ts'
-import { fold } from '../../src/text/fold.ts'
-import { tokenize } from '../../src/text/tokenizer.ts'
+import { fold, parseQuery, tokenize } from '../../src/text/analyser.ts'
 import { useEngineStores } from '../support/search-stores.ts'
 import { volumeOf } from '../support/volume.ts'
 

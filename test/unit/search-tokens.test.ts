@@ -1,8 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { fold } from '../../src/text/fold.ts'
+import { beginningsOf, fold, stem, tokenize } from '../../src/text/analyser.ts'
 import { kindOf, passagesOf } from '../../src/text/structure.ts'
-import { beginningsOf, stem, tokenize } from '../../src/text/tokenizer.ts'
 import { volumeOf } from '../support/volume.ts'
 
 interface Token {

@@ -28,7 +28,7 @@ interface SearchOptions extends SourceOptions, Omit<FoundQuery, 'query'> {
 export function define(command: Command, io: Io): void {
   command
     .description(
-      `Finds resources by words, if a configuration mounts a search; "quoted words" must occur exactly. Prints the best hits first,
+      `Finds resources by words, if a configuration mounts a search; "quoted words" with at most two others must occur exactly. Prints the best hits first,
 each with a URI that opens the found part. It first indexes new documents, unless a running server does that.`,
     )
     .argument('<query...>', 'the words')

@@ -45,7 +45,7 @@ export type Search = Provider & Feeding
 
 const filters = parameters.join(',')
 const description =
-  'Words are searched in texts, titles and paths; "quoted words" must occur exactly as written. limit: 1-100. mount: an address. ' +
+  'Words are searched in texts, titles and paths; "quoted words" with at most two others must occur exactly. limit: 1-100. mount: an address. ' +
   'mime: text/markdown, text/*. since: 2026-01-31, 7d. minPriority: 0-1. audience: user, assistant. path: a glob. after: `next` ' +
   'of the previous answer. as: json, markdown.'
 /** Variables with free text: they have no completion. */

@@ -28,8 +28,8 @@ export const t = createWords({
   ],
   type: ['Type in the field above to search names and contents.', '上の欄に入力すると、名前と本文を検索します。'],
   quoted: [
-    'Words in quotation marks must occur exactly as written.',
-    '引用符で囲んだ語句は、そのままの並びで検索します。',
+    'Words in quotation marks, with at most two others, must occur exactly as written.',
+    '引用符で囲んだ語句は、ほかの語が二つまでなら、そのままの並びで検索します。',
   ],
   searching: ['Searching…', '検索しています…'],
   noSearch: ['No search is mounted on this server.', 'このサーバーには検索がマウントされていません。'],

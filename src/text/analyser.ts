@@ -1,0 +1,627 @@
+import { ownCopy } from '../core/kit/own-copy.ts'
+
+/** A text in the form that it is compared in, and where each of its UTF-16 units comes from. */
+export interface Folded {
+  readonly text: string
+  /** Returns the position in the original at which the unit at `index` begins. For the length of `text`: the length of the original. */
+  origin(index: number): number
+}
+
+/** Maximum number of combining marks that are normalized with one character: sorting them takes quadratic time. */
+const mostMarks = 16
+
+const mark = /^[\p{M}\uff9e\uff9f\u1160-\u11ff\ud7b0-\ud7fb]$/u
+
+/**
+ * Folds different spellings into one: NFKC, so full and half width, ligatures and composed characters are equal. Capitals stay,
+ * because words are split at them. Linear in the length of the text.
+ */
+export function fold(text: string): Folded {
+  const first = runOfStable(text, 0)
+  if (first === text.length) return { text, origin: (index) => index }
+  const parts: string[] = [text.slice(0, first)]
+  /** Positions at which the offset between folded text and original changes: from `at` on, units come from `from` on. */
+  const at: number[] = [0]
+  const from: number[] = [0]
+  let length = first
+  for (let index = first; index < text.length; ) {
+    const stable = runOfStable(text, index)
+    if (stable > index) {
+      parts.push(text.slice(index, stable))
+      at.push(length)
+      from.push(index)
+      length += stable - index
+      index = stable
+      continue
+    }
+    const end = endOfCluster(text, index)
+    const folded = text.slice(index, end).normalize('NFKC')
+    parts.push(folded)
+    for (let unit = 0; unit < folded.length; unit++) {
+      at.push(length + unit)
+      from.push(index)
+    }
+    length += folded.length
+    index = end
+  }
+  at.push(length)
+  from.push(text.length)
+  return { text: parts.join(''), origin: (index) => originOf(at, from, index) }
+}
+
+/** Binary search for the last entry at or before the index. */
+function originOf(at: readonly number[], from: readonly number[], index: number): number {
+  let low = 0
+  let high = at.length - 1
+  while (low < high) {
+    const middle = (low + high + 1) >> 1
+    if ((at[middle] ?? 0) <= index) low = middle
+    else high = middle - 1
+  }
+  return (from[low] ?? 0) + index - (at[low] ?? 0)
+}
+
+/** Finds the next character that is not one of the frequent ones that NFKC does not change, unless a combining mark follows. */
+const unstable = /[^\0-\x7f\u3001\u3002\u300c-\u300f\u3041-\u3096\u30a1-\u30fe\u4e00-\u9fff\uac00-\ud7a3]/g
+
+/** The length of the folded part of a text: it ends before a character that composes with the following one. */
+function runOfStable(text: string, start: number): number {
+  // V8 runs through a string in a regular expression much faster than unit by unit.
+  unstable.lastIndex = start
+  if (!unstable.test(text)) return text.length
+  const index = unstable.lastIndex - 1
+  return index > start && isMark(text, index) ? index - 1 : index
+}
+
+function isMark(text: string, index: number): boolean {
+  const point = text.codePointAt(index) ?? 0
+  return point >= 0x300 && mark.test(String.fromCodePoint(point))
+}
+
+/** Returns the end of a character with its combining marks. */
+function endOfCluster(text: string, start: number): number {
+  let index = start + widthAt(text, start)
+  for (let marks = 0; marks < mostMarks && index < text.length && isMark(text, index); marks++)
+    index += widthAt(text, index)
+  return index
+}
+
+/** Length of the character in UTF-16 units. */
+export function widthAt(text: string, index: number): 1 | 2 {
+  return (text.codePointAt(index) ?? 0) > 0xffff ? 2 : 1
+}
+
+/** Kinds of characters for the index. Scripts without spaces between words are cut into bigrams. */
+export const other = 0
+export const word = 1
+export const han = 2
+/** Kana, Hangul, and the scripts of South East Asia that are written without spaces. */
+const syllable = 3
+
+type CharacterClass = typeof other | typeof word | typeof han | typeof syllable
+
+const hanText = /[\p{Script=Han}々〆〇]/u
+// The marks that lengthen or repeat a kana are in several scripts, or in none.
+const syllableText =
+  /[\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Bopomofo}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}ー゛゜ゝゞヽヾ]/u
+const wordText = /[\p{L}\p{N}\p{M}]/u
+
+let table: Uint8Array | undefined
+
+/** The class of a code point. */
+export function classOf(point: number): CharacterClass {
+  if (point > 0xffff) return classify(point)
+  table ??= Uint8Array.from({ length: 0x10000 }, (_, each) =>
+    each >= 0xd800 && each < 0xe000 ? other : classify(each),
+  )
+  return table[point] as CharacterClass
+}
+
+function classify(point: number): CharacterClass {
+  const text = String.fromCodePoint(point)
+  if (hanText.test(text)) return han
+  if (!wordText.test(text) && point !== 0x309b && point !== 0x309c) return other
+  return syllableText.test(text) ? syllable : word
+}
+
+/**
+ * Version of the rules by which texts are split, folded and tokenised. Increase it with any change: older documents are then
+ * indexed again.
+ */
+export const edition = 5
+
+/**
+ * Kind of a term. `word`: a whole word or identifier. `part`: a part of an identifier. `bigram`: two characters of a script
+ * without spaces. `single`: a Han character. `tail`: the last character of a run without spaces, unless it is a Han character,
+ * so that each character begins a term.
+ */
+export type TermKind = 'word' | 'part' | 'bigram' | 'single' | 'tail'
+
+/** Receives a term, and its position in the folded text. */
+type Emit = (term: string, start: number, end: number, kind: TermKind) => void
+
+/** Maximum length of a stored word, in UTF-16 units. A longer word is truncated. */
+const longestTerm = 64
+
+/** First units of the wanted terms: 1 at each UTF-16 unit, followed by one entry for each pair of small ASCII letters. */
+export type Beginnings = Uint8Array
+
+/**
+ * Yields the terms of a folded text, in the order in which they begin. Linear in its length.
+ *
+ * @param emit Must not call this function.
+ * @param wanted Beginnings of the wanted terms: most other terms may be skipped, which is faster.
+ */
+export function tokenize(text: string, emit: Emit, wanted?: Beginnings): void {
+  const units = unitsOf(text)
+  for (let index = 0; index < text.length; ) {
+    const point = pointAt(units, index)
+    const found = classOf(point)
+    if (found === other) index += point > 0xffff ? 2 : 1
+    else index = found === word ? emitWord(text, units, index, emit, wanted) : emitRun(text, units, index, emit, wanted)
+  }
+}
+
+/** UTF-16 units of a text, and a zero behind them. */
+type Units = Uint16Array
+
+const isLittleEndian = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1
+let scratch = new Uint16Array(4096)
+
+/**
+ * The units of a text, until the next call. V8 has many kinds of strings (of one and two bytes, slices, joined ones), so code that reads
+ * units of all kinds is slow.
+ */
+function unitsOf(text: string): Units {
+  const { length } = text
+  if (scratch.length <= length) scratch = new Uint16Array(2 * length)
+  if (isLittleEndian) Buffer.from(scratch.buffer, 0, 2 * length).write(text, 'utf16le')
+  else for (let index = 0; index < length; index++) scratch[index] = text.charCodeAt(index)
+  scratch[length] = 0
+  return scratch
+}
+
+/** The code point at an index; a lone surrogate stands for itself. */
+function pointAt(units: Units, index: number): number {
+  const unit = units[index] ?? 0
+  if ((unit & 0xfc00) !== 0xd800) return unit
+  const next = units[index + 1] ?? 0
+  return (next & 0xfc00) === 0xdc00 ? 0x10000 + ((unit & 0x3ff) << 10) + (next & 0x3ff) : unit
+}
+
+/** Returns the beginnings of terms, for a quick test of a text. */
+export function beginningsOf(terms: Iterable<string>): Beginnings {
+  const wanted = new Uint8Array(0x10000 + 26 * 26)
+  for (const term of terms) {
+    wanted[term.charCodeAt(0)] = 1
+    if (/^[a-z]{2}/.test(term)) wanted[pairOf(term.charCodeAt(0), term.charCodeAt(1))] = 1
+  }
+  return wanted
+}
+
+function pairOf(first: number, second: number): number {
+  return 0x10000 + 26 * (first - 0x61) + second - 0x61
+}
+
+/** Whether a word of small letters of ASCII may be wanted: its stem has its first two letters. */
+function isWanted(units: Units, start: number, end: number, wanted: Beginnings): boolean {
+  const first = units[start] ?? 0
+  return wanted[first] === 1 && (end - start < 2 || wanted[pairOf(first, units[start + 1] ?? 0)] === 1)
+}
+
+/** Characters without spaces: pairs of neighbours, and Han characters by themselves. */
+function emitRun(text: string, units: Units, start: number, emit: Emit, wanted?: Beginnings): number {
+  let before = -1
+  let index = start
+  for (;;) {
+    const point = index < text.length ? pointAt(units, index) : 0
+    const found = classOf(point)
+    const isMore = found !== other && found !== word
+    const end = index + (point > 0xffff ? 2 : 1)
+    if (before >= 0 && (wanted === undefined || wanted[units[before] ?? 0] === 1)) {
+      if (isMore) emit(text.slice(before, end), before, end, 'bigram')
+      else if (classOf(pointAt(units, before)) !== han) emit(text.slice(before, index), before, index, 'tail')
+    }
+    if (!isMore) return index
+    if (found === han && (wanted === undefined || wanted[units[index] ?? 0] === 1))
+      emit(text.slice(index, end), index, end, 'single')
+    before = index
+    index = end
+  }
+}
+
+/** Emits a word, and the parts of a compound: `fooBar`, `foo_bar`, `foo-bar` and `foo.bar` are `foobar`, `foo` and `bar`. */
+function emitWord(text: string, units: Units, start: number, emit: Emit, wanted?: Beginnings): number {
+  const plain = endOfSmall(text, units, start)
+  if (plain > start && wanted !== undefined && !isWanted(units, start, plain, wanted)) return plain
+  const end = plain > start ? plain : endOfWord(text, units, start)
+  if (plain === start && wanted !== undefined && !mayBegin(units, start, end, wanted)) return end
+  const whole = text.slice(start, Math.min(end, start + 2 * longestTerm))
+  if (plain > start && end - start <= longestTerm) {
+    // Cutting such a word takes less time than looking it up.
+    emit(stemOf(whole), start, end, 'word')
+  } else if (end - start > longestTerm) {
+    const term = termOf(whole.replace(/[^\p{L}\p{N}\p{M}]/gu, ''))
+    if (term !== '') emit(term, start, end, 'word')
+  } else for (const { term, at, length, kind } of cutOf(whole)) emit(term, start + at, start + at + length, kind)
+  return end
+}
+
+/** A term of a word, and its position in the word. */
+interface Cut {
+  readonly term: string
+  readonly at: number
+  readonly length: number
+  readonly kind: TermKind
+}
+
+/** Cache of the terms of words, because words repeat: two generations of this many words. */
+const mostKnown = 6000
+let knownTerms = new Map<string, readonly Cut[]>()
+let knownBefore: ReadonlyMap<string, readonly Cut[]> = new Map()
+
+/** The terms of a word that is not too long. */
+function cutOf(text: string): readonly Cut[] {
+  const found = knownTerms.get(text)
+  if (found !== undefined) return found
+  const before = knownBefore.get(text)
+  const own = ownCopy(text)
+  if (before !== undefined) return remember(own, before)
+  const cuts: Cut[] = []
+  const add = (part: string, at: number, length: number, kind: TermKind) => {
+    const term = termOf(part)
+    if (term !== '') cuts.push({ term, at, length, kind })
+  }
+  const parts = partsOf(own)
+  const [only] = parts
+  if (parts.length === 1 && only !== undefined) add(only.text, 0, own.length, 'word')
+  else {
+    add(joined(parts), 0, own.length, 'word')
+    for (const part of parts) add(part.text, part.at, part.text.length, 'part')
+  }
+  return remember(own, cuts)
+}
+
+function remember(word: string, cuts: readonly Cut[]): readonly Cut[] {
+  if (knownTerms.size >= mostKnown) {
+    knownBefore = knownTerms
+    knownTerms = new Map()
+  }
+  knownTerms.set(word, cuts)
+  return cuts
+}
+
+/** Whether a term of a word may begin like one of the wanted terms: the word, or a part of it. A non-ASCII word always may. */
+function mayBegin(units: Units, start: number, end: number, wanted: Beginnings): boolean {
+  let isJoined = true
+  for (let index = start; index < end; index++) {
+    const unit = units[index] ?? 0
+    if (unit >= 0x80) return true
+    const isCapital = unit >= 0x41 && unit <= 0x5a
+    const isSmall = unit >= 0x61 && unit <= 0x7a
+    const isDigit = unit >= 0x30 && unit <= 0x39
+    if ((isJoined || !isSmall) && wanted[isCapital ? unit + 0x20 : unit] === 1) return true
+    isJoined = !(isCapital || isSmall || isDigit)
+  }
+  return false
+}
+
+function termOf(text: string): string {
+  const small = text.toLowerCase()
+  return small.length > longestTerm ? wellFormed(small.slice(0, longestTerm)) : stem(small)
+}
+
+/** The end of a word of lower-case ASCII letters only; the start for any other word. */
+function endOfSmall(text: string, units: Units, start: number): number {
+  let index = start
+  for (; index < text.length; index++) {
+    const unit = units[index] ?? 0
+    if (unit < 0x61 || unit > 0x7a) break
+  }
+  if (index === text.length) return index
+  const unit = units[index] ?? 0
+  if (unit < 0x80) return classOf(unit) === word || isJoiner(text, unit, index) ? start : index
+  return classOf(pointAt(units, index)) === word || unit === joiner.quote ? start : index
+}
+
+function wellFormed(text: string): string {
+  return text.isWellFormed() ? text : text.slice(0, -1)
+}
+
+/** A joining character is between two parts of a word: with a letter or digit before and after it. */
+function endOfWord(text: string, units: Units, start: number): number {
+  let index = start
+  for (;;) {
+    while (index < text.length) {
+      const point = pointAt(units, index)
+      if (classOf(point) !== word) break
+      index += point > 0xffff ? 2 : 1
+    }
+    if (index >= text.length || !isJoiner(text, units[index] ?? 0, index)) return index
+    if (classOf(pointAt(units, index + 1)) !== word) return index
+    index++
+  }
+}
+
+const joiner = { apostrophe: 0x27, comma: 0x2c, hyphen: 0x2d, dot: 0x2e, underscore: 0x5f, quote: 0x2019 }
+
+function isJoiner(text: string, unit: number, index: number): boolean {
+  if (unit === joiner.underscore || unit === joiner.hyphen || unit === joiner.dot) return true
+  // don't, 3,000
+  if (unit === joiner.apostrophe || unit === joiner.quote) return true
+  return unit === joiner.comma && /^\d,\d{3}(?!\d)/.test(text.slice(index - 1, index + 5))
+}
+
+interface Segment {
+  readonly text: string
+  readonly at: number
+}
+
+const partText = /[\p{Lu}\p{N}]+(?![\p{Ll}\p{M}])|\p{Lu}?[\p{Ll}\p{Lo}\p{Lm}\p{M}\p{N}]+|[\p{L}\p{M}\p{N}]/gu
+
+function partsOf(text: string): readonly Segment[] {
+  // An apostrophe separates an ending; commas in digits separate groups of one number.
+  if (/^\d[\d,]*$/.test(text)) return [{ text: text.replaceAll(',', ''), at: 0 }]
+  const bare = /['’]/.test(text) ? text.replace(/['’](?:\p{L}{1,2})?$/u, '') : text
+  return [...bare.matchAll(partText)].map((match) => ({ text: match[0], at: match.index }))
+}
+
+function joined(parts: readonly Segment[]): string {
+  const isNumber = parts.every(({ text }) => /^\p{N}+$/u.test(text))
+  return parts.map(({ text }) => text).join(isNumber ? '.' : '')
+}
+
+/**
+ * Returns the stem of an English word in lower case, without plurals, `-ed`, `-ing` and a final `e`: `caches`, `cached` and
+ * `caching` are the same. It uses no dictionary, so a stem need not be a word. Other words stay unchanged.
+ */
+export function stem(given: string): string {
+  return /^[a-z]+$/.test(given) ? stemOf(given) : given
+}
+
+const letter = { d: 0x64, e: 0x65, g: 0x67, n: 0x6e, s: 0x73 }
+
+/** Returns the stem of a word of lower-case ASCII letters. Most words have no ending, which the last letters show. */
+function stemOf(given: string): string {
+  const { length } = given
+  if (length < 4) return given
+  const last = given.charCodeAt(length - 1)
+  if (last === letter.e) return given.slice(0, -1)
+  const before = given.charCodeAt(length - 2)
+  const hasEnding =
+    last === letter.s || (last === letter.d && before === letter.e) || (last === letter.g && before === letter.n)
+  if (!hasEnding) return given
+  const bare = withoutEnding(singular(given))
+  return bare.length > 3 && bare.endsWith('e') ? bare.slice(0, -1) : bare
+}
+
+/** Harman's rules (How effective is suffixing?, JASIS 42, 1991). */
+function singular(text: string): string {
+  if (text.endsWith('ies'))
+    return text.length > 4 && !/[ae]ies$/.test(text) ? `${text.slice(0, -3)}y` : text.slice(0, -1)
+  if (/(?:ss|x|z|ch|sh)es$/.test(text)) return text.slice(0, -2)
+  return /(?:us|ss|is)$/.test(text) || !text.endsWith('s') ? text : text.slice(0, -1)
+}
+
+function withoutEnding(text: string): string {
+  if (text.endsWith('ied') && text.length > 4) return `${text.slice(0, -3)}y`
+  const end = text.endsWith('ing') ? 3 : text.endsWith('ed') ? 2 : 0
+  if (end === 0) return text
+  const bare = text.slice(0, -end)
+  // `need`, `sing` and `string` are words of their own.
+  if (bare.length < 3 || bare.endsWith('e') || !/[aeiouy]/.test(bare)) return text
+  return /([^aeiouylsz])\1$/.test(bare) ? bare.slice(0, -1) : bare
+}
+
+/** The terms of a text in which contexts look for the terms of a query, in order: those of each word by itself. */
+export function termsIn(text: string): readonly string[] {
+  return (text.match(words) ?? []).flatMap(termsOf)
+}
+
+// Bounded, because normalization takes quadratic time in the number of marks after a character.
+const words = /[\p{L}\p{N}\p{M}_]{1,64}/gu
+
+/** The terms of a word. */
+export function termsOf(word: string): readonly string[] {
+  const terms: string[] = []
+  tokenize(fold(word).text, (term, _start, _end, kind) => {
+    if (kind !== 'tail') terms.push(term)
+  })
+  return terms
+}
+
+/** The terms of a query of a context, each once. */
+export function queryTerms(query: string): readonly string[] {
+  return [...new Set(termsIn(query))].slice(0, 64)
+}
+
+/** A parsed query. */
+export interface Query {
+  readonly terms: readonly QueryTerm[]
+  /** Quoted texts, folded and in lower case. */
+  readonly phrases: readonly string[]
+  /** Whether a passage must contain the quoted texts: the query has few other words. If not, passages that contain them rank higher. */
+  readonly isQuoted: boolean
+  /** The words of several parts, such as `needle-in-haystack`: a passage needs all parts of one. Empty in a long query. */
+  readonly compounds: readonly Compound[]
+}
+
+/** The terms of a word of several parts. */
+export interface Compound {
+  readonly whole: string
+  /** Those of its parts that are no words of the query by themselves. */
+  readonly parts: readonly string[]
+}
+
+export interface QueryTerm {
+  readonly term: string
+  /** Weight of the term beside its rarity. */
+  readonly weight: number
+  /** How often the query contains it. */
+  readonly times: number
+  /** One character of a script whose characters are not terms: it stands for all pairs that it begins. */
+  readonly prefix: boolean
+  /**
+   * A Han character of a longer word, such as each of 決済, or a part of a compound. It counts for the rank of a passage, and finds
+   * passages only if no passage has the word, a pair of its characters, or all parts.
+   */
+  readonly loose: boolean
+  /** A word that makes a question, beside several other words: it is not looked up. */
+  readonly light?: true
+  /** Two neighbouring words written together, as identifiers are, without a hyphen or a dot: `rootpath` for `root path`. */
+  readonly joined?: true
+}
+
+/** Maximum number of terms of a query: the first ones. */
+const mostTerms = 200
+/** Maximum length of the examined part of a query, in UTF-16 units. */
+const longestQuery = 4000
+
+const quoted = /"([^"]+)"/g
+/** Number of words beside quotes from which the quotes are not required: sentences quote names, messages and code. */
+const wordsOfQuestion = 3
+/** Number of words from which the parts of a compound are not required together. */
+const wordsOfLong = 12
+
+const hiragana = /^[\p{Script=Hiragana}ー]+$/u
+const katakana = /^[\p{Script=Katakana}ー]+$/u
+const anyHiragana = /\p{Script=Hiragana}/u
+/** A Han character between two of these, or at an end of the run, is a word: 薬 in 「薬を飲む」. */
+const particles = /^[をはがのにでともへや]$/u
+
+/**
+ * Weights of kinds of terms. Endings, particles and question words are written in hiragana and are rare in an answer, so by rarity alone
+ * they would count more than the words that matter. Katakana are names and foreign words. Figures: decision 12.
+ */
+const weights = { hiragana: 0.4, mixed: 0.6, katakana: 1.2, joined: 0.3, asking: 0.02, function: 0.3 }
+
+/**
+ * Words that turn an English sentence into a question, and function words. In code and short texts they are rare, so by rarity alone
+ * `how` would count more than the words that matter. If the query has several other words, the former count nearly nothing, and the
+ * latter less: in a name such as `to_string` they may matter. Figures: decision 12.
+ */
+const asking = (
+  'how what which who whom whose when where why can could may might must shall should will would do does did is are was were be ' +
+  'been being has have had there'
+).split(' ')
+const connecting = (
+  'a an the of to in on at for from with by and or not if as into onto about than then so but i me my we us our you your it its ' +
+  'they them their he she his her this that these those any some all each such'
+).split(' ')
+const lighter: ReadonlyMap<string, Pick<QueryTerm, 'weight' | 'light'>> = new Map([
+  ...asking.map((one) => [stem(one), { weight: weights.asking, light: true }] as const),
+  ...connecting.map((one) => [stem(one), { weight: weights.function }] as const),
+])
+/** Number of other words from which those count less. */
+const enoughOthers = 3
+
+export function parseQuery(text: string): Query {
+  const folded = fold(text.slice(0, longestQuery).toWellFormed()).text
+  const phrases = [...folded.matchAll(quoted)].flatMap((match) => (match[1] ?? '').trim().toLowerCase() || [])
+  const terms = new Map<string, QueryTerm>()
+  const joined = createJoined(folded)
+  const compounds = createCompounds()
+  let lastPair = -1
+  tokenize(folded, (term, start, end, kind) => {
+    if (kind === 'bigram') lastPair = end
+    if (kind === 'word') joined.add(start, end)
+    compounds.add(term, end, kind)
+    // The character already ends a pair.
+    if (kind === 'tail' && lastPair === end) return
+    if (terms.size >= mostTerms && !terms.has(term)) return
+    addTerm(terms, term, kind, kind === 'single' && !isWordAlone(folded, start, end))
+  })
+  for (const term of joined.terms)
+    if (!terms.has(term) && terms.size < mostTerms)
+      terms.set(term, { term, weight: weights.joined, times: 1, prefix: false, loose: false, joined: true })
+  const words = [...terms.values()].filter((one) => one.weight === 1 && one.joined !== true && !one.prefix)
+  if (words.filter(({ term }) => !lighter.has(term)).length >= enoughOthers)
+    for (const one of words) terms.set(one.term, { ...one, ...lighter.get(one.term) })
+  const isQuoted = phrases.length > 0 && countWords(folded.replaceAll(quoted, ' ')) < wordsOfQuestion
+  return { terms: [...terms.values()], phrases, isQuoted, compounds: compounds.all() }
+}
+
+/** Collects the compounds of a query, of which each part follows the whole. */
+function createCompounds() {
+  const words = new Map<string, Set<string>>()
+  let last = { whole: '', end: -1 }
+  return {
+    add: (term: string, end: number, kind: TermKind): void => {
+      if (kind === 'word') {
+        last = { whole: term, end }
+        words.set(term, words.get(term) ?? new Set())
+      } else if (kind === 'part' && end <= last.end) words.get(last.whole)?.add(term)
+    },
+    all: (): readonly Compound[] => {
+      if (words.size >= wordsOfLong) return []
+      return [...words].flatMap(([whole, parts]) =>
+        parts.size === 0 ? [] : [{ whole, parts: [...parts].filter((part) => words.get(part)?.size !== 0) }],
+      )
+    },
+  }
+}
+
+/** Words that are written together with a neighbour have only letters, and not too few. Figures: decision 12. */
+const joinable = { word: /^\p{L}{2,}$/u, together: 5 }
+/** Short English words that say nothing about a name: `each is` asks for no `eachIs`. */
+const functionWords: ReadonlySet<string> = new Set(
+  'an as at be by do he if in is it me my no of on or so to up us we'.split(' '),
+)
+
+/** Collects the terms of neighbouring words with one space between them, written together. */
+function createJoined(text: string) {
+  const terms = new Set<string>()
+  let last = { word: '', end: -2 }
+  return {
+    terms,
+    add: (start: number, end: number): void => {
+      const word = text.slice(start, end).toLowerCase()
+      const isPlain = joinable.word.test(word) && !functionWords.has(word)
+      const both = last.word + word
+      if (isPlain && last.end === start - 1 && text[last.end] === ' ' && both.length >= joinable.together)
+        terms.add(stem(both))
+      last = { word, end: isPlain ? end : -2 }
+    },
+  }
+}
+
+/** Number of different words in a text; in a script without spaces, three characters count as one word. */
+function countWords(text: string): number {
+  const words = new Set<string>()
+  let pairs = 0
+  tokenize(text, (term, _start, _end, kind) => {
+    if (kind === 'word') words.add(term)
+    else if (kind === 'bigram') pairs++
+  })
+  return words.size + pairs / 3
+}
+
+function addTerm(terms: Map<string, QueryTerm>, term: string, kind: TermKind, isLoose: boolean): void {
+  const known = terms.get(term)
+  const loose = isLoose && known?.loose !== false
+  const weight = kind === 'bigram' ? weightOfPair(term) : 1
+  const times = (known?.times ?? 0) + 1
+  if (known === undefined || known.weight < weight)
+    terms.set(term, { term, weight, times, prefix: kind === 'tail', loose })
+  else terms.set(term, { ...known, times, loose })
+}
+
+/** Whether a Han character is a word by itself: no other character of a word is beside it. */
+function isWordAlone(text: string, start: number, end: number): boolean {
+  const before = text.codePointAt(start - 1)
+  const isLow = before !== undefined && before >= 0xdc00 && before <= 0xdfff
+  return endsWord(isLow ? text.codePointAt(start - 2) : before) && endsWord(text.codePointAt(end))
+}
+
+function endsWord(point: number | undefined): boolean {
+  if (point === undefined) return true
+  const found = classOf(point)
+  if (found === other || found === word) return true
+  return found !== han && particles.test(String.fromCodePoint(point))
+}
+
+function weightOfPair(pair: string): number {
+  if (hiragana.test(pair)) return weights.hiragana
+  if (anyHiragana.test(pair)) return weights.mixed
+  return katakana.test(pair) ? weights.katakana : 1
+}
