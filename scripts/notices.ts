@@ -47,6 +47,7 @@ function rootOf(file: string): string | undefined {
 /** Licences that allow redistribution in a bundle, together with the text of the licence. */
 const permissive = new Set([
   'MIT',
+  'MIT-0',
   'ISC',
   'Apache-2.0',
   'BSD-2-Clause',

@@ -1,5 +1,5 @@
 /** Documents that have a reading as text. `odf`: OpenDocument. */
-export type DocumentFormat = 'pdf' | 'docx' | 'xlsx' | 'pptx' | 'odf' | 'epub' | 'html' | 'ipynb'
+export type DocumentFormat = 'pdf' | 'docx' | 'xlsx' | 'pptx' | 'odf' | 'epub' | 'mail' | 'html' | 'ipynb'
 
 /** Form of a reading. A PDF has only text: its headings and tables are unknown. */
 export type ReadingForm = 'text' | 'markdown'
@@ -12,6 +12,7 @@ const types: Readonly<Record<DocumentFormat, readonly string[]>> = {
   pptx: ['application/vnd.openxmlformats-officedocument.presentationml', 'application/vnd.ms-powerpoint.'],
   odf: ['application/vnd.oasis.opendocument.'],
   epub: ['application/epub+zip'],
+  mail: ['message/rfc822', 'application/mbox', 'multipart/related'],
   html: ['text/html', 'application/xhtml+xml'],
   ipynb: ['application/x-ipynb+json'],
 }
@@ -23,6 +24,7 @@ const extensions: Readonly<Record<DocumentFormat, string>> = {
   pptx: 'pptx pptm ppsx ppsm potx potm',
   odf: 'odt ott fodt ods ots fods odp otp fodp odg otg fodg',
   epub: 'epub',
+  mail: 'eml mht mhtml mbox',
   html: 'html htm xhtml',
   ipynb: 'ipynb',
 }
@@ -44,4 +46,9 @@ export function formatOf(path: string, mimeType: string | undefined): DocumentFo
 /** The forms that documents of a format can be read as. */
 export function formsOf(format: DocumentFormat): readonly ReadingForm[] {
   return format === 'pdf' ? ['text'] : ['text', 'markdown']
+}
+
+/** Whether documents of a format say in which encoding each of their parts is, so that they are read as they are stored. */
+export function namesEncodings(format: DocumentFormat): boolean {
+  return format === 'mail'
 }

@@ -1,7 +1,7 @@
 import { decodeBytes } from '../text/encoding/decode.ts'
 import { detectEncoding } from '../text/encoding/detect.ts'
 import { type Reading, type ReadingForm, type ReadingLimits, tooMuch, unreadable } from './formats.ts'
-import { readHtml } from './html.ts'
+import { readPage } from './html.ts'
 import { type Attributes, bytesOf, openZip, partName, partNamed, walkXml, type Zip } from './package.ts'
 import { createWriter } from './writer.ts'
 
@@ -17,11 +17,11 @@ export async function readEpub(bytes: Uint8Array, form: ReadingForm, limits: Rea
   for (const chapter of book.chapters) {
     if (encrypted.has(chapter))
       throw unreadable('The book is encrypted: its rights management allows no other reader.', 'encrypted')
-    const page = await readPage(zip, chapter)
+    const page = await sourceOf(zip, chapter)
     const label = labels.get(chapter)
     if (label !== undefined && !/<h[1-6][\s>]/i.test(page)) writer.heading(1, writer.plain(label))
     writer.end()
-    writer.document(readHtml(Buffer.from(page), form, limits).text)
+    writer.document(readPage(page, form, limits).text)
   }
   const title = Array.from(book.title.replace(/\s+/g, ' ').trim()).slice(0, 200).join('')
   return { text: writer.finish(), parts: book.chapters.length, ...(title === '' ? {} : { title }) }
@@ -140,7 +140,7 @@ async function walkBook(
 const voids = new Set('area base br col embed hr img input link meta source track wbr'.split(' '))
 
 /** The source of a chapter, in which every element that is empty in XML is also empty in HTML. */
-async function readPage(zip: Zip, part: string): Promise<string> {
+async function sourceOf(zip: Zip, part: string): Promise<string> {
   const bytes = await bytesOf(zip.read(part))
   const source = decodeBytes(bytes, detectEncoding(bytes) ?? 'utf-8') ?? ''
   return source.replace(/<([a-z][\w:-]*)((?:\s[^<>]*)?)\/>/gi, (all, name: string, attributes: string) =>

@@ -1,7 +1,7 @@
 import type { DocumentFormat, ReadingForm } from '../core/documents.ts'
 import { type ErrorReason, ResourceError, tooLarge } from '../core/errors.ts'
 
-export { type DocumentFormat, formatOf, formsOf, type ReadingForm } from '../core/documents.ts'
+export { type DocumentFormat, formatOf, formsOf, namesEncodings, type ReadingForm } from '../core/documents.ts'
 
 /** Job of the worker. */
 export interface ReadingJob {

@@ -44,7 +44,11 @@ export function readHtml(bytes: Uint8Array, form: ReadingForm, limits: ReadingLi
       'The encoding of the page is not known: it declares none that fits. The operator can name it ("encodings").',
       'encoding',
     )
-  const html = decodeBytes(bytes, encoding) ?? ''
+  return readPage(decodeBytes(bytes, encoding) ?? '', form, limits)
+}
+
+/** Reads the source of a page of HTML. */
+export function readPage(html: string, form: ReadingForm, limits: ReadingLimits): Reading {
   const writer = createWriter(form, limits.characters)
   const page = createPage(writer)
   let depth = 0

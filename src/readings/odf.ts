@@ -1,5 +1,5 @@
 import { type Reading, type ReadingForm, type ReadingLimits, tooMuch, unreadable } from './formats.ts'
-import { readHtml } from './html.ts'
+import { readPage } from './html.ts'
 import { type Attributes, bytesOf, openZip, walkXml, type Zip } from './package.ts'
 import { createTables } from './tables.ts'
 import { createWriter, type Writer } from './writer.ts'
@@ -64,7 +64,7 @@ async function readFormulas(zip: Zip, form: ReadingForm, limits: ReadingLimits):
   for (const name of names) {
     if (!zip.has(`${name}/content.xml`)) continue
     const source = (await bytesOf(zip.read(`${name}/content.xml`))).toString().replace(/(<\/?)math:/g, '$1')
-    formulas.set(name, readHtml(Buffer.from(source), form, limits).text.trim())
+    formulas.set(name, readPage(source, form, limits).text.trim())
   }
   return formulas
 }

@@ -1,9 +1,9 @@
 import { detectEncoding } from '../text/encoding/detect.ts'
-import type { DocumentFormat } from './formats.ts'
+import { type DocumentFormat, unreadable } from './formats.ts'
 import { openZip, relationshipsOf, type Zip } from './package.ts'
 
 /** Formats whose files people also give the names of other formats. */
-const office: ReadonlySet<DocumentFormat> = new Set(['docx', 'xlsx', 'pptx', 'odf', 'epub'])
+const office: ReadonlySet<DocumentFormat> = new Set(['docx', 'xlsx', 'pptx', 'odf', 'epub', 'mail'])
 
 /** Formats whose names programs give to tables and texts that they export. */
 const exported: ReadonlySet<DocumentFormat> = new Set(['xlsx'])
@@ -12,7 +12,8 @@ const exported: ReadonlySet<DocumentFormat> = new Set(['xlsx'])
 const signs: readonly (readonly [sign: RegExp, format: DocumentFormat])[] = [
   [/^%PDF-/, 'pdf'],
   [/^\s*<\?xml\b[\s\S]*<office:document[\s>]/, 'odf'],
-  [/<(?:!doctype html|html|head|body|table)\b/i, 'html'],
+  [/^(?:From .*\r?\n|(?:[\w-]+:.*\r?\n(?:[ \t].*\r?\n)*)*mime-version:)/i, 'mail'],
+  [/^\s*<(?:!doctype html|html|head|body|table)\b/i, 'html'],
 ]
 
 /** The format of a file by its content. `text`: it is plain text. The format that its name tells, if the content tells none. */
@@ -26,6 +27,7 @@ export async function recognise(
   if (head.startsWith('PK')) return (await formatOfPackage(bytes, limit)) ?? named
   const told = signs.find(([sign]) => sign.test(head))?.[1]
   if (told !== undefined) return told
+  if (named === 'mail' && !/^\s*[\w-]+:/.test(head)) throw unreadable('This is no mail: it has no headers.', 'damaged')
   return exported.has(named) && detectEncoding(bytes) !== undefined ? 'text' : named
 }
 

@@ -14,6 +14,7 @@ import {
   unreadable,
 } from './formats.ts'
 import { readHtml } from './html.ts'
+import { readMail } from './mail.ts'
 import { readNotebook } from './notebook.ts'
 import { readOdf } from './odf.ts'
 import { readPdf } from './pdf.ts'
@@ -50,6 +51,7 @@ const readers: Readonly<Record<DocumentFormat, DocumentReader>> = {
   pptx: readPptx,
   odf: readOdf,
   epub: readEpub,
+  mail: (bytes, form, limits) => readMail(bytes, form, limits, readDocument),
   html: readHtml,
   ipynb: readNotebook,
 }

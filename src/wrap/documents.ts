@@ -41,7 +41,7 @@ export function documents(provider: Provider, options: DocumentsOptions = {}): P
   const { readings, ends, parts, through } = options
   const texts = decoded(tailed(provider, ends), defined({ rules: encodings, language, maxBytes: maxDecodedBytes }))
   const described = documented(texts, defined({ frontMatter, headings, languages }))
-  const whole = readings === false ? described : readable(described, readings)
+  const whole = readings === false ? described : readable(described, { ...readings, stored: provider })
   const all = sliced(through === undefined ? whole : withMargin(whole, through), parts)
   return {
     ...all,

@@ -9,6 +9,7 @@ import {
   type DocumentFormat,
   formatOf,
   formsOf,
+  namesEncodings,
   type Reading,
   type ReadingAnswer,
   type ReadingForm,
@@ -25,6 +26,8 @@ export interface ReadableOptions {
   readonly timeoutMs?: number
   /** Maximum memory of the worker, in MiB, in addition to that of PDFium (at most 256). Default `workerLimits.documents`: 256. */
   readonly memoryMb?: number
+  /** The source of the stored bytes of documents, whose texts `provider` has decoded. Default: `provider`. */
+  readonly stored?: Provider
 }
 
 /** Facts in the `_meta` of a document that has readings, and of a reading. */
@@ -72,7 +75,7 @@ const forms: readonly string[] = ['text', 'markdown'] satisfies readonly Reading
  * Reads throw ResourceError `invalid` (reasons `as`, `damaged`, `encrypted`, `no-text`) and `too-large`.
  */
 export function readable(provider: Provider, options: ReadableOptions = {}): Provider {
-  const { maxBytes = 32 * 1024 * 1024, maxCharacters = 8_000_000 } = options
+  const { maxBytes = 32 * 1024 * 1024, maxCharacters = 8_000_000, stored = provider } = options
   const { timeoutMs = workerLimits.documents.timeoutMs, memoryMb = workerLimits.documents.memoryMb } = options
   const limits = { characters: maxCharacters, unpacked: maxBytes * unpackedPerByte }
   const file = join(import.meta.dirname, '../readings', `worker${extname(import.meta.filename)}`)
@@ -106,7 +109,8 @@ export function readable(provider: Provider, options: ReadableOptions = {}): Pro
     const failed = known === undefined ? undefined : hopeless.get(known)
     if (failed !== undefined && performance.now() < failed.until) throw failed.error
     if (!formsOf(format).includes(form)) throw invalid('A PDF can be read as text only. Write ?as=text.', 'as')
-    const { bytes, facts } = await readWhole(provider, request, maxBytes, tooLargeFor(maxBytes), context)
+    const source = namesEncodings(format) ? stored : provider
+    const { bytes, facts } = await readWhole(source, request, maxBytes, tooLargeFor(maxBytes), context)
     const key = keyOf(facts.version)
     const outcome = await run({ format, form, bytes, limits }, context)
     if ('failure' in outcome) {
