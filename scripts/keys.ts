@@ -17,7 +17,7 @@ interface Schema {
 
 const root = (await configJsonSchema()) as Schema
 const mounts = root.properties?.mounts?.additionalProperties as Schema
-const shared = ['title', 'description', 'access', 'scopes', 'cache', 'poll', 'limits']
+const shared = ['title', 'description', 'access', 'scopes', 'cache', 'poll', 'limits', 'link']
 
 const topOf = (key: string) => key.split(/[.[]/)[0] ?? ''
 const isShared = (key: string) => shared.includes(topOf(key))
@@ -25,7 +25,7 @@ const isOfDocuments = (key: string) => Object.hasOwn(documentsShape, topOf(key))
 /** Whether a key belongs to the table of one provider. The keys for documents are in a separate table. */
 const isOwn = (key: string, provider: string) =>
   !isShared(key) &&
-  !(['files', 'git', 's3', 'gcs', 'web', 'packages', 'prompts'].includes(provider) && isOfDocuments(key))
+  !(['files', 'git', 's3', 'gcs', 'gdrive', 'web', 'packages', 'prompts'].includes(provider) && isOfDocuments(key))
 
 /** Returns the tables, by the name in their marker in the page. */
 export function keyTables(): Readonly<Record<string, string>> {
