@@ -37,13 +37,33 @@ export function keyTables(): Readonly<Record<string, string>> {
     changes: table({ properties: { changes: root.properties?.changes ?? {} } }),
     mount: table(mounts.oneOf?.[0] ?? {}, isShared),
     documents: table(mounts.oneOf?.[0] ?? {}, isOfDocuments),
-    ...Object.fromEntries(
-      (mounts.oneOf ?? []).map((mount) => {
-        const provider = String(mount.properties?.provider?.const)
-        return [provider, table(mount, (key) => isOwn(key, provider))]
-      }),
-    ),
+    ...providerTables(),
   }
+}
+
+/** The tables of the providers. A key that an earlier provider has with the same meaning is only named below the table. */
+function providerTables(): Readonly<Record<string, string>> {
+  const first = new Map<string, string>()
+  return Object.fromEntries(
+    (mounts.oneOf ?? []).map((mount) => {
+      const provider = String(mount.properties?.provider?.const)
+      const repeated = new Map<string, string>()
+      for (const row of rowsOf(mount, '')) {
+        const earlier = first.get(row.join('|'))
+        if (earlier === undefined) first.set(row.join('|'), provider)
+        else if (isOwn(row[0], provider)) repeated.set(row[0], isOfDocuments(row[0]) ? 'documents' : earlier)
+      }
+      const rows = table(mount, (key) => isOwn(key, provider) && !repeated.has(key))
+      const origins = [...new Set(repeated.values())].map((origin) => {
+        const keys = [...repeated].filter(([key, from]) => from === origin && repeated.get(topOf(key)) !== from)
+        const tops = [...repeated].filter(([key, from]) => from === origin && topOf(key) === key)
+        const names = [...tops, ...keys].map(([key]) => `\`${key}\``)
+        const anchor = origin === 'documents' ? origin : `provider-${origin}`
+        return `As in [${origin}](#${anchor}): ${names.join(', ')}.\n\n`
+      })
+      return [provider, `${rows}${origins.join('')}`]
+    }),
+  )
 }
 
 /** Replaces the text between `<!-- keys:NAME -->` and `<!-- /keys -->` in a page by the tables. */
