@@ -250,14 +250,17 @@ function tablesOf(opened: readonly Found[]): string {
     ...methods,
     ...parameters.map(([parameter, meaning]): Ability => [`\`?${parameter}=\`: ${meaning}`, takes(parameter)]),
   ]
-  const head = opened.map(({ name }) => `[${name}](${name}.md)`)
-  const rows = abilities.map(([label, has]) => row([label, ...opened.map((found) => (has(found) ? 'yes' : '–'))]))
-  const templates = opened.map(({ name, templates }) =>
-    row([`[${name}](${name}.md)`, templates.map(({ template }) => `\`${template}\``).join(', ')]),
+  const linkOf = ({ name }: Found) => `[${name}](${name}.md)`
+  const rows = abilities.map(([label, has]) => {
+    const able = opened.filter(has)
+    return row([label, able.length === opened.length ? 'all' : able.map(linkOf).join(', ')])
+  })
+  const templates = opened.map((found) =>
+    row([linkOf(found), found.templates.map(({ template }) => `\`${template}\``).join(', ')]),
   )
   return [
-    row(['', ...head]),
-    row(['---', ...head.map(() => '---')]),
+    row(['', 'providers']),
+    row(['---', '---']),
     ...rows,
     '',
     row(['', 'templates, relative to the address']),

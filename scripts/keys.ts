@@ -17,7 +17,7 @@ interface Schema {
 
 const root = (await configJsonSchema()) as Schema
 const mounts = root.properties?.mounts?.additionalProperties as Schema
-const shared = ['title', 'description', 'access', 'scopes', 'cache', 'poll', 'limits']
+const shared = ['title', 'description', 'access', 'scopes', 'cache', 'poll', 'limits', 'link']
 
 const topOf = (key: string) => key.split(/[.[]/)[0] ?? ''
 const isShared = (key: string) => shared.includes(topOf(key))
@@ -25,7 +25,7 @@ const isOfDocuments = (key: string) => Object.hasOwn(documentsShape, topOf(key))
 /** Whether a key belongs to the table of one provider. The keys for documents are in a separate table. */
 const isOwn = (key: string, provider: string) =>
   !isShared(key) &&
-  !(['files', 'git', 's3', 'gcs', 'web', 'packages', 'prompts'].includes(provider) && isOfDocuments(key))
+  !(['files', 'git', 's3', 'gcs', 'gdrive', 'web', 'packages', 'prompts'].includes(provider) && isOfDocuments(key))
 
 /** Returns the tables, by the name in their marker in the page. */
 export function keyTables(): Readonly<Record<string, string>> {
@@ -37,13 +37,33 @@ export function keyTables(): Readonly<Record<string, string>> {
     changes: table({ properties: { changes: root.properties?.changes ?? {} } }),
     mount: table(mounts.oneOf?.[0] ?? {}, isShared),
     documents: table(mounts.oneOf?.[0] ?? {}, isOfDocuments),
-    ...Object.fromEntries(
-      (mounts.oneOf ?? []).map((mount) => {
-        const provider = String(mount.properties?.provider?.const)
-        return [provider, table(mount, (key) => isOwn(key, provider))]
-      }),
-    ),
+    ...providerTables(),
   }
+}
+
+/** The tables of the providers. A key that an earlier provider has with the same meaning is only named below the table. */
+function providerTables(): Readonly<Record<string, string>> {
+  const first = new Map<string, string>()
+  return Object.fromEntries(
+    (mounts.oneOf ?? []).map((mount) => {
+      const provider = String(mount.properties?.provider?.const)
+      const repeated = new Map<string, string>()
+      for (const row of rowsOf(mount, '')) {
+        const earlier = first.get(row.join('|'))
+        if (earlier === undefined) first.set(row.join('|'), provider)
+        else if (isOwn(row[0], provider)) repeated.set(row[0], isOfDocuments(row[0]) ? 'documents' : earlier)
+      }
+      const rows = table(mount, (key) => isOwn(key, provider) && !repeated.has(key))
+      const origins = [...new Set(repeated.values())].map((origin) => {
+        const keys = [...repeated].filter(([key, from]) => from === origin && repeated.get(topOf(key)) !== from)
+        const tops = [...repeated].filter(([key, from]) => from === origin && topOf(key) === key)
+        const names = [...tops, ...keys].map(([key]) => `\`${key}\``)
+        const anchor = origin === 'documents' ? origin : `provider-${origin}`
+        return `As in [${origin}](#${anchor}): ${names.join(', ')}.\n\n`
+      })
+      return [provider, `${rows}${origins.join('')}`]
+    }),
+  )
 }
 
 /** Replaces the text between `<!-- keys:NAME -->` and `<!-- /keys -->` in a page by the tables. */

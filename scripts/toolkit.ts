@@ -1,5 +1,5 @@
 /**
- * Writes the tables in `docs/toolkit.md`: every export of the package, with its kind and the first sentence of its documentation.
+ * Writes the tables in `docs/toolkit.md`: every function and value of the package with the first sentence of its documentation, and the names of its types.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -117,10 +117,14 @@ export function withTables(text: string): string {
   const entries = entryPoints()
   const found = exportsOf(entries)
   const tables = entries.map(({ name }) => {
-    const rows = (found.get(name) ?? []).map(
-      ({ name: exported, kind, about }) => `| \`${exported}\` | ${kind} | ${about} |`,
-    )
-    return `## \`${name}\`\n\n| export | kind | what it is |\n|---|---|---|\n${rows.join('\n')}\n`
+    const exported = found.get(name) ?? []
+    const rows = exported
+      .filter(({ kind }) => kind !== 'type')
+      .map((one) => `| \`${one.name}\` | ${one.kind} | ${one.about} |`)
+    const types = exported.filter(({ kind }) => kind === 'type').map((one) => `\`${one.name}\``)
+    const table = rows.length === 0 ? [] : [`| export | kind | what it is |\n|---|---|---|\n${rows.join('\n')}`]
+    const list = types.length === 0 ? [] : [`Types: ${types.join(', ')}.`]
+    return `## \`${name}\`\n\n${[...table, ...list].join('\n\n')}\n`
   })
   return `${head}\n${tables.join('\n')}`
 }
