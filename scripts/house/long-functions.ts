@@ -9,7 +9,6 @@ export const longFunctions: Readonly<Record<string, string>> = {
   'providers/remote/index.ts remote': 'composes the source; most lines are its methods',
   'search/feed-mount.ts createFeedMount': 'the state of feeding one mount',
   'search/feed.ts startFeed': 'the state of the feed: lease, mounts and end',
-  'wrap/deferred.ts deferred': 'each method of a provider waits for the source in the same way',
   'server/protocol/connection.ts createConnection':
     'the state of one connection: requests in flight and order of answers',
   'server/http/endpoint.ts createEndpoint': 'the routes of HTTP in the order of their checks',
