@@ -1,6 +1,14 @@
-import { mkdirSync, readdirSync, readlinkSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Provider } from '../../src/core/provider.ts'
 import { createGit } from '../../src/providers/git/index.ts'
@@ -186,7 +194,7 @@ describe.runIf(process.platform === 'linux').each(swapWays)('a link that comes a
         await swapper.stop()
       }
     },
-    120_000,
+    300_000,
   )
 
   test.runIf(ways.includes(way) && isTried(Object.keys(swaps).length))(
@@ -209,7 +217,7 @@ describe.runIf(process.platform === 'linux').each(swapWays)('a link that comes a
         await swapper.stop()
       }
     },
-    120_000,
+    300_000,
   )
 })
 
@@ -225,42 +233,49 @@ function openPaths(): readonly string[] {
   return own.filter((path) => path.startsWith(folder.path))
 }
 
-test.runIf(process.platform === 'linux')('GT18 descriptors that were opened are closed', async () => {
-  const count = () => openPaths().length
-  expect(count()).toBe(0)
-  const asked = await open()
-  await answers(asked)
-  const one = count()
-  expect(one).toBeGreaterThan(0)
-  repository.git('gc', '-q')
-  for (let round = 0; round < volumeOf(20, 12); round++) {
-    await answers(asked, ['HEAD'])
-    repository.write('a.txt', `${round}\n`)
-    repository.commit(`${round}`)
-    repository.git('repack', '-a', '-d', '-q')
-  }
-  await answers(asked)
-  await expect.poll(count, { timeout: 20_000 }).toBeLessThan(one + 10)
-  await opened.pop()?.close?.()
-  await expect.poll(count, { timeout: 20_000 }).toBe(0)
-})
+test.runIf(process.platform === 'linux')(
+  'GT18 descriptors that were opened are closed',
+  { timeout: 180_000 },
+  async () => {
+    const count = () => openPaths().length
+    expect(count()).toBe(0)
+    const asked = await open()
+    await answers(asked)
+    const one = count()
+    expect(one).toBeGreaterThan(0)
+    repository.git('gc', '-q')
+    for (let round = 0; round < volumeOf(20, 12); round++) {
+      await answers(asked, ['HEAD'])
+      repository.write('a.txt', `${round}\n`)
+      repository.commit(`${round}`)
+      repository.git('repack', '-a', '-d', '-q')
+    }
+    await answers(asked)
+    await expect.poll(count, { timeout: 20_000 }).toBeLessThan(one + 10)
+    await opened.pop()?.close?.()
+    await expect.poll(count, { timeout: 20_000 }).toBe(0)
+  },
+)
 
 test.runIf(process.platform === 'linux')(
   'GT18 a pack that was deleted is closed, although an object is asked for meanwhile',
   async () => {
     repository.git('gc', '-q')
     // The first question still waits for its object when the packs are replaced.
-    const git = fakeGit(folder, 'slow', 'case "$*" in *cat-file*) sleep 1 ;; esac\nexec "$REAL" "$@"')
+    const [begun, replaced] = [join(folder.path, 'begun'), join(folder.path, 'replaced')]
+    const waits = `case "$*" in *cat-file*) : > '${begun}'; until [ -e '${replaced}' ]; do sleep 0.1; done ;; esac`
+    const git = fakeGit(folder, 'slow', `${waits}\nexec "$REAL" "$@"`)
     const provider = await createGit({ repository: repository.dir, watch: false, git }, { maxAgeMs: 0 })
     opened.push(provider)
     const asked = ask(provider)
     const deleted = () => openPaths().filter((path) => path.endsWith('(deleted)'))
     const first = asked.text('HEAD/a.txt')
-    await sleep(300)
+    await expect.poll(() => existsSync(begun)).toBe(true)
     repository.write('a.txt', 'three\n')
     repository.commit('three')
     repository.git('repack', '-a', '-d', '-q')
     expect(deleted()).not.toEqual([])
+    writeFileSync(replaced, '')
     expect(await asked.text('HEAD/a.txt')).toBe('three\n')
     expect(await first).toBe('one\ntwo\n')
     await expect.poll(deleted, { timeout: 20_000 }).toEqual([])
