@@ -7,7 +7,7 @@ import { defined } from '../core/kit/object.ts'
 import type { Content, Context, Entry, Provider } from '../core/provider.ts'
 import { type FrontMatter, frontMatterBytes, frontMatterOf, headingIn } from '../text/front-matter.ts'
 import { bytesOf } from './part.ts'
-import { createFolderNames, type NamesIn, referenceTo, twinsOf } from './twins.ts'
+import { createFolderNames, referenceTo, twinsOf } from './twins.ts'
 
 export interface DocumentedOptions {
   /** Globs of the documents whose front matter is read. Listing them costs one small read each, once for each version. */
@@ -118,13 +118,14 @@ type FindAlternates = (path: string, context: Context) => Promise<readonly Alter
 
 const texts = /\.(?:md|mdx|markdown|txt|rst|adoc|asciidoc|org)$/i
 
-/** Looks for each twin by `stat`, unless the names in the folders above it tell that it does not exist. */
+/** Looks for each twin by `stat`, unless its folder is missing or its list does not have it. */
 export function createAlternates(
   source: Required<Pick<Provider, 'stat' | 'list'>>,
   languages: readonly string[],
+  now: () => number = Date.now,
 ): FindAlternates {
   const { stat } = source
-  const folderNames = createFolderNames(source)
+  const folderNames = createFolderNames(source, now)
 
   const isThere = async (path: string, context: Context): Promise<boolean> => {
     try {
@@ -138,22 +139,10 @@ export function createAlternates(
 
   return async (path, context) => {
     if (languages.length === 0 || !(texts.test(path) || formatOf(path, undefined) !== undefined)) return []
-    const namesIn = folderNames(context)
+    const isPossible = folderNames(context)
     const found = twinsOf(path, languages).map(async ({ path: at, ...facts }) =>
-      (await isPossible(at, namesIn)) && (await isThere(at, context))
-        ? [{ href: referenceTo(at, path), ...facts }]
-        : [],
+      (await isPossible(at)) && (await isThere(at, context)) ? [{ href: referenceTo(at, path), ...facts }] : [],
     )
     return (await Promise.all(found)).flat()
   }
-}
-
-/** Whether a path may exist, as far as the names in the folders above it are known. Asks from the top down. */
-async function isPossible(path: string, namesIn: NamesIn): Promise<boolean> {
-  for (let at = 0; at < path.length; ) {
-    const end = path.indexOf('/', at) + 1 || path.length
-    if ((await namesIn(path.slice(0, at)))?.has(path.slice(0, end)) === false) return false
-    at = end
-  }
-  return true
 }

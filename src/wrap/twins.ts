@@ -71,8 +71,8 @@ export function referenceTo(path: string, from: string): string {
   return /^[^/]*:/.test(reference) ? `./${reference}` : reference
 }
 
-/** Returns the paths directly in a folder; directories end in `/`. Undefined if they are not known. */
-export type NamesIn = (folder: string) => Promise<ReadonlySet<string> | undefined>
+/** Whether a path may exist. False if it certainly does not. */
+export type IsPossible = (path: string) => Promise<boolean>
 
 interface CachedFolder {
   readonly version: string
@@ -81,28 +81,42 @@ interface CachedFolder {
   readonly paths?: ReadonlySet<string>
 }
 
+/** A folder that is missing while the folder above it has this version. */
+interface MissingFolder {
+  readonly versionAbove: string
+  readonly until: number
+}
+
+const absent = Symbol('absent')
+
 /** How often a folder is asked for before it is listed. */
 const patience = 16
 /** Maximum number of entries in its list for each time: an entry takes 5 µs, and the list saves 200 µs for each document. */
 const entriesPerQuestion = 128
 /** Maximum number of paths that are kept of all folders, about 20 MB. */
 const maxPaths = 100_000
+/** Maximum number of missing folders that are kept. */
+const maxMissing = 10_000
+/** Lifetime of a missing folder, in milliseconds: rules elsewhere may change which folders are visible. */
+const maxMissingAgeMs = 2000
 
 /**
- * Caches the paths in folders until their versions change. A folder is listed when it is asked for the 16th, 32nd, 64th time, and so
- * on, until a list has come to its end. Returns a function that makes the {@link NamesIn} of one request.
+ * Caches the paths in folders until their versions change, and the folders that are missing. A folder is listed when it is asked for
+ * the 16th, 32nd, 64th time, and so on, until a list has come to its end. A list has no empty folders, so only files are looked for
+ * in it. Returns a function that makes the {@link IsPossible} of one request.
  */
-export function createFolderNames({ stat, list }: Required<Pick<Provider, 'stat' | 'list'>>) {
+export function createFolderNames({ stat, list }: Required<Pick<Provider, 'stat' | 'list'>>, now: () => number) {
   const folders = createRecent<CachedFolder>(maxPaths, ({ paths }) => 1 + (paths?.size ?? 0))
+  const missing = createRecent<MissingFolder>(maxMissing)
 
-  /** Returns the paths; undefined if there are more than `limit` entries, or the folder cannot be listed. */
+  /** Returns the files in a folder; undefined if there are more than `limit` entries, or the folder cannot be listed. */
   const read = async (folder: string, limit: number, context: Context): Promise<ReadonlySet<string> | undefined> => {
     const paths = new Set<string>()
     let entries = 0
     try {
       for await (const { path } of list({ prefix: folder, shallow: true }, context)) {
         if (++entries > limit) return undefined
-        paths.add(path.slice(0, path.indexOf('/', folder.length) + 1 || path.length))
+        if (!path.includes('/', folder.length)) paths.add(path)
       }
     } catch (error) {
       if (isResourceError(error)) return undefined
@@ -111,9 +125,7 @@ export function createFolderNames({ stat, list }: Required<Pick<Provider, 'stat'
     return paths
   }
 
-  const pathsIn = async (folder: string, context: Context): Promise<ReadonlySet<string> | undefined> => {
-    const version = await versionOf(stat, folder, context)
-    if (version === undefined) return undefined
+  const cached = async (folder: string, version: string, context: Context): Promise<CachedFolder> => {
     let known = folders.get(folder)
     if (known?.version !== version) {
       known = { version, asked: 0 }
@@ -121,28 +133,41 @@ export function createFolderNames({ stat, list }: Required<Pick<Provider, 'stat'
     }
     known.asked++
     const isTime = known.asked >= patience && Number.isInteger(Math.log2(known.asked))
-    if (known.paths !== undefined || !isTime) return known.paths
+    if (known.paths !== undefined || !isTime) return known
     const paths = await read(folder, Math.min(maxPaths, known.asked * entriesPerQuestion), context)
-    if (paths !== undefined && folders.get(folder) === known) folders.set(folder, { ...known, paths })
-    return paths
+    if (paths === undefined) return known
+    const listed = { ...known, paths }
+    if (folders.get(folder) === known) folders.set(folder, listed)
+    return listed
   }
 
-  return (context: Context): NamesIn => {
-    const asked = new Map<string, ReturnType<NamesIn>>()
-    return (folder) => {
-      const found = asked.get(folder) ?? pathsIn(folder, context)
+  return (context: Context): IsPossible => {
+    const asked = new Map<string, ReturnType<typeof look>>()
+    const ask = (folder: string): ReturnType<typeof look> => {
+      const found = asked.get(folder) ?? look(folder)
       asked.set(folder, found)
       return found
     }
-  }
-}
-
-/** Returns the version of a folder; undefined if the source does not tell it. */
-async function versionOf(stat: Required<Provider>['stat'], folder: string, context: Context) {
-  try {
-    return (await stat(folder, context)).version
-  } catch (error) {
-    if (isResourceError(error)) return undefined
-    throw error
+    /** Looks at a folder, and at those above it before: one that comes changes the version of the one above it. */
+    const look = async (folder: string): Promise<CachedFolder | typeof absent | undefined> => {
+      const above = folder === '' ? undefined : await ask(parentOf(folder))
+      if (above === absent) return absent
+      const known = missing.get(folder)
+      if (known !== undefined && known.versionAbove === above?.version && now() <= known.until) return absent
+      try {
+        const { version } = await stat(folder, context)
+        return version === undefined ? undefined : await cached(folder, version, context)
+      } catch (error) {
+        if (!isResourceError(error)) throw error
+        // Some sources know no folders.
+        if (above === undefined || error.kind !== 'not-found') return undefined
+        missing.set(folder, { versionAbove: above.version, until: now() + maxMissingAgeMs })
+        return absent
+      }
+    }
+    return async (path) => {
+      const folder = await ask(parentOf(path))
+      return folder !== absent && folder?.paths?.has(path) !== false
+    }
   }
 }

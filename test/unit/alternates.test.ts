@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs'
+import { mkdirSync, rmSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { notFound, ResourceError } from '../../src/core/errors.ts'
 import type { Context, Entry, ListQuery } from '../../src/core/provider.ts'
@@ -16,6 +16,7 @@ function folders(paths: readonly string[]) {
   const versions = new Map<string, number>()
   const faults = new Map<string, ResourceError>()
   const asked: string[] = []
+  let clock = 0
   let change = 0
   const isFolder = (path: string) => path === '' || [...files].some((file) => file.startsWith(path))
   const touch = (path: string) => {
@@ -40,11 +41,14 @@ function folders(paths: readonly string[]) {
     const direct = below.map((file) => /^[^/]*\/?/.exec(file.slice(prefix.length))?.[0] ?? '')
     for (const name of new Set(direct)) yield { path: `${prefix}${name}` }
   }
-  const find = createAlternates({ stat, list }, ['ja', 'en'])
+  const find = createAlternates({ stat, list }, ['ja', 'en'], () => clock)
   return {
     lists,
     faults,
     hideVersion: (path: string) => versions.set(path, -1),
+    wait: (ms: number) => {
+      clock += ms
+    },
     add: (path: string) => {
       const parts = path.split('/')
       // The first folder above it that was there has a new name in it.
@@ -98,6 +102,16 @@ describe('the same document in other languages', () => {
     expect((await source.of('guide/a/setup.md')).found).toEqual([])
     source.add('guide/ja/a/setup.md')
     expect((await source.of('guide/a/setup.md')).found).toEqual(['../ja/a/setup.md'])
+  })
+
+  test('is looked for anew after a while in folders that were missing: rules may have changed that no folder tells of', async () => {
+    const source = folders(['README.md'])
+    for (const _ of numbered.slice(0, 16)) await source.of('README.md')
+    expect((await source.of('README.md')).asked).toEqual([''])
+    source.wait(2000)
+    expect((await source.of('README.md')).asked).toEqual([''])
+    source.wait(1)
+    expect((await source.of('README.md')).asked).toEqual(['', 'en/', 'ja/'])
   })
 
   test('is looked for each time where a folder has no version, or cannot be looked at', async () => {
@@ -213,6 +227,12 @@ describe('the same document in other languages', () => {
         rmSync(folder.at('README.en.md'))
         expect(await twins()).toEqual([])
       }
+      // No list has an empty folder, and what comes into it does not change the folder above it.
+      mkdirSync(folder.at('ja'))
+      await new Promise((resolve) => setTimeout(resolve, 50))
+      for (const _ of numbered) expect(await twins()).toEqual([])
+      folder.write({ 'ja/README.md': '# 読んで' })
+      expect(await twins()).toEqual([{ href: 'ja/README.md', language: 'ja' }])
     } finally {
       await source.close?.()
       folder.remove()
