@@ -1,9 +1,10 @@
+import { isResourceError } from '../core/errors.ts'
 import { decodeBytes } from '../text/encoding/decode.ts'
 import { detectEncoding } from '../text/encoding/detect.ts'
 import { type Reading, type ReadingForm, type ReadingLimits, tooMuch, unreadable } from './formats.ts'
 import { readPage } from './html.ts'
 import { type Attributes, bytesOf, openZip, partName, partNamed, walkXml, type Zip } from './package.ts'
-import { createWriter } from './writer.ts'
+import { createWriter, type Writer } from './writer.ts'
 
 const maxChapters = 5000
 
@@ -17,14 +18,36 @@ export async function readEpub(bytes: Uint8Array, form: ReadingForm, limits: Rea
   for (const chapter of book.chapters) {
     if (encrypted.has(chapter))
       throw unreadable('The book is encrypted: its rights management allows no other reader.', 'encrypted')
-    const page = await sourceOf(zip, chapter)
-    const label = labels.get(chapter)
-    if (label !== undefined && !/<h[1-6][\s>]/i.test(page)) writer.heading(1, writer.plain(label))
-    writer.end()
-    writer.document(readPage(page, form, limits).text)
+    await writeChapter(zip, chapter, { writer, form, limits, label: labels.get(chapter) })
   }
   const title = Array.from(book.title.replace(/\s+/g, ' ').trim()).slice(0, 200).join('')
   return { text: writer.finish(), parts: book.chapters.length, ...(title === '' ? {} : { title }) }
+}
+
+interface ChapterOptions {
+  readonly writer: Writer
+  readonly form: ReadingForm
+  readonly limits: ReadingLimits
+  /** The name of the chapter in the table of contents. */
+  readonly label: string | undefined
+}
+
+/** Writes a chapter, or says why it cannot be read: the others still can. */
+async function writeChapter(zip: Zip, part: string, { writer, form, limits, label }: ChapterOptions): Promise<void> {
+  const named = (page: string) => {
+    if (label !== undefined && !/<h[1-6][\s>]/i.test(page)) writer.heading(1, writer.plain(label))
+    writer.end()
+  }
+  try {
+    const page = await sourceOf(zip, part)
+    const { text } = readPage(page, form, limits)
+    named(page)
+    writer.document(text)
+  } catch (error) {
+    if (!isResourceError(error, 'invalid')) throw error
+    named('')
+    writer.paragraph(writer.plain(`[${error.message}]`))
+  }
 }
 
 /** The part that a reference in another part leads to, in the one spelling in which parts are compared. */

@@ -52,12 +52,14 @@ export async function readMail(
   return { text: writer.finish(), ...(parts > 0 ? { parts } : {}), ...(shown === '' ? {} : { title: shown }) }
 }
 
-/** The messages of a mailbox. Each begins with a line `From …`, and lines of a message that begin so have `>` before them. */
+/** The messages of a mailbox. Each begins with a line `From …` before its headers. Other lines that begin so mostly have `>` before them. */
 function messagesIn(source: Buffer): readonly Buffer[] {
   const starts: number[] = [0]
   for (const separator of ['\n\nFrom ', '\r\n\r\nFrom '])
     for (let at = source.indexOf(separator); at !== -1; at = source.indexOf(separator, at + 1)) {
-      starts.push(at + separator.length - 'From '.length)
+      const start = at + separator.length - 'From '.length
+      if (!/^From .*\r?\n[!-9;-~]+:/.test(source.toString('latin1', start, start + 1000))) continue
+      starts.push(start)
       if (starts.length > maxMessages) throw tooMuch(`The mailbox has more than ${maxMessages} messages.`)
     }
   starts.sort((a, b) => a - b)

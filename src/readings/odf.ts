@@ -24,7 +24,7 @@ const skipped = new Set([
 /** Frames that are the same on every page, by their `presentation:class`. */
 const repeatedFrames = new Set(['page-number', 'header', 'footer', 'date-time'])
 
-const [maxFormulas, maxPages, maxColumns] = [1000, 5000, 16_384]
+const [maxFormulas, maxPages, maxColumns, maxRepeats] = [1000, 5000, 16_384, 2 ** 31]
 
 /** Reads an OpenDocument text, spreadsheet, presentation or drawing (ISO/IEC 26300), as a package or as one XML file. */
 export async function readOdf(bytes: Uint8Array, form: ReadingForm, limits: ReadingLimits): Promise<Reading> {
@@ -36,7 +36,7 @@ export async function readOdf(bytes: Uint8Array, form: ReadingForm, limits: Read
   const partOf = (name: string) => (zip === undefined ? piecesOf(file) : zip.read(name))
   const formulas = zip === undefined ? new Map() : await readFormulas(zip, form, limits)
   const facts = await readFacts(['styles.xml', 'content.xml'].filter((part) => zip?.has(part) ?? true).map(partOf))
-  const body = createBody(writer, facts, formulas)
+  const body = createBody(writer, facts, formulas, limits.characters)
   await walkXml(partOf('content.xml'), { skip: skipped, ...body })
   const parts = body.end()
   return { text: writer.finish(), ...(parts > 0 ? { parts } : {}) }
@@ -120,8 +120,13 @@ interface OpenParagraph {
   text: string
 }
 
+/** A positive number in an attribute; 1 without one. */
+function countIn(attribute: string | undefined, most: number): number {
+  return Math.min(most, Math.max(1, Math.trunc(Number(attribute)) || 1))
+}
+
 /** The open paragraphs, each in a box or note of the one before, with their links and notes. */
-function createParagraphs(writer: Writer, formulas: ReadonlyMap<string, string>) {
+function createParagraphs(writer: Writer, formulas: ReadonlyMap<string, string>, most: number) {
   const paragraphs: OpenParagraph[] = []
   const anchors: { readonly before: string; readonly target: string | undefined }[] = []
   const notes: string[] = []
@@ -132,6 +137,7 @@ function createParagraphs(writer: Writer, formulas: ReadonlyMap<string, string>)
   const append = (text: string) => {
     const paragraph = paragraphs.at(-1)
     if (paragraph !== undefined) paragraph.text += text
+    if ((paragraph?.text.length ?? 0) > most) throw tooMuch(`The document has more than ${most} characters of text.`)
     return paragraph !== undefined
   }
 
@@ -146,9 +152,9 @@ function createParagraphs(writer: Writer, formulas: ReadonlyMap<string, string>)
     notes: notes as readonly string[],
     open: (name: string, attributes: Attributes) => {
       if (name === 'text:p' || name === 'text:h') {
-        const level = Number(attributes['outline-level'] ?? 1) || 1
+        const level = countIn(attributes['outline-level'], 10)
         paragraphs.push({ name, style: attributes['style-name'] ?? '', level, text: '' })
-      } else if (name === 'text:s') append(' '.repeat(Math.min(1000, Number(attributes.c ?? 1) || 1)))
+      } else if (name === 'text:s') append(' '.repeat(countIn(attributes.c, 1000)))
       else if (name === 'text:tab') append('\t')
       else if (name === 'text:line-break') append('\n')
       else if (name === 'text:note') note = { mark: '', lines: [] }
@@ -195,8 +201,13 @@ function createParagraphs(writer: Writer, formulas: ReadonlyMap<string, string>)
 }
 
 /** Writes the elements of a body, as they open and close. */
-function createBody(writer: Writer, { parents, numbered, titles }: BodyFacts, formulas: ReadonlyMap<string, string>) {
-  const paragraphs = createParagraphs(writer, formulas)
+function createBody(
+  writer: Writer,
+  { parents, numbered, titles }: BodyFacts,
+  formulas: ReadonlyMap<string, string>,
+  most: number,
+) {
+  const paragraphs = createParagraphs(writer, formulas, most)
   const lists = createLists(writer, numbered)
   const tables = createTables(writer)
   const sheets = createSheets(writer)
@@ -314,13 +325,11 @@ function createSheets(writer: Writer) {
   let count = 0
   let cell: { readonly attributes: Attributes; readonly lines: string[] } | undefined
 
-  const repeatsIn = (attributes: Attributes, name: string) => Math.max(1, Number(attributes[name] ?? 1) || 1)
-
   const endCell = () => {
     if (cell === undefined) return
     const { attributes, lines } = cell
     const value = dateIn(attributes) ?? (lines.length > 0 ? lines.join(' ') : writer.plain(valueIn(attributes)))
-    const repeated = repeatsIn(attributes, 'number-columns-repeated')
+    const repeated = countIn(attributes['number-columns-repeated'], maxRepeats)
     const columns = Math.min(repeated, maxColumns - column)
     // Empty cells stand only before a value.
     if (value !== '' && columns > 0) {
@@ -350,7 +359,7 @@ function createSheets(writer: Writer) {
     open: (name: string, attributes: Attributes) => {
       if (name === 'table:table-row') {
         ;[row, column] = [[], 0]
-        repeats = repeatsIn(attributes, 'number-rows-repeated')
+        repeats = countIn(attributes['number-rows-repeated'], maxRepeats)
       } else if (name === 'table:table-cell' || name === 'table:covered-table-cell') cell = { attributes, lines: [] }
     },
     /** Adds text to the open cell. Returns whether there is one. */

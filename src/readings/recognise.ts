@@ -13,7 +13,8 @@ const signs: readonly (readonly [sign: RegExp, format: DocumentFormat])[] = [
   [/^%PDF-/, 'pdf'],
   [/^\s*<\?xml\b[\s\S]*<office:document[\s>]/, 'odf'],
   [/^(?:From .*\r?\n|(?:[\w-]+:.*\r?\n(?:[ \t].*\r?\n)*)*mime-version:)/i, 'mail'],
-  [/^\s*<(?:!doctype html|html|head|body|table)\b/i, 'html'],
+  // After a byte order mark, an XML declaration and comments.
+  [/^(?:\xef\xbb\xbf)?(?:\s|<\?xml\b[^>]*>|<!--[^>]*-->)*<(?:!doctype html|html|head|body|table)\b/i, 'html'],
 ]
 
 /** The format of a file by its content. `text`: it is plain text. The format that its name tells, if the content tells none. */

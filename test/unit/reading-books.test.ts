@@ -76,6 +76,13 @@ describe('a book', () => {
       await expect(read(bytes)).rejects.toMatchObject({ kind: 'invalid', detail: { reason } })
   })
 
+  test('with a chapter that cannot be read is read without it, and says so', async () => {
+    const spine = '<itemref idref="gone"/>'
+    const manifest = '<item id="gone" href="gone.xhtml" media-type="application/xhtml+xml"/>'
+    const { text } = await read(epub({ chapters: ['<p>one</p>'], manifest, spine }))
+    expect(text).toMatch(/^第1章\n\none\n\n\[.*damaged.*\]\n$/)
+  })
+
   test('with a chapter that unpacks or is named without end is refused', async () => {
     const many = '<itemref idref="c1"/>'.repeat(6000)
     await expect(read(epub({ chapters: ['x'], spine: many }))).rejects.toMatchObject({ kind: 'too-large' })

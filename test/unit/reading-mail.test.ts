@@ -109,12 +109,15 @@ test('a page that was saved as a mail (MHTML) is read without its styles and pic
 
 test('a mailbox is read message by message', async () => {
   const box = [
-    'From a@b Tue Jun  4 18:00:00 2024\nSubject: one\n\nfirst\n>From the start\n',
+    'From a@b Tue Jun  4 18:00:00 2024\nSubject: one\n\nfirst\n>From the start\n\nFrom here on: prose.\nMore of it.\n',
     'From c@d\nSubject: two\n\nsecond\n',
   ]
   const bytes = Buffer.from(box.join('\n'))
   const reading = await readDocument({ format: 'mail', form: 'text', bytes, limits })
-  expect(reading).toEqual({ parts: 2, text: 'one\n\nfirst\nFrom the start\n\ntwo\n\nsecond\n' })
+  expect(reading).toEqual({
+    parts: 2,
+    text: 'one\n\nfirst\nFrom the start\n\nFrom here on: prose.\nMore of it.\n\ntwo\n\nsecond\n',
+  })
 })
 
 test('a mail in a folder is read in the encodings that it declares, and its source stays text', async () => {

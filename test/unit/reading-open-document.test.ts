@@ -52,6 +52,14 @@ describe('an OpenDocument text', () => {
     expect(text).toContain('![図の説明]()')
   })
 
+  test('is read whatever its numbers are, and refused when a paragraph has no end', async () => {
+    const odd =
+      '<text:h text:outline-level="-5">a<text:s text:c="-5"/>b</text:h><text:p>c<text:s text:c="x"/>d</text:p>'
+    expect(await read(openDocument('text', odd), 'markdown')).toBe('# a b\n\nc d\n')
+    const endless = `<text:p>a${'<text:s text:c="1000"/>'.repeat(300)}b</text:p>`
+    await expect(read(openDocument('text', endless))).rejects.toMatchObject({ kind: 'too-large' })
+  })
+
   test('may be one XML file, and its formulas may be objects of the package', async () => {
     expect(await read(flatDocument('text', '<text:p>平らな文書</text:p>'))).toBe('平らな文書\n')
     const formula = openDocument('text', '<text:p>式 <draw:object xlink:href="./Object 1"/></text:p>', {
@@ -132,6 +140,8 @@ describe('a document under the name of another format', () => {
 
   test('is read as plain text if it is a table that was exported with the name of a workbook', async () => {
     expect(await read(Buffer.from('名前,値\n梅雨,6\n'), 'text', 'xlsx')).toBe('名前,値\n梅雨,6\n')
+    for (const before of ['', '\ufeff', '<?xml version="1.0"?>\n', '<!-- exported -->\n'])
+      expect(await read(Buffer.from(`${before}<table><tr><td>梅雨</td></tr></table>`), 'text', 'xlsx')).toBe('梅雨\n')
     await expect(read(Buffer.from('words'), 'text', 'docx')).rejects.toMatchObject({ detail: { reason: 'damaged' } })
   })
 
