@@ -175,7 +175,7 @@ export const documentsShape = {
         error: refusal('This is not a setting for documents as text.', 'Write true, false or { "maxBytes": "32MiB" }.'),
       },
     )
-    .optionalKey('Reads PDF, Word, Excel, PowerPoint and HTML documents as text, at ?as=text. By default true.'),
+    .optionalKey('Reads PDF, office documents, books, mails and HTML as text, at ?as=text. By default true.'),
   redact: z
     .enum(['mask', 'withhold', 'off'])
     .optionalKey(

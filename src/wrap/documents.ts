@@ -69,8 +69,8 @@ const part: Template = {
   name: 'Reading or part of a resource',
   title: 'A document as text, or a part of a text',
   description:
-    'as=text is the text of a PDF, Word, Excel, PowerPoint or HTML document; as=markdown keeps the headings, lists, tables ' +
-    'and links of all but PDF. lines=10-40 counts from 1, bytes=0-4095 from 0; both ends are included, and the last may be ' +
+    'as=text is the text of a PDF, an office document, a book, a mail or a page of HTML; as=markdown keeps the headings, lists, ' +
+    'tables and links of all but PDF. lines=10-40 counts from 1, bytes=0-4095 from 0; both ends are included, and the last may be ' +
     'left out. `_meta` says which part it is, and how to ask for the next.',
 }
 

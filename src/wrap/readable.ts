@@ -48,8 +48,8 @@ const template: Template = {
   name: 'Reading of a document',
   title: 'A document as text',
   description:
-    'as=text is the text of a PDF, Word, Excel, PowerPoint or HTML document; as=markdown keeps the headings, lists, tables ' +
-    'and links of all but PDF.',
+    'as=text is the text of a PDF, an office document, a book, a mail or a page of HTML; as=markdown keeps the headings, lists, ' +
+    'tables and links of all but PDF.',
 }
 
 /** Maximum number of waiting readings. */
@@ -65,8 +65,8 @@ const hopelessMs = 10 * 60_000
 const forms: readonly string[] = ['text', 'markdown'] satisfies readonly ReadingForm[]
 
 /**
- * Adds readings to PDF, Word, Excel, PowerPoint and HTML documents: `?as=text`, and `?as=markdown` for all but PDF. A text file
- * is its own reading.
+ * Adds readings to documents of every {@link DocumentFormat}: `?as=text`, and `?as=markdown` for all but PDF. A text file is its
+ * own reading.
  *
  * A worker thread reads the documents one after the other, within limits of size, memory and time. It loads the libraries at the
  * first request. A document that crashes the worker fails only its own request. The size of a reading is that of its text; its
