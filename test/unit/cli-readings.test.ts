@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { flatDocument } from '../fixtures/documents/open-document.ts'
 import { annotatedPdf } from '../fixtures/documents/pdf.ts'
 import { runHere } from '../support/cli-here.ts'
 
@@ -11,6 +12,8 @@ import { runHere } from '../support/cli-here.ts'
 const documents = {
   'analysis.ipynb': { word: 'marmoset', source: 'nbformat' },
   'plain.pdf': { word: 'tamarin', source: 'startxref' },
+  'letter.eml': { word: 'gibbon', source: 'octets' },
+  'report.fodt': { word: 'langur', source: 'oasis' },
 }
 const picture = Buffer.from(Array.from({ length: 4000 }, (_, i) => (i * 7919) % 256)).toString('base64')
 
@@ -32,6 +35,10 @@ describe('a document that is written as plain text', () => {
       .toString('latin1')
       .replace(/[\x80-\xff]/g, 'x')
     writeFileSync(join(cwd, 'plain.pdf'), pdf, 'latin1')
+    const body = Buffer.from('The gibbon sings.\n').toString('base64')
+    const head = 'Subject: Apes\nX-Size: octets\nContent-Type: text/plain\nContent-Transfer-Encoding: base64\n'
+    writeFileSync(join(cwd, 'letter.eml'), `${head}\n${body}\n`)
+    writeFileSync(join(cwd, 'report.fodt'), flatDocument('text', '<text:p>The langur eats leaves.</text:p>'))
     writeFileSync(join(cwd, 'other.md'), 'Nothing about animals.\n')
   })
   afterAll(() => rmSync(cwd, { recursive: true, force: true }))
