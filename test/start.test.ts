@@ -125,7 +125,8 @@ describe('a start loads what it uses', () => {
   })
 
   it('ls in a folder loads no server', async () => {
-    const modules = modulesIn(await loadedBy(sources, ['ls']))
+    // A list of several mounts begins to open them beside the answer, so what is loaded by then varies. One mount is opened when it is read.
+    const modules = modulesIn(await loadedBy(sources, ['ls', '--only', 'files']))
     await expect(asText(modules)).toMatchFileSnapshot('data/start/ls.txt')
     expect(modules.filter((name) => name.startsWith('src/server/'))).toEqual([])
   })
