@@ -1,3 +1,4 @@
+import { followAbort } from '../core/kit/abort.ts'
 import { defined } from '../core/kit/object.ts'
 import type { Log } from '../core/log.ts'
 import type { Principal } from '../core/provider.ts'
@@ -75,7 +76,8 @@ export function attachedTo(view: View, options: AttachedOptions): MethodCaller {
         method,
         ...(params === undefined ? {} : { params: { ...params } }),
       }
-      const answer = await channel.request(message, signal === undefined ? {} : { signal })
+      const cancel = followAbort(...(signal === undefined ? [] : [signal]))
+      const answer = await channel.request(message, { cancel }).finally(cancel.release)
       if (answer === undefined) throw new ProtocolError(-32603, 'The request was cancelled.')
       if ('error' in answer) throw new ProtocolError(answer.error.code, answer.error.message, answer.error.data)
       return answer.result

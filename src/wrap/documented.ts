@@ -125,7 +125,7 @@ export function createAlternates(
   now: () => number = Date.now,
 ): FindAlternates {
   const { stat } = source
-  const folderNames = createFolderNames(source, now)
+  const possible = createFolderNames(source, now)
 
   const isThere = async (path: string, context: Context): Promise<boolean> => {
     try {
@@ -139,9 +139,9 @@ export function createAlternates(
 
   return async (path, context) => {
     if (languages.length === 0 || !(texts.test(path) || formatOf(path, undefined) !== undefined)) return []
-    const isPossible = folderNames(context)
-    const found = twinsOf(path, languages).map(async ({ path: at, ...facts }) =>
-      (await isPossible(at)) && (await isThere(at, context)) ? [{ href: referenceTo(at, path), ...facts }] : [],
+    const twins = await possible(twinsOf(path, languages), context)
+    const found = twins.map(async ({ path: at, ...facts }) =>
+      (await isThere(at, context)) ? [{ href: referenceTo(at, path), ...facts }] : [],
     )
     return (await Promise.all(found)).flat()
   }

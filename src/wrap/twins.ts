@@ -71,9 +71,6 @@ export function referenceTo(path: string, from: string): string {
   return /^[^/]*:/.test(reference) ? `./${reference}` : reference
 }
 
-/** Whether a path may exist. False if it certainly does not. */
-export type IsPossible = (path: string) => Promise<boolean>
-
 interface CachedFolder {
   readonly version: string
   /** How often the folder was asked for in this version. */
@@ -89,6 +86,9 @@ interface MissingFolder {
 
 const absent = Symbol('absent')
 
+/** A folder, or that it is missing; undefined if that is not known. */
+type Folder = CachedFolder | typeof absent | undefined
+
 /** How often a folder is asked for before it is listed. */
 const patience = 16
 /** Maximum number of entries in its list for each time: an entry takes 5 µs, and the list saves 200 µs for each document. */
@@ -103,7 +103,7 @@ const maxMissingAgeMs = 2000
 /**
  * Caches the paths in folders until their versions change, and the folders that are missing. A folder is listed when it is asked for
  * the 16th, 32nd, 64th time, and so on, until a list has come to its end. A list has no empty folders, so only files are looked for
- * in it. Returns a function that makes the {@link IsPossible} of one request.
+ * in it. Returns a function that leaves out the twins that certainly do not exist.
  */
 export function createFolderNames({ stat, list }: Required<Pick<Provider, 'stat' | 'list'>>, now: () => number) {
   const folders = createRecent<CachedFolder>(maxPaths, ({ paths }) => 1 + (paths?.size ?? 0))
@@ -141,16 +141,15 @@ export function createFolderNames({ stat, list }: Required<Pick<Provider, 'stat'
     return listed
   }
 
-  return (context: Context): IsPossible => {
-    const asked = new Map<string, ReturnType<typeof look>>()
-    const ask = (folder: string): ReturnType<typeof look> => {
-      const found = asked.get(folder) ?? look(folder)
-      asked.set(folder, found)
-      return found
+  return async (twins: readonly Twin[], context: Context): Promise<readonly Twin[]> => {
+    const seen = new Map<string, Folder>()
+    const see = async (folder: string): Promise<Folder> => {
+      if (!seen.has(folder)) seen.set(folder, await look(folder))
+      return seen.get(folder)
     }
     /** Looks at a folder, and at those above it before: one that comes changes the version of the one above it. */
-    const look = async (folder: string): Promise<CachedFolder | typeof absent | undefined> => {
-      const above = folder === '' ? undefined : await ask(parentOf(folder))
+    const look = async (folder: string): Promise<Folder> => {
+      const above = folder === '' ? undefined : await see(parentOf(folder))
       if (above === absent) return absent
       const known = missing.get(folder)
       if (known !== undefined && known.versionAbove === above?.version && now() <= known.until) return absent
@@ -165,9 +164,10 @@ export function createFolderNames({ stat, list }: Required<Pick<Provider, 'stat'
         return absent
       }
     }
-    return async (path) => {
-      const folder = await ask(parentOf(path))
+    for (const folder of new Set(twins.map(({ path }) => parentOf(path)))) await see(folder)
+    return twins.filter(({ path }) => {
+      const folder = seen.get(parentOf(path))
       return folder !== absent && folder?.paths?.has(path) !== false
-    }
+    })
   }
 }

@@ -63,7 +63,7 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
         linkFor: caller.linkFor,
         headersFault: (inputSchema, given) => paramHeadersFault(request, inputSchema, given),
         trace: traceContextIn(request.headers),
-        signal,
+        cancel: gone,
         onNotification: (notification) => {
           events ??= openEventStream(response)
           events.send(notification)

@@ -44,8 +44,8 @@ import { assumed, modern, type Revision, wantsLog } from './revisions.ts'
 export type Era = 'modern' | 'legacy'
 
 export interface RequestOptions {
-  /** Aborts when the request is cancelled; then it has no answer. */
-  readonly signal?: AbortSignal
+  /** Its abort cancels the request; then it has no answer. The channel aborts it when the request times out. */
+  readonly cancel?: AbortController
   /** Receives the notifications of this request (progress, logs), all of them before its answer. */
   readonly onNotification?: ((notification: Notification) => void) | undefined
   /** The request's admission from the gate. Default: no waiting. */
@@ -204,32 +204,29 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
   }
 
   const request: Channel['request'] = async (message, options = {}) => {
-    const { signal, onNotification } = options
-    if (signal?.aborted) return undefined
-    const own = new AbortController()
+    const { cancel = new AbortController(), onNotification } = options
+    const { signal } = cancel
+    if (signal.aborted) return undefined
     let isTimedOut = false
     let hasEnded = false
     const notify = (notification: Notification) => {
       if (!hasEnded) onNotification?.(withoutSecrets(notification, message))
     }
-    const cancel = () => own.abort()
-    signal?.addEventListener('abort', cancel)
     const timer = setTimeout(() => {
       log('warn', 'a request took too long', { method: message.method, timeout: timeoutMs })
       isTimedOut = true
-      own.abort()
+      cancel.abort()
     }, timeoutMs)
-    inFlight.add(own)
+    inFlight.add(cancel)
     try {
-      return egress(await untilAborted(run(message, own.signal, notify, options), own.signal), message)
+      return egress(await untilAborted(run(message, signal, notify, options), signal), message)
     } catch (error) {
-      if (!own.signal.aborted) throw error
+      if (!signal.aborted) throw error
       return isTimedOut ? egress(failure(message.id, timedOut), message) : undefined
     } finally {
       hasEnded = true
       clearTimeout(timer)
-      signal?.removeEventListener('abort', cancel)
-      inFlight.delete(own)
+      inFlight.delete(cancel)
     }
   }
 

@@ -107,7 +107,7 @@ export function createConnection(
       if (!claims) legacy = channel
       if (claims && request.method === 'subscriptions/listen')
         return await answerListening(channel, request, own.signal, options)
-      return await answerOn(channel, request, own.signal, options)
+      return await answerOn(channel, request, own, options)
     } finally {
       inFlight.delete(key)
     }
@@ -116,11 +116,11 @@ export function createConnection(
   const answerOn = async (
     channel: Channel,
     request: Request,
-    signal: AbortSignal,
+    cancel: AbortController,
     { onNotification, deliver, taken, linkFor, trace }: ReceiveOptions,
   ): Promise<Response | undefined> => {
     const ask = async (pass?: Pass): Promise<Response | undefined> => {
-      const response = await channel.request(request, { signal, onNotification, pass, linkFor, trace })
+      const response = await channel.request(request, { cancel, onNotification, pass, linkFor, trace })
       if (response === undefined || deliver === undefined) return response
       await deliver(response)
       return undefined
