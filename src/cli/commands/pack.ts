@@ -83,6 +83,7 @@ matches, outlines and links, best first. Without a query: only the pins, or else
   hikidashi pack how are cursors sealed --budget 8k
   hikidashi pack retry policy --format xml --explain -o context.xml
   hikidashi pack --pin src/core/uri.ts --pin README.md:outline
+  hikidashi pack routing --remote owner/repo#v2       a repository that is not here
   hikidashi pack deploy --manifest context.json       and later
   hikidashi pack --against context.json               the same again, and the changes
   hikidashi pack deploy --reuse context.json          keeps the front for a prompt cache`),

@@ -27,6 +27,8 @@ import type { Secrets } from './secrets.ts'
 export interface SourceOptions extends Omit<LocalOptions, 'name'>, HeaderOptions {
   readonly url?: string
   readonly command?: string
+  /** A repository of another machine. */
+  readonly remote?: string
   readonly logLevel: (typeof logLevels)[number]
 }
 
@@ -53,6 +55,12 @@ export function addSourceOptions(command: Command): Command {
     .option('--config <file>', 'use this configuration; by default hikidashi.json here, else the current folder')
     .addOption(new Option('--url <url>', 'look at this server instead').conflicts(['config', 'command']))
     .addOption(new Option('--command <line>', 'start this server and look at it instead').conflicts(['config', 'url']))
+    .addOption(
+      new Option(
+        '--remote <repository>',
+        'fetch owner/repo of GitHub, or a URL of git, and look at its files; #ref names a branch, tag or commit',
+      ).conflicts(['config', 'url', 'command']),
+    )
   return addHeaderOptions(command)
     .addOption(
       new Option('--only <part>', 'without a configuration: look only at the files of the folder').choices(['files']),
@@ -94,7 +102,8 @@ export async function openSource(
       close: view.close,
     }
   }
-  const local = await requireLocal(options, io)
+  const remote = options.remote === undefined ? undefined : await fetched(options.remote, io)
+  const local = await requireLocal({ ...options, ...remote?.local }, io)
   const catalog = await openLocal(local, log, io.secrets)
   return {
     view: cleanView(catalog.view(local.principal), io.secrets),
@@ -102,9 +111,16 @@ export async function openSource(
     mounts: local.mounts,
     withheld: local.config?.withheld ?? [],
     over: new Promise(() => {}),
-    uriOf: (argument) => uriOf(argument, local.mounts),
+    uriOf: (argument) => uriOf(argument, local.mounts, remote?.folder),
     close: () => catalog.close(),
   }
+}
+
+/** Fetches a repository of another machine. Paths on the command line are relative to its folder. */
+async function fetched(repository: string, io: Pick<Io, 'say'>) {
+  const { fetchRemote } = await import('./remote.ts')
+  const { folder, name } = await fetchRemote(repository, io)
+  return { folder, local: { folders: [folder], name } }
 }
 
 /** Returns the server that the options name. */

@@ -1,0 +1,210 @@
+import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { devNull } from 'node:os'
+import { isAbsolute, join } from 'node:path'
+import { errorCodeOf } from '../../core/errors.ts'
+import { homeFolder } from '../../core/kit/home.ts'
+import { failed, misused } from '../terminal/exit.ts'
+import type { Io } from '../terminal/io.ts'
+
+/** A repository as `--remote` names it. */
+interface RemoteRepository {
+  /** The URL for git. It may hold a password. */
+  readonly url: string
+  /** A branch, a tag or the whole hash of a commit. `HEAD`: the default branch. */
+  readonly ref: string
+  /** The name in the addresses of its files: `owner/repo`. */
+  readonly name: string
+}
+
+/** The working tree of a repository on this machine. */
+interface FetchedRepository {
+  readonly folder: string
+  readonly name: string
+}
+
+/** Limits of a repository: time of one git command, size of its objects and of its files, and number of its files. */
+const timeoutMs = 10 * 60_000
+const maxObjectBytes = 1024 ** 3
+const maxFileBytes = 1024 ** 3
+const maxFiles = 200_000
+/** How often the size of the objects is looked at while they come, in milliseconds. */
+const lookIntervalMs = 500
+
+/** Variables that would lead git to another repository (`git rev-parse --local-env-vars`). */
+const localVariables =
+  /^GIT_(?:DIR|WORK_TREE|INDEX_FILE|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|COMMON_DIR|NAMESPACE|PREFIX|SHALLOW_FILE|GRAFT_FILE|CONFIG|CONFIG_PARAMETERS|CONFIG_COUNT|IMPLICIT_WORK_TREE|NO_REPLACE_OBJECTS|REPLACE_REF_BASE|INTERNAL_SUPER_PREFIX)$/
+
+/** Parses `owner/repo[#ref]` (a repository of GitHub), or a URL of git with `#ref`. */
+export function parseRemote(text: string): RemoteRepository {
+  const [, place = '', ref = 'HEAD'] = /^([^#]*)(?:#(.*))?$/s.exec(text) ?? []
+  if (!isRef(ref)) throw misused(`${JSON.stringify(ref)} is no branch, tag or hash of a commit.`)
+  if (/^[\w.-]+\/[\w.-]+$/.test(place)) return { url: `https://github.com/${place}.git`, ref, name: nameIn(place) }
+  // Other transports, such as ext::, run commands.
+  const isUrl =
+    /^(?:https?|ssh|git|file):\/\/[^\s\p{Cc}]+$/u.test(place) || /^[\w.-]+@[\w.-]+:[^\s\p{Cc}]+$/u.test(place)
+  if (isUrl) return { url: place, ref, name: nameIn(place) }
+  throw misused(
+    '--remote takes owner/repo of GitHub, or a URL of git: https://, ssh://, git://, file:// or git@host:path.',
+  )
+}
+
+/** Whether a text may name one ref (git-check-ref-format) or commit, and nothing else. */
+function isRef(text: string): boolean {
+  return (
+    /^[^\s\p{Cc}~^:?*[\\@{-][^\s\p{Cc}~^:?*[\\@{]*$/u.test(text) && !text.includes('..') && !/(?:\/|\.lock)$/.test(text)
+  )
+}
+
+/** The last two segments of a place, in plain letters. */
+function nameIn(place: string): string {
+  const segments = place
+    .replace(/^\w+:\/\/[^/]*/, '')
+    .replace(/^[^/]*@[^/:]*:/, '')
+    .replace(/(?:\/|\.git)+$/, '')
+    .split('/')
+  const plain = segments.map((segment) => segment.replaceAll(/[^\w.-]+/g, '-')).filter((name) => /[^.]/.test(name))
+  return plain.slice(-2).join('/') || 'repository'
+}
+
+/**
+ * Fetches one commit of a repository, without its history, into the cache of the user, and returns its files. They are as they were
+ * committed: links are texts, and no filter, hook or submodule runs. If the repository does not answer, the last copy is used, and
+ * that is said.
+ *
+ * @throws CommandError if git is missing, the repository cannot be read, or it exceeds a limit.
+ */
+export async function fetchRemote(text: string, io: Pick<Io, 'say'>): Promise<FetchedRepository> {
+  const { url, ref, name } = parseRemote(text)
+  const digest = createHash('sha256').update(`${url}\0${ref}`).digest('hex').slice(0, 16)
+  // Addresses of other mounts have the name of the folder.
+  const folder = join(cacheFolder(), 'remote', digest, name.split('/').at(-1) ?? name)
+  const repository = join(folder, '.git')
+  /** Exists while the files of a commit are complete. */
+  const complete = join(repository, 'hikidashi-complete')
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  try {
+    await git(['init', '--quiet', '--template=', folder], folder)
+    // These attributes precede those of the repository: files are written as they were committed.
+    await mkdir(join(repository, 'info'), { recursive: true })
+    await writeFile(join(repository, 'info', 'attributes'), '* -filter -text -ident -working-tree-encoding\n')
+    await removeStaleLocks(repository)
+    const fetched = 'refs/hikidashi/fetched'
+    const options = ['--depth=1', '--no-tags', '--no-recurse-submodules', '--no-write-fetch-head', '--force', '--quiet']
+    await withinSize(join(repository, 'objects', 'pack'), (signal) =>
+      git(['fetch', ...options, '--', url, `${ref}:${fetched}`], folder, signal),
+    )
+    requireFewFiles(await git(['ls-tree', '-r', '-l', '-z', '--full-tree', fetched], folder))
+    await rm(complete, { force: true })
+    await git(['checkout', '--quiet', '--force', '--detach', fetched], folder)
+    await writeFile(complete, '')
+  } catch (error) {
+    if (!existsSync(complete)) throw error
+    const { mtime } = await stat(complete)
+    io.say(`${error instanceof Error ? error.message : String(error)} The copy of ${mtime.toISOString()} is used.`)
+  }
+  return { folder, name }
+}
+
+/** The folder for what can be fetched again: `$XDG_CACHE_HOME/hikidashi`, by default `~/.cache/hikidashi`; on Windows `%LOCALAPPDATA%\hikidashi\cache`. */
+function cacheFolder(): string {
+  const { XDG_CACHE_HOME: named, LOCALAPPDATA: local } = process.env
+  if (process.platform === 'win32' && local !== undefined && isAbsolute(local)) return join(local, 'hikidashi', 'cache')
+  return join(named !== undefined && isAbsolute(named) ? named : join(homeFolder(), '.cache'), 'hikidashi')
+}
+
+/** Settings of git for contents that nobody has trusted. Its proxy and its credentials are those of the user. */
+const settings = [
+  ...['core.symlinks=false', `core.hooksPath=${devNull}`, 'core.fsmonitor=false', 'core.autocrlf=false'],
+  ...['protocol.ext.allow=never', 'submodule.recurse=false', 'gc.auto=0', 'advice.detachedHead=false'],
+].flatMap((setting) => ['-c', setting])
+
+/** Runs git in a folder. Returns what it wrote. @throws CommandError with the last line of its messages, without a password. */
+async function git(args: readonly string[], folder: string, signal?: AbortSignal): Promise<string> {
+  const inherited = Object.entries(process.env).filter(([name]) => !localVariables.test(name))
+  const env = { ...Object.fromEntries(inherited), GIT_TERMINAL_PROMPT: '0', GIT_LFS_SKIP_SMUDGE: '1', LC_ALL: 'C' }
+  const options = {
+    cwd: folder,
+    env,
+    timeout: timeoutMs,
+    maxBuffer: maxListBytes,
+    windowsHide: true,
+    ...(signal && { signal }),
+  }
+  return new Promise((resolve, reject) => {
+    const child = execFile('git', [...settings, ...args], options, (error, stdout, stderr) => {
+      if (error === null) return resolve(stdout)
+      if (signal?.aborted === true) return reject(signal.reason)
+      reject(failed(sentenceOf(error, stderr)))
+    })
+    // It asks nothing.
+    child.stdin?.end()
+  })
+}
+
+/** Maximum length of a list of files, in bytes. */
+const maxListBytes = maxFiles * 512
+
+function sentenceOf(error: Error & { readonly killed?: boolean }, stderr: string): string {
+  const code = errorCodeOf(error)
+  if (code === 'ENOENT') return 'git is not installed: --remote needs it.'
+  if (code === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER') return tooManyFiles
+  if (error.killed === true) return `The repository could not be fetched within ${timeoutMs / 60_000} minutes.`
+  const reason =
+    stderr
+      .trim()
+      .split('\n')
+      .at(-1)
+      ?.replace(/^fatal: /, '') ?? ''
+  return `The repository cannot be fetched. git says: ${reason.replaceAll(/\/\/[^/@\s]*@/g, '//')}`
+}
+
+const tooManyFiles = `The repository has more than ${maxFiles.toLocaleString('en')} files, which is too much to fetch.`
+
+/** Refuses a commit with too many or too large files. @param list What `git ls-tree -r -l -z` wrote. */
+function requireFewFiles(list: string): void {
+  const entries = list.split('\0').slice(0, -1)
+  if (entries.length > maxFiles) throw failed(tooManyFiles)
+  const bytes = entries.map((entry) => Number(/^\S+ blob \S+ +(\d+)\t/.exec(entry)?.[1] ?? 0))
+  const total = bytes.reduce((sum, size) => sum + size, 0)
+  if (total > maxFileBytes)
+    throw failed('The files of the repository have more than 1 GiB, which is too much to fetch.')
+}
+
+/** Runs a fetch, and ends it when the objects exceed their limit. */
+async function withinSize<T>(packs: string, fetch: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const controller = new AbortController()
+  const look = async () => {
+    if ((await sizeOf(packs)) > maxObjectBytes)
+      controller.abort(failed('The repository has more than 1 GiB, which is too much to fetch.'))
+  }
+  const timer = setInterval(() => void look(), lookIntervalMs)
+  try {
+    return await fetch(controller.signal)
+  } finally {
+    clearInterval(timer)
+  }
+}
+
+/** The size of the files in a folder, in bytes. Files that are gone, and a folder that is missing, count as nothing. */
+async function sizeOf(folder: string): Promise<number> {
+  const names = await readdir(folder).catch(() => [])
+  const sizes = names.map((name) =>
+    stat(join(folder, name)).then(
+      ({ size }) => size,
+      () => 0,
+    ),
+  )
+  return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0)
+}
+
+/** Removes the locks that a git that was killed has left behind: no git of ours runs as long as they are old. */
+async function removeStaleLocks(repository: string): Promise<void> {
+  for (const name of ['index.lock', 'shallow.lock', 'HEAD.lock']) {
+    const file = join(repository, name)
+    const { mtimeMs } = await stat(file).catch(() => ({ mtimeMs: Number.POSITIVE_INFINITY }))
+    if (Date.now() - mtimeMs > timeoutMs) await rm(file, { force: true })
+  }
+}

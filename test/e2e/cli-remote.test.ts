@@ -1,0 +1,127 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { parseRemote } from '../../src/cli/operations/remote.ts'
+import { run } from '../support/cli.ts'
+
+// Each command is a process, and starts git: slow where the machine is busy.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
+
+let root: string
+let origin: string
+let url: string
+
+const git = (...args: readonly string[]) =>
+  execFileSync('git', ['-c', 'user.email=a@example.com', '-c', 'user.name=A', ...args], { cwd: origin, stdio: 'pipe' })
+const commit = (message: string) => {
+  git('add', '--all')
+  git('commit', '--quiet', '--message', message)
+}
+/** Runs a command as a user whose git has a filter that leaves a trace. */
+const hikidashi = async (...args: readonly string[]) =>
+  run(args, {
+    cwd: root,
+    env: {
+      XDG_CACHE_HOME: join(root, 'cache'),
+      XDG_STATE_HOME: join(root, 'state'),
+      GIT_CONFIG_GLOBAL: join(root, 'gitconfig'),
+    },
+  })
+
+beforeAll(() => {
+  root = mkdtempSync(join(tmpdir(), 'hikidashi-remote-'))
+  origin = join(root, 'team/demo')
+  url = pathToFileURL(origin).href
+  mkdirSync(join(origin, 'src'), { recursive: true })
+  writeFileSync(join(root, 'gitconfig'), `[filter "trace"]\n\tsmudge = touch ${join(root, 'trace')}; cat\n`)
+  git('init', '--quiet')
+  writeFileSync(join(origin, 'README.md'), '# Demo\n\nHow anchors are weighed.\n')
+  writeFileSync(join(origin, 'src/anchor.ts'), 'export const anchor = 1\n')
+  writeFileSync(join(origin, '.gitattributes'), '*.md filter=trace\n*.ts text eol=crlf\n')
+  writeFileSync(join(origin, 'hikidashi.json'), '{ "mounts": { "env://all": { "provider": "env", "allow": ["*"] } } }')
+  symlinkSync('/etc/passwd', join(origin, 'link'))
+  commit('one')
+  git('tag', 'v1')
+})
+afterAll(() => rmSync(root, { recursive: true, force: true }))
+
+describe('--remote', () => {
+  it('serves the files of a repository as they were committed', async () => {
+    const listed = await hikidashi('ls', '-r', '--only', 'files', '--remote', url)
+    expect(listed.out.split('\n')).toEqual(
+      ['.gitattributes', 'README.md', 'hikidashi.json', 'link', 'src/anchor.ts']
+        .map((path) => `file:///team/demo/${path}`)
+        .concat(''),
+    )
+    expect((await hikidashi('read', 'src/anchor.ts', '--remote', url)).out).toBe('export const anchor = 1\n')
+    expect((await hikidashi('read', 'link', '--remote', url)).out, 'a link is a text').toBe('/etc/passwd')
+    expect(existsSync(join(root, 'trace')), 'no filter of the user runs').toBe(false)
+  })
+
+  it('takes no configuration from the repository', async () => {
+    const { out } = await hikidashi('ls', '--remote', url)
+    expect(out).toContain('file:///team/demo')
+    expect(out).not.toContain('env://')
+  })
+
+  it('packs what helps with a question', async () => {
+    const { out, code } = await hikidashi('pack', 'how are anchors weighed', '--budget', '1000', '--remote', url)
+    expect(code).toBe(0)
+    expect(out).toContain('`file:///team/demo/README.md`')
+  })
+
+  it('takes the named branch, tag or commit, and what is new on it', async () => {
+    const first = String(git('rev-parse', 'HEAD')).trim()
+    writeFileSync(join(origin, 'README.md'), '# Demo 2\n')
+    rmSync(join(origin, 'link'))
+    commit('two')
+    expect((await hikidashi('read', 'README.md', '--remote', url)).out).toBe('# Demo 2\n')
+    expect((await hikidashi('read', 'link', '--remote', url)).code).toBe(4)
+    for (const ref of ['v1', first])
+      expect((await hikidashi('read', 'README.md', '--remote', `${url}#${ref}`)).out).toContain('weighed')
+  })
+
+  it('says that an older copy is used where the repository does not answer', async () => {
+    await hikidashi('ls', '--remote', url)
+    renameSync(origin, `${origin}-gone`)
+    try {
+      const { out, err, code } = await hikidashi('read', 'README.md', '--remote', url)
+      expect([code, out]).toEqual([0, '# Demo 2\n'])
+      expect(err).toMatch(/cannot be fetched.* The copy of 2\d{3}-\S+ is used/s)
+      const other = await hikidashi('ls', '--remote', `${url}#main-of-nobody`)
+      expect(other.code).toBe(1)
+      expect(other.err).toContain('cannot be fetched')
+    } finally {
+      renameSync(`${origin}-gone`, origin)
+    }
+  })
+
+  it('says neither a password nor a token that is in the URL', async () => {
+    const { err, code } = await hikidashi('ls', '--remote', 'https://bob:hunter2-hunter2@127.0.0.1:1/team/demo')
+    expect(code).toBe(1)
+    expect(err).toContain('cannot be fetched')
+    expect(err).not.toContain('hunter2')
+  })
+
+  it.each(['ext::sh -c date', '-u', 'owner/repo#--upload-pack=date', 'owner/repo#a..b', 'owner/repo#', 'owner', ''])(
+    'refuses %j',
+    async (text) => {
+      const { code, err } = await hikidashi('ls', `--remote=${text}`)
+      expect(code).toBe(2)
+      expect(err).toMatch(/--remote takes owner\/repo|is no branch, tag or hash/)
+    },
+  )
+
+  it('names a repository of GitHub, and of other servers', () => {
+    const head = { ref: 'HEAD', name: 'o/r.js' }
+    expect(parseRemote('o/r.js')).toEqual({ ...head, url: 'https://github.com/o/r.js.git' })
+    expect(parseRemote('git@example.com:o/r.js.git')).toEqual({ ...head, url: 'git@example.com:o/r.js.git' })
+    expect(parseRemote('ssh://git@example.com:22/g/o/r.js#feature/x')).toEqual({
+      ...{ url: 'ssh://git@example.com:22/g/o/r.js', ref: 'feature/x', name: 'o/r.js' },
+    })
+    expect(parseRemote('https://example.com/%20x/../r').name).toBe('-20x/r')
+  })
+})
