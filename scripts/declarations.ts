@@ -55,8 +55,8 @@ function entries(): readonly string[] {
     if (typeof target === 'string' || target.types === undefined) return []
     const file = target.types.replace(/^\.\/dist\//, '')
     if (!file.includes('*')) return [file]
-    const table = readFileSync(join(root, 'src/providers/index.ts'), 'utf8')
-    return [...table.matchAll(/import\('\.\/([\w-]+)\/config\.ts'\)/g)].map(([, name = '']) => file.replace('*', name))
+    const table = readFileSync(join(root, 'src/providers/table.ts'), 'utf8')
+    return [...table.matchAll(/from '\.\/([\w-]+)\/declaration\.ts'/g)].map(([, name = '']) => file.replace('*', name))
   })
 }
 

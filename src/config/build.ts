@@ -5,12 +5,11 @@ import { defined } from '../core/kit/object.ts'
 import { doneOnce } from '../core/kit/once.ts'
 import type { LongResultBounds, LongResults } from '../core/shared.ts'
 import { parseAddress } from '../core/uri.ts'
-import { sourceNamed } from '../providers/index.ts'
 import { type LazyStore, lazyStore, type MountSettings, type Searchable } from '../providers/source.ts'
 import type { OpeningState } from '../wrap/deferred.ts'
 import type { Config } from './load.ts'
 import { type DeferredMount, openLazily, openMount } from './open-mount.ts'
-import { hasTools, type PlannedMount } from './plan.ts'
+import { hasTools, isSearch, type PlannedMount, sourceOf } from './plan.ts'
 
 /** Returns a function for the key of the versions of redacted contents. With the same key after a restart, an index stays valid. */
 function createVersionKey(
@@ -18,7 +17,7 @@ function createVersionKey(
   cursorSecret: string | undefined,
   store: LazyStore | undefined,
 ): () => Promise<Uint8Array | undefined> {
-  const isCompared = planned.some(({ config }) => config.provider === 'search')
+  const isCompared = planned.some(({ config }) => isSearch(config))
   return doneOnce(async () => {
     if (cursorSecret !== undefined) return createHmac('sha256', cursorSecret).update('versions').digest()
     return isCompared && store !== undefined ? keptKey(store) : undefined
@@ -82,9 +81,7 @@ export async function openCatalog(mounted: readonly PlannedMount[], settings: Ca
     planned.find((mount) => parseAddress(mount.address).text === parseAddress(address).text)
   const searchable: Searchable = {
     reader: (address) => catalog?.reader(address),
-    addresses: planned.flatMap(({ address, config }) =>
-      sourceNamed(config.provider)?.isUnsearched === true ? [] : [address],
-    ),
+    addresses: planned.flatMap(({ address, config }) => (sourceOf(config).isUnsearched === true ? [] : [address])),
     refined: async (address) => {
       const mount = plannedAt(address)
       return (await mount?.refine?.().catch(() => undefined)) ?? mount?.config

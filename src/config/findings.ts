@@ -1,5 +1,5 @@
 import { isResourceError } from '../core/errors.ts'
-import { memberOf } from '../core/kit/object.ts'
+import { memberOf, objectOf } from '../core/kit/object.ts'
 import { overviewUri } from '../core/meta.ts'
 import { type Address, overlap, parseAddress } from '../core/uri.ts'
 import { sourceNamed } from '../providers/index.ts'
@@ -76,7 +76,8 @@ export function overviewFindings(config: unknown, addresses: readonly string[]):
 export function postingFindings(mounts: ReadonlyMap<string, unknown>): readonly Finding[] {
   const seen = new Map<string, string>()
   return [...mounts].flatMap(([address, mount]) => {
-    const isWritten = memberOf(mount, 'provider') === 'results' && memberOf(mount, 'write') !== undefined
+    const writers: unknown = sourceNamed(memberOf(mount, 'provider'))?.writers?.(objectOf(mount))
+    const isWritten = Array.isArray(writers) && writers.length > 0
     if (!isAddress(address) || !isWritten) return []
     const path = postPath(address)
     const other = seen.get(path)
@@ -87,24 +88,32 @@ export function postingFindings(mounts: ReadonlyMap<string, unknown>): readonly 
   })
 }
 
+/** Returns the option in which a mount, before validation, names the mounts that it searches; undefined if it is no search. */
+export function optionOfSearch(mount: unknown): string | undefined {
+  return sourceNamed(memberOf(mount, 'provider'))?.searches?.option
+}
+
 /** Finds searches over missing mounts, or over other searches. */
 export function searchFindings(mounts: ReadonlyMap<string, unknown>): readonly Finding[] {
   const textOf = (address: string) => (isAddress(address) ? parseAddress(address).text : undefined)
   const providers = new Map([...mounts].map(([address, mount]) => [textOf(address), memberOf(mount, 'provider')]))
   return [...mounts].flatMap(([address, mount]) => {
-    if (memberOf(mount, 'provider') !== 'search') return []
-    const over = (mount as { readonly over?: unknown }).over
+    const option = optionOfSearch(mount)
+    if (option === undefined) return []
+    const over = memberOf(mount, option)
     if (over === '*' && [...providers.values()].every((name) => sourceNamed(name)?.isUnsearched === true)) {
       const fix = 'Mount something that can be searched, or remove the search.'
-      return [{ path: ['mounts', address, 'over'], message: 'There is nothing to search.', fix }]
+      return [{ path: ['mounts', address, option], message: 'There is nothing to search.', fix }]
     }
     return (Array.isArray(over) ? over : []).flatMap((one: unknown, index) => {
       if (typeof one !== 'string') return []
       const known = isAddress(one) ? providers.get(textOf(one)) : undefined
-      if (known !== undefined && known !== 'search') return []
-      const message =
-        known === 'search' ? 'A search cannot search another search.' : `Nothing is mounted at ${JSON.stringify(one)}.`
-      return [{ path: ['mounts', address, 'over', index], message, fix: 'Name the address of another mount.' }]
+      const isSearch = sourceNamed(known)?.searches !== undefined
+      if (known !== undefined && !isSearch) return []
+      const message = isSearch
+        ? 'A search cannot search another search.'
+        : `Nothing is mounted at ${JSON.stringify(one)}.`
+      return [{ path: ['mounts', address, option, index], message, fix: 'Name the address of another mount.' }]
     })
   })
 }

@@ -2,20 +2,18 @@ import { compileAccess } from '../core/access.ts'
 import type { Mount } from '../core/catalog.ts'
 import { fallbackTo, invalid, isResourceError, ResourceError } from '../core/errors.ts'
 import { defined } from '../core/kit/object.ts'
-import type { Log, Measurements } from '../core/log.ts'
+import type { Measurements } from '../core/log.ts'
 import type { Provider } from '../core/provider.ts'
-import { type SourceName, sourceNamed, sources } from '../providers/index.ts'
-import type { Search } from '../providers/search/index.ts'
-import { type DocumentFacts, located, type MountSettings, type OpenContext } from '../providers/source.ts'
+import { type DocumentFacts, located, type MountSettings, type OpenContext, type Source } from '../providers/source.ts'
 import type * as z from '../schema/builder.ts'
 import type { MountOptions } from '../schema/fields.ts'
 import type { documentsShape } from '../schema/shapes.ts'
-import { type Deferred, deferred } from '../wrap/deferred.ts'
+import { type Deferred, type DeferredOptions, deferred } from '../wrap/deferred.ts'
 import { documents } from '../wrap/documents.ts'
 import { limited, type Outcome } from '../wrap/limited.ts'
 import { linked } from '../wrap/linked.ts'
 import { polled } from '../wrap/polled.ts'
-import { methodsOf, type PlannedMount } from './plan.ts'
+import { folderIn, isSearch, methodsOf, type PlannedMount, sourceOf } from './plan.ts'
 import type { MountConfig } from './schema.ts'
 
 /**
@@ -44,40 +42,34 @@ export type DeferredMount = Mount & Pick<Deferred, 'open' | 'openingState'>
 
 /** Returns a mount that is opened at its first use. While it cannot be opened, requests fail with `unavailable`. */
 function deferMount(planned: PlannedMount, given: MountSettings): DeferredMount {
-  const { config } = planned
   const settings = withMountLog(planned, given)
   const { log } = settings
-  if (config.provider === 'search') {
-    const open = async () => {
-      const { openSearch } = await import('../providers/folder-sources.ts')
-      return openSearch(config, openContext(planned, settings))
-    }
-    return withOpening(planned, deferredSearch(open, log), settings)
-  }
-  const provider = deferred(() => openSource(planned, settings), { abilities: methodsOf(config), log })
+  const open = () => openSource(planned, settings)
+  const options = { abilities: methodsOf(planned.config), log }
+  const provider = isSearch(planned.config) ? deferredSearch(open, options) : deferred(open, options)
   return withOpening(planned, provider, settings)
 }
 
 /** Returns a search that is opened at its first use ({@link deferred}). A call of `feed` takes effect once the search is open. */
-function deferredSearch(open: () => Promise<Search>, log: Log): Search & Deferred<Search> {
+function deferredSearch(open: () => Promise<Provider>, options: DeferredOptions): Deferred {
   let isFed = false
   const opening = async () => {
     const provider = await open()
-    if (isFed) provider.feed()
+    if (isFed) provider.feed?.()
     return provider
   }
-  const provider = deferred(opening, { abilities: { watch: false, prompts: false, sees: false }, log })
+  const provider = deferred(opening, options)
   return {
     ...provider,
     feed: () => {
       isFed = true
       provider.open().then(
-        (search) => search.feed(),
+        (search) => search.feed?.(),
         () => {},
       )
     },
-    feedStatus: async () => (await provider.open()).feedStatus(),
-    currentAt: async () => (await provider.open()).currentAt(),
+    feedStatus: async () => (await provider.open()).feedStatus?.(),
+    currentAt: async () => (await provider.open()).currentAt?.(),
   }
 }
 
@@ -99,48 +91,42 @@ async function openSource(planned: PlannedMount, settings: MountSettings): Promi
 function mountOf({ address, aliases, config }: PlannedMount, opened: Provider, settings: MountSettings): Mount {
   const { title, description, link, access, scopes, cache } = config
   const { timeout, pause, ...limits } = config.limits ?? {}
-  const told = link === undefined ? opened : linked(opened, { link, ...exceptionsOf(config) })
+  const source = sourceOf(config)
+  const told = link === undefined ? opened : linked(opened, { link, ...defined({ except: source.isUnlinked }) })
   return {
     address,
     provider: limited(told, {
       ...limits,
       ...defined({ timeoutMs: timeout, pauseMs: pause }),
       log: settings.log,
-      ...observed(config.provider, settings),
+      ...observed(source.name, settings),
     }),
     ...defined({ aliases, title, description, scopes }),
     ...(access === undefined ? {} : { access: compileAccess(access) }),
-    ...(cache === undefined ? {} : { cache: { ttlMs: cache.ttl, scope: scopeOf(config) } }),
-    ...(sourceNamed(config.provider)?.isDerived === true ? { derived: true } : {}),
-    ...(config.provider === 'results' ? { writers: config.write ?? [] } : {}),
+    ...(cache === undefined ? {} : { cache: { ttlMs: cache.ttl, scope: scopeOf(source, config) } }),
+    ...(source.isDerived === true ? { derived: true } : {}),
+    ...defined({ writers: source.writers?.(config) }),
   }
 }
 
-/** Pages of a git history are not files on a forge. */
-const historyPage = /^(?:branches|tags|log|status|commits|diff|blame)(?:\/|$)/
-
-function exceptionsOf({ provider }: MountConfig) {
-  return provider === 'git' ? { except: (path: string) => historyPage.test(path) } : {}
+/** Returns the cache scope of a mount. */
+function scopeOf({ isPersonal = false }: Source, { cache }: MountConfig): 'public' | 'private' {
+  return isPersonal ? 'private' : (cache?.scope ?? 'private')
 }
 
-/** Returns the cache scope of a mount. Hits of a search depend on the caller, so they are always private. */
-function scopeOf({ provider, cache }: MountConfig): 'public' | 'private' {
-  return provider === 'search' ? 'private' : (cache?.scope ?? 'private')
-}
-
-/** Returns a mount that is opened at its first use. A results mount is opened now, if possible, because callers write into it. */
+/** Returns a mount that is opened at its first use. A mount that callers write into is opened now, if possible. */
 export async function openLazily(
   planned: PlannedMount,
   settings: MountSettings,
 ): Promise<Mount & Partial<DeferredMount>> {
-  if (planned.config.provider !== 'results') return deferMount(planned, settings)
+  if (sourceOf(planned.config).writers === undefined) return deferMount(planned, settings)
   const mount = await openMount(planned, settings).catch(fallbackTo(undefined))
   return mount ?? deferMount(planned, settings)
 }
 
 /** Counts the outcomes of requests to a mount, if measurements are on. Its address is not a label: it may be a file path. */
 export function observed(
-  provider: SourceName,
+  provider: string,
   { measurements, mountNumber = 0 }: { readonly measurements?: Measurements; readonly mountNumber?: number },
 ): { readonly observe?: (outcome: Outcome) => void } {
   if (measurements === undefined) return {}
@@ -162,10 +148,9 @@ export function observed(
 /** Opens the provider of a mount, with its wrappers. */
 async function openProvider(planned: PlannedMount, settings: MountSettings): Promise<Provider> {
   const { config } = planned
-  const { open } = await sources[config.provider].open()
+  const { open } = await sourceOf(config).open()
   // TypeScript cannot see that a source and its options belong together.
-  const openSource = open as (options: MountConfig, context: OpenContext) => Promise<Provider>
-  return openSource(config, openContext(planned, settings))
+  return open(config as never, openContext(planned, settings))
 }
 
 /** Returns the context with which a source opens a mount. */
@@ -189,14 +174,13 @@ function openContext(
 /** Adds the polling of `poll`. @throws ResourceError `invalid` for a source that reports changes by itself, or never changes. */
 async function withPolling(provider: Provider, config: MountConfig): Promise<Provider> {
   const { poll } = config
-  // These providers poll by themselves, because their lists have no versions to compare.
-  if (poll === undefined || config.provider === 'web' || config.provider === 'api') return provider
+  const source = sourceOf(config)
+  if (poll === undefined || source.isPolling === true) return provider
   const refusal =
     provider.watch === undefined
-      ? (config.provider === 'env' && config.file === undefined && 'The environment of a process does not change.') ||
-        (config.provider === 'inline' && 'A text in the configuration does not change while it is served.')
+      ? source.unchanging?.(config)
       : 'It reports changes by itself, sooner and at less cost.'
-  if (refusal === false) return polled(provider, { intervalMs: poll })
+  if (refusal === undefined) return polled(provider, { intervalMs: poll })
   await provider.close?.()
   throw invalid(`${refusal} Remove "poll".`, 'poll')
 }
@@ -239,44 +223,21 @@ function languagesOf({ languages, access = [] }: DocumentOptions, findsTwins: bo
   return languages ?? (findsTwins ? undefined : [])
 }
 
-/** The served folder of a mount; `undefined` if the mount does not serve a folder. */
+/** The absolute path of the folder that a mount serves; `undefined` if it serves none. */
 export function folderOf(planned: PlannedMount): string | undefined {
-  return servedFolderOf(planned)?.path
-}
-
-function servedFolderOf(planned: PlannedMount) {
-  const { config } = planned
-  switch (config.provider) {
-    case 'files':
-    case 'settings':
-    case 'prompts':
-      return located(config.root, planned)
-    default:
-      return undefined
-  }
+  const name = folderIn(planned.config)
+  return name === undefined ? undefined : located(name, planned).path
 }
 
 /**
- * Opens the checker that explains why a mount leaves files out. `undefined` if the mount does not serve a folder.
+ * Opens the checker that explains why a mount leaves files out. `undefined` if its source leaves out none.
  *
  * @throws ResourceError `invalid` for a folder that cannot be opened.
  */
 export async function openMountLeftOut(planned: PlannedMount) {
-  const { config } = planned
-  const found = servedFolderOf(planned)
-  if (found === undefined) return undefined
-  const { path: root, ...within } = found
-  const { openLeftOut } = await import('../providers/files/index.ts')
-  switch (config.provider) {
-    case 'files':
-      return openLeftOut({ ...config, root, ...within })
-    case 'settings': {
-      const { maxBytes: _, dotenv = true, ...options } = config
-      return openLeftOut({ ...options, root, ...within, dotenv })
-    }
-    case 'prompts':
-      return openLeftOut({ ...config, include: config.include ?? ['**/*.md'], root, ...within })
-    default:
-      return undefined
-  }
+  const load = sourceOf(planned.config).leftOut
+  if (load === undefined) return undefined
+  const { leftOut } = await load()
+  // TypeScript cannot see that a source and its options belong together.
+  return leftOut(planned.config as never, planned)
 }

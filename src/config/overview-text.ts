@@ -5,7 +5,7 @@ import type { FeedStatus, MountProgress } from '../core/tool.ts'
 import { parseAddress } from '../core/uri.ts'
 import type { MountOpening, OpenedCatalog } from './build.ts'
 import { kindOf, type OverviewSources, seesAnyOf } from './overview.ts'
-import { type PlannedMount, searchesOf, tellsOfChanges } from './plan.ts'
+import { isSearch, type PlannedMount, searchesOf, servesFiles, tellsOfChanges } from './plan.ts'
 
 /** Maximum number of mounts in the table of the overview. */
 const maxRows = 200
@@ -120,7 +120,7 @@ function stateOf({ opening, progress, reader }: OverviewRow): string {
 }
 
 function extentOf({ mount, opening, isWhole, progress }: OverviewRow): string {
-  if (mount.config.provider === 'search' || !isWhole || opening !== 'open') return ''
+  if (isSearch(mount.config) || !isWhole || opening !== 'open') return ''
   if (progress === undefined) return 'not counted'
   const { state, looked, of } = progress
   const number = (value: number) => value.toLocaleString('en')
@@ -131,7 +131,7 @@ function extentOf({ mount, opening, isWhole, progress }: OverviewRow): string {
 }
 
 function freshnessOf({ mount, opening, isWhole, reader, progress }: OverviewRow): string {
-  if (mount.config.provider === 'search') return ''
+  if (isSearch(mount.config)) return ''
   const indexed = progress === undefined ? [] : [indexedOf(progress, isWhole)]
   const changes =
     reader?.degraded() === undefined && reader?.failing() === undefined
@@ -154,8 +154,8 @@ function changesOf({ config }: PlannedMount, progress: MountProgress | undefined
 
 /** Returns advice on the use of the mounts. The examples have addresses of this server. */
 function adviceOn(rows: readonly OverviewRow[]): readonly string[] {
-  const search = rows.find(({ mount }) => mount.config.provider === 'search')
-  const files = rows.find(({ mount }) => mount.config.provider === 'files')
+  const search = rows.find(({ mount }) => isSearch(mount.config))
+  const files = rows.find(({ mount }) => servesFiles(mount.config))
   return [
     ...(search === undefined ? [] : [`- Search: read \`${search.address}?q=WORDS\`, or call \`search_resources\`.`]),
     `- List a directory: end its URI with a slash${files === undefined ? '' : `, such as \`${files.address}/\``}.`,

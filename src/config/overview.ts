@@ -14,9 +14,8 @@ import type {
   Subscription,
   View,
 } from '../core/view.ts'
-import { sourceNamed } from '../providers/index.ts'
 import type { OpenedCatalog } from './build.ts'
-import type { PlannedMount } from './plan.ts'
+import { isSearch, type PlannedMount, servesFiles, sourceOf } from './plan.ts'
 import type { MountConfig } from './schema.ts'
 
 export interface OverviewSources {
@@ -238,8 +237,9 @@ function addressOf({ address }: PlannedMount): string | undefined {
 }
 
 /** Returns the kind of data of a mount as a noun: for mounts without a title, and for counts of mounts. */
-export function kindOf({ provider }: MountConfig): string {
-  return sourceNamed(provider)?.noun ?? provider
+export function kindOf(config: MountConfig): string {
+  const { name, noun = name } = sourceOf(config)
+  return noun
 }
 
 /** Whether rules and scopes let a principal see anything of a mount. */
@@ -251,9 +251,9 @@ export function seesAnyOf({ access, scopes = [] }: MountConfig): (principal: Pri
 
 function write(mounts: readonly PlannedMount[]): string {
   if (mounts.length === 0) return 'This server serves data as MCP resources. Nothing is mounted.'
-  const data = mounts.filter(({ config }) => config.provider !== 'search')
-  const search = mounts.find(({ address, config }) => config.provider === 'search' && address.length <= maxAddress)
-  const example = data.find(({ address, config }) => config.provider === 'files' && address.length <= maxAddress)
+  const data = mounts.filter(({ config }) => !isSearch(config))
+  const search = mounts.find(({ address, config }) => isSearch(config) && address.length <= maxAddress)
+  const example = data.find(({ address, config }) => servesFiles(config) && address.length <= maxAddress)
   const template = example && formatTemplate(parseAddress(example.address), '{+path}')
   return [
     `This server serves data as MCP resources, to read only: ${summaryOf(data)}.`,

@@ -12,7 +12,7 @@ import type { Feeding } from '../core/tool.ts'
 import { fileAddress, formatUri, overlap, parseAddress } from '../core/uri.ts'
 import type { View } from '../core/view.ts'
 import { sourceNamed } from '../providers/index.ts'
-import type { Confined } from '../providers/source.ts'
+import type { Confined, Source } from '../providers/source.ts'
 import { realPath, resolveFolder } from '../schema/values.ts'
 import type { DeferredAbilities } from '../wrap/deferred.ts'
 import type { Config } from './load.ts'
@@ -40,9 +40,28 @@ export function planConfig({ mounts, folder, isTrusted, linkedRoots = true }: Co
     address,
     config,
     folder,
-    ...('root' in config && aliasesOf(address, resolveFolder(config.root, folder))),
+    ...aliasesIn(address, config, folder),
     ...defined({ confined }),
   }))
+}
+
+/** Returns the source of a mount. @throws TypeError for a mount of no source, which no configuration has. */
+export function sourceOf({ provider }: MountConfig): Source {
+  const source = sourceNamed(provider)
+  if (source === undefined) throw new TypeError(`There is no source ${provider}.`)
+  return source
+}
+
+/** Returns the name of the folder that a mount serves, as its options have it; undefined if it serves none. */
+export function folderIn(config: MountConfig): string | undefined {
+  const { folder } = sourceOf(config)
+  const name = folder === undefined ? undefined : config[folder.option]
+  return typeof name === 'string' ? name : undefined
+}
+
+function aliasesIn(address: string, config: MountConfig, folder: string): Pick<PlannedMount, 'aliases'> {
+  const name = sourceOf(config).folder?.prefix === undefined ? folderIn(config) : undefined
+  return name === undefined ? {} : aliasesOf(address, resolveFolder(name, folder))
 }
 
 /**
@@ -92,7 +111,7 @@ function addressOf(name: string): string {
  */
 export function abilitiesOf(mounts: readonly PlannedMount[]): Abilities {
   const configs = mounts.map(({ config }) => config)
-  const withPrompts = configs.filter((config) => promptsIn(config) !== false)
+  const withPrompts = configs.filter((config) => methodsOf(config).prompts !== false)
   return {
     live: configs.some(tellsOfChanges),
     prompts: withPrompts.length === 0 ? undefined : { live: withPrompts.some(tellsOfChanges) },
@@ -102,43 +121,40 @@ export function abilitiesOf(mounts: readonly PlannedMount[]): Abilities {
 
 /** Whether the provider of a mount will have `watch` when it is open. */
 export function tellsOfChanges(config: MountConfig): boolean {
-  if (config.poll !== undefined) return true
-  const { watch } = sourceNamed(config.provider) ?? {}
-  return watch === 'option' ? (config as { readonly watch?: boolean }).watch !== false : watch === 'always'
+  return methodsOf(config).watch
 }
 
 /** The optional methods that the provider of a mount will have when it is open, from its configuration alone. */
 export function methodsOf(config: MountConfig): DeferredAbilities {
-  return {
-    watch: tellsOfChanges(config),
-    prompts: promptsIn(config),
-    tools: hasTools(config),
-    sees: config.provider === 'gdrive' && config.permissions === true,
-    parts: hasRows(config),
-  }
-}
-
-/** Whether a mount has prompts, and whether they are `separate`: prompts of another server rather than of its own files. */
-function promptsIn(config: MountConfig): DeferredAbilities['prompts'] {
-  if (config.provider === 'prompts') return true
-  return config.provider === 'remote' && config.prompts !== false ? 'separate' : false
+  const source = sourceOf(config)
+  const {
+    watch = false,
+    prompts = false,
+    tools = false,
+    sees = false,
+    parts = false,
+  } = source.abilities?.(config) ?? {}
+  return { watch: watch || config.poll !== undefined, prompts, tools, sees, parts }
 }
 
 /** Whether a mount offers the tools of another server. */
 export function hasTools(config: MountConfig): boolean {
-  return config.provider === 'remote' && config.tools === true
-}
-
-/** Whether a mount serves the rows of a database. */
-function hasRows(config: MountConfig): boolean {
-  const { provider } = config
-  if (provider !== 'sqlite' && provider !== 'postgres' && provider !== 'mysql') return false
-  return config.rows !== undefined && config.rows !== false
+  return methodsOf(config).tools === true
 }
 
 /** Whether somebody may write into one of these mounts. */
 export function takesWriting(mounts: readonly PlannedMount[]): boolean {
-  return mounts.some(({ config }) => config.provider === 'results' && (config.write ?? []).length > 0)
+  return mounts.some(({ config }) => (sourceOf(config).writers?.(config) ?? []).length > 0)
+}
+
+/** Whether a mount serves the files of a folder as they are. */
+export function servesFiles({ provider }: MountConfig): boolean {
+  return sourceNamed(provider)?.folder?.isPlain === true
+}
+
+/** Whether a mount searches other mounts. */
+export function isSearch({ provider }: MountConfig): boolean {
+  return sourceNamed(provider)?.searches !== undefined
 }
 
 /**
@@ -212,7 +228,7 @@ function rootsOf(address: string, config: MountConfig): readonly string[] {
   const skills = 'skills' in config ? config.skills : undefined
   if (skills === undefined || skills === false) return []
   const mounted = parseAddress(address)
-  return skills === true ? [mounted.text] : [skills].flat().map((path) => formatUri(mounted, path))
+  return skills === true ? [mounted.text] : [skills].flat().map((path) => formatUri(mounted, String(path)))
 }
 
 /** A view that reads hikidashi's own skills at their address, and everything else as before. */

@@ -2,8 +2,8 @@ import { doneOnce } from '../core/kit/once.ts'
 import type { Log } from '../core/log.ts'
 import type { Provider } from '../core/provider.ts'
 import type { LongResultBounds, LongResults, SharedChanges } from '../core/shared.ts'
-import { sourceNamed } from '../providers/index.ts'
 import type { LazyStore } from '../providers/source.ts'
+import { sourceOf } from './plan.ts'
 import type { MountConfig } from './schema.ts'
 
 /** Shares the changes of a source with the other replicas. */
@@ -12,7 +12,7 @@ export async function withReplicas(
   config: MountConfig,
   { address, changes }: { readonly address: string; readonly changes: SharedChanges },
 ): Promise<Provider> {
-  const sharing = config.poll === undefined ? sourceNamed(config.provider)?.changes : 'polled'
+  const sharing = config.poll === undefined ? sourceOf(config).changes : 'polled'
   if (sharing === undefined || provider.watch === undefined) return provider
   const { shared } = await import('../wrap/shared.ts')
   return shared(provider, { changes, source: address, isPolled: sharing === 'polled' })

@@ -1,8 +1,8 @@
 import { memberOf } from '../core/kit/object.ts'
-import { type SourceName, sourceNamed, sources } from '../providers/index.ts'
-import type { FindingContext, OptionsOf, SourceConfig } from '../providers/source.ts'
+import { sourceNamed, sources } from '../providers/index.ts'
+import type { FindingContext, Source, SourceSchema } from '../providers/source.ts'
 import * as z from '../schema/builder.ts'
-import { count, duration, durationFrom, listen, mountShape, size, text } from '../schema/fields.ts'
+import { count, duration, durationFrom, listen, type MountOptions, mountShape, size, text } from '../schema/fields.ts'
 import { type Finding, refusal } from '../schema/refusals.ts'
 import {
   type Effect,
@@ -14,16 +14,11 @@ import {
 } from '../schema/shapes.ts'
 import { auth } from './auth.ts'
 
-type ConfigModule<Name extends SourceName> = Awaited<ReturnType<(typeof sources)[Name]['config']>>
-type Flat<Type> = { [Key in keyof Type]: Type[Key] }
-
-/** A parsed mount of a configuration. Its keys depend on its source, which is `provider`. */
-export type MountConfig = {
-  [Name in SourceName]: Flat<{ provider: Name } & OptionsOf<ConfigModule<Name>['source']['shape']>>
-}[SourceName]
+/** A parsed mount of a configuration. Only its source, which is `provider`, knows the keys beyond those of every mount. */
+export type MountConfig = MountOptions & { readonly provider: string; readonly [option: string]: unknown }
 
 /** The declaration of a source that is known only at run time. */
-type AnySource = SourceConfig<z.Shape>
+type AnySchema = SourceSchema<z.Shape>
 
 /** The options that every mount has. They have no effect beyond reading. */
 const commonRules = {
@@ -35,58 +30,69 @@ const providerOf = (mount: unknown) => memberOf(mount, 'provider')
 
 /** Loads the schemas of all sources, or only of the sources that some mounts name. A start loads only the schemas that it needs. */
 export async function loadMountSchemas(mounts?: Iterable<unknown>) {
-  const wanted = mounts === undefined ? undefined : new Set(Array.from(mounts, providerOf))
-  const names = (Object.keys(sources) as SourceName[]).filter((name) => wanted?.has(name) ?? true)
-  const loaded = await Promise.all(names.map(async (name) => [name, await loadSource(name)] as const))
-  const schemas = new Map(loaded.map(([name, source]) => [name, schemaOf(name, source)]))
-  const known = new Map<unknown, AnySource>(loaded)
-  /** The source of a mount before validation; undefined if the mount names no known source. */
-  const sourceOf = (written: unknown): AnySource | undefined => known.get(providerOf(written))
+  const named = mounts === undefined ? Object.keys(sources) : [...new Set(Array.from(mounts, providerOf))]
+  const known = new Map<unknown, Loaded>()
+  const wanted = Object.keys(sources).filter((name) => named.includes(name))
+  for (const [name, loaded] of await Promise.all(wanted.map(async (name) => [name, await loadSource(name)] as const)))
+    known.set(name, loaded)
+  /** The schema of the source of a mount before validation; undefined if the mount names no known source. */
+  const sourceOf = (written: unknown): AnySchema | undefined => known.get(providerOf(written))?.source
   return {
     /** Validates a mount of one of these sources, and refuses every other. */
-    mount: z.discriminatedUnion('provider', [...schemas.values()]),
+    mount: z.discriminatedUnion(
+      'provider',
+      [...known.values()].map(({ schema }) => schema),
+    ),
     sourceOf,
     /** Returns the effects of a mount beyond reading the folder of its configuration. */
     effectsOf: (config: MountConfig, context: EffectContext): readonly Effect[] => {
       const { provider: _, ...options } = config
-      const { always, options: own } = known.get(config.provider)?.effects ?? { options: {} }
+      const { always, options: own } = known.get(config.provider)?.source.effects ?? { options: {} }
       // Options without a rule count as effects, so those of a source that is not loaded are withheld.
       const rules = { ...commonRules, ...own } as Rules<typeof options>
       return [...(always?.(options, context) ?? []), ...effectsBy(rules, options, context)]
     },
     /** Finds faults of a mount, before validation, that only its source can detect. */
     findingsOf: async (written: unknown, context: FindingContext): Promise<readonly Finding[]> => {
-      const source = sourceOf(written)
+      const { source, schema } = known.get(providerOf(written)) ?? {}
       if (source?.findings === undefined) return []
-      const name = sourceNamed(providerOf(written))?.name
-      const options = name === undefined ? undefined : schemas.get(name)?.safeParse(written).data
-      return source.findings(written as Readonly<Record<string, unknown>>, context, options)
+      return source.findings(
+        written as Readonly<Record<string, unknown>>,
+        context,
+        schema?.safeParse(written).data as Parameters<typeof source.findings>[2],
+      )
     },
   }
 }
 
 export type MountSchemas = Awaited<ReturnType<typeof loadMountSchemas>>
 
-async function loadSource(name: SourceName): Promise<AnySource> {
-  const { source } = await sources[name].config()
-  // Each source has a type for its own options. The source of a mount is known only at run time.
-  return source as unknown as AnySource
+/** The loaded schema of a source, and that of its mounts. */
+interface Loaded {
+  readonly source: AnySchema
+  readonly schema: z.Schema<MountConfig>
 }
 
-const made = new Map<SourceName, z.Schema<MountConfig>>()
+const loadedSources = new Map<string, Loaded>()
+
+async function loadSource(name: string): Promise<Loaded> {
+  const known = loadedSources.get(name)
+  if (known !== undefined) return known
+  // Each source has a type for its own options. The source of a mount is known only at run time.
+  const source = (await (sourceNamed(name) as Source).schema()).source as unknown as AnySchema
+  const loaded = { source, schema: schemaOf(name, source) }
+  loadedSources.set(name, loaded)
+  return loaded
+}
 
 /** The schema of a mount: the options of its source, and the common options that the source does not define itself. */
-function schemaOf(name: SourceName, { about, shape, check }: AnySource): z.Schema<MountConfig> {
-  const known = made.get(name)
-  if (known !== undefined) return known
+function schemaOf(name: string, { about, shape, check }: AnySchema): z.Schema<MountConfig> {
   const isCommon = ([key]: readonly [string, unknown]) => Object.hasOwn(mountShape, key)
   const [replaced, own] = [true, false].map((wanted) =>
     Object.fromEntries(Object.entries(shape).filter((member) => isCommon(member) === wanted)),
   )
   const members = z.strictObject({ provider: z.literal(name).describe(about), ...own, ...mountShape, ...replaced })
-  const schema = check === undefined ? members : members.superRefine(check)
-  made.set(name, schema as unknown as z.Schema<MountConfig>)
-  return schema as unknown as z.Schema<MountConfig>
+  return (check === undefined ? members : members.superRefine(check)) as unknown as z.Schema<MountConfig>
 }
 
 /** A duration of at least one second. */

@@ -12,6 +12,8 @@ export interface SetUpMount {
   readonly config: MountConfig
   /** Whether the search of the folder covers it. */
   readonly searched?: boolean
+  /** Whether the documents are surveyed when the mount is opened. */
+  readonly isSurveyed?: true
 }
 
 interface SetUpOptions {
@@ -42,16 +44,18 @@ export function setUpMounts(
   } as const
   if (bare) return [history]
   return [
-    { address, config: filesConfig(titled('Files'), names, documents), searched: true },
+    { address, config: filesConfig(titled('Files'), names, documents), searched: true, isSurveyed: true },
     ...(git ? [history] : []),
     ...when(settings, `config://${name}`, { provider: 'settings', title: titled('Settings'), root: '.' }),
     ...when(dotenv, `env://${name}`, { provider: 'env', title: titled('Environment'), file: '.env', poll: 5000 }),
     // The address that the specification reserves for prompts.
-    ...each(label === undefined ? 'zed://prompt-library' : `zed://prompt-library/${name}`, prompts, wordOf, (root) => ({
-      provider: 'prompts',
-      title: titled('Prompts'),
-      root,
-    })),
+    ...each(
+      label === undefined ? 'zed://prompt-library' : `zed://prompt-library/${name}`,
+      prompts,
+      wordOf,
+      (root) => ({ provider: 'prompts', title: titled('Prompts'), root }),
+      { searched: true },
+    ),
     ...each(`skill://${name}`, skills, wordOf, (root) => ({
       provider: 'files',
       title: titled('Skills'),
@@ -76,13 +80,14 @@ function each(
   sources: readonly string[],
   nameOf: (source: string) => string,
   configOf: (source: string) => MountConfig,
+  { searched = false }: Pick<SetUpMount, 'searched'> = {},
 ): readonly SetUpMount[] {
   const [, second] = sources
   const addressOf = (source: string) =>
     second === undefined ? address : formatUri(parseAddress(address), nameOf(source))
   return sources.map((source) => {
     const config = configOf(source)
-    return { address: addressOf(source), config, searched: config.provider === 'prompts' }
+    return { address: addressOf(source), config, searched }
   })
 }
 
@@ -178,10 +183,9 @@ export async function planSetUp(folders: readonly string[], options: { readonly 
   }
 }
 
-/** Plans a mount of the set-up. The mount of the files surveys the documents when it is opened. */
-function plannedIn(root: string, { address, config }: SetUpMount): PlannedMount {
+function plannedIn(root: string, { address, config, isSurveyed }: SetUpMount): PlannedMount {
   const planned = { address, config, folder: root, confined: { symlinks: 'deny', outside: false } } as const
-  if (config.provider !== 'files' || config.skills === true) return planned
+  if (isSurveyed === undefined) return planned
   return {
     ...planned,
     refine: async () => {

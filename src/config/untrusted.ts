@@ -1,10 +1,11 @@
 import { mkdir, readdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
-import { objectOf } from '../core/kit/object.ts'
+import { memberOf, objectOf } from '../core/kit/object.ts'
 import { isLoopback } from '../core/uri.ts'
 import { sourceNamed } from '../providers/index.ts'
 import * as z from '../schema/builder.ts'
 import { type Context, type Effect, effectsBy, harmless, path, type Rules, secrets, service } from '../schema/shapes.ts'
+import { optionOfSearch } from './findings.ts'
 import { stateFolder } from './folder.ts'
 import { type ConfigFile, settingsShape } from './schema.ts'
 import type { MountSchemas } from './schema-parts.ts'
@@ -171,8 +172,8 @@ function mountOf(
 /** Searches whose mounts are all left out. */
 function emptySearches(mounts: Raw, gone: ReadonlySet<string>): readonly Withheld[] {
   return Object.entries(mounts).flatMap(([name, value]) => {
-    const { provider, over } = objectOf(value)
-    if (provider !== 'search' || gone.has(name) || !Array.isArray(over)) return []
+    const over = searchedBy(value)
+    if (over === undefined || gone.has(name)) return []
     if (over.some((address) => !gone.has(String(address)))) return []
     return [{ name, part: 'mount' as const, effects: over.map((what) => ({ kind: 'needs', what: String(what) })) }]
   })
@@ -193,9 +194,15 @@ export function withoutParts<Config extends object>(config: Config, withheld: re
 }
 
 function narrowed(mount: unknown, gone: ReadonlySet<string>): unknown {
-  const { provider, over } = objectOf(mount)
-  if (provider !== 'search' || !Array.isArray(over)) return mount
-  return { ...objectOf(mount), over: over.filter((address) => !gone.has(String(address))) }
+  const over = searchedBy(mount)
+  if (over === undefined) return mount
+  return { ...objectOf(mount), [String(optionOfSearch(mount))]: over.filter((address) => !gone.has(String(address))) }
+}
+
+/** The addresses of the mounts that a mount searches; undefined if it searches none, or all. */
+function searchedBy(mount: unknown): readonly unknown[] | undefined {
+  const over = memberOf(mount, optionOfSearch(mount) ?? '')
+  return optionOfSearch(mount) === undefined || !Array.isArray(over) ? undefined : over
 }
 
 type Http = NonNullable<ConfigFile['http']>

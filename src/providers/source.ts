@@ -14,6 +14,7 @@ import { isInside, resolveFolder } from '../schema/values.ts'
 import type { Store, StoreOptions } from '../store/index.ts'
 import type { RedactedOptions } from '../wrap/redacted.ts'
 import type { SpilledOptions } from '../wrap/spilled.ts'
+import type { LeftOutFiles } from './files/left-out.ts'
 
 /** The parsed options of a mount: those of its source, and those of every mount. */
 export type OptionsOf<Shape> = z.output<z.Members<Omit<typeof mountShape, keyof Shape> & Shape>>
@@ -34,10 +35,156 @@ export interface FindingContext {
   readonly servedBy: (file: string) => string | undefined
 }
 
+/** The names of an explorer's icons for mounts. */
+export type SourceIcon =
+  | 'folder'
+  | 'history'
+  | 'gear'
+  | 'key'
+  | 'search'
+  | 'chart'
+  | 'database'
+  | 'globe'
+  | 'image'
+  | 'text'
+  | 'box'
+  | 'mount'
+
+/** The optional methods that the provider of a mount has when it is open. */
+export interface SourceAbilities {
+  /** It reports changes by itself (`watch`). */
+  readonly watch?: boolean
+  /** It has `prompts`. `separate`: they change independently of entries, and the provider completes their arguments. */
+  readonly prompts?: boolean | 'separate'
+  /** It has `tools`. */
+  readonly tools?: boolean
+  /** It has `sees`: it shows each caller other entries. */
+  readonly sees?: boolean
+  /** It has `parts`, such as the rows of tables. */
+  readonly parts?: boolean
+}
+
+/** The folder that a mount serves. */
+interface SourceFolder {
+  /** The option that names it. */
+  readonly option: string
+  /** Prefix of the paths of its files in the mount. Default none. */
+  readonly prefix?: string
+  /** Whether the mount serves its files as they are. */
+  readonly isPlain?: true
+}
+
+/** The programs that a mount starts. */
+interface SourcePrograms {
+  /** Names or paths; one of them is enough. */
+  readonly names: readonly string[]
+  /** The package to install. Undefined: the configuration names the program. */
+  readonly install?: string
+  /** The option that names the program. */
+  readonly option: string
+}
+
 /**
- * A source for the configuration: the schema of its mounts, and facts that follow from their options before anything is opened.
+ * Declares a source: all that other modules need to know about it before it is loaded. A start loads the declarations of all
+ * sources, so their modules import only types. Each fact has a default; those with options follow from the options of one mount.
  */
-export interface SourceConfig<Shape extends z.Shape> {
+export interface Source<Options = Readonly<Record<string, unknown>>> {
+  /** The name of the source: `provider` in a configuration. */
+  readonly name: string
+  /** The noun for the data of a mount, for people and models. Default: the name. */
+  readonly noun?: string
+  /** The title of a mount without a title, in the explorer. Default: the noun. */
+  readonly label?: { readonly en: string; readonly ja?: string }
+  /** Default `mount`. */
+  readonly icon?: SourceIcon
+  /** Loads the schema of mounts. */
+  readonly schema: () => Promise<{ readonly source: WrittenSchema }>
+  /** Loads the function that opens a mount. */
+  readonly open: () => Promise<{ readonly open: (options: never, context: OpenContext) => Promise<Provider> }>
+  abilities?(options: Options): SourceAbilities
+  programs?(options: Options): SourcePrograms | undefined
+  /**
+   * How changes reach the replicas. `polled`: one replica at a time watches the source. `seen`: each watches it, and notifies the
+   * others of changes that they may not see, as on a network file system. Default: the source itself notifies each of them.
+   */
+  readonly changes?: 'polled' | 'seen'
+  /** Whether the source polls by itself if a mount has `poll`: its lists have no versions to compare. */
+  readonly isPolling?: boolean
+  /** Returns why a mount never changes, as a sentence: `poll` is then refused. Undefined if it can change. */
+  unchanging?(options: Options): string | undefined
+  /** Whether each answer is made anew for its request, so that there are no changes to report. */
+  readonly isComputed?: boolean
+  /** Whether mounts describe other mounts or this machine. In a list of mounts that must be cut, they come last. */
+  readonly isDerived?: boolean
+  /** Whether mounts write data to the store of the configuration. */
+  readonly keeps?: boolean
+  /** Whether `"over": "*"` leaves out mounts of the source: their texts change all the time, or they are searches themselves. */
+  readonly isUnsearched?: boolean
+  /** Whether mounts search other mounts: which option names them, and the option for how many bytes of a text are indexed. */
+  readonly searches?: { readonly option: string; indexedBytes(options: Options): number | undefined }
+  /** Whether an answer depends on its caller, so that no cache may share it. */
+  readonly isPersonal?: boolean
+  /** The roles that may store records in a mount. Undefined for a source that stores none. */
+  writers?(options: Options): readonly string[]
+  /** The folder that mounts serve. */
+  readonly folder?: SourceFolder
+  /** Loads the explanation why files of the folder are left out. */
+  readonly leftOut?: () => Promise<{
+    readonly leftOut: (options: never, context: FolderContext) => Promise<LeftOutFiles>
+  }>
+  /** Says why a mount has nothing at the path of an existing file. */
+  readonly absence?: string
+  /** Whether texts are decoded by their detected encoding, so that a check names those of an unknown one. */
+  readonly isDecoded?: boolean
+  /** Whether a path is not a document of the source, so that it has no link to a page for people. */
+  isUnlinked?(path: string): boolean
+  /** Whether a mount is a single resource. */
+  isSingle?(options: Options): boolean
+  /** Whether a mount serves the measurements of this process. */
+  isMeasuring?(options: Options): boolean
+  /** Whether what is shown changes all the time, so that the explorer asks again. */
+  readonly isLive?: boolean
+  /** Loads the OAuth client with which a person lets a mount read an account (`hikidashi auth`). */
+  readonly account?: () => Promise<{ readonly account: SourceAccount }>
+  /** Loads the SQL statements that an operator runs once in a database (`hikidashi init --sql`). */
+  readonly sql?: () => Promise<{ readonly setupSql: string }>
+}
+
+/** The part of a schema whose type is the same for all sources. */
+interface WrittenSchema {
+  readonly about: string
+  readonly shape: z.Shape
+  readonly effects: { readonly options: object }
+}
+
+interface AccountClient {
+  readonly id: string
+  readonly secret: string | undefined
+}
+
+/** The OAuth client with which a person lets a mount read an account, and the file of the token. */
+export interface SourceAccount {
+  /** Returns the client of a mount; undefined if it names none. */
+  clientOf(options: never, folder: string): Promise<AccountClient | undefined>
+  /** Returns the path of the file that keeps the token. */
+  tokenFileOf(options: never, folder: string): string
+  /** Asks a person by an address to open in a browser. Resolves to the text of the token file. */
+  ask(
+    options: never,
+    client: AccountClient,
+    request: { readonly timeoutMs: number; readonly show: (url: string) => void },
+  ): Promise<string>
+}
+
+/** The options of a mount, by the module of its schema. */
+export type OptionsIn<Module extends { readonly source: { readonly shape: z.Shape } }> = OptionsOf<
+  Module['source']['shape']
+>
+
+/**
+ * The schema of a source for the configuration: the keys of its mounts, and facts that follow from them before anything is opened.
+ */
+export interface SourceSchema<Shape extends z.Shape> {
   /** Describes what a mount serves. */
   readonly about: string
   /**
@@ -60,8 +207,8 @@ export interface SourceConfig<Shape extends z.Shape> {
   ) => readonly Finding[] | Promise<readonly Finding[]>
 }
 
-/** Declares a source: the types of its effects and checks follow from its shape. */
-export function defineSource<const Shape extends z.Shape>(source: SourceConfig<Shape>): SourceConfig<Shape> {
+/** Declares the schema of a source: the types of its effects and checks follow from its shape. */
+export function defineSource<const Shape extends z.Shape>(source: SourceSchema<Shape>): SourceSchema<Shape> {
   return source
 }
 
@@ -83,14 +230,23 @@ export interface Confined {
   readonly outside: boolean
 }
 
+/** The folder to which the paths of a mount refer, and their limits. */
+export type FolderContext = Pick<OpenContext, 'folder' | 'confined'>
+
 /** Returns the absolute path of a file or folder that a mount names, and the limits of its links. */
 export function located(
   name: string,
-  { folder, confined }: Pick<OpenContext, 'folder' | 'confined'>,
+  { folder, confined }: FolderContext,
 ): { readonly path: string; readonly within?: Within } {
   const path = resolveFolder(name, folder)
   if (confined === undefined || (confined.outside && !isInside(path, folder))) return { path }
   return { path, within: { folder, symlinks: confined.symlinks } }
+}
+
+/** Returns the located folder that a mount names as its `root`, as options of `files`. */
+export function rootOf(options: { readonly root: string }, context: FolderContext) {
+  const { path, ...found } = located(options.root, context)
+  return { root: path, ...found }
 }
 
 /** The mount that a source is opened for. */

@@ -123,8 +123,8 @@ test('it names each package that is bundled in it, with its licence', () => {
 /** What `package.json` exports, by the names that are imported. */
 function exported(): readonly string[] {
   const names = ['hikidashi', ...['server', 'client', 'context', 'testing'].map((name) => `hikidashi/${name}`)]
-  const table = readFileSync(join(root, 'src/providers/index.ts'), 'utf8')
-  const providers = [...table.matchAll(/import\('\.\/([\w-]+)\/config\.ts'/g)].map(
+  const table = readFileSync(join(root, 'src/providers/table.ts'), 'utf8')
+  const providers = [...table.matchAll(/from '\.\/([\w-]+)\/declaration\.ts'/g)].map(
     ([, name]) => `hikidashi/providers/${name}`,
   )
   expect(providers.length).toBeGreaterThan(15)

@@ -25,7 +25,7 @@ const common = ['title', 'description', 'link', 'access', 'scopes', 'cache', 'po
 
 describe('the declarations are exhaustive', () => {
   test.each(Object.keys(sources) as SourceName[])('%s declares each of its options', async (name) => {
-    const { source } = await sources[name].config()
+    const { source } = await sources[name].schema()
     const options = Object.keys(source.shape).filter((key) => !common.includes(key))
     expect(Object.keys(source.effects.options).sort()).toEqual(options.sort())
   })

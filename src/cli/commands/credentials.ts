@@ -173,18 +173,21 @@ the browser to this command. The token is stored in the file "tokenFile" of the 
 }
 
 async function authorize(address: string | undefined, { config, open, wait }: AuthOptions, io: Io): Promise<void> {
-  const [{ formatConfigProblem }, { gdriveClient, tokenFileOf }] = await Promise.all([
+  const [{ formatConfigProblem }, { sourceNamed }] = await Promise.all([
     import('../../config/problem.ts'),
-    import('../../providers/gdrive/config.ts'),
+    import('../../providers/index.ts'),
   ])
   const loaded = await loadFound(resolve(config ?? defaultConfig), config !== undefined)
   if ('problems' in loaded) throw failed(loaded.problems.map(formatConfigProblem).join('\n'))
   const note = withheldNote(loaded.config)
   if (note !== undefined) io.say(note)
   const { mounts, folder, secrets } = loaded.config
-  const found = Object.entries(mounts).flatMap(([at, mount]) =>
-    mount.provider === 'gdrive' && (address === undefined || at === address) ? [{ at, mount }] : [],
-  )
+  const found = Object.entries(mounts).flatMap(([at, mount]) => {
+    const load = sourceNamed(mount.provider)?.account
+    return load !== undefined && (address === undefined || at === address)
+      ? [{ at, load, options: mount as never }]
+      : []
+  })
   const [one, other] = found
   if (one === undefined)
     throw address === undefined
@@ -192,26 +195,23 @@ async function authorize(address: string | undefined, { config, open, wait }: Au
       : new CommandError(exitCodes.notFound, `The configuration mounts no Drive at ${address}.`)
   if (other !== undefined) throw misused(`There are several mounts of Drive: name one, such as ${one.at}.`)
   try {
-    const client = await gdriveClient(one.mount, folder)
+    const { account } = await one.load()
+    const client = await account.clientOf(one.options, folder)
     if (client === undefined)
       throw failed(`${one.at} has no "clientId". docs/providers/gdrive.md tells how to get one.`)
     // The id is part of the printed address, so it is not a secret.
     io.secrets.add(secrets.filter((value) => value !== client.id))
-    const file = tokenFileOf(one.mount, folder)
-    const { endpoint } = one.mount
-    const { askGrant } = await import('../../providers/gdrive/credentials.ts')
-    const grant = await askGrant({
-      client,
+    const file = account.tokenFileOf(one.options, folder)
+    const text = await account.ask(one.options, client, {
       timeoutMs: wait,
       show: (url) => {
         io.say(`Open this address in a browser on this machine, and allow what it asks for:\n\n${url}\n`)
         if (open) void openBrowser(url, io)
       },
-      ...defined({ endpoint }),
     })
     const { replaceFile } = await import('../../server/auth/token-file.ts')
     await mkdir(dirname(file), { recursive: true, mode: 0o700 }).catch(() => {})
-    await replaceFile(file, `${JSON.stringify(grant, undefined, 2)}\n`)
+    await replaceFile(file, text)
     io.say(`hikidashi may read Drive. The token is in ${file}: protect it like a password.`)
   } catch (error) {
     failedBy(error)

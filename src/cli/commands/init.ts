@@ -9,6 +9,7 @@ import { plainName, plainWord, type SetUpMount, searchMount, setUpMounts } from 
 import type { Survey } from '../../config/survey.ts'
 import { errorCodeOf } from '../../core/errors.ts'
 import { fileAddress, formatUri, parseAddress } from '../../core/uri.ts'
+import { sourceNamed, sources } from '../../providers/index.ts'
 import { lockFiles } from '../../providers/packages/lock-file.ts'
 import { joinCommand } from '../operations/command-line.ts'
 import { type InitFindings, surveyAll } from '../operations/survey.ts'
@@ -47,12 +48,12 @@ export function define(command: Command, io: Io): void {
 
 /** Prints the SQL statements that an operator runs once in a database. */
 async function printSql(database: string, io: Io): Promise<void> {
-  if (database !== 'postgres' && database !== 'mysql')
-    throw misused('There are statements for two databases: --sql postgres, --sql mysql.')
-  const { setupSql } = await (database === 'postgres'
-    ? import('../../providers/postgres/role.ts')
-    : import('../../providers/mysql/account.ts'))
-  await io.out.write(setupSql)
+  const load = sourceNamed(database)?.sql
+  if (load === undefined) {
+    const named = Object.keys(sources).filter((name) => sourceNamed(name)?.sql !== undefined)
+    throw misused(`There are statements for these databases: ${named.map((name) => `--sql ${name}`).join(', ')}.`)
+  }
+  await io.out.write((await load()).setupSql)
 }
 
 /** Flags to overwrite a file: a repository may have a link in its place. */
@@ -138,7 +139,7 @@ export function configFor(folder: string, address: string, survey: InitFindings)
   const text = (value: unknown) => JSON.stringify(value)
   const name = plainName(folder)
   const [files, ...others] = mountsFor(folder, address, survey)
-  const { title, rules = [] } = files?.config.provider === 'files' ? files.config : {}
+  const { title, rules = [] }: { readonly title?: string; readonly rules?: readonly object[] } = files?.config ?? {}
   const postgresMount =
     survey.postgres === undefined
       ? ''

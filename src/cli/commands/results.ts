@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { openCatalog } from '../../config/build.ts'
+import { sourceOf } from '../../config/plan.ts'
 import { isWritable, type WritableMount } from '../../config/writing.ts'
 import { errorCodeOf, isResourceError } from '../../core/errors.ts'
 import { defined, jsonIn } from '../../core/kit/object.ts'
@@ -133,7 +134,7 @@ function parseValues(text: string, file: string): readonly PositionedValue[] {
 }
 
 function plannedFor({ mounts, config }: Local, address: string | undefined) {
-  const keeping = mounts.filter((mount) => mount.config.provider === 'results')
+  const keeping = mounts.filter(({ config }) => sourceOf(config).writers !== undefined)
   const named = keeping.map((mount) => mount.address)
   if (keeping.length === 0)
     throw failed(

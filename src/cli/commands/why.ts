@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { folderOf, openMountLeftOut } from '../../config/open-mount.ts'
-import type { PlannedMount } from '../../config/plan.ts'
+import { type PlannedMount, sourceOf } from '../../config/plan.ts'
 import { compileVerdict } from '../../core/access.ts'
 import { contentLength } from '../../core/entry.ts'
 import { isResourceError } from '../../core/errors.ts'
@@ -10,7 +10,6 @@ import { createResolver } from '../../core/router.ts'
 import { defaultIndexedBytes } from '../../core/search-answer.ts'
 import { formatUri, parseAddress } from '../../core/uri.ts'
 import type { View } from '../../core/view.ts'
-import { resolveFolder } from '../../schema/values.ts'
 import { isTextOfUnknownEncoding } from '../../text/encoding/detect.ts'
 import { cleanView } from '../operations/clean-view.ts'
 import { explainLeftOut } from '../operations/left-out.ts'
@@ -97,14 +96,14 @@ function candidatesOf(argument: string, mounts: readonly PlannedMount[]): readon
     return found === undefined ? [] : [{ planned: found.mount.planned, path: found.path, uri: argument }]
   }
   return mounts.flatMap((planned) => {
-    const { config, folder, address } = planned
-    const root = config.provider === 'git' ? resolveFolder(config.repository, folder) : folderOf(planned)
+    const { config, address } = planned
+    const root = folderOf(planned)
     if (root === undefined) return []
     const below = pathIn(root, resolve(argument))
     if (below === undefined) return []
     const slash = asUri.endsWith('/') && below !== '' ? '/' : ''
     const plain = `${below}${slash}`
-    const path = config.provider === 'git' ? `HEAD/${plain}` : plain
+    const path = `${sourceOf(config).folder?.prefix ?? ''}${plain}`
     return [{ planned, path, uri: formatUri(parseAddress(address), path) }]
   })
 }
@@ -152,7 +151,7 @@ async function answerFor(
     const part = error.kind === 'too-large' && typeof size === 'number' ? indexedPart(mounts, address, size) : ''
     const also = part === '' ? '' : ` If it is text, ${part}.`
     if (error.kind !== 'not-found') return answer(true, error.kind, `served, but not read now: ${error.message}${also}`)
-    return answer(false, 'provider', providerWords(config.provider))
+    return answer(false, 'provider', absenceWords(config))
   }
   return answer(true, 'served', 'served')
 }
@@ -161,28 +160,19 @@ async function answerFor(
 function indexedPart(mounts: readonly PlannedMount[], address: string, size: number | undefined): string {
   const own = parseAddress(address).text
   const limits = mounts.flatMap(({ config }) => {
-    if (config.provider !== 'search') return []
-    const isOver = config.over === '*' || config.over.some((one) => parseAddress(one).text === own)
-    return isOver ? [config.maxBytes ?? defaultIndexedBytes] : []
+    const { searches } = sourceOf(config)
+    const over = searches && config[searches.option]
+    const isOver = over === '*' || (Array.isArray(over) && over.some((one) => parseAddress(String(one)).text === own))
+    return isOver ? [searches?.indexedBytes(config) ?? defaultIndexedBytes] : []
   })
   const least = Math.min(...limits)
   if (size === undefined || size <= least) return ''
   return `only the first ${formatSize(least)} of its ${formatSize(size)} are searched ("maxBytes" of the search)`
 }
 
-function providerWords(provider: PlannedMount['config']['provider']): string {
-  switch (provider) {
-    case 'settings':
-      return 'the provider "settings" serves only files of settings, in formats that it can read'
-    case 'prompts':
-      return 'the provider "prompts" serves only files that are prompts'
-    case 'git':
-      return 'the last commit has no such file'
-    case 'files':
-      return 'the access rules of the mount deny the path that a link leads to'
-    default:
-      return `the provider "${provider}" has nothing there`
-  }
+function absenceWords(config: PlannedMount['config']): string {
+  const { name, absence } = sourceOf(config)
+  return absence ?? `the provider "${name}" has nothing there`
 }
 
 function format({ mount, uri, served, why }: WhyReport, { out }: Io): string {

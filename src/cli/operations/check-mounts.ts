@@ -1,5 +1,5 @@
 import { openMount, openMountLeftOut } from '../../config/open-mount.ts'
-import type { PlannedMount } from '../../config/plan.ts'
+import { type PlannedMount, sourceOf } from '../../config/plan.ts'
 import { createCatalog, type Mount } from '../../core/catalog.ts'
 import { isResourceError, unavailable } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
@@ -77,8 +77,9 @@ export async function checkMount(
 export function servedByOtherNames(mounts: readonly PlannedMount[]): readonly string[] {
   return mounts.flatMap(({ address, config }) => {
     if (!('hardlinks' in config) || config.hardlinks !== true) return []
-    const hides = (config.access ?? []).some(({ match }) => match !== undefined)
-    return hides || (config.exclude ?? []).length > 0 || config.include !== undefined ? [address] : []
+    const { access = [], exclude = [], include } = config as { readonly exclude?: readonly string[] } & typeof config
+    const hides = access.some(({ match }) => match !== undefined)
+    return hides || exclude.length > 0 || include !== undefined ? [address] : []
   })
 }
 
@@ -91,7 +92,7 @@ async function textsOfUnknownEncoding(
   { provider }: Mount,
   limit: number,
 ): Promise<readonly string[] | undefined> {
-  if (config.provider !== 'files' && config.provider !== 'prompts') return undefined
+  if (sourceOf(config).isDecoded === undefined) return undefined
   const context = { principal: { id: 'check', roles: [] }, signal: new AbortController().signal }
   const found: string[] = []
   let looked = 0

@@ -3,7 +3,7 @@ import { parse, relative, resolve } from 'node:path'
 import type { OpenedCatalog } from '../../config/build.ts'
 import { checkPath, defaultConfig, defaultStoreFile, stateFolder } from '../../config/folder.ts'
 import type { Config } from '../../config/load.ts'
-import { type PlannedMount, planConfig, planFolders, scopesIn } from '../../config/plan.ts'
+import { isSearch, type PlannedMount, planConfig, planFolders, scopesIn } from '../../config/plan.ts'
 import { type ConfigProblem, formatConfigProblem } from '../../config/problem.ts'
 import { planSetUp } from '../../config/set-up.ts'
 import { homeFolder } from '../../core/kit/home.ts'
@@ -120,7 +120,7 @@ async function planFoldersWhole(
     }
     return { mounts, complete, store }
   }
-  const withoutSearch = (all: readonly PlannedMount[]) => all.filter(({ config }) => config.provider !== 'search')
+  const withoutSearch = (all: readonly PlannedMount[]) => all.filter(({ config }) => !isSearch(config))
   return { mounts: withoutSearch(mounts), complete: async () => withoutSearch(await complete()) }
 }
 

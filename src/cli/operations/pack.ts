@@ -1,7 +1,7 @@
 import { lstatSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type PlannedMount, searchesOf } from '../../config/plan.ts'
+import { folderIn, type PlannedMount, searchesOf, sourceOf } from '../../config/plan.ts'
 import type { Difference } from '../../context/manifest.ts'
 import type { Assembled, Explanation, OmittedItem } from '../../context/types.ts'
 import type { Catalog } from '../../core/catalog.ts'
@@ -137,12 +137,14 @@ function pathBelow(address: string, uri: string): string | undefined {
 /** Returns the git repository that a mount serves, and the prefix of its paths in the mount; empty for every other mount. */
 function repositoryOf(planned: PlannedMount) {
   const { config } = planned
-  if (config.provider !== 'git' && config.provider !== 'files') return []
-  const { path: repository, ...found } = located(config.provider === 'git' ? config.repository : config.root, planned)
+  const name = folderIn(config)
+  if (name === undefined) return []
+  const { path: repository, ...found } = located(name, planned)
   const { text: address } = parseAddress(planned.address)
   const place = { repository, ...found }
-  if (config.provider === 'git') return [{ address, place, prefix: 'HEAD/' }]
-  return isThere(join(repository, '.git')) ? [{ address, place, prefix: '' }] : []
+  const { prefix = '' } = sourceOf(config).folder ?? {}
+  // The paths of a mount with a prefix are those of a revision, so its folder is a repository, maybe a bare one.
+  return prefix !== '' || isThere(join(repository, '.git')) ? [{ address, place, prefix }] : []
 }
 
 function isThere(path: string): boolean {

@@ -1,7 +1,7 @@
 import { parse, resolve } from 'node:path'
 import type { OpenedCatalog } from '../../config/build.ts'
 import { guideFor, withOverview } from '../../config/overview.ts'
-import { abilitiesOf, searchesOf, takesWriting, withMountedSkills } from '../../config/plan.ts'
+import { abilitiesOf, folderIn, searchesOf, sourceOf, takesWriting, withMountedSkills } from '../../config/plan.ts'
 import { profilesOf } from '../../config/profiles.ts'
 import { postsUnder, type WriteAccess, writingOf } from '../../config/writing.ts'
 import { createMemory } from '../../context/memory.ts'
@@ -228,8 +228,9 @@ export function argumentsFor(
 
 export function warnOfLargeFolders({ mounts }: Local, log: Log): void {
   for (const { address, config, folder } of mounts) {
-    if (config.provider !== 'files' && config.provider !== 'settings') continue
-    const root = resolveFolder(config.root, folder)
+    const named = sourceOf(config).folder?.prefix === undefined ? folderIn(config) : undefined
+    if (named === undefined) continue
+    const root = resolveFolder(named, folder)
     if (root === parse(root).root || root === homeFolder())
       log('warn', 'a whole file system or home folder is served', { mount: address, root })
   }
@@ -276,7 +277,7 @@ export function pageOf(url: string): string {
 /** Measures this process until `end` is called, if a mount or `/metrics` serves the measurements. */
 export async function startMeasuring({ config, mounts }: Local) {
   const { metrics = false } = config?.http ?? {}
-  const isMounted = mounts.some(({ config: mount }) => mount.provider === 'metrics' && mount.source === 'self')
+  const isMounted = mounts.some(({ config: mount }) => sourceOf(mount).isMeasuring?.(mount) === true)
   if (metrics === false && !isMounted) return undefined
   const { measureProcess } = await import('../../providers/metrics/index.ts')
   const { measure, end } = measureProcess()

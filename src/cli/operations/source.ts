@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import { dirname, parse, relative, resolve, sep } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Target } from '../../client/index.ts'
-import type { PlannedMount } from '../../config/plan.ts'
+import { folderIn, type PlannedMount, servesFiles } from '../../config/plan.ts'
 import type { Withheld } from '../../config/untrusted.ts'
 import type { Catalog } from '../../core/catalog.ts'
 import { isResourceError, type ResourceError } from '../../core/errors.ts'
@@ -148,8 +148,9 @@ export function uriOf(argument: string, mounts: readonly PlannedMount[], cwd = p
   const path = resolve(cwd, argument)
   const slash = /[\\/]$/.test(argument) || isDirectory(path) ? '/' : ''
   for (const { address, config, folder } of mounts) {
-    if (config.provider !== 'files') continue
-    const below = pathIn(resolveFolder(config.root, folder), path)
+    const root = servesFiles(config) ? folderIn(config) : undefined
+    if (root === undefined) continue
+    const below = pathIn(resolveFolder(root, folder), path)
     if (below === '') return `${parseAddress(address).text}/`
     if (below !== undefined) return formatUri(parseAddress(address), below) + slash
   }

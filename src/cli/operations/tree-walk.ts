@@ -1,3 +1,4 @@
+import { sourceOf } from '../../config/plan.ts'
 import { isResourceError, ResourceError } from '../../core/errors.ts'
 import { pagesOf } from '../../core/kit/groups.ts'
 import { parseAddress } from '../../core/uri.ts'
@@ -174,5 +175,5 @@ export async function rootsOf({ view, mounts }: Pick<CommandSource, 'view' | 'mo
 function mayBeOne({ uri, mimeType }: Resource, mounts: CommandSource['mounts']): boolean {
   if (mimeType !== directoryMimeType) return false
   const config = mounts.find(({ address }) => parseAddress(address).text === uri)?.config
-  return config === undefined || (config.provider === 'inline' && config.resources === undefined)
+  return config === undefined || sourceOf(config).isSingle?.(config) === true
 }

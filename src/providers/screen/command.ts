@@ -16,13 +16,6 @@ export interface Machine {
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
-/** The programs that can capture a display. The first existing one is used. */
-export function programsOf(platform: NodeJS.Platform): readonly string[] {
-  if (platform === 'darwin') return ['/usr/sbin/screencapture']
-  if (platform === 'win32') return ['powershell.exe']
-  return ['maim', 'scrot']
-}
-
 /** Name of a display in its system: `:0` or `:0.1` (X11), `1` (macOS and Windows). */
 const xDisplay = /^(?:[\w.-]{0,255})?:\d{1,5}(?:\.\d{1,3})?$/
 const number = /^[1-9]\d?$/

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { access, readFile, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import type { PlannedMount } from '../../../config/plan.ts'
+import { isSearch, type PlannedMount, sourceOf } from '../../../config/plan.ts'
 import type { PathStep } from '../../../config/problem.ts'
 import { createCatalog, type Mount } from '../../../core/catalog.ts'
 import { isResourceError, type ResourceError } from '../../../core/errors.ts'
@@ -10,7 +10,6 @@ import { defined } from '../../../core/kit/object.ts'
 import type { Log } from '../../../core/log.ts'
 import type { Degradation } from '../../../core/provider.ts'
 import { parseSearchStatus, type SearchStatusMount } from '../../../core/search-answer.ts'
-import { sourceNamed } from '../../../providers/index.ts'
 import type { LazyStore } from '../../../providers/source.ts'
 import { formatProblem } from '../../../testing/index.ts'
 import type { Findings } from '../../commands/health.ts'
@@ -85,9 +84,8 @@ function diagnose(report: MountReport, { positionOf, withConfig }: Case): CheckR
 /** Checks whether a mount notifies of its changes, and whether it may miss some. */
 async function checkChanges(mount: Mount, { config, address }: PlannedMount, here: Case): Promise<CheckResult> {
   if (mount.provider.watch === undefined) {
-    // Fixed sources, and sources computed for each request, have no changes to report.
-    const isStill = ['inline', 'env', 'screen', 'search'].includes(config.provider)
-    if (isStill) return ok(`${address}: it has no changes to report`)
+    const { isComputed = false, unchanging } = sourceOf(config)
+    if (isComputed || unchanging?.(config) !== undefined) return ok(`${address}: it has no changes to report`)
     return warning(`${address}: it reports no changes.`, `Add "poll": "60s" at ${here.positionOf(['mounts', address])}`)
   }
   const degradation = await listen(mount)
@@ -131,7 +129,7 @@ async function inotifyWatches(): Promise<number | undefined> {
 
 /** Returns the addresses of the mounts that need the store. */
 export function storingIn({ mounts }: Case): readonly string[] {
-  return mounts.filter(({ config }) => sourceNamed(config.provider)?.keeps === true).map(({ address }) => address)
+  return mounts.filter(({ config }) => sourceOf(config).keeps === true).map(({ address }) => address)
 }
 
 /** Checks whether the store answers, if a mount needs it. Resolves to whether the mounts that need it can be opened. */
@@ -212,7 +210,7 @@ async function sizeOf(file: string): Promise<number | undefined> {
 
 /** Reports how far each search has indexed its mounts. */
 async function checkIndex({ local, mounts, log, secrets, withConfig }: Case, findings: Findings): Promise<void> {
-  if (!mounts.some(({ config: { provider } }) => provider === 'search')) return
+  if (!mounts.some(({ config }) => isSearch(config))) return
   findings.doing('Asking the index')
   const catalog = await openLocal(local, log, secrets)
   try {

@@ -1,11 +1,10 @@
 import { statSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { isAbsolute, resolve } from 'node:path'
-import type { PlannedMount } from '../../../config/plan.ts'
+import { type PlannedMount, sourceOf } from '../../../config/plan.ts'
 import type { PathStep } from '../../../config/problem.ts'
 import { failed, ok, warning } from '../../../core/kit/diagnosis.ts'
 import { findProgram, isProgram, programFiles } from '../../../providers/program.ts'
-import { programsOf } from '../../../providers/screen/command.ts'
 import { resolveFolder, resolveSecret, secretSourcesIn } from '../../../schema/values.ts'
 import type { Findings } from '../../commands/health.ts'
 import { count, formatTime } from '../../terminal/io.ts'
@@ -115,20 +114,13 @@ export async function checkPrograms({ mounts, positionOf }: Case, { tell }: Find
 }
 
 function programsFor({ config }: PlannedMount) {
-  const install = (name: string) => `Install it: ${installs[process.platform] ?? 'install'} ${name}`
-  switch (config.provider) {
-    case 'git':
-      return { names: [config.git ?? 'git'], fix: install('git'), key: 'git' } as const
-    case 'remote':
-      return config.command === undefined
-        ? undefined
-        : ({ names: [config.command], fix: `Install ${config.command}.`, key: 'command' } as const)
-    case 'screen': {
-      const names = config.program === undefined ? programsOf(process.platform) : [config.program]
-      return { names, fix: install(names[0] ?? ''), key: 'program' } as const
-    }
-    default:
-      return undefined
+  const { names, install, option } = sourceOf(config).programs?.(config) ?? {}
+  if (names === undefined || option === undefined) return undefined
+  const system = installs[process.platform] ?? 'install'
+  return {
+    names,
+    fix: install === undefined ? `Install ${names[0]}.` : `Install it: ${system} ${install}`,
+    key: option,
   }
 }
 

@@ -1,0 +1,12 @@
+import type { OptionsIn, Source } from '../source.ts'
+
+export const env: Source<OptionsIn<typeof import('./config.ts')>> = {
+  name: 'env',
+  schema: () => import('./config.ts'),
+  open: () => import('./open.ts'),
+  noun: 'environment',
+  label: { en: 'Environment', ja: '環境変数' },
+  icon: 'key',
+  unchanging: ({ file }) => (file === undefined ? 'The environment of a process does not change.' : undefined),
+  isDerived: true,
+}

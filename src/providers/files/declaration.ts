@@ -1,0 +1,15 @@
+import type { OptionsIn, Source } from '../source.ts'
+
+export const files: Source<OptionsIn<typeof import('./config.ts')>> = {
+  name: 'files',
+  schema: () => import('./config.ts'),
+  open: () => import('./open.ts'),
+  label: { en: 'Files', ja: 'ファイル' },
+  icon: 'folder',
+  abilities: ({ watch = true }) => ({ watch }),
+  changes: 'seen',
+  folder: { option: 'root', isPlain: true },
+  leftOut: () => import('./open.ts'),
+  absence: 'the access rules of the mount deny the path that a link leads to',
+  isDecoded: true,
+}

@@ -1,0 +1,22 @@
+import { type FolderContext, type OpenSource, type OptionsOf, rootOf } from '../source.ts'
+import type { source } from './config.ts'
+
+/** Opens a folder of files as documents. */
+export const open: OpenSource<typeof source> = async (options, context) => {
+  const { log, documents } = context
+  const { files } = await import('./index.ts')
+  const { rules = [], defaultExcludes } = options
+  const { except = [] } = typeof defaultExcludes === 'object' ? defaultExcludes : {}
+  return documents(await files({ ...options, ...rootOf(options, context), log }), {
+    // The heading of a file in another encoding is known only after decoding.
+    headings: rules.flatMap(({ title, match }) => (title === 'heading' ? [match].flat() : [])),
+    except,
+    findsTwins: true,
+  })
+}
+
+/** Opens the explanation why files of the folder are left out. @throws ResourceError `invalid` for a folder that cannot be opened. */
+export async function leftOut(options: OptionsOf<(typeof source)['shape']>, context: FolderContext) {
+  const { openLeftOut } = await import('./index.ts')
+  return openLeftOut({ ...options, ...rootOf(options, context) })
+}

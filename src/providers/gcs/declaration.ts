@@ -1,0 +1,10 @@
+import type { Source } from '../source.ts'
+
+export const gcs: Source = {
+  name: 'gcs',
+  schema: () => import('./config.ts'),
+  open: () => import('./config.ts'),
+  noun: 'objects',
+  label: { en: 'Storage', ja: 'ストレージ' },
+  icon: 'database',
+}

@@ -1,0 +1,13 @@
+import type { OptionsIn, Source } from '../source.ts'
+
+export const gdrive: Source<OptionsIn<typeof import('./config.ts')>> = {
+  name: 'gdrive',
+  schema: () => import('./config.ts'),
+  open: () => import('./config.ts'),
+  noun: 'Drive',
+  label: { en: 'Storage', ja: 'ストレージ' },
+  icon: 'database',
+  abilities: ({ permissions = false }) => ({ watch: true, sees: permissions }),
+  changes: 'polled',
+  account: () => import('./account.ts'),
+}

@@ -1,0 +1,18 @@
+import type { OptionsIn, Source } from '../source.ts'
+
+export const git: Source<OptionsIn<typeof import('./config.ts')>> = {
+  name: 'git',
+  schema: () => import('./config.ts'),
+  open: () => import('./open.ts'),
+  noun: 'history',
+  label: { en: 'History', ja: '履歴' },
+  icon: 'history',
+  abilities: ({ watch = true }) => ({ watch }),
+  programs: ({ git = 'git' }) => ({ names: [git], install: 'git', option: 'git' }),
+  changes: 'seen',
+  isDerived: true,
+  folder: { option: 'repository', prefix: 'HEAD/' },
+  absence: 'the last commit has no such file',
+  // Pages of a history are not files on a forge.
+  isUnlinked: (path) => /^(?:branches|tags|log|status|commits|diff|blame)(?:\/|$)/.test(path),
+}

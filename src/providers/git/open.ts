@@ -1,0 +1,21 @@
+import { defined } from '../../core/kit/object.ts'
+import { located, type OpenSource } from '../source.ts'
+import type { source } from './config.ts'
+
+/** Opens the history of a repository, whose files are documents. */
+export const open: OpenSource<typeof source> = async (given, context) => {
+  const { log, documents } = context
+  const { git } = await import('./index.ts')
+  const { timeout, alternates = [], redact = 'off', ...options } = given
+  const { isVault } = redact === 'off' ? {} : await import('../../secrets/credential-files.ts')
+  const { path: repository, ...found } = located(given.repository, context)
+  return documents(
+    await git({
+      ...options,
+      ...{ repository, ...found },
+      alternates: alternates.map((name) => located(name, context).path),
+      ...defined({ timeoutMs: timeout, withheld: isVault }),
+      log,
+    }),
+  )
+}

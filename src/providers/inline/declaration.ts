@@ -1,0 +1,10 @@
+import type { OptionsIn, Source } from '../source.ts'
+
+export const inline: Source<OptionsIn<typeof import('./config.ts')>> = {
+  name: 'inline',
+  schema: () => import('./config.ts'),
+  open: () => import('./config.ts'),
+  noun: 'texts',
+  unchanging: () => 'A text in the configuration does not change while it is served.',
+  isSingle: ({ resources }) => resources === undefined,
+}

@@ -1,0 +1,13 @@
+import type { OptionsIn, Source } from '../source.ts'
+
+export const mysql: Source<OptionsIn<typeof import('./config.ts')>> = {
+  name: 'mysql',
+  schema: () => import('./config.ts'),
+  open: () => import('./config.ts'),
+  noun: 'database',
+  label: { en: 'Database', ja: 'データベース' },
+  icon: 'database',
+  abilities: ({ watch = true, rows = false }) => ({ watch, parts: rows !== false }),
+  changes: 'polled',
+  sql: () => import('./account.ts'),
+}

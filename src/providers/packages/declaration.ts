@@ -1,0 +1,12 @@
+import type { Source } from '../source.ts'
+
+export const packages: Source = {
+  name: 'packages',
+  schema: () => import('./config.ts'),
+  open: () => import('./config.ts'),
+  noun: 'documentation and types of the dependencies, at the installed versions',
+  label: { en: 'Packages', ja: 'パッケージ' },
+  icon: 'box',
+  changes: 'seen',
+  isDerived: true,
+}

@@ -1,0 +1,15 @@
+import type { OptionsIn, Source } from '../source.ts'
+
+export const prompts: Source<OptionsIn<typeof import('./config.ts')>> = {
+  name: 'prompts',
+  schema: () => import('./config.ts'),
+  open: () => import('./open.ts'),
+  label: { en: 'Prompts', ja: 'プロンプト' },
+  icon: 'text',
+  abilities: ({ watch = true }) => ({ watch, prompts: true }),
+  changes: 'seen',
+  folder: { option: 'root' },
+  leftOut: () => import('./open.ts'),
+  absence: 'the provider "prompts" serves only files that are prompts',
+  isDecoded: true,
+}

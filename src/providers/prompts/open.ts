@@ -1,0 +1,21 @@
+import { defined } from '../../core/kit/object.ts'
+import { type FolderContext, type OpenSource, type OptionsOf, rootOf } from '../source.ts'
+import type { source } from './config.ts'
+
+/** The files that are prompts. */
+const usual = ['**/*.md']
+
+/** Opens a folder of prompts. They are made of the documents in it, which are redacted. */
+export const open: OpenSource<typeof source> = async (options, context) => {
+  const { log, documents } = context
+  const [{ files }, { prompts }] = await Promise.all([import('../files/index.ts'), import('./index.ts')])
+  const { limit, include = usual } = options
+  const opened = await files({ ...options, include, ...rootOf(options, context), log })
+  return prompts({ source: await documents(opened, { frontMatter: usual }), log, ...defined({ limit }) })
+}
+
+/** Opens the explanation why files of the folder are left out. @throws ResourceError `invalid` for a folder that cannot be opened. */
+export async function leftOut(options: OptionsOf<(typeof source)['shape']>, context: FolderContext) {
+  const { openLeftOut } = await import('../files/index.ts')
+  return openLeftOut({ ...options, include: options.include ?? usual, ...rootOf(options, context) })
+}

@@ -1,0 +1,10 @@
+import type { Source } from '../source.ts'
+
+export const s3: Source = {
+  name: 's3',
+  schema: () => import('./config.ts'),
+  open: () => import('./config.ts'),
+  noun: 'objects',
+  label: { en: 'Storage', ja: 'ストレージ' },
+  icon: 'database',
+}

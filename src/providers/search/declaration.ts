@@ -1,0 +1,15 @@
+import type { OptionsIn, Source } from '../source.ts'
+
+export const search: Source<OptionsIn<typeof import('./config.ts')>> = {
+  name: 'search',
+  schema: () => import('./config.ts'),
+  open: () => import('./open.ts'),
+  label: { en: 'Search', ja: '検索' },
+  icon: 'search',
+  isDerived: true,
+  isComputed: true,
+  keeps: true,
+  isUnsearched: true,
+  searches: { option: 'over', indexedBytes: ({ maxBytes }) => maxBytes },
+  isPersonal: true,
+}

@@ -1,0 +1,83 @@
+import { createHash } from 'node:crypto'
+import { invalid, ResourceError } from '../../core/errors.ts'
+import { defined } from '../../core/kit/object.ts'
+import { pathWithin } from '../../core/kit/within.ts'
+import { isInTheClear, resolveSecret } from '../../schema/values.ts'
+import type { EmbedderOptions } from '../../search/index.ts'
+import { collectionName, located, type OpenContext, type OpenSource, type OptionsOf } from '../source.ts'
+import type { source } from './config.ts'
+import type { Search } from './index.ts'
+
+/** Opens a search over other mounts, whose index is in the store of the configuration. */
+export const open: OpenSource<typeof source, Search> = async (
+  { over, maxBytes, maxRows, refresh, embeddings },
+  context,
+) => {
+  const { address, log, store: lazyStore, scrubber, searchable } = context
+  if (lazyStore === undefined) throw new ResourceError('internal', 'There is no store to keep an index in.')
+  const [{ search }, { openSearchIndex }, embedder] = await Promise.all([
+    import('./index.ts'),
+    import('../../search/index.ts'),
+    embedderOf(embeddings, context),
+  ])
+  const store = await lazyStore.open()
+  const name = collectionName(address)
+  const index = await openSearchIndex({ store, name, log, ...defined({ embedder }) })
+  const addresses = over === '*' ? (searchable?.addresses ?? []) : over
+  // The options of a mount can depend on a survey of its source, and change how its contents are read.
+  const options = new Map(
+    await Promise.all(addresses.map(async (one) => [one, await searchable?.refined(one)] as const)),
+  )
+  const mounts = () =>
+    addresses.flatMap((one) => {
+      const mount = searchable?.reader(one)
+      return mount === undefined ? [] : [{ mount, way: wayOf(options.get(one)) }]
+    })
+  return search({
+    index,
+    store,
+    name,
+    mounts,
+    ...defined({ maxBytes, maxRows, intervalMs: refresh, scrubber }),
+    log,
+  })
+}
+
+/** Keys of a mount that do not change the contents that are read from it. */
+const aside: readonly string[] = ['title', 'description', 'access', 'scopes', 'cache', 'limits', 'poll']
+
+/** Returns a hash of the options of a mount that change the contents that are read from it, such as redaction. */
+function wayOf(options: object = {}): string {
+  const told = Object.entries(options).filter(([key]) => !aside.includes(key))
+  return createHash('sha256').update(JSON.stringify(told)).digest('base64url').slice(0, 16)
+}
+
+async function embedderOf(
+  given: OptionsOf<(typeof source)['shape']>['embeddings'],
+  context: OpenContext,
+): Promise<EmbedderOptions | undefined> {
+  if (given === undefined) return undefined
+  const { model, timeout, openai, ollama, local, allowAddresses } = given
+  const common = { model, ...defined({ timeoutMs: timeout, allowAddresses }) }
+  if (ollama !== undefined) return { ...common, ollama }
+  if (openai === undefined)
+    return {
+      ...common,
+      local: local?.folder === undefined ? {} : { folder: await realFolder(located(local.folder, context)) },
+    }
+  const { url, key } = openai
+  if (key === undefined) return { ...common, openai: { url } }
+  if (isInTheClear(url))
+    throw invalid(
+      'The key would go over the network in the clear: write https:// in "embeddings.openai.url".',
+      'insecure',
+    )
+  const found = await resolveSecret(key, context)
+  if ('message' in found) throw invalid(`There is no "embeddings.openai.key". ${found.message} ${found.fix}`, 'secret')
+  return { ...common, openai: { url, key: found.value } }
+}
+
+/** The package that loads the models opens them by their paths, so the folder is checked before. */
+async function realFolder({ path, within }: ReturnType<typeof located>): Promise<string> {
+  return within === undefined ? path : pathWithin(path, within)
+}

@@ -1,0 +1,15 @@
+import type { OptionsIn, Source } from '../source.ts'
+
+export const settings: Source<OptionsIn<typeof import('./config.ts')>> = {
+  name: 'settings',
+  schema: () => import('./config.ts'),
+  open: () => import('./open.ts'),
+  label: { en: 'Settings', ja: '設定' },
+  icon: 'gear',
+  abilities: ({ watch = true }) => ({ watch }),
+  changes: 'seen',
+  isDerived: true,
+  folder: { option: 'root' },
+  leftOut: () => import('./open.ts'),
+  absence: 'the provider "settings" serves only files of settings, in formats that it can read',
+}

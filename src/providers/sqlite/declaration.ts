@@ -1,0 +1,12 @@
+import type { OptionsIn, Source } from '../source.ts'
+
+export const sqlite: Source<OptionsIn<typeof import('./config.ts')>> = {
+  name: 'sqlite',
+  schema: () => import('./config.ts'),
+  open: () => import('./open.ts'),
+  noun: 'database',
+  label: { en: 'Database', ja: 'データベース' },
+  icon: 'database',
+  abilities: ({ watch = true, rows = false }) => ({ watch, parts: rows !== false }),
+  changes: 'seen',
+}
