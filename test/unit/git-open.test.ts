@@ -234,9 +234,13 @@ describe('what cannot be served says what to do', () => {
   })
 
   test('a format that is not known', async () => {
+    const old = 'if [ "$3" = --version ]; then echo "git version 2.44.1"; else exec "$REAL" "$@"; fi'
     repository.git('config', 'extensions.refStorage', 'reftable')
-    expect(await complaint()).toContain('git refs migrate --ref-format=files')
-    repository.git('config', 'extensions.refStorage', 'files')
+    expect(await complaint({ git: fakeGit(folder, 'old', old) })).toMatch(
+      /^invalid: .* keeps its refs as reftable, which git 2\.45 or newer reads, and this is git 2\.44\./,
+    )
+    repository.git('config', 'extensions.refStorage', 'cuneiform')
+    expect(await complaint()).toContain('keeps its refs in a format that is not known: "cuneiform"')
     writeFileSync(join(repository.gitDir, 'config'), '[extensions]\n\tobjectFormat = sha512\n')
     expect(await complaint()).toContain('object ids of a kind that is not known')
     writeFileSync(join(repository.gitDir, 'config'), '[[[')
@@ -275,11 +279,7 @@ describe('what cannot be served says what to do', () => {
       'minds',
       `case " $* " in *for-each-ref*) echo "${message}" >&2; exit 128 ;; esac\nexec "$REAL" "$@"`,
     )
-    const provider = await git({ repository: repository.dir, git: minds, watch: false })
-    opened.push(provider)
-    const said = await ask(provider)
-      .text('branches')
-      .catch((error: Error & { kind?: string }) => `${error.kind}: ${error.message}`)
+    const said = await complaint({ git: minds })
     expect(said).toBe(
       'unavailable: git for-each-ref refuses the repository, since another user owns it. Run this server as its owner, or give it to this user (chown -R).',
     )

@@ -10,7 +10,7 @@ import { createGit } from '../../src/providers/git/index.ts'
 import { createNames } from '../../src/providers/git/names.ts'
 import { completeOptions } from '../../src/providers/git/options.ts'
 import { manyLines, oneLine } from '../../src/providers/git/page-text.ts'
-import { createRefListWriter, type RefList } from '../../src/providers/git/ref-list.ts'
+import { parseRefs, type RefList } from '../../src/providers/git/ref-list.ts'
 import { type GitTree, parseTree } from '../../src/providers/git/trees.ts'
 import { ask, createGitFolder } from '../support/git.ts'
 import { rawTree } from '../support/git-hostile.ts'
@@ -18,11 +18,9 @@ import { rawTree } from '../support/git-hostile.ts'
 const keysOf = (tree: GitTree) => Array.from({ length: tree.length }, (_, index) => tree.keyAt(index))
 
 /** A list of refs; they come in any order. */
-function listOf(names: readonly string[]): RefList {
-  const ordered = [...names].sort((a, b) => comparePaths(`${a}/`, `${b}/`))
-  const writer = createRefListWriter(20, { refs: names.length, bytes: 4 * names.join('/').length + 4 })
-  for (const name of ordered) writer.add(name, id(name.length), true)
-  return writer.finish()
+function listOf(names: readonly string[]): Promise<RefList> {
+  const lines = names.map((name) => `${id(name.length)} ${name}/\n`).join('')
+  return parseRefs(Buffer.from(lines), 40, () => true, createSlices())
 }
 
 const id = (i: number) => i.toString(16).padStart(40, '0')
@@ -126,7 +124,7 @@ describe('names of refs', () => {
     const refs = ['heads/main', 'heads/a/b', 'tags/a', 'heads/both', 'tags/both', 'heads/log', 'notes/x'].map(
       (name) => `refs/${name}`,
     )
-    const names = createNames(listOf(refs))
+    const names = createNames(await listOf(refs))
     const found = (path: string) => {
       const at = names.find(path)
       return at === undefined || at === 'ambiguous' ? at : `${at.ref.name}:${at.rest}`

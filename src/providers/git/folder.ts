@@ -25,7 +25,7 @@ export interface Folder {
 
 /** Refers to a file without opening it, see open(2). Not in `fs.constants`. */
 const O_PATH = 0o10000000
-const { O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = fs.constants
+const { O_DIRECTORY, O_NOFOLLOW } = fs.constants
 const isLinux = process.platform === 'linux'
 
 /** Thrown for a symbolic link in place of a directory or a file. */
@@ -138,55 +138,6 @@ export async function entriesOf(folder: Folder): Promise<readonly Dirent[]> {
 /** Does the same as {@link readSmallFile} for a file in a directory. */
 export function readIn(folder: Folder, name: string, limit: number): Promise<Buffer | undefined> {
   return readSmallFile(`${folder.at}/${name}`, limit)
-}
-
-/** A regular file that is held open, for a child process. */
-export interface HeldFile {
-  readonly shared: string
-  readonly identity: string
-  readonly stats: BigIntStats
-  /** Reads the whole file. */
-  read(): Buffer
-  /** Reads bytes from a position into a buffer, at the same position; returns their number. */
-  readPart(into: Buffer, position: number, length: number): number
-  close(): void
-}
-
-/** Opens a regular file in a directory. Returns undefined when there is none. @throws LinkError for a symbolic link. */
-export async function holdIn(folder: Folder, name: string): Promise<HeldFile | undefined> {
-  const path = `${folder.at}/${name}`
-  const flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK
-  let fd: number
-  try {
-    fd = folder.local ? fs.openSync(path, flags) : await openAs(path, flags)
-  } catch (error) {
-    if (errorCodeOf(error) === 'ELOOP') throw new LinkError(name)
-    if (errorCodeOf(error) === 'ENOENT' || errorCodeOf(error) === 'ENXIO') return undefined
-    throw error
-  }
-  const stats = fs.fstatSync(fd, { bigint: true })
-  if (!stats.isFile()) {
-    fs.closeSync(fd)
-    return undefined
-  }
-  let open = true
-  return {
-    shared: isLinux ? `/proc/${process.pid}/fd/${fd}` : path,
-    identity: `${stats.dev}:${stats.ino}`,
-    stats,
-    read: () => {
-      const bytes = Buffer.allocUnsafe(Number(stats.size))
-      let length = 0
-      for (let read = 1; read > 0 && length < bytes.length; length += read)
-        read = fs.readSync(fd, bytes, length, bytes.length - length, length)
-      return bytes.subarray(0, length)
-    },
-    readPart: (into, position, length) => fs.readSync(fd, into, position, length, position),
-    close: () => {
-      if (open) fs.closeSync(fd)
-      open = false
-    },
-  }
 }
 
 function openAs(path: string, flags: number): Promise<number> {

@@ -171,7 +171,7 @@ function createSteadily({ refs, anchors, objects, config }: Repository) {
   let restarted = Number.NEGATIVE_INFINITY
   const unfetched = (error: unknown): unknown => {
     if (!config.partial) return error
-    const message = 'An object is not in this partial clone. Fetch it there: git fetch --refetch.'
+    const message = 'An object is not in this partial clone. Fetch everything there: git fetch --refetch --no-filter.'
     return unavailable(message, {}, error)
   }
   return async <T>(work: (table: RefTable) => Promise<T>): Promise<T> => {

@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
 import { lstatSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { delimiter, dirname } from 'node:path'
 import { unavailable } from '../../core/errors.ts'
 import { type ChildLimits, childLimits } from '../../core/kit/workers.ts'
 import type { Log } from '../../core/log.ts'
@@ -13,8 +13,6 @@ interface Launch {
   /** The arguments of `git`: the subcommand first. */
   readonly args: readonly string[]
   readonly signal: AbortSignal
-  /** The git directory to use: one of the provider's own, never the repository's. */
-  readonly gitDir?: string
   /** Working directory. Default: the provider's own folder. */
   readonly cwd?: string
   readonly env?: Readonly<Record<string, string>>
@@ -36,8 +34,8 @@ interface LauncherOptions {
   readonly git: string
   /** The working directory of git: a folder of the provider's own. */
   readonly folder: string
-  /** Default git directory. */
-  readonly gitDir: string
+  /** Returns the git directory to use: one of the provider's own, never the repository's. Called at every start. */
+  readonly gitDir: () => string
   /** Returns the object directories, in the format of `GIT_ALTERNATE_OBJECT_DIRECTORIES`. Called at every start. */
   readonly objects: () => string
   readonly timeoutMs: number
@@ -65,20 +63,20 @@ export function createLauncher(options: LauncherOptions) {
     args: readonly string[],
     grouped: boolean,
     limits: ChildLimits,
-    launch: Pick<Launch, 'gitDir' | 'cwd' | 'env'> = {},
+    launch: Pick<Launch, 'cwd' | 'env'> = {},
   ) => {
     requireOwn(folder)
     const child = spawnLimited(git, ['--no-pager', '--literal-pathspecs', ...args], limits, {
       cwd: launch.cwd ?? folder,
-      env: gitEnvironment({ git, folder, objects: options.objects() }, launch.gitDir ?? options.gitDir, launch.env),
+      env: gitEnvironment({ git, folder, objects: options.objects() }, options.gitDir(), launch.env),
       stdio: ['pipe', 'pipe', 'pipe'],
       // A separate process group, so that the process can be killed together with its children.
-      detached: grouped,
+      detached: grouped && process.platform !== 'win32',
       windowsHide: true,
     })
     watchExit()
     own.add(child)
-    running.set(child, grouped)
+    running.set(child, grouped && process.platform !== 'win32')
     const forget = () => {
       own.delete(child)
       running.delete(child)
@@ -125,10 +123,6 @@ export function createLauncher(options: LauncherOptions) {
     // Not in its own group: a group comes with a session, which Linux schedules separately; on a busy machine, alternating questions and
     // answers then take four times as long. cat-file starts no processes, and ends with its input.
     start: (args: readonly string[]): ChildProcess => begin(args, false, childLimits.gitObjects(options.maxBytes)),
-    /** Resolves once every process that runs now has ended. */
-    settled: async (): Promise<void> => {
-      await Promise.all([...own].map((child) => new Promise<void>((resolve) => child.once('close', () => resolve()))))
-    },
     /** Ends every process. */
     close: (): void => {
       for (const child of own) endProcess(child)
@@ -270,7 +264,7 @@ function gitEnvironment(
   extra: Readonly<Record<string, string>> = {},
 ): Readonly<Record<string, string>> {
   return {
-    PATH: `${dirname(own.git)}:/usr/bin:/bin`,
+    PATH: [dirname(own.git), ...(process.platform === 'win32' ? [] : ['/usr/bin', '/bin'])].join(delimiter),
     HOME: '/nonexistent',
     LC_ALL: 'C',
     GIT_CONFIG_NOSYSTEM: '1',

@@ -226,6 +226,8 @@ const checkout = /^core\.(?:autocrlf|eol|filemode|ignorecase|symlinks|precompose
 /** The settings taken from the configuration of a repository. git never sees any other setting of it. */
 export interface RepositoryConfig {
   readonly format: ObjectFormat
+  /** The format of the refs: `files` or `reftable`. */
+  readonly refStorage: string
   /** Whether objects may be missing, for a later fetch (which never happens here). */
   readonly partial: boolean
   /** `core.worktree`, as written. */
@@ -248,14 +250,10 @@ export async function readConfig(gitDir: Folder, launcher: Launcher): Promise<Re
   const format = values.get('extensions.objectformat') ?? 'sha1'
   if (format !== 'sha1' && format !== 'sha256')
     throw configFault(`uses object ids of a kind that is not known: ${JSON.stringify(format)}.`)
-  const storage = values.get('extensions.refstorage') ?? 'files'
-  if (storage !== 'files')
-    throw configFault(
-      `keeps its refs in a format that is not served: ${JSON.stringify(storage)}. Run git refs migrate --ref-format=files.`,
-    )
   const workTree = values.get('core.worktree')
   return {
     format,
+    refStorage: values.get('extensions.refstorage') ?? 'files',
     partial: [...values].some(([key, value]) => key === 'extensions.partialclone' || isPromisor(key, value)),
     ...defined({ workTree }),
     checkout: [...values].flatMap(([key, value]) =>
@@ -300,6 +298,6 @@ async function parse(text: Buffer, launcher: Launcher): Promise<ReadonlyMap<stri
   )
 }
 
-function configFault(what: string) {
+export function configFault(what: string) {
   return invalid(`The repository ${what}`, 'repository')
 }

@@ -1,7 +1,18 @@
 import type { Slices } from '../../core/kit/breath.ts'
 import { createRecent } from '../../core/kit/lru.ts'
 import { comparePaths } from '../../core/path.ts'
-import { type IndexRange, indexOfRef, type Ref, type RefList, rangeBelow, refAt } from './ref-list.ts'
+import {
+  childEnd,
+  comparePrefix,
+  type IndexRange,
+  indexOfRef,
+  isKey,
+  nameStart,
+  type Ref,
+  type RefList,
+  rangeBelow,
+  refAt,
+} from './ref-list.ts'
 
 /** A node in the tree of ref names: a directory of names, a ref, or both. */
 export interface NameNode {
@@ -48,8 +59,7 @@ export function createNames(list: RefList) {
   }
 
   /** Whether the name of the first ref equals the prefix. */
-  const isNamed = ({ start, prefix }: RefsBelow) =>
-    (list.starts[start + 1] ?? 0) - (list.starts[start] ?? 0) === Buffer.byteLength(prefix)
+  const isNamed = ({ start, prefix }: RefsBelow) => isKey(list, start, prefix)
 
   const nodeOf = (ranges: readonly RefsBelow[]): NameNode | undefined => {
     if (ranges.length === 0) return undefined
@@ -122,10 +132,8 @@ async function childrenIn(list: RefList, ranges: readonly RefsBelow[], slices: S
       begins: await beginsIn(list, range, slices),
     })),
   )
-  const keyOf = (prefixLength: number, index: number) => {
-    const start = (list.starts[index] ?? 0) + prefixLength
-    return list.names.toString('utf8', start, list.names.indexOf(0x2f, start) + 1)
-  }
+  const keyOf = (prefixLength: number, index: number) =>
+    list.bytes.toString('utf8', nameStart(list, index) + prefixLength, childEnd(list, index, prefixLength))
   const [first, second] = all
   if (first === undefined) return { length: 0, keyAt: () => '' }
   if (second === undefined)
@@ -150,12 +158,10 @@ async function beginsIn(list: RefList, { start, end, prefix }: RefsBelow, slices
   let count = 0
   for (let at = start; at < end; ) {
     begins[count++] = at
-    const from = list.starts[at] ?? 0
-    const next = list.starts[at + 1] ?? 0
-    const slash = list.names.indexOf(0x2f, from + length)
+    const last = childEnd(list, at, length)
     // Most children are a single ref, for which no search is needed.
-    const child = list.names.subarray(from, slash + 1)
-    const goesOn = slash + 1 < next || (at + 1 < end && child.equals(list.names.subarray(next, next + child.length)))
+    const child = list.bytes.subarray(nameStart(list, at), last)
+    const goesOn = list.bytes[last] !== 0x0a || (at + 1 < end && comparePrefix(list, at + 1, child) === 0)
     at = goesOn ? rangeBelow(list, child.toString('utf8'), { start: at, end }).end : at + 1
     if (slices.due()) await slices.rest()
   }

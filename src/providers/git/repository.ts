@@ -1,15 +1,15 @@
-import { rm, stat, writeFile } from 'node:fs/promises'
-import { isAbsolute, join } from 'node:path'
+import { stat } from 'node:fs/promises'
+import { isAbsolute } from 'node:path'
 import { invalid, type ResourceError } from '../../core/errors.ts'
 import { findProgram, isProgram } from '../program.ts'
 import { type Anchored, anchor } from './anchors.ts'
-import { type Folder, openFolder, readIn } from './folder.ts'
+import { openFolder } from './folder.ts'
 import { createLauncher, type Launcher } from './launch.ts'
-import { type Location, locateRepository, openStores, type RepositoryConfig, readConfig } from './locate.ts'
+import { configFault, type Location, locateRepository, type RepositoryConfig, readConfig } from './locate.ts'
+import { createMirror, type Mirror } from './mirror.ts'
 import { createObjects, type Objects } from './objects.ts'
 import type { Settings } from './options.ts'
 import { createRefs, type Refs } from './refs.ts'
-import { createShadow, type Shadow } from './shadow.ts'
 import { createTrees, type Trees } from './trees.ts'
 
 /** An open repository, with the objects that read it. */
@@ -19,19 +19,15 @@ export interface Repository {
   /** The directories of the repository, held open. */
   readonly anchors: Anchored
   readonly config: RepositoryConfig
-  readonly shadow: Shadow
+  readonly mirror: Mirror
   readonly launcher: Launcher
   readonly objects: Objects
   readonly trees: Trees
   readonly refs: Refs
-  /** Makes new objects of the repository available to git, and updates `shallow`. */
-  lend(): Promise<void>
   /** Commits whose parents are missing. */
   readonly shallow: () => ReadonlySet<string>
   close(): Promise<void>
 }
-
-const maxShallowBytes = 16 * 1024 * 1024
 
 /**
  * Finds git and the repository, and creates the folder in which git runs.
@@ -42,22 +38,19 @@ const maxShallowBytes = 16 * 1024 * 1024
  * @param maxAgeMs Maximum age of the cached refs.
  */
 export async function openRepository(settings: Settings, maxAgeMs: number): Promise<Repository> {
-  if (process.platform === 'win32')
-    throw invalid('Git repositories are not served on Windows yet: run the server in WSL.', 'platform')
   const git = await findGit(settings.git)
-  const shadow = await createShadow()
-  const { folder, gitDir, lent } = shadow
+  const mirror = await createMirror()
   const launcher = createLauncher({
-    ...{ git, folder, gitDir, objects: lent.directories },
+    ...{ git, folder: mirror.folder, gitDir: mirror.gitDir, objects: mirror.objects },
     ...{ timeoutMs: settings.timeoutMs, maxBytes: settings.maxBytes, log: settings.log },
   })
   const close = async () => {
     launcher.close()
-    await shadow.remove()
+    await mirror.remove()
   }
   try {
-    await requireVersion(git, launcher)
-    const repository = await connect(settings, maxAgeMs, shadow, launcher)
+    const version = await requireVersion(git, launcher)
+    const repository = await connect(settings, maxAgeMs, mirror, launcher, version)
     return {
       ...repository,
       close: async () => {
@@ -74,11 +67,11 @@ export async function openRepository(settings: Settings, maxAgeMs: number): Prom
 async function connect(
   settings: Settings,
   maxAgeMs: number,
-  shadow: Shadow,
+  mirror: Mirror,
   launcher: Launcher,
+  version: Version,
 ): Promise<Omit<Repository, 'close'>> {
-  const largeBytes = settings.maxBytes
-  await shadow.create('sha1', largeBytes)
+  await mirror.create(configOf({ format: 'sha1', refStorage: 'files', checkout: [] }, settings), false)
   const location = await locateRepository(settings, async (gitDir) => {
     const folder = await openFolder(gitDir)
     try {
@@ -89,89 +82,77 @@ async function connect(
   })
   const anchors = await anchor(location)
   try {
-    return { ...(await read(settings, maxAgeMs, shadow, launcher, location, anchors)), anchors }
+    const { commonDir } = await anchors.current()
+    const config = await readConfig(commonDir, launcher)
+    requireReader(config, version)
+    await warnOfOwner(location, settings)
+    return await read(settings, maxAgeMs, { mirror, launcher, location, anchors, config })
   } catch (error) {
     anchors.close()
     throw error
   }
 }
 
-async function read(
-  settings: Settings,
-  maxAgeMs: number,
-  shadow: Shadow,
-  launcher: Launcher,
-  location: Location,
-  anchors: Anchored,
-): Promise<Omit<Repository, 'close' | 'anchors'>> {
-  const { commonDir } = await anchors.current()
-  const config = await readConfig(commonDir, launcher)
+type Connected = Pick<Repository, 'mirror' | 'launcher' | 'location' | 'anchors' | 'config'>
+
+async function read(settings: Settings, maxAgeMs: number, connected: Connected): Promise<Omit<Repository, 'close'>> {
+  const { mirror, launcher, location, anchors, config } = connected
+  const create = () => mirror.create(configOf(config, settings), location.gitDir !== location.commonDir)
+  await create()
   const idBytes = config.format === 'sha1' ? 20 : 32
-  await shadow.create(config.format, settings.maxBytes)
-  await warnOfOwner(location, settings)
-
   const objects = createObjects(launcher, config.format, settings.timeoutMs)
-  const roots = [...location.roots, ...settings.alternates]
   let shallow: ReadonlySet<string> = new Set()
-  let stores = ''
-  let lending: Promise<void> = Promise.resolve()
-
-  const takeOver = async (): Promise<void> => {
+  const wanted = {
+    roots: [...location.roots, ...settings.alternates],
+    wants: (name: string) =>
+      [...settings.patterns, 'refs/heads'].some((one) => isAbove(one, name) || isAbove(name, one)),
+    idLength: idBytes * 2,
+  }
+  const refresh = async () => {
     const current = await anchors.current()
-    if (!(await shadow.isWhole())) {
-      await shadow.create(config.format, settings.maxBytes)
-      stores = ''
-      shallow = new Set()
-    }
-    const folders = await openStores(current.commonDir, roots)
-    try {
-      const release = await shadow.lent.sync(folders)
-      const found = shadow.lent.directories()
-      // Waits only for processes from before the restart: the new ones open no deleted file.
-      if (release !== undefined) void launcher.settled().then(release)
-      // A long-lived process holds deleted packs open, or searches objects in old directories.
-      if (found !== stores || release !== undefined) objects.restart()
-      stores = found
-    } finally {
-      for (const folder of folders) folder.close()
-    }
-    shallow = await copyShallow(current.commonDir, shadow.gitDir, idBytes * 2, shallow)
+    if (!mirror.isWhole()) await create()
+    const seen = await mirror.update(current, wanted)
+    // A long-lived process holds deleted packs open, or searches objects in other directories.
+    if (seen.hasOtherPacks) objects.restart()
+    // The same set as long as nothing changes.
+    if (seen.shallow.length !== shallow.size || seen.shallow.some((id) => !shallow.has(id)))
+      shallow = new Set(seen.shallow)
+    return { leftOut: seen.leftOut, shallow }
   }
-
-  /** Runs one call at a time, because all calls write into one folder. */
-  const lend = (): Promise<void> => {
-    lending = lending.catch(() => {}).then(takeOver)
-    return lending
-  }
-
-  const refs = createRefs({
-    ...settings,
-    ...{ prepare: anchors.current, lend, shallow: () => shallow, maxAgeMs, idLength: idBytes * 2 },
-  })
+  const refs = createRefs({ ...settings, launcher, refresh, maxAgeMs, idLength: idBytes * 2 })
   // Errors show at the start instead of at the first request.
   await refs.table()
   const trees = createTrees(objects, idBytes, settings.heard)
-  return { settings, location, config, shadow, launcher, objects, trees, refs, lend, shallow: () => shallow }
+  return { ...connected, settings, objects, trees, refs, shallow: () => shallow }
 }
 
-/**
- * Tells git which commits have no parents here, if the `shallow` file is a list of ids. Returns those ids; the same set as long as nothing
- * changes.
- */
-async function copyShallow(
-  commonDir: Folder,
-  gitDir: string,
-  idLength: number,
-  known: ReadonlySet<string>,
-): Promise<ReadonlySet<string>> {
-  const bytes = await readIn(commonDir, 'shallow', maxShallowBytes).catch(() => undefined)
-  const ids = (bytes?.toString('latin1') ?? '').split('\n').filter((line) => line.length === idLength)
-  const valid = ids.filter((line) => /^[0-9a-f]+$/.test(line))
-  if (valid.length === known.size && valid.every((id) => known.has(id))) return known
-  const copy = join(gitDir, 'shallow')
-  if (valid.length === 0) await rm(copy, { force: true })
-  else await writeFile(copy, valid.map((id) => `${id}\n`).join(''))
-  return new Set(valid)
+/** Whether a ref name equals another one or is its parent. */
+export function isAbove(name: string, other: string): boolean {
+  return other === name || other.startsWith(`${name}/`)
+}
+
+/** Minimum size of a file that git does not hold in memory or compare line by line, in bytes. */
+const leastLargeBytes = 1024 * 1024
+
+/** Returns the configuration with which git runs: nothing of it comes from the repository but its formats, and how its files were checked out. */
+function configOf(
+  { format, refStorage, checkout }: Pick<RepositoryConfig, 'format' | 'refStorage' | 'checkout'>,
+  { maxBytes }: Settings,
+): string {
+  const core = [
+    'repositoryformatversion = 1',
+    'bare = true',
+    // Print names as UTF-8 instead of octal escapes; control characters are still escaped.
+    'quotePath = false',
+    'hooksPath = /dev/null',
+    'fsmonitor = false',
+    `bigFileThreshold = ${Math.max(maxBytes, leastLargeBytes)}`,
+    ...checkout,
+  ]
+  const extensions = [`objectFormat = ${format}`, ...(refStorage === 'files' ? [] : [`refStorage = ${refStorage}`])]
+  const section = (name: string, lines: readonly string[]) =>
+    `[${name}]\n${lines.map((line) => `\t${line}\n`).join('')}`
+  return section('core', core) + section('extensions', extensions)
 }
 
 /** Warns if another user owns the repository. git would refuse it, because it runs commands of the configuration; this provider runs none. */
@@ -182,10 +163,33 @@ async function warnOfOwner({ commonDir }: Location, { log }: Settings): Promise<
     log('warn', 'a git repository belongs to another user, who decides what is served', { uid })
 }
 
+type Version = readonly [major: number, minor: number]
+
 /** The oldest git with all features used here: `GIT_CONFIG_GLOBAL` (2.32), `--diff-merges`, `--end-of-options`. */
-const oldest = [2, 32] as const
+const oldest: Version = [2, 32]
+
+/** The oldest git that reads each format of refs. */
+const storages: ReadonlyMap<string, Version> = new Map([
+  ['files', oldest],
+  ['reftable', [2, 45]],
+])
 
 const wanted = `git ${oldest.join('.')} or newer is needed: install it (https://git-scm.com), or name its path in the option "git".`
+
+function isOlder([major, minor]: Version, than: Version): boolean {
+  return major < than[0] || (major === than[0] && minor < than[1])
+}
+
+/** @throws ResourceError `invalid` (reason `repository`) for a repository that needs a newer git, with the version. */
+function requireReader({ refStorage }: RepositoryConfig, version: Version): void {
+  const needed = storages.get(refStorage)
+  if (needed === undefined)
+    throw configFault(`keeps its refs in a format that is not known: ${JSON.stringify(refStorage)}.`)
+  if (!isOlder(version, needed)) return
+  throw configFault(
+    `keeps its refs as ${refStorage}, which git ${needed.join('.')} or newer reads, and this is git ${version.join('.')}. Install a newer one, or name its path in the option "git".`,
+  )
+}
 
 /**
  * Returns the absolute path of the git to run. A name is searched on the PATH of this process without its relative members, so that no program
@@ -205,14 +209,14 @@ async function findGit(name: string): Promise<string> {
   throw fault(`There is no ${JSON.stringify(name)} on the PATH.`)
 }
 
-/** @throws ResourceError `invalid` (reason `git`) for a git that is too old, or a program that is not git. */
-async function requireVersion(path: string, launcher: Launcher): Promise<void> {
+/** Returns the version of git. @throws ResourceError `invalid` (reason `git`) for one that is too old, or a program that is not git. */
+async function requireVersion(path: string, launcher: Launcher): Promise<Version> {
   const { bytes } = await launcher.run({ args: ['--version'], limit: 1000, signal: new AbortController().signal })
   const found = /^git version (\d+)\.(\d+)/.exec(bytes.toString('utf8'))
   if (found === null) throw fault(`${JSON.stringify(path)} is not git: it does not say its version.`)
-  const [major, minor] = [Number(found[1]), Number(found[2])]
-  if (major > oldest[0] || (major === oldest[0] && minor >= oldest[1])) return
-  throw fault(`${JSON.stringify(path)} is git ${major}.${minor}, which is too old.`)
+  const version: Version = [Number(found[1]), Number(found[2])]
+  if (!isOlder(version, oldest)) return version
+  throw fault(`${JSON.stringify(path)} is git ${version.join('.')}, which is too old.`)
 }
 
 function fault(what: string): ResourceError {

@@ -1,51 +1,30 @@
-import { copyFile, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { notFound, type ResourceError, unavailable } from '../../core/errors.ts'
+import { notFound, unavailable } from '../../core/errors.ts'
 import { createSlices } from '../../core/kit/breath.ts'
-import type { Anchors } from './anchors.ts'
-import { entriesOf, type Folder, holdIn, LinkError, lookIn, openIn, readIn, withFolder } from './folder.ts'
+import { type Folder, lookIn, withFolder } from './folder.ts'
 import { cutMark, oneLine, shortId, type TextPage } from './page-text.ts'
 import type { RefTable } from './refs.ts'
 import type { Repository } from './repository.ts'
-import { configOf, createBare } from './shadow.ts'
 
 const maxBytes = 4 * 1024 * 1024
-const maxExcludeBytes = 512 * 1024
-/** Maximum size of the copied index and its shared index, in bytes: the length or the disk usage, whichever is larger. */
-const maxIndexBytes = 256 * 1024 * 1024
-/** Maximum size of an index that is searched for the name of its shared index, in bytes. */
-const maxSplitIndexBytes = 64 * 1024 * 1024
-const statBlockBytes = 512
 
 /**
  * Creates a reader of the state of the working tree compared with the index and `HEAD`.
  *
- * It runs `git status` in a git directory of the provider's own, over a copy of the index. So no filter, monitor or hook of the repository runs,
- * its index is not written, and submodules are not entered. The effect of a filter on a file is unknown: such a file shows as modified when
+ * It runs `git status` in the git directory of the provider's own, with the index of the repository. So no filter, monitor or hook of the
+ * repository runs, its index is not written, and submodules are not entered. The effect of a filter on a file is unknown: such a file shows as modified when
  * its time has changed.
  */
-export function createStatusReader({ launcher, shadow, anchors, lend, config }: Repository) {
-  const own = join(shadow.folder, 'status.git')
-  /** The last read that began. Reads run one at a time, because they share a directory. */
+export function createStatusReader({ launcher, mirror, anchors }: Repository) {
+  /** The last read that began. Reads run one at a time, because they share the links to a split index. */
   let turn: Promise<unknown> = Promise.resolve()
-
-  const prepare = async ({ head }: RefTable, { gitDir, commonDir }: Anchors): Promise<void> => {
-    await createBare(own, configOf(config.format, config.checkout))
-    if (head !== undefined) await writeFile(join(own, 'HEAD'), `${head.oid}\n`)
-    await writeFile(join(own, 'info', 'exclude'), await excludesOf(commonDir))
-    for (const name of await readdir(own)) if (name.startsWith('sharedindex.')) await rm(join(own, name))
-    const copied = await copyIndex(gitDir, 'index', own, maxIndexBytes)
-    const shared = copied > maxSplitIndexBytes ? undefined : await sharedIndexOf(gitDir, join(own, 'index'))
-    if (shared !== undefined) await copyIndex(gitDir, shared, own, maxIndexBytes - copied)
-    // The index may name new objects that no commit has yet.
-    await lend()
-  }
 
   const run = async (table: RefTable, signal: AbortSignal): Promise<TextPage> => {
     const current = await anchors.current()
     const { workTree } = current
     if (workTree === undefined) throw notFound('a bare repository has no status')
-    await prepare(table, current)
+    const stats = await lookIn(current.gitDir, 'index')
+    if (stats !== undefined && !stats.isFile()) throw unavailable('The index of the repository is not a file.')
+    await mirror.linkIndex(current.gitDir)
     const { bytes, cut } = await launcher.run({
       args: [
         'status',
@@ -55,9 +34,8 @@ export function createStatusReader({ launcher, shadow, anchors, lend, config }: 
         '--untracked-files=normal',
         '--no-ahead-behind',
       ],
-      gitDir: own,
       cwd: workTree.shared,
-      env: { GIT_WORK_TREE: '.', GIT_INDEX_FILE: join(own, 'index') },
+      env: { GIT_WORK_TREE: '.', GIT_INDEX_FILE: `${current.gitDir.shared}/index` },
       limit: maxBytes,
       signal,
     })
@@ -77,81 +55,12 @@ export function createStatusReader({ launcher, shadow, anchors, lend, config }: 
   }
 }
 
-async function excludesOf(commonDir: Folder): Promise<Buffer | string> {
-  try {
-    const info = await openIn(commonDir, 'info')
-    if (info === undefined) return ''
-    try {
-      return (await readIn(info, 'exclude', maxExcludeBytes)) ?? ''
-    } finally {
-      info.close()
-    }
-  } catch {
-    return ''
-  }
-}
-
-/**
- * Copies an index with its modification time, because git compares files that are as new as the index byte by byte. Returns its length or disk
- * usage in bytes, whichever is larger.
- *
- * @throws ResourceError `unavailable` for anything but a file, and for more than `most` bytes.
- */
-async function copyIndex(gitDir: Folder, name: string, own: string, most: number): Promise<number> {
-  const to = join(own, name)
-  const held = await holdIn(gitDir, name).catch((error: unknown) => {
-    throw error instanceof LinkError ? unusable() : error
-  })
-  if (held === undefined) {
-    if ((await lookIn(gitDir, name)) !== undefined) throw unusable()
-    // Without an index, nothing is staged. An older copy would claim otherwise.
-    await rm(to, { force: true })
-    return 0
-  }
-  try {
-    const { size, blocks, mtimeMs } = held.stats
-    const bytes = Math.max(Number(size), Number(blocks) * statBlockBytes)
-    if (bytes > most) throw unusable()
-    await copyFile(held.shared, to)
-    const seconds = Math.floor(Number(mtimeMs) / 1000)
-    await utimes(to, seconds, seconds)
-    return bytes
-  } finally {
-    held.close()
-  }
-}
-
-/**
- * Returns the name of the shared index of a split index: gitformat-index(5), "Split index". File names in the index may look the same, so only
- * the name of an existing file is accepted.
- */
-async function sharedIndexOf(gitDir: Folder, index: string): Promise<string | undefined> {
-  const there = new Set((await entriesOf(gitDir)).map(({ name }) => name).filter((name) => sharedName.test(name)))
-  if (there.size === 0) return undefined
-  const bytes = await readFile(index).catch(() => Buffer.alloc(0))
-  const signature = Buffer.from('link')
-  for (let at = bytes.lastIndexOf(signature); at > 0; at = bytes.lastIndexOf(signature, at - 1)) {
-    for (const idBytes of [20, 32]) {
-      const start = at + 8
-      const name = `sharedindex.${bytes.toString('hex', start, start + idBytes)}`
-      if (there.has(name)) return name
-    }
-  }
-  return undefined
-}
-
-const sharedName = /^sharedindex\.[0-9a-f]{40,64}$/
-
 /** Whether a file is in the working tree itself. git also lists files behind a symbolic link that has just replaced a directory. */
 async function isThere(workTree: Folder, path: string): Promise<boolean> {
   const segments = path.replace(/\/$/, '').split('/')
   const last = segments.pop() ?? ''
   const found = await withFolder(workTree, segments, (folder) => lookIn(folder, last)).catch(() => undefined)
   return found !== undefined
-}
-
-function unusable(): ResourceError {
-  return unavailable('The index of the repository is not a file, or too large.')
 }
 
 /** One path of `git status`: a letter for the index, and one for the working tree. */

@@ -8,7 +8,7 @@ import type { Launcher } from './launch.ts'
 import { shortName } from './names.ts'
 import { compareRefs, isSameId, nameAt, oidAt } from './ref-list.ts'
 import type { RefTable } from './refs.ts'
-import type { Repository } from './repository.ts'
+import { isAbove, type Repository } from './repository.ts'
 
 /** Kind of an event: a change of the refs, or of the index. */
 export type GitEvent = 'refs' | 'index'
@@ -112,11 +112,6 @@ async function openDirectory(parent: Folder, name: string): Promise<Folder | und
 async function directoriesIn(directory: Folder): Promise<readonly string[]> {
   const entries = await entriesOf(directory)
   return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name)
-}
-
-/** Whether a ref name equals another one or is its parent. */
-function isAbove(name: string, other: string): boolean {
-  return other === name || other.startsWith(`${name}/`)
 }
 
 type ChangedFiles = ReturnType<typeof createChangedFiles>
