@@ -1,6 +1,6 @@
 import { baseName } from '../core/path.ts'
+import { foldName } from './decoded.ts'
 import { ownFiles } from './own-files.ts'
-import { foldName } from './views.ts'
 
 /**
  * Names of files and folders that commonly hold credentials, in lower case. docs/redaction.md lists the same names with

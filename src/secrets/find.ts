@@ -1,6 +1,7 @@
 import { mergeSpans, type Span } from '../core/kit/sorted.ts'
 import { replaceSpans } from '../core/scrub.ts'
 import { findAssigned, styleOf } from './assignments.ts'
+import { type DecodedText, decodedTexts } from './decoded.ts'
 import { findEncoded } from './encoded.ts'
 import { findHeaderSecrets, findJwkSecrets, findXmlKeySecrets } from './formats.ts'
 import { findKubernetesSecrets } from './kubernetes.ts'
@@ -10,11 +11,10 @@ import { findSqlSecrets } from './sql.ts'
 import { findTableSecrets } from './tables.ts'
 import { findUrlSecrets } from './urls.ts'
 import type { FileStyle } from './values.ts'
-import { type View, viewsOf } from './views.ts'
 
 /**
  * Detection layers, by the evidence they use: the structure around a secret (`blocks`, `urls`, `headers`, `kubernetes`), its
- * name (`keys`), its form (`shapes`), its decoded form (`encoded`), and the rules of secretlint (`lint`). `views` also gives
+ * name (`keys`), its form (`shapes`), its decoded form (`encoded`), and the rules of secretlint (`lint`). `decoded` also gives
  * all of them the text with its escapes decoded and its lines joined; `vaults` withholds files by name; `bytes` scans content
  * that is not UTF-8 text.
  */
@@ -27,7 +27,7 @@ export const layers = [
   'shapes',
   'encoded',
   'lint',
-  'views',
+  'decoded',
   'vaults',
   'bytes',
 ] as const
@@ -58,23 +58,23 @@ const shortWord = /^[A-Za-z0-9_./~-]{0,15}$/
 /** Finds the secrets in a text with all detectors except secretlint, in no order; they may overlap. Linear in the length of the text. */
 export function findOwn(text: string, options: FindOptions): readonly Finding[] {
   if (shortWord.test(text)) return []
-  return viewsFor(text, options).flatMap((view) =>
-    finders(options).flatMap(([layer, find]) => find(view.text).map((span) => inSource(view, layer, span))),
+  return textsToSearch(text, options).flatMap((decoded) =>
+    finders(options).flatMap(([layer, find]) => find(decoded.text).map((span) => inSource(decoded, layer, span))),
   )
 }
 
-/** The views of a text, the text itself first. */
-export function viewsFor(text: string, { without = [] }: FindOptions): readonly View[] {
-  return without.includes('views') ? viewsOf(text).slice(0, 1) : viewsOf(text)
+/** A text and its decoded forms, the text itself first. */
+export function textsToSearch(text: string, { without = [] }: FindOptions): readonly DecodedText[] {
+  return without.includes('decoded') ? decodedTexts(text).slice(0, 1) : decodedTexts(text)
 }
 
-/** Converts a span in a view to a finding in the source text. */
-export function inSource(view: View, layer: Layer, { start, end, key }: Span): Finding {
+/** Converts a span in a decoded text to a finding in the source text. */
+export function inSource(decoded: DecodedText, layer: Layer, { start, end, key }: Span): Finding {
   return {
     layer,
-    start: view.startOf(start),
-    end: view.endOf(end),
-    ...(key === undefined ? {} : { key: view.startOf(key) }),
+    start: decoded.startOf(start),
+    end: decoded.endOf(end),
+    ...(key === undefined ? {} : { key: decoded.startOf(key) }),
   }
 }
 
@@ -110,8 +110,8 @@ function finders({ path, without = [], head }: FindOptions): readonly Finder[] {
   if (without.includes('encoded')) return kept
   // Decoded text is separate: the format of the file around it does not apply.
   const inside = kept.map(([layer, find]): Finder => [layer, layer === 'keys' ? findDecoded : find])
-  const holdsSecret = ({ text }: View) => inside.some(([, find]) => find(text).length > 0)
-  return [...kept, ['encoded', (text) => findEncoded(text, (decoded) => viewsOf(decoded).some(holdsSecret))]]
+  const holdsSecret = ({ text }: DecodedText) => inside.some(([, find]) => find(text).length > 0)
+  return [...kept, ['encoded', (text) => findEncoded(text, (decoded) => decodedTexts(decoded).some(holdsSecret))]]
 }
 
 /** In decoded bytes, only an assignment at the beginning of a line and a JSON Web Key count: anything else may be chance. */

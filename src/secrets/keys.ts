@@ -1,5 +1,5 @@
 import { patternOf } from '../core/kit/matching.ts'
-import { foldName } from './views.ts'
+import { foldName } from './decoded.ts'
 
 /**
  * The strength of a secret name: `strong` also hides everything below it (`credentials: {…}`), `weak` only its own value (`auth:

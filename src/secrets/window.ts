@@ -4,7 +4,7 @@ import { isText } from '../core/kit/utf8.ts'
 import { replaceSpans } from '../core/scrub.ts'
 import { isPrivateKey } from './der.ts'
 import { textsIn } from './encoded.ts'
-import { type Finding, type FindOptions, findOwn, inSource, viewsFor } from './find.ts'
+import { type Finding, type FindOptions, findOwn, inSource, textsToSearch } from './find.ts'
 
 /** A part of a text, with the text around it as context. */
 export interface Window {
@@ -152,8 +152,8 @@ function looksLikeEbcdic(bytes: Buffer): boolean {
 export async function findSecrets(text: string, options: FindOptions): Promise<readonly Finding[]> {
   const found = [...findOwn(text, options)]
   if (options.without?.includes('lint') === true) return found
-  for (const view of viewsFor(text, options))
-    for (const span of await findByLint(view.text)) found.push(inSource(view, 'lint', span))
+  for (const decoded of textsToSearch(text, options))
+    for (const span of await findByLint(decoded.text)) found.push(inSource(decoded, 'lint', span))
   return found
 }
 

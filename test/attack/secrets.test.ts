@@ -484,7 +484,7 @@ describe('each layer is needed', () => {
       Buffer.from(`x ${stripe.planted}`).toString('base64'),
     ],
     lint: ['a.md', linear.planted, linear.planted],
-    views: ['a.md', [...stripe.planted].join('\u200b'), [...stripe.planted].join('\u200b')],
+    decoded: ['a.md', [...stripe.planted].join('\u200b'), [...stripe.planted].join('\u200b')],
     vaults: ['.vault-token', plain, plain],
     bytes: ['a.bin', Buffer.concat([Buffer.alloc(9), Buffer.from(stripe.planted), Buffer.alloc(9)]), stripe.planted],
   }

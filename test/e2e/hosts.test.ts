@@ -94,7 +94,7 @@ describe('hikidashi in a host', () => {
     })
     expect((await cli('hosts')).out).toMatch(/^HOST +FOUND +SCOPE +HIKIDASHI +FILE\n/)
     expect(await started('remove', 'zed')).toMatchObject({ code: 0, out: '' })
-    expect(await readFile(file, 'utf8')).toBe(before)
+    expect(await readFile(file, 'utf8')).toBe(before.replace('{\n', '{\n  "context_servers": {},\n'))
     expect(await cli('remove', 'zed')).toMatchObject({ code: 4 })
   })
 
@@ -109,7 +109,7 @@ describe('hikidashi in a host', () => {
       inputs: [{ id: 'hikidashi-token', password: true }],
     })
     expect(await cli('remove', 'vscode', '--scope', 'project')).toMatchObject({ code: 0 })
-    expect(await readdir(join(folder, '.vscode'))).toEqual(['mcp.json.hikidashi.bak'])
+    expect(JSON.parse(await readFile(join(folder, '.vscode/mcp.json'), 'utf8'))).toEqual({ servers: {}, inputs: [] })
     expect((await cli('add', 'codex', '--print', ...options, '--token-env', 'CONTEXT_TOKEN')).out).toBe(
       '[mcp_servers.hikidashi]\nurl = "https://context.example.org/mcp"\nbearer_token_env_var = "CONTEXT_TOKEN"\n',
     )

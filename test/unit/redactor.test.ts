@@ -49,13 +49,13 @@ test('a text in which nothing was found is not looked through again, and comes o
 
 test('what is remembered holds for one path, one part and the same layers alone', async () => {
   const redactor = createRedactor({ file })
-  const look = (text: string, path: string, from: number, final: boolean, without: readonly 'views'[] = []) =>
+  const look = (text: string, path: string, from: number, final: boolean, without: readonly 'decoded'[] = []) =>
     redactor.window({ text, from, final }, { path, without }, signal)
   await look('plain', 'a.md', 0, true)
   await look('plain', 'b.md', 0, true)
   await look('plain', 'a.md', 1, true)
   await look('plain', 'a.md', 0, false)
-  await look('plain', 'a.md', 0, true, ['views'])
+  await look('plain', 'a.md', 0, true, ['decoded'])
   // A lone surrogate is not the character that stands for one in UTF-8.
   await look('\ud800', 'a.md', 0, true)
   await look('\ufffd', 'a.md', 0, true)

@@ -255,14 +255,13 @@ async function remove(id: string, options: RemoveOptions, io: Io): Promise<void>
   const opened = await openHostFile(host, options.scope, thisMachine())
   refuseOthers(opened, name, options)
   const { before } = opened
-  const after = await withoutEntry(opened, name)
+  const after = withoutEntry(opened, name)
   if (options.dryRun) return showDiff(unifiedDiff(before.file, before.text, after), io)
   await writeHostFile(before, after)
   const backup = backupOf(before)
   if (options.json)
     return writeJson(io.out, { host: id, scope: options.scope, file: before.file, name, status: 'removed', backup })
-  const gone = after === undefined ? ' The file had no other content, and was deleted.' : ''
-  io.say(`Removed ${name} from ${host.title}, in ${before.file}.${gone}\nThe old file: ${backup}`)
+  io.say(`Removed ${name} from ${host.title}, in ${before.file}.\nThe old file: ${backup}`)
 }
 
 function refuseOthers(opened: Opened, name: string, { force }: RemoveOptions): void {

@@ -7,7 +7,7 @@ import { redactPhrase } from '../../secrets/find.ts'
 import { CommandError, failed, misused } from '../terminal/exit.ts'
 import type { Io } from '../terminal/io.ts'
 import { escapeLines } from '../terminal/text.ts'
-import { backupOf, type HostFile, readHostFile } from './files.ts'
+import { type HostFile, readHostFile } from './files.ts'
 import { formatOf } from './format.ts'
 import {
   type Entry,
@@ -92,54 +92,25 @@ export function withEntry({ host, before, format, settings }: Opened, name: stri
   }, set)
 }
 
-/**
- * Returns the text without an entry, and without the inputs that only this entry uses. If the file has not changed otherwise since
- * the entry was added, the result is exactly the former text; undefined if there was no file.
- */
-export async function withoutEntry(opened: Opened, name: string): Promise<string | undefined> {
+/** Returns the text without an entry, and without the inputs that only this entry uses. */
+export function withoutEntry(opened: Opened, name: string): string {
   const { host, before, format, settings } = opened
   const { text = '' } = before
   const value = serversOf(opened)[name]
-  const path = [...host.serversAt(settings), name]
   if (value === undefined) return text
-  const inputs = inputsFor(settings, name, value)
-  const undone = await undo(opened, name, { value, inputs: inputs.map(([, input]) => input) })
-  if (undone !== undefined) return undone.text
-  const rest = format.remove(text, path)
-  return inputs.reduceRight((whole, [at]) => format.remove(whole, ['inputs', at]), rest)
+  const rest = format.remove(text, [...host.serversAt(settings), name])
+  return inputsFor(settings, name, value).reduceRight((whole, at) => format.remove(whole, ['inputs', at]), rest)
 }
 
-/** Returns the inputs that only this entry uses, each with its index in the list. */
-function inputsFor(settings: unknown, name: string, value: JsonObject): readonly [number, JsonObject][] {
+/** Returns the indexes of the inputs that only this entry uses. */
+function inputsFor(settings: unknown, name: string, value: JsonObject): readonly number[] {
   const list = valueAt(settings, ['inputs'])
   const [whole, own] = [JSON.stringify(settings), JSON.stringify(value)]
   const uses = (text: string, id: string) => text.split(`\${input:${id}}`).length - 1
-  return (Array.isArray(list) ? list : []).flatMap((input: unknown, at): [number, JsonObject][] => {
+  return (Array.isArray(list) ? list : []).flatMap((input: unknown, at) => {
     if (!isObject(input) || input.id !== `${name}-token`) return []
-    return uses(own, input.id) === uses(whole, input.id) ? [[at, input as JsonObject]] : []
+    return uses(own, input.id) === uses(whole, input.id) ? [at] : []
   })
-}
-
-/** Returns the text from before the entry was added, if adding the entry to it again gives the current text. */
-async function undo(opened: Opened, name: string, entry: Entry): Promise<{ readonly text?: string } | undefined> {
-  const { format, before } = opened
-  const backup = await readHostFile(backupOf(before)).catch(() => undefined)
-  const candidates = backup?.text === undefined ? [undefined] : [backup.text, undefined]
-  for (const text of candidates) {
-    const made = await remade({ ...opened, before: { ...before, text } }, format, name, entry)
-    if (made === before.text) return text === undefined ? {} : { text }
-  }
-  return undefined
-}
-
-async function remade(opened: Opened, format: SettingsEditor, name: string, entry: Entry): Promise<string | undefined> {
-  try {
-    const settings = format.parse(opened.before.text ?? '')
-    const isThere = valueAt(settings, [...opened.host.serversAt(settings), name]) !== undefined
-    return isThere ? undefined : withEntry({ ...opened, settings }, name, entry)
-  } catch {
-    return undefined
-  }
 }
 
 /** Number of context lines around a difference. */

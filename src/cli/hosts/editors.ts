@@ -5,6 +5,7 @@ import {
   type AddInstructions,
   applicationFolder,
   configFolder,
+  defaultEntry,
   type Entry,
   type EntryContext,
   type Host,
@@ -19,7 +20,6 @@ import {
   spellAll,
   spellCommand,
   unlessEmpty,
-  usualValue,
   valueAt,
 } from './types.ts'
 
@@ -47,7 +47,7 @@ export const claudeCode: Host = {
     ],
   },
   serversAt: () => ['mcpServers'],
-  entryOf: (launch, { machine }) => ({ value: usualValue(launch, claudeCode, codeSpelling, { types, machine }) }),
+  entryOf: (launch, { machine }) => ({ value: defaultEntry(launch, claudeCode, codeSpelling, { types, machine }) }),
   foundIn: ({ command, args, url }) => ({
     ...(typeof command === 'string' ? { command: [command, ...textsIn(args)] } : {}),
     ...(typeof url === 'string' ? { url } : {}),
@@ -85,7 +85,7 @@ export const claudeDesktop: Host = {
       throw misused(
         'The settings file of Claude Desktop takes only servers that it starts. Add a URL in its settings, under Connectors; or write a configuration that mounts the server (provider "remote"), and add that configuration.',
       )
-    return { value: usualValue(launch, claudeDesktop, desktopSpelling) }
+    return { value: defaultEntry(launch, claudeDesktop, desktopSpelling) }
   },
   foundIn: claudeCode.foundIn,
   waysOf: () => [{ label: 'Or as a file to double-click', text: 'hikidashi bundle mcpb' }],
@@ -118,7 +118,7 @@ export const vscode: Host = {
   traces: { programs: ['code'], paths: (machine) => [joined(machine, vscodeFolder(machine), 'User')] },
   serversAt: () => ['servers'],
   entryOf: (launch, context) => {
-    const value = usualValue(launch, vscode, vscodeSpelling(context), { types, machine: context.machine })
+    const value = defaultEntry(launch, vscode, vscodeSpelling(context), { types, machine: context.machine })
     const asks = launch.transport === 'http' && Object.values(launch.headers).flat().some(isInput)
     return { value, ...(asks ? { inputs: [inputFor(context)] } : {}) }
   },
@@ -169,7 +169,7 @@ export const cursor: Host = {
   traces: { programs: ['cursor'], paths: (machine) => [cursorFolder(machine)] },
   serversAt: () => ['mcpServers'],
   entryOf: (launch, { scope, machine }) => ({
-    value: usualValue(launch, cursor, cursorSpelling(scope), { types: { stdio: 'stdio' }, machine }),
+    value: defaultEntry(launch, cursor, cursorSpelling(scope), { types: { stdio: 'stdio' }, machine }),
   }),
   foundIn: claudeCode.foundIn,
   waysOf: (_, { value }, { name, scope }) => {
@@ -212,7 +212,7 @@ export const zed: Host = {
   traces: { programs: ['zed', 'zeditor'], paths: (machine) => [zedFolder(machine)] },
   serversAt: () => ['context_servers'],
   entryOf: (launch) => {
-    const value = usualValue(launch, zed, zedSpelling)
+    const value = defaultEntry(launch, zed, zedSpelling)
     return { value: launch.transport === 'http' ? value : { ...value, env: value.env ?? {} } }
   },
   foundIn: claudeCode.foundIn,

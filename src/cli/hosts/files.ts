@@ -64,24 +64,22 @@ export function backupOf({ target }: Pick<HostFile, 'target'>): string {
  * Replaces the text of a file atomically: readers, also after a crash, find the old text or the new one. The old text is
  * kept in {@link backupOf}; the byte order mark, the mode and the owner stay.
  *
- * @param text Undefined removes the file.
  * @throws CommandError when the file was changed since it was read.
  */
-export async function writeHostFile(before: HostFile, text: string | undefined): Promise<void> {
+export async function writeHostFile(before: HostFile, text: string): Promise<void> {
   const { file, target, bytes } = before
-  const fresh = text === undefined ? undefined : Buffer.from((hasMark(bytes) ? mark : '') + text)
+  const fresh = Buffer.from((hasMark(bytes) ? mark : '') + text)
   try {
     await refuseChanged(before)
     if (bytes === undefined) await mkdir(dirname(target), { recursive: true })
     const owner = bytes === undefined ? undefined : await stat(target)
-    const written = fresh === undefined ? undefined : await writeBeside(target, fresh, owner)
+    const written = await writeBeside(target, fresh, owner)
     try {
       await refuseChanged(before)
       if (bytes !== undefined) await replace(backupOf(before), bytes, owner)
-      if (written === undefined) await unlink(target)
-      else await rename(written, target)
+      await rename(written, target)
     } catch (error) {
-      if (written !== undefined) await unlink(written).catch(() => {})
+      await unlink(written).catch(() => {})
       throw error
     }
     await syncFolder(dirname(target))

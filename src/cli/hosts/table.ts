@@ -7,6 +7,7 @@ import { claudeCode, claudeDesktop, cursor, opencode, vscode, zed } from './edit
 import {
   applicationFolder,
   configFolder,
+  defaultEntry,
   type Host,
   inProject,
   type JsonObject,
@@ -20,7 +21,6 @@ import {
   spellAll,
   spellCommand,
   unlessEmpty,
-  usualValue,
   type Value,
 } from './types.ts'
 
@@ -118,7 +118,7 @@ const geminiCli: Host = {
   // The policies of Gemini CLI take the text before the first _ for the whole server name.
   nameOf: (name) => name.replaceAll('_', '-'),
   entryOf: (launch) => {
-    const value = usualValue(launch, geminiCli, dollarSpelling)
+    const value = defaultEntry(launch, geminiCli, dollarSpelling)
     return { value: launch.transport === 'http' ? { url: launch.url, type: 'http', ...value } : value }
   },
   foundIn: ({ httpUrl, ...rest }) => {

@@ -86,7 +86,7 @@ export interface Host {
 
 export type Path = readonly (string | number)[]
 
-/** A format of settings that is edited in place: all other bytes stay as they are. */
+/** A format of settings that is edited in place: all other values, their order and the comments stay. */
 export interface SettingsEditor {
   /** Parses a text. @throws Error for a malformed text. */
   parse(text: string): unknown
@@ -188,14 +188,12 @@ export function headOf(text: string): string {
   return text.endsWith('\n') ? text : text + eolOf(text)
 }
 
-/** Returns the indentation of the line that contains an offset, up to the offset. */
-export function indentAt(text: string, offset: number): string {
-  return /^[ \t]*/.exec(text.slice(text.lastIndexOf('\n', offset - 1) + 1, offset))?.[0] ?? ''
-}
-
-/** Indents every line except the first, with the line ends of a text. */
-export function indented(block: string, indent: string, eol: string): string {
-  return block.split('\n').join(eol + indent)
+/** Returns an object, or an array for a number, for each key of a path, with the value in the last one. */
+export function nested(path: Path, value: Json): JsonObject {
+  return path.reduceRight<Json>(
+    (inner, key) => (typeof key === 'number' ? [inner] : { [key]: inner }),
+    value,
+  ) as JsonObject
 }
 
 /** The notation of a host for the values that it fills in. */
@@ -272,7 +270,7 @@ export function spellCommand(
  *
  * @param types The names of the transports, if entries of the host have them.
  */
-export function usualValue(
+export function defaultEntry(
   launch: Launch,
   host: Titled,
   spelling: Spelling,

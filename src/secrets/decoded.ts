@@ -21,8 +21,8 @@ export function foldName(name: string): string {
   return start.normalize('NFKD').replace(marks(), '').replace(unseen(), '')
 }
 
-/** A text as a program or a reader sees it, with the position of each of its characters in the source. */
-export interface View {
+/** A text as a program or a reader decodes it, with the position of each of its characters in the source. */
+export interface DecodedText {
   readonly text: string
   /** Returns the start in the source of the character at an index. */
   startOf(index: number): number
@@ -31,18 +31,18 @@ export interface View {
 }
 
 /**
- * A text that no view changes: it has no escapes, no invisible or other non-ASCII characters, one line, and no joined texts.
+ * A text that no decoding changes: it has no escapes, no invisible or other non-ASCII characters, one line, and no joined texts.
  */
 const isPlain = /^[^\\&%\r\n"'\u0080-\uffff]*$/
 
 /**
- * Returns the views of a text. The first one is the text itself; then the prefixes of the lines of a patch or a blame are removed,
- * its escapes are decoded (JSON, JavaScript, XML, Markdown, `%41`), invisible characters are removed, full-width forms become ASCII, and
- * continued lines are joined. Each view is made of the one before. A view that changes nothing is left out.
+ * Returns a text and its decoded forms. The first one is the text itself; then the prefixes of the lines of a patch or a blame are
+ * removed, its escapes are decoded (JSON, JavaScript, XML, Markdown, `%41`), invisible characters are removed, full-width forms become
+ * ASCII, and continued lines are joined. Each form is made of the one before. A form that changes nothing is left out.
  */
-export function viewsOf(text: string): readonly View[] {
-  const views: View[] = [{ text, startOf: (index) => index, endOf: (index) => index }]
-  if (isPlain.test(text)) return views
+export function decodedTexts(text: string): readonly DecodedText[] {
+  const texts: DecodedText[] = [{ text, startOf: (index) => index, endOf: (index) => index }]
+  if (isPlain.test(text)) return texts
   for (const change of [
     stripPrefixes,
     readEscapes,
@@ -53,22 +53,22 @@ export function viewsOf(text: string): readonly View[] {
     joinTexts,
     joinLines,
   ]) {
-    const last = views.at(-1)
+    const last = texts.at(-1)
     const next = last === undefined ? undefined : change(last)
-    if (next !== undefined) views.push(next)
+    if (next !== undefined) texts.push(next)
   }
-  return views
+  return texts
 }
 
 /** Prefixes of the lines of a patch, and of a blame as a git mount writes it, with its lines that name a commit. */
 const patchPrefix = /^(?:[+ -]|@@ -[\d,]+ \+[\d,]+ @@ ?)/gm
 const blamePrefix = /^(?: {5}\d| {4}\d\d| {3}\d{3}| {2}\d{4}| \d{5}|\d{6,7}) {2}|^[0-9a-f]{12} \d{4}-\d\d-\d\d .*\n/gm
 
-function stripPrefixes(view: View): View | undefined {
-  if (/^@@ -[\d,]+ \+[\d,]+ @@/m.test(view.text)) return rewrite(view, patchPrefix, () => '')
+function stripPrefixes(source: DecodedText): DecodedText | undefined {
+  if (/^@@ -[\d,]+ \+[\d,]+ @@/m.test(source.text)) return rewrite(source, patchPrefix, () => '')
   // A part of a blame has no title. Any text may have a line that begins with a number, but seldom two in succession.
-  const isBlame = /^Blame of |^ {0,5}\d{1,7} {2}.*\n(?:[0-9a-f]{12} .*\n)? {0,5}\d{1,7} {2}/m.test(view.text)
-  return isBlame ? rewrite(view, blamePrefix, () => '') : undefined
+  const isBlame = /^Blame of |^ {0,5}\d{1,7} {2}.*\n(?:[0-9a-f]{12} .*\n)? {0,5}\d{1,7} {2}/m.test(source.text)
+  return isBlame ? rewrite(source, blamePrefix, () => '') : undefined
 }
 
 const escapes =
@@ -80,12 +80,12 @@ const entities: Readonly<Record<string, string>> = { amp: '&', quot: '"', apos: 
 
 const everyEscape = patternOf(`${escapes.source}|[\\p{Default_Ignorable_Code_Point}\\ufff9-\\ufffb]`, 'gu')
 
-function readEscapes(view: View): View | undefined {
-  const hasOthers = /[^\0-\x7f]/.test(view.text) && view.text.search(unseen()) !== -1
-  if (!hasOthers && !/\\[uUx/\\"nrt`*_[\]<>|=+~#!{}()-]|&(?:#|amp|quot|apos|lt|gt)|[\uff01-\uff5e]/.test(view.text))
+function readEscapes(source: DecodedText): DecodedText | undefined {
+  const hasOthers = /[^\0-\x7f]/.test(source.text) && source.text.search(unseen()) !== -1
+  if (!hasOthers && !/\\[uUx/\\"nrt`*_[\]<>|=+~#!{}()-]|&(?:#|amp|quot|apos|lt|gt)|[\uff01-\uff5e]/.test(source.text))
     return undefined
   const pattern = hasOthers ? everyEscape() : escapes
-  return rewrite(view, pattern, ([whole = '', braced, short, long, byte, sign, hex, decimal, entity, wide]) => {
+  return rewrite(source, pattern, ([whole = '', braced, short, long, byte, sign, hex, decimal, entity, wide]) => {
     if (sign !== undefined) return breaks[sign] ?? sign
     if (entity !== undefined) return entities[entity]
     if (wide !== undefined) return narrow(wide)
@@ -96,18 +96,18 @@ function readEscapes(view: View): View | undefined {
   })
 }
 
-function readPercents(view: View): View | undefined {
-  if (!/%[2-7][0-9a-fA-F]/.test(view.text)) return undefined
-  return rewrite(view, /%([2-7][0-9a-fA-F])/g, ([, digits = '']) => String.fromCharCode(Number.parseInt(digits, 16)))
+function readPercents(source: DecodedText): DecodedText | undefined {
+  if (!/%[2-7][0-9a-fA-F]/.test(source.text)) return undefined
+  return rewrite(source, /%([2-7][0-9a-fA-F])/g, ([, digits = '']) => String.fromCharCode(Number.parseInt(digits, 16)))
 }
 
 /** Joints at which a text continues: after a backslash, and between string literals joined with `+` or by adjacency. */
 const joints =
   /\\\r?\n[ \t]*(?=[\w+/=.-])|(?<=[\w+/=.-])(?:(["'`])[ \t]*(?:[+.&][ \t]*)?\\?\r?\n[ \t]*(?:[+.&][ \t]*)?\1|(["'])[ \t]*[+.&][ \t]*\2)(?=[\w+/=.-])/g
 
-function joinTexts(view: View): View | undefined {
-  if (!/[\\"'`][ \t]*[+.&]?[ \t]*[\\\r\n]|["'][ \t]*[+.&]/.test(view.text)) return undefined
-  return rewrite(view, joints, () => '')
+function joinTexts(source: DecodedText): DecodedText | undefined {
+  if (!/[\\"'`][ \t]*[+.&]?[ \t]*[\\\r\n]|["'][ \t]*[+.&]/.test(source.text)) return undefined
+  return rewrite(source, joints, () => '')
 }
 
 /** Lengths of a line of wrapped base64, in characters: the shortest, the shortest that is known by its length alone, the longest. */
@@ -121,8 +121,8 @@ const nextLine =
  * Joins the lines of wrapped base64 and hexadecimal. Lines of less than 40 characters have one length, except the first, which may be
  * behind a name, and the last. An equals sign occurs only at the end: text with one inside is another setting.
  */
-function joinLines(view: View): View | undefined {
-  const { text } = view
+function joinLines(source: DecodedText): DecodedText | undefined {
+  const { text } = source
   const cuts: Replacement[] = []
   let until = 0
   for (let end = text.indexOf('\n'); end !== -1; end = text.indexOf('\n', Math.max(end + 1, until))) {
@@ -136,7 +136,7 @@ function joinLines(view: View): View | undefined {
     cuts.push(...joints)
     until = joints.at(-1)?.end ?? 0
   }
-  return replaced(view, cuts)
+  return replaced(source, cuts)
 }
 
 /** The joints before the lines of base64 that follow one, and whether their lengths are those of wrapped base64. */
@@ -170,20 +170,20 @@ interface Replacement extends Span {
 
 /** Replaces the matches of a pattern, except those for which the function returns `undefined`. */
 function rewrite(
-  view: View,
+  source: DecodedText,
   pattern: RegExp,
   replace: (match: RegExpExecArray) => string | undefined,
-): View | undefined {
+): DecodedText | undefined {
   const changes: Replacement[] = []
-  for (const match of view.text.matchAll(pattern)) {
+  for (const match of source.text.matchAll(pattern)) {
     const text = replace(match)
     if (text !== undefined) changes.push({ start: match.index, end: match.index + match[0].length, text })
   }
-  return replaced(view, changes)
+  return replaced(source, changes)
 }
 
 /** Makes changes, which are in order and do not overlap. Returns `undefined` if there are none. */
-function replaced(view: View, changes: readonly Replacement[]): View | undefined {
+function replaced(source: DecodedText, changes: readonly Replacement[]): DecodedText | undefined {
   if (changes.length === 0) return undefined
   const pieces: string[] = []
   /** For each change: its end in the new text, and the offset between the old and the new text there. */
@@ -192,23 +192,23 @@ function replaced(view: View, changes: readonly Replacement[]): View | undefined
   let from = 0
   let length = 0
   for (const { start, end, text } of changes) {
-    pieces.push(view.text.slice(from, start), text)
+    pieces.push(source.text.slice(from, start), text)
     length += start - from + text.length
     from = end
     ends.push(length)
     shifts.push(from - length)
   }
-  pieces.push(view.text.slice(from))
+  pieces.push(source.text.slice(from))
   /** Returns the number of changes that end at or before an index. */
   const changesUpTo = (index: number) => firstIndex(0, ends.length, (change) => (ends[change] ?? 0) > index)
   return {
     text: pieces.join(''),
-    startOf: (index) => view.startOf(index + (shifts[changesUpTo(index) - 1] ?? 0)),
+    startOf: (index) => source.startOf(index + (shifts[changesUpTo(index) - 1] ?? 0)),
     endOf: (index) => {
       let change = changesUpTo(index)
       // Text removed after the character does not belong to it.
       while (change > 0 && ends[change - 1] === index && changes[change - 1]?.text === '') change--
-      return view.endOf(index + (shifts[change - 1] ?? 0))
+      return source.endOf(index + (shifts[change - 1] ?? 0))
     },
   }
 }

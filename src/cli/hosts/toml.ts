@@ -1,0 +1,59 @@
+import { parse, stringify, TomlError } from 'smol-toml'
+import { eolOf, formatError, isObject, nested, type Path, type SettingsEditor } from './types.ts'
+
+/** Edits TOML by blocks of text: a table is appended to the file, or removed with its subtables. */
+export const toml: SettingsEditor = {
+  parse: (text) => (text.trim() === '' ? undefined : parsed(text)),
+  set: (text, path, value) => {
+    const eol = eolOf(text)
+    const head = without(text, path).trimEnd()
+    return `${head}${head === '' ? '' : eol + eol}${shown(path, value).replaceAll('\n', eol)}`
+  },
+  remove: without,
+  show: shown,
+}
+
+function parsed(text: string): unknown {
+  try {
+    return parse(text)
+  } catch (error) {
+    if (!(error instanceof TomlError)) throw error
+    const lines = text.split('\n').slice(0, error.line - 1)
+    const offset = lines.reduce((sum, line) => sum + line.length + 1, 0) + error.column - 1
+    throw formatError(text, offset, 'this is not TOML. Fix it first.')
+  }
+}
+
+function shown(path: Path, value: Parameters<SettingsEditor['show']>[1]): string {
+  return `${stringify(nested(path, value)).trim()}\n`
+}
+
+/** Removes the table at a path and its subtables. Comments and blank lines behind a table belong to the next one. */
+function without(text: string, path: Path): string {
+  return text
+    .split(/^(?=[ \t]*\[)/m)
+    .map((block) => {
+      const lines = block.split(/(?<=\n)/)
+      const keys = keysOf(lines[0]?.trim() ?? '')
+      if (!path.every((key, i) => keys[i] === key)) return block
+      const last = lines.findLastIndex((line) => !/^\s*(?:#|$)/.test(line))
+      return lines.slice(last + 1).join('')
+    })
+    .join('')
+}
+
+/** Returns the keys in the header of a table; none for another line. */
+function keysOf(line: string): readonly string[] {
+  try {
+    const keys: string[] = []
+    let table: unknown = parse(line)
+    while (isObject(table) && Object.keys(table).length === 1) {
+      const [key = ''] = Object.keys(table)
+      keys.push(key)
+      table = table[key]
+    }
+    return keys
+  } catch {
+    return []
+  }
+}
