@@ -1,4 +1,5 @@
 import { basename, resolve } from 'node:path'
+import { escapeGlob } from '../core/glob.ts'
 import { defined } from '../core/kit/object.ts'
 import { formatUri, parseAddress } from '../core/uri.ts'
 import { type Glance, glanceAt } from './folder.ts'
@@ -130,10 +131,6 @@ export function plainWord(text: string): string {
     .replace(/[^a-z0-9._-]+/g, '-')
     .replace(/^[-.]+|[-.]+$/g, '')
   return name === '' ? 'root' : name
-}
-
-function escapeGlob(name: string): string {
-  return name.replace(/[*?[\]{}\\]/g, '\\$&')
 }
 
 /**

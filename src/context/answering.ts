@@ -6,7 +6,7 @@ import type { ContextCall } from './asked.ts'
 import { assemble, measure } from './assemble.ts'
 import { manifestFor } from './manifest.ts'
 import { rankAll } from './rank.ts'
-import { createReader, matcherOf } from './reader.ts'
+import { createReader, excluderOf, matcherOf } from './reader.ts'
 import { piecesOf, timeOf } from './render.ts'
 import { type AssembleOptions, type Candidate, defaultLimits, type Explanation, type OmittedItem } from './types.ts'
 
@@ -60,13 +60,12 @@ async function assembled(view: View, options: AssembleOptions): Promise<ToolAnsw
 const nothing = 'Nothing that helps was found, or nothing of it fits into the budget.'
 
 async function suggested(view: View, options: AssembleOptions, limit: number): Promise<ToolAnswer> {
-  const { excludes = [] } = options
   const limits = {
     ...defaultLimits,
     ...options.limits,
     read: Math.min(most.suggested, options.limits?.read ?? most.suggested),
   }
-  const reader = createReader(view, limits, matcherOf(excludes), options)
+  const reader = createReader(view, limits, await excluderOf(view, options), options)
   const { candidates, notes } = await rankAll(view, options, limits, reader)
   // Pinned resources are part of the context already.
   const pinned = matcherOf((options.pins ?? []).map((pin) => (typeof pin === 'string' ? pin : pin.uri)))

@@ -38,7 +38,8 @@ export const inputSchema: JsonObject = objectSchema([], {
     type: 'array',
     maxItems: most.excludes,
     items: uriSchema,
-    description: 'URIs that are left out. A URI that ends in "/" stands for everything below it.',
+    description:
+      'URIs that are left out. One that ends in "/" stands for everything below it; one with an asterisk is a glob: "**/*.test.ts", or "file:///srv/docs/**/*.log".',
   },
   mounts: {
     type: 'array',

@@ -6,7 +6,7 @@ import { type Collapse, createCollapse, shinglesOf } from './collapse.ts'
 import { type Formed, type Forming, formsOf, type ResourceForm } from './forms.ts'
 import { commonEntries, inOrder, type Packing, packAfter, prefixesOf } from './prefix.ts'
 import { rankAll } from './rank.ts'
-import { createReader, matcherOf } from './reader.ts'
+import { createReader, excluderOf } from './reader.ts'
 import { blocksOf, type RenderedPart, type Renderer, rendererOf, timeOf } from './render.ts'
 import { openCounter } from './tokens.ts'
 import {
@@ -44,7 +44,7 @@ export async function assemble(view: View, options: AssembleOptions): Promise<As
   const opening = openCounter(encoding)
   opening.catch(() => {})
   const renderer = rendererOf(format)
-  const reader = createReader(view, limits, matcherOf(options.excludes ?? []), options)
+  const reader = createReader(view, limits, await excluderOf(view, options), options)
   const { candidates, terms, notes } = await rankAll(view, options, limits, reader)
 
   const counter = await opening
@@ -244,7 +244,7 @@ export async function measure(view: View, options: Omit<AssembleOptions, 'budget
   const limits = checked(given)
   const counter = await openCounter(encoding)
   const renderer = rendererOf(format)
-  const reader = createReader(view, limits, matcherOf(options.excludes ?? []), options)
+  const reader = createReader(view, limits, await excluderOf(view, options), options)
   const { candidates, terms } = await rankAll(view, given, limits, reader)
   const readings = await reader.read(candidates.map(({ resource }) => resource.uri))
   const forming = { counter, renderer, format, terms, most: Number.POSITIVE_INFINITY, countLevels: true, signal }

@@ -7,7 +7,7 @@ import type { Resource, View } from '../core/view.ts'
 import { queryTerms } from '../text/analyser.ts'
 import { createLabelScore } from '../text/relevance.ts'
 import { lookedFor, neighboursOf } from './lists.ts'
-import { type ContextReader, canonical, folderOf, isHistory, matcherOf, withinOf } from './reader.ts'
+import { type ContextReader, canonical, excluderOf, folderOf, isHistory, withinOf } from './reader.ts'
 import { compare, explain, type Fused, fuse, isFor, listAll, searchAll, sumsOf, untilRepeated } from './searched.ts'
 import type { AssembleOptions, Candidate, Level, Limits, Pin } from './types.ts'
 
@@ -71,8 +71,8 @@ export async function rankAll(
   limits: Limits,
   reader: ContextReader,
 ): Promise<Ranked> {
-  const { query = '', pins = [], excludes = [], mounts, audience = 'assistant', signal } = options
-  const isExcluded = matcherOf(excludes)
+  const { query = '', pins = [], mounts, audience = 'assistant', signal } = options
+  const isExcluded = await excluderOf(view, options)
   if (options.pinsOnly === true) return onlyPins(view, options, isExcluded)
   const listed = await listAll(view, limits, signal)
   reader.expect(listed.resources)

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { isResourceError } from '../core/errors.ts'
+import { compileGlob, escapeGlob } from '../core/glob.ts'
 import { defined } from '../core/kit/object.ts'
 import { isText } from '../core/kit/utf8.ts'
 import { metaKeys } from '../core/meta.ts'
@@ -219,6 +220,42 @@ export function matcherOf(uris: readonly string[]): (uri: string) => boolean {
     const isBelow = (one: string) => folders.some((folder) => one.startsWith(folder) || `${one}/` === folder)
     return [uri, canonical(bare)].some((one) => exact.has(one) || isBelow(one))
   }
+}
+
+/**
+ * Resolves to the test of URIs that are left out ({@link matcherOf}). A text with an asterisk is a glob: over the paths in all mounts,
+ * or below the scheme and host that it names.
+ *
+ * @throws ResourceError `invalid` (reason `glob`) for a malformed glob.
+ */
+export async function excluderOf(
+  view: View,
+  { excludes = [], signal }: Pick<AssembleOptions, 'excludes' | 'signal'>,
+): Promise<(uri: string) => boolean> {
+  const isGlob = (text: string) => text.includes('*')
+  const isNamed = matcherOf(excludes.filter((text) => !isGlob(text)))
+  const globs = excludes.filter(isGlob).map((text) => {
+    const [, origin, path = text] = /^([a-z][a-z0-9+.-]*:\/\/[^/]*)\/(.*)$/is.exec(text) ?? []
+    return { origin, matches: compileGlob(origin === undefined ? path : decodedGlob(path)) }
+  })
+  if (globs.length === 0) return isNamed
+  const within = withinOf((await view.mounts(defined({ signal }))).map(({ uri }) => uri))
+  const matchesBelow = (place: string | undefined, uri: string, matches: (path: string) => boolean) =>
+    place !== undefined && uri.startsWith(place) && matches(pathOf(uri.slice(place.length).replace(/^\//, '')))
+  return (raw) => {
+    if (isNamed(raw)) return true
+    const uri = canonical(raw)
+    const mount = within(uri)
+    return globs.some(({ origin, matches }) => matchesBelow(origin ?? mount, uri, matches))
+  }
+}
+
+/** Decodes a glob in which names are percent-encoded, as in a URI. A name without special characters is taken literally. */
+function decodedGlob(glob: string): string {
+  return glob
+    .split('/')
+    .map((segment) => (/[*[{]/.test(segment) ? pathOf(segment) : escapeGlob(pathOf(segment))))
+    .join('/')
 }
 
 /** The first of these addresses that contains a URI. */

@@ -42,6 +42,11 @@ export function compileGlobs(patterns: readonly string[], options: GlobOptions =
   }
 }
 
+/** Escapes a name, so that a glob matches it literally. */
+export function escapeGlob(name: string): string {
+  return name.replace(/[*?[\]{}\\]/g, '\\$&')
+}
+
 /** Converts code point by code point, so that no neighbour makes a difference (`Σ` is `σ` at the end of a word too). */
 function foldCase(text: string): string {
   return canonicalPath(Array.from(canonicalPath(text), (character) => character.toLowerCase()).join(''))

@@ -160,3 +160,25 @@ describe('one context', () => {
     }
   })
 })
+
+describe('a pack of a folder', () => {
+  test('leaves out tests, and what a glob of its paths matches', async () => {
+    // The folder itself is called like one of tests.
+    const project = createFolder()
+    const texts = ['src/anchor.ts', 'src/anchor.gen.ts', 'src/anchor.test.ts', 'test/anchor.ts', 'pkg/test_anchor.py']
+    project.write(Object.fromEntries(texts.map((path) => [`tests/${path}`, `// Anchors and boats in ${path}\n`])))
+    const packed = async (...args: readonly string[]) => {
+      const { out, code } = await runHere(['pack', 'anchors', '-b', '4k', ...args], { cwd: project.at('tests') })
+      expect(code).toBe(0)
+      return texts.filter((path) => out.includes(`/${path}\``))
+    }
+    expect(await packed()).toEqual(texts)
+    expect(await packed('--no-tests')).toEqual(['src/anchor.ts', 'src/anchor.gen.ts'])
+    expect(await packed('-x', 'src/*.gen.ts', '-x', '*.py')).toEqual([
+      'src/anchor.ts',
+      'src/anchor.test.ts',
+      'test/anchor.ts',
+    ])
+    project.remove()
+  })
+})

@@ -90,6 +90,28 @@ describe('what is chosen', () => {
     expect([...names(forUser.items), ...names(forUser.omitted)]).toContain('person.md')
   })
 
+  test.each([
+    [['*.test.ts'], ['a.ts', 'a/café.md', 'app/[slug]/x.md', 'app/[slug]/y.txt']],
+    [
+      ['**/a/**', '**/*.t{s,sx}'],
+      ['app/[slug]/x.md', 'app/[slug]/y.txt'],
+    ],
+    [
+      ['memory://docs/a/caf%C3%A9.*', 'memory://docs/app/%5Bslug%5D/*.md'],
+      ['a.test.ts', 'a.ts', 'app/[slug]/y.txt'],
+    ],
+    [
+      ['memory://elsewhere/**', 'docs/**'],
+      ['a.test.ts', 'a.ts', 'a/café.md', 'app/[slug]/x.md', 'app/[slug]/y.txt'],
+    ],
+  ])('leaves out what the globs %j match', async (excludes, left) => {
+    const names = ['a.ts', 'a.test.ts', 'a/café.md', 'app/[slug]/x.md', 'app/[slug]/y.txt']
+    const view = viewOf(Object.fromEntries(names.map((name) => [name, `query ${name}`])))
+    const { items } = await assemble(view, { ...base, query: 'query', excludes })
+    expect(items.map((item) => decodeURIComponent(item.uri.slice('memory://docs/'.length))).sort()).toEqual(left)
+    await expect(rank(view, { now, query: 'query', excludes: ['*[.md'] })).rejects.toMatchObject({ kind: 'invalid' })
+  })
+
   test('has the neighbours of what matches: what it imports, and what lies beside it', async () => {
     const view = viewOf({
       'src/cursor.ts': "import { seal } from '../lib/seal.js'\nexport const cursor = seal()",

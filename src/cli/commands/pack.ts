@@ -20,6 +20,8 @@ interface PackOptions extends SourceOptions {
   readonly pin?: readonly string[]
   readonly basket?: string
   readonly exclude?: readonly string[]
+  /** False with `--no-tests`. */
+  readonly tests: boolean
   readonly mount?: readonly string[]
   readonly encoding?: Encoding
   readonly audience?: Audience
@@ -52,9 +54,10 @@ matches, outlines and links, best first. Without a query: only the pins, or else
     .option('--basket <file>', 'pin the resources of this file, which the explorer or --manifest wrote')
     .option(
       '-x, --exclude <uri>',
-      'leave out a resource or, with a slash at its end, everything below it (repeatable)',
+      'leave out a resource; with a slash at its end, everything below it; with an asterisk, what the glob matches (repeatable)',
       addWord,
     )
+    .option('--no-tests', 'leave out tests, by their names')
     .option('--mount <address>', 'only resources of this mount (repeatable)', addWord)
     .addOption(
       new Option('--encoding <name>', 'the encoding of tokens; by default o200k_base').choices([
@@ -173,7 +176,8 @@ function askedBy(
   const pins = [...(options.pin ?? []).map((pin) => pinIn(pin, uriOf)), ...basket]
   const isNew = query.trim() !== '' || pins.length > 0
   const { now: then, ...earlier } = isNew || before === undefined ? {} : optionsOf(before)
-  const { budget, format, encoding, audience, halfLife, reserve, mount, exclude } = options
+  const { budget, format, encoding, audience, halfLife, reserve, mount, exclude = [], tests } = options
+  const excludes = [...exclude.map((text) => excludeIn(text, uriOf)), ...(tests ? [] : testFiles)]
   const now = options.now ?? (then === undefined ? Date.now() : Date.parse(then))
   const given = {
     budget,
@@ -183,7 +187,7 @@ function askedBy(
     halfLife,
     reserve,
     mounts: mount?.map(uriOf),
-    excludes: exclude?.map(uriOf),
+    excludes: excludes.length === 0 ? undefined : excludes,
     query: query.trim() === '' ? undefined : query,
     pins: pins.length === 0 ? undefined : pins,
     // Pins without a query mean: only the pins.
@@ -200,6 +204,24 @@ function optionsOf(manifest: Manifest): Partial<Omit<AssembleOptions, 'now'>> & 
   const pins = entries.map(({ uri, level }) => ({ uri, level }))
   // Some of the resources may have grown, so allow twice as many tokens.
   return { ...options, pins, pinsOnly: true, budget: Math.max(otherwise.budget, 2 * tokens) }
+}
+
+/** Globs of tests, as the tools of most languages name them. */
+const testFiles = [
+  '**/{test,tests,__tests__,spec,specs,e2e,testdata}/**',
+  '**/*.{test,spec}.*',
+  '**/*_{test,spec}.*',
+  '**/test_*.py',
+  '**/*{Test,Tests}.{java,kt,cs,php,swift}',
+]
+
+/** Returns a URI or a glob. A glob with a path of this machine, such as `src/*.ts`, becomes one over the URIs of its files. */
+function excludeIn(text: string, uriOf: CommandSource['uriOf']): string {
+  const asterisk = text.indexOf('*')
+  if (asterisk === -1) return uriOf(text)
+  if (!text.includes('/') || text.startsWith('**/') || /^[a-z][a-z0-9+.-]+:/i.test(text)) return text
+  const start = text.lastIndexOf('/', asterisk) + 1
+  return `${uriOf(start === 0 ? '.' : text.slice(0, start)).replace(/\/?$/, '/')}${text.slice(start)}`
 }
 
 /** Parses a pin: `URI`, or `URI:LEVEL`. */
