@@ -27,7 +27,10 @@ export interface AssembleOptions {
   /** Question or task of the context. Without it, priority and time alone rank the resources. */
   readonly query?: string
   readonly pins?: readonly (string | Pin)[]
-  /** URIs that never appear, even if they are pinned. A URI that ends in `/` stands for everything below it. */
+  /**
+   * URIs that never appear, even if they are pinned. A URI that ends in `/` stands for everything below it. A text with an asterisk is a
+   * glob, over the paths in all mounts, or below the scheme and host that it names.
+   */
   readonly excludes?: readonly string[]
   /** Takes only the pins: nothing is searched, and resources of priority 1 are not required. */
   readonly pinsOnly?: boolean

@@ -1,5 +1,14 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -97,6 +106,23 @@ describe('--remote', () => {
     } finally {
       renameSync(`${origin}-gone`, origin)
     }
+  })
+
+  it.each([
+    ['more than 200,000 files', 200_001, 1],
+    ['more than 1 GiB', 257, 4 * 1024 * 1024],
+  ])('refuses a commit with %s, and writes none of them', async (refusal, files, bytes) => {
+    const piped = (input: Uint8Array | string, ...args: readonly string[]) =>
+      String(execFileSync('git', args, { cwd: origin, input, stdio: 'pipe' })).trim()
+    const blob = piped(Buffer.alloc(bytes), 'hash-object', '-w', '--stdin')
+    const tree = piped(Array.from({ length: files }, (_, at) => `100644 blob ${blob}\tf${at}\n`).join(''), 'mktree')
+    const bomb = String(git('commit-tree', '-m', 'bomb', tree)).trim()
+    git('tag', '--force', 'bomb', bomb)
+    const { code, err } = await hikidashi('ls', '--remote', `${url}#bomb`)
+    expect(code).toBe(1)
+    expect(err).toContain(refusal)
+    const caches = readdirSync(join(root, 'cache/hikidashi/remote'))
+    expect(caches.some((name) => existsSync(join(root, 'cache/hikidashi/remote', name, 'demo/f0')))).toBe(false)
   })
 
   it('says neither a password nor a token that is in the URL', async () => {
