@@ -255,3 +255,23 @@ export function ask(provider: Provider): Asked {
     },
   }
 }
+
+/** Whether the git here makes repositories whose refs are kept as reftable. */
+export function hasReftable(): boolean {
+  const folder = createGitFolder()
+  try {
+    makeReftable(folder.path)
+    return true
+  } catch {
+    return false
+  } finally {
+    folder.dispose()
+  }
+}
+
+/** Makes a repository whose refs are kept as reftable. */
+export function makeReftable(dir: string, format = 'sha1'): GitRepository {
+  const flags = ['-q', '-b', 'main', '--ref-format=reftable', `--object-format=${format}`]
+  execFileSync('git', ['init', ...flags, dir], { env: plainEnvironment, stdio: 'pipe' })
+  return openTestRepository(dir)
+}

@@ -14,10 +14,13 @@ import {
   createGitFolder,
   type GitFolder,
   type GitRepository,
+  hasReftable,
+  makeReftable,
   openTestRepository,
   plainEnvironment,
 } from '../support/git.ts'
 import { fakeGit } from '../support/git-hostile.ts'
+import { requires } from '../support/require.ts'
 
 let folder: GitFolder
 let repository: GitRepository
@@ -194,6 +197,66 @@ describe('every kind of repository is served', () => {
     expect(await asked.text('HEAD/a.txt')).toBe('one\ntwo\n')
     expect(await asked.text('status')).toContain('Nothing has changed.')
     expect(logged).toEqual([['warn', expect.stringContaining('belongs to another user'), { uid: 1234 }]])
+  })
+})
+
+requires(
+  'reftable',
+  hasReftable(),
+  'needs git 2.45 or newer',
+)('a repository whose refs are kept as reftable', () => {
+  test.each(['sha1', 'sha256'])(
+    'is served with its branches, tags, HEAD and status, with ids of %s',
+    async (format) => {
+      const tables = makeReftable(join(folder.path, 'tables'), format)
+      const asked = await open(tables.dir)
+      expect(await asked.text('branches')).toContain('HEAD is on refs/heads/main, which has no commits yet.')
+      tables.write('a.txt', 'one\n')
+      const first = tables.commit('first')
+      tables.git('branch', 'feature/x')
+      tables.git('tag', 'v1')
+      tables.write('a.txt', 'two\n')
+      tables.commit('second')
+      tables.git('pack-refs', '--all')
+      await expect.poll(() => asked.text('HEAD/a.txt').catch(() => ''), { timeout: 5000 }).toBe('two\n')
+      for (const ref of ['feature/x', 'refs/heads/feature/x', 'v1', first])
+        expect(await asked.text(`${ref}/a.txt`)).toBe('one\n')
+      expect(await asked.text('branches')).toMatch(/^\* main [0-9a-f]{12} \S+ second$/m)
+      expect(await asked.text('tags')).toContain(`v1 ${first.slice(0, 12)}`)
+      expect(await asked.text('log')).toContain('(HEAD, main): second')
+      expect(await asked.text('status')).toContain('Nothing has changed.')
+      tables.git('checkout', '-q', '--detach', first)
+      await expect.poll(() => asked.text('status'), { timeout: 5000 }).toContain('HEAD is detached at')
+      expect(await asked.text('HEAD/a.txt')).toBe('one\n')
+    },
+  )
+
+  test('is served in a linked working tree, with its own HEAD', async () => {
+    const tables = makeReftable(join(folder.path, 'tables'))
+    tables.write('a.txt', 'one\n')
+    tables.commit('first')
+    tables.git('worktree', 'add', '-q', '-b', 'linked', '../linked')
+    tables.write('a.txt', 'two\n')
+    tables.commit('second')
+    const asked = await open(join(folder.path, 'linked'))
+    expect(await asked.text('HEAD/a.txt')).toBe('one\n')
+    expect(await asked.text('main/a.txt')).toBe('two\n')
+    expect(await asked.text('branches')).toContain('* linked')
+    expect(await asked.text('status')).toMatch(/^On linked at /)
+  })
+
+  test('is unavailable where its tables are symbolic links', async () => {
+    const [tables, other] = ['tables', 'other'].map((name) => makeReftable(join(folder.path, name)))
+    other?.commit('canary')
+    const place = join(tables?.gitDir ?? '', 'reftable')
+    rmSync(place, { recursive: true })
+    symlinkSync(join(other?.gitDir ?? '', 'reftable'), place)
+    expect(await complaint({ repository: tables?.dir ?? '' })).toMatch(/^unavailable: .*symbolic link.*reftable/)
+    rmSync(place)
+    mkdirSync(place)
+    for (const name of readdirSync(join(other?.gitDir ?? '', 'reftable')))
+      symlinkSync(join(other?.gitDir ?? '', 'reftable', name), join(place, name))
+    expect(await complaint({ repository: tables?.dir ?? '' })).toMatch(/^unavailable: .*symbolic link.*reftable/)
   })
 })
 

@@ -4,7 +4,16 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createCatalog } from '../../src/core/catalog.ts'
 import type { Provider } from '../../src/core/provider.ts'
 import { createGit, type GitOptions } from '../../src/providers/git/index.ts'
-import { type Asked, ask, createGitFolder, type GitRepository, openTestRepository } from '../support/git.ts'
+import {
+  type Asked,
+  ask,
+  createGitFolder,
+  type GitRepository,
+  hasReftable,
+  makeReftable,
+  openTestRepository,
+} from '../support/git.ts'
+import { requires } from '../support/require.ts'
 import { countNotified, eventually, startWatching, type Watching } from '../support/watching.ts'
 
 let folder: ReturnType<typeof createGitFolder>
@@ -386,5 +395,25 @@ describe('a git watch', () => {
       subscription?.close()
       await catalog.close()
     }
+  })
+})
+
+requires(
+  'reftable',
+  hasReftable(),
+  'needs git 2.45 or newer',
+)('a git watch of refs that are kept as reftable', () => {
+  test('tells of commits and of new branches', async () => {
+    repository = makeReftable(join(folder.path, 'tables'))
+    fill()
+    const watch = await begin()
+    const expected = [...about('HEAD', 'main', 'refs/heads/main'), 'HEAD/a.txt', 'branches', 'log']
+    await beside(watch, expected, () => {
+      repository.write('a.txt', 'two\n')
+      repository.commit('second')
+    })
+    expect(await asked.text('HEAD/a.txt')).toBe('two\n')
+    await beside(watch, about('new', 'refs/heads/new'), () => repository.git('branch', 'new'))
+    expect(await asked.text('new/a.txt')).toBe('two\n')
   })
 })

@@ -13,6 +13,8 @@ interface Launch {
   /** The arguments of `git`: the subcommand first. */
   readonly args: readonly string[]
   readonly signal: AbortSignal
+  /** The git directory to use: one of the provider's own, never the repository's. Default: that of the launcher. */
+  readonly gitDir?: string
   /** Working directory. Default: the provider's own folder. */
   readonly cwd?: string
   readonly env?: Readonly<Record<string, string>>
@@ -34,7 +36,7 @@ interface LauncherOptions {
   readonly git: string
   /** The working directory of git: a folder of the provider's own. */
   readonly folder: string
-  /** Returns the git directory to use: one of the provider's own, never the repository's. Called at every start. */
+  /** Returns the default git directory. Called at every start. */
   readonly gitDir: () => string
   /** Returns the object directories, in the format of `GIT_ALTERNATE_OBJECT_DIRECTORIES`. Called at every start. */
   readonly objects: () => string
@@ -63,12 +65,12 @@ export function createLauncher(options: LauncherOptions) {
     args: readonly string[],
     grouped: boolean,
     limits: ChildLimits,
-    launch: Pick<Launch, 'cwd' | 'env'> = {},
+    launch: Pick<Launch, 'gitDir' | 'cwd' | 'env'> = {},
   ) => {
     requireOwn(folder)
     const child = spawnLimited(git, ['--no-pager', '--literal-pathspecs', ...args], limits, {
       cwd: launch.cwd ?? folder,
-      env: gitEnvironment({ git, folder, objects: options.objects() }, options.gitDir(), launch.env),
+      env: gitEnvironment({ git, folder, objects: options.objects() }, launch.gitDir ?? options.gitDir(), launch.env),
       stdio: ['pipe', 'pipe', 'pipe'],
       // A separate process group, so that the process can be killed together with its children.
       detached: grouped && process.platform !== 'win32',

@@ -60,6 +60,7 @@ function watchExit(): void {
 export async function createMirror() {
   const folder = await mkdtemp(join(tmpdir(), 'hikidashi-git-'))
   const commonDir = join(folder, 'shadow.git')
+  const refsDir = join(folder, 'refs.git')
   const links = createLinks(commonDir)
   const findLinks = createLinkFinder()
   leftovers.add(folder)
@@ -163,6 +164,8 @@ export async function createMirror() {
 
   return {
     folder,
+    /** A second git directory, for the refs of one request: it is without the refs and links of the repository. */
+    refsDir,
     /** The directory for git to use. */
     gitDir: () => gitDir,
     /** Creates the directory again. `isLinked`: the repository is a linked working tree, which has a `HEAD` of its own. */
@@ -173,11 +176,13 @@ export async function createMirror() {
       stores = new Map()
       packs = ''
       written.clear()
-      await rm(commonDir, { recursive: true, force: true })
       await mkdir(folder, { recursive: true, mode: 0o700 })
-      for (const name of ['', 'objects', 'refs', 'info']) await mkdir(join(commonDir, name))
-      await writeFile(join(commonDir, 'config'), config)
-      await writeFile(join(commonDir, 'HEAD'), `${noHead}\n`)
+      for (const path of [commonDir, refsDir]) {
+        await rm(path, { recursive: true, force: true })
+        for (const name of ['', 'objects', 'refs', 'info']) await mkdir(join(path, name))
+        await writeFile(join(path, 'config'), path === commonDir ? config : config.replace(/^\trefStorage.*\n/m, ''))
+        await writeFile(join(path, 'HEAD'), `${noHead}\n`)
+      }
       gitDir = isLinked ? join(commonDir, ownName) : commonDir
       if (!isLinked) return
       await mkdir(gitDir, { recursive: true })
@@ -219,7 +224,10 @@ export async function createMirror() {
     /** Whether everything still exists. The system may have cleared its temporary folder. */
     isWhole: (): boolean =>
       ['HEAD', 'config', 'objects', 'refs', ...(isLinux ? [...stores.values()].map((name) => `${name}/pack`) : [])]
-        .map((name) => join(commonDir, name))
+        .flatMap((name) => [
+          join(commonDir, name),
+          ...(isLinux && name.startsWith('objects-') ? [] : [join(refsDir, name)]),
+        ])
         .every((path) => fs.lstatSync(path, { throwIfNoEntry: false }) !== undefined),
     remove: async (): Promise<void> => {
       removed = true

@@ -33,7 +33,7 @@ type Find = (rest: string, table: RefTable, signal: AbortSignal) => Promise<Plan
 
 /** The text pages: git's output about the history. */
 export function createPages(repository: Repository, commits: Commits) {
-  const { launcher, objects, trees, config, location, settings } = repository
+  const { launcher, objects, trees, config, location, mirror, settings } = repository
   const { maxBytes, maxCommits, withheld } = settings
   const tipsOf = createTips(commits)
   const readStatus = location.workTree === undefined ? undefined : createStatusReader(repository)
@@ -100,7 +100,7 @@ export function createPages(repository: Repository, commits: Commits) {
     const entry = entries(table).find((one) => one.path === path)
     if (entry === undefined) return undefined
     if (path === 'branches' || path === 'tags')
-      return { entry, write: () => readRefPage(launcher, path, table, signal) }
+      return { entry, write: () => readRefPage(launcher, mirror.refsDir, path, table, signal) }
     if (path === 'status' && readStatus !== undefined) return { entry, write: () => readStatus(table, signal) }
     return { entry, write: (params) => writeLog(params, table, signal) }
   }

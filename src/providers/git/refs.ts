@@ -1,4 +1,6 @@
-import { createHash, type Hash } from 'node:crypto'
+import { createHash, type Hash, randomUUID } from 'node:crypto'
+import { open, rename } from 'node:fs/promises'
+import { join } from 'node:path'
 import { createSlices, type Slices } from '../../core/kit/breath.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Launcher } from './launch.ts'
@@ -7,12 +9,14 @@ import type { Settings } from './options.ts'
 import { cutMark, oneLine, shortId, type TextPage, wholeLines } from './page-text.ts'
 import {
   holdsId,
+  type IndexRange,
   indexOfRef,
   isServable,
   maxNameBytes,
   parseRefs,
   type RefList,
   rangeBelow,
+  refAt,
   refFormat,
   refsIn,
   tooManyRefs,
@@ -151,6 +155,7 @@ const maxBytes = 8 * 1024 * 1024
 /** Reads the branches, or the tags, as text: one line each, newest first, `name id date subject`. */
 export async function readRefPage(
   launcher: Launcher,
+  refsDir: string,
   kind: 'branches' | 'tags',
   table: RefTable,
   signal: AbortSignal,
@@ -161,16 +166,20 @@ export async function readRefPage(
   const lines: string[] = []
   let cut = false
   if (served.start < served.end) {
+    await writeRefs(refsDir, refs, served)
     const output = await launcher.run({
       args: [
         'for-each-ref',
         '--sort=refname',
         '--sort=-creatordate',
+        // One more than is shown, to know whether there are more.
+        `--count=${maxShown + 1}`,
         // The date and subject of an annotated tag, or of the commit of a branch or lightweight tag.
         '--format=%(refname)%00%(objectname)%00%(creatordate:iso-strict)%00%(subject)%00%(*objectname)',
         '--end-of-options',
         folder.slice(0, -1),
       ],
+      gitDir: refsDir,
       limit: maxBytes,
       signal,
       quiet: true,
@@ -178,7 +187,7 @@ export async function readRefPage(
     cut = output.cut
     for (const line of wholeLines(output).split('\n')) {
       const [name = '', oid = '', date = '', subject = '', peeled = ''] = line.split('\0')
-      // Only served refs, of which the others may have changed meanwhile.
+      // A concurrent request may have written other refs.
       if (indexOfRef(refs, name) === -1) continue
       if (lines.length === maxShown) {
         cut = true
@@ -196,6 +205,29 @@ export async function readRefPage(
     ...(cut ? [cutMark(`there are more ${kind} than the ${lines.length} shown`)] : []),
   ]
   return { text: `${text.join('\n')}\n`, cut, version: table.fingerprint }
+}
+
+/** Writes refs into a git directory of the provider's own, in which git sees only those that are served. */
+async function writeRefs(refsDir: string, refs: RefList, { start, end }: IndexRange): Promise<void> {
+  const slices = createSlices()
+  // Two concurrent requests write two files; the last one wins.
+  const written = join(refsDir, `packed-refs.${randomUUID()}`)
+  const file = await open(written, 'wx', 0o600)
+  try {
+    let lines = ''
+    for (let i = start; i < end; i++) {
+      const { name, oid } = refAt(refs, i)
+      lines += `${oid} ${name}\n`
+      if (!slices.due()) continue
+      await file.write(lines)
+      lines = ''
+      await slices.rest()
+    }
+    await file.write(lines)
+  } finally {
+    await file.close()
+  }
+  await rename(written, join(refsDir, 'packed-refs'))
 }
 
 function titleOf(kind: 'branches' | 'tags', { head, branch }: RefTable): string {

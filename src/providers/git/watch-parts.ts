@@ -14,7 +14,7 @@ import { isAbove, type Repository } from './repository.ts'
 export type GitEvent = 'refs' | 'index'
 
 /** Names in a git directory whose changes affect the refs. git replaces each of these files as a whole. */
-const telling = new Set(['HEAD', 'packed-refs', 'shallow', 'refs'])
+const telling = new Set(['HEAD', 'packed-refs', 'shallow', 'refs', 'reftable'])
 /** Maximum number of ref directories to watch. */
 const maxDirectories = 4096
 
@@ -89,6 +89,8 @@ export function createDirectories(
       see(gitDir, current.gitDir)
       if (commonDir !== gitDir) see(commonDir, current.commonDir)
       await descend(current.commonDir, join(commonDir, 'refs'), 'refs', 'refs')
+      await descend(current.commonDir, join(commonDir, 'reftable'), 'reftable', 'reftable')
+      if (commonDir !== gitDir) await descend(current.gitDir, join(gitDir, 'reftable'), 'reftable', 'reftable')
       for (const directory of all.keys()) if (!seen.has(directory)) forget(directory)
     },
     /** Whether the watched git directory is still the current one. */
