@@ -57,12 +57,6 @@ const permissive = new Set([
   'Unlicense',
 ])
 
-/** Packages whose licences allow redistribution of compiled code with a notice that says where the source is, and these notices. */
-const withSource: Readonly<Record<string, string>> = {
-  elkjs:
-    'The source of elkjs is available under the Eclipse Public License 2.0 (its text stands above) from https://github.com/kieler/elkjs and https://github.com/eclipse-elk/elk. It is contained without changes but minification.',
-}
-
 /** Third-party works in the compiled files in `dist/vendor/`, by package, according to its README and sources. */
 const contained: Readonly<Record<string, (root: string) => readonly Contained[]>> = {
   '@photostructure/sqlite': (root) => [
@@ -102,19 +96,11 @@ function readBundled(root: string): Bundled {
   const { name, version } = about
   const license = named[String(name)] ?? about.license
   if (typeof name !== 'string' || typeof version !== 'string') throw new Error(`${root} has no name or version.`)
-  if (
-    typeof license !== 'string' ||
-    (withSource[name] === undefined &&
-      !license
-        .replace(/[()]/g, '')
-        .split(/ OR /)
-        .some((one) => permissive.has(one)))
-  )
+  const licenses = String(license).replace(/[()]/g, '').split(/ OR /)
+  if (typeof license !== 'string' || !licenses.some((one) => permissive.has(one)))
     throw new Error(`${name} has the licence ${String(license)}, which nobody has looked at. See scripts/notices.ts.`)
   const files = readdirSync(root).filter((file) => /^(?:licen[cs]e|notice|copying)\b/i.test(file))
   const texts = files.sort().map((file) => readFileSync(join(root, file), 'utf8').trim())
-  const source = withSource[name]
-  if (source !== undefined) texts.push(source)
   return { name, version, license, texts, contains: contained[name]?.(root) ?? [] }
 }
 

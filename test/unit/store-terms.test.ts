@@ -8,7 +8,7 @@ import { startFeed } from '../../src/search/feed.ts'
 import { openSearchIndex } from '../../src/search/index.ts'
 import { openStore, type Store } from '../../src/store/index.ts'
 import { openDatabase } from '../../src/store/sqlite/database.ts'
-import { checkTermIndex, migrate, migrations } from '../../src/store/sqlite/schema.ts'
+import { migrate, migrations } from '../../src/store/sqlite/schema.ts'
 import { createKeeper } from '../../src/store/sqlite/worker.ts'
 import type { CheckedText } from '../../src/store/texts.ts'
 import { eventually } from '../support/authorized.ts'
@@ -73,6 +73,11 @@ function fill(file: string, writes: number, each: number): void {
   database.close()
 }
 
+/** Puts a log beside a file, which SQLite removes when it closes the file. SQLite ignores this one: it has no header. */
+function notClosed(file: string): void {
+  fs.writeFileSync(`${file}-wal`, Buffer.alloc(32))
+}
+
 /** Everything that the index answers: the parts of each term. */
 function answersOf(file: string) {
   const warnings: string[] = []
@@ -85,15 +90,14 @@ function answersOf(file: string) {
   return { warnings, answers: JSON.stringify({ counts, found }) }
 }
 
-/** The pages of the file in which FTS5 keeps the index, and its checksums. */
-function pagesOf(file: string): readonly { readonly name: string; readonly at: number; readonly size: number }[] {
+/** The pages of the file in which FTS5 keeps the index. */
+function pagesOf(file: string): readonly { readonly at: number; readonly size: number }[] {
   const database = new DatabaseSync(file)
   const rows = database
     .prepare(
-      `select name, pgoffset as at, pgsize as size from dbstat
-       where name in ('part_terms_data', 'part_terms_idx', 'term_sums') order by pgoffset`,
+      `select pgoffset as at, pgsize as size from dbstat where name in ('part_terms_data', 'part_terms_idx') order by pgoffset`,
     )
-    .all() as { name: string; at: number; size: number }[]
+    .all() as { at: number; size: number }[]
   database.close()
   return rows
 }
@@ -109,74 +113,47 @@ describe('the term index of a store', () => {
   })
 
   /** Writes something into a page of a copy, and compares what the copy answers with what it should. */
-  const damaged = (at: number, bytes: Uint8Array): 'noticed' | 'harmless' => {
+  const damaged = (at: number, bytes: Uint8Array, wasClosed: boolean): 'begun anew' | 'same' | 'other' => {
     const file = fileOf()
     const copy = Buffer.from(sound.bytes)
     copy.set(bytes, at)
     fs.writeFileSync(file, copy)
+    if (!wasClosed) notClosed(file)
     const { warnings, answers } = answersOf(file)
-    const kept = fs.readdirSync(join(file, '..')).filter((name) => name.includes('.damaged-'))
     fs.rmSync(join(file, '..'), { recursive: true })
-    // Bytes that nothing uses may change.
-    if (warnings.length === 0 && answers === sound.answers) return 'harmless'
-    expect(answers).toBe(none)
+    if (warnings.length === 0) return answers === sound.answers ? 'same' : 'other'
     expect(warnings).toEqual([
       expect.stringMatching(/The file of the store was damaged\. It was renamed to .*, and a new one was begun/),
     ])
-    expect(kept.length).toBeGreaterThan(0)
-    return 'noticed'
+    expect(answers).toBe(none)
+    return 'begun anew'
   }
 
-  test('is noticed to be damaged, whichever page of it is overwritten, and is begun anew with a warning', () => {
+  test('is begun anew with a warning if any of its pages is overwritten and the file was not closed', () => {
     expect(sound.pages.length).toBeGreaterThan(30)
     const next = chance(5)
     for (const { at, size } of sound.pages) {
       const bytes = Buffer.from(Array.from({ length: size }, () => next(256)))
-      expect(damaged(at, [Buffer.alloc(size), Buffer.alloc(size, 'other'), bytes][next(3)] ?? bytes)).toBe('noticed')
+      expect(damaged(at, [Buffer.alloc(size), Buffer.alloc(size, 'other'), bytes][next(3)] ?? bytes, false)).toBe(
+        'begun anew',
+      )
     }
   })
 
-  test('gives no wrong answer for a single changed bit', () => {
+  test('answers or is begun anew, whichever bit of it has changed', () => {
     const next = chance(17)
     const seen = new Map<string, number>()
     for (let round = 0; round < volumeOf(400, 40); round++) {
       const page = sound.pages[next(sound.pages.length)]
       if (page === undefined) continue
       const at = page.at + next(page.size)
-      const effect = damaged(at, Uint8Array.of((sound.bytes[at] ?? 0) ^ (1 << next(8))))
+      const effect = damaged(at, Uint8Array.of((sound.bytes[at] ?? 0) ^ (1 << next(8))), round % 2 === 0)
       seen.set(effect, (seen.get(effect) ?? 0) + 1)
     }
-    // Most bytes of a page are used.
-    expect(seen.get('noticed') ?? 0).toBeGreaterThan(2 * (seen.get('harmless') ?? 0))
+    expect(seen.get('begun anew') ?? 0).toBeGreaterThan(0)
   })
 
-  test('gives no wrong answer if two blocks, or entries of its directory, have changed places', () => {
-    for (const table of ['part_terms_data', 'part_terms_idx']) {
-      const pages = sound.pages.filter(({ name }) => name === table)
-      const [one, other] = [pages.at(-2), pages.at(-1)]
-      if (one === undefined || other === undefined) continue
-      const file = fileOf()
-      const copy = Buffer.from(sound.bytes)
-      sound.bytes.copy(copy, other.at, one.at, one.at + one.size)
-      sound.bytes.copy(copy, one.at, other.at, other.at + other.size)
-      fs.writeFileSync(file, copy)
-      const { warnings, answers } = answersOf(file)
-      expect([answers, warnings.length]).toEqual([none, 1])
-    }
-  })
-
-  test('is sound after any writes, each in many blocks', () => {
-    const file = fileOf()
-    for (let round = 0; round < 3; round++) {
-      fill(file, volumeOf(300, 40), 20)
-      const database = openDatabase(file, 1000)
-      expect(() => checkTermIndex(database)).not.toThrow()
-      database.close()
-    }
-    expect(answersOf(file).warnings).toEqual([])
-  })
-
-  test('of an earlier version gets its checksums when it is opened', () => {
+  test('of an earlier version is used as it is', () => {
     const file = fileOf()
     const database = openDatabase(file, 1000)
     migrate(database, migrations.slice(0, 2))
@@ -184,13 +161,8 @@ describe('the term index of a store', () => {
     database.close()
     const keeper = createKeeper(file, () => {})
     keeper.perform((to) => to.textsPut('x', [textOf('k', chance(3))]))
+    expect(keeper.perform((from) => from.textsSize('x'))).toMatchObject({ texts: 1 })
     keeper.close()
-    const after = openDatabase(file, 1000)
-    checkTermIndex(after)
-    expect(after.prepare('select count(*) as n from term_sums').get()?.n).toBeGreaterThan(2)
-    after.exec('delete from term_sums where id = 10')
-    expect(() => checkTermIndex(after)).toThrow()
-    after.close()
   })
 })
 
@@ -222,7 +194,7 @@ describe('a search', () => {
     }
     return { store, warnings, end, state }
   }
-  /** Changes the numbers of a block in the middle of the index, where SQLite finds nothing wrong with it. */
+  /** Overwrites a block in the middle of the index. */
   const damage = (file: string) => {
     const database = new DatabaseSync(file)
     const { at, size } = database
@@ -232,8 +204,9 @@ describe('a search', () => {
       .get() as { at: number; size: number }
     database.close()
     const opened = fs.openSync(file, 'r+')
-    fs.writeSync(opened, Buffer.alloc(64, 3), 0, 64, at + size / 2)
+    fs.writeSync(opened, Buffer.alloc(size / 2), 0, size / 2, at + size / 2)
     fs.closeSync(opened)
+    notClosed(file)
   }
 
   test('whose term index was damaged makes it again from the sources, with a warning', async () => {
@@ -254,9 +227,10 @@ describe('a search', () => {
     const file = fileOf()
     const { store, warnings, end, state } = await begin(file)
     await eventually(state, (now) => now === 'current')
-    const other = openDatabase(file, 5000)
+    const other = new DatabaseSync(file, { timeout: 5000 })
+    other.enableDefensive(false)
     // What SQLite keeps in memory is read again after another connection has written.
-    other.execUnprotected(`update part_terms_data set block = x'00ff00ff00ff00ff' where id > 10`)
+    other.exec(`update part_terms_data set block = x'00ff00ff00ff00ff' where id > 10`)
     other.close()
     await expect(found(store, 'number77')).resolves.toEqual([])
     expect(warnings).toEqual([expect.stringContaining('was damaged. It was renamed to')])

@@ -17,19 +17,6 @@ function pdfAssets(): Plugin {
   }
 }
 
-/** Makes the layout of diagrams break cycles depth-first: arrows back to an earlier step point backwards, and the first node is first. */
-function diagramOrder(): Plugin {
-  const option = '"elk.layered.considerModelOrder.strategy": "NODES_AND_EDGES"'
-  return {
-    name: 'diagram-order',
-    transform(code, id) {
-      if (!id.includes('/beautiful-mermaid/dist/index.js')) return undefined
-      if (!code.includes(option)) throw new Error('beautiful-mermaid sets its layout in another way than before.')
-      return { code: code.replace(option, `"elk.layered.cycleBreaking.strategy": "DEPTH_FIRST", ${option}`), map: null }
-    },
-  }
-}
-
 /** Builds the page into `dist/explorer/page`, from where src/explorer/index.ts serves it. */
 export default defineConfig({
   root: import.meta.dirname,
@@ -37,7 +24,7 @@ export default defineConfig({
   base: './',
   publicDir: false,
   plugins: [pdfAssets()],
-  worker: { format: 'es', plugins: () => [diagramOrder()] },
+  worker: { format: 'es' },
   build: {
     outDir: resolve(import.meta.dirname, '../../../dist/explorer/page'),
     emptyOutDir: true,

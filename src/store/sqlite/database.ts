@@ -20,15 +20,6 @@ export function openDatabase(file: string, busyTimeoutMs: number) {
   const database = new DatabaseSync(file, { timeout: busyTimeoutMs, defensive: true })
   return {
     exec: (sql: string): void => database.exec(sql),
-    /** Runs statements that name the tables in which FTS5 keeps its index. SQLite protects them from all other statements. */
-    execUnprotected: (sql: string): void => {
-      database.enableDefensive(false)
-      try {
-        database.exec(sql)
-      } finally {
-        database.enableDefensive(true)
-      }
-    },
     close: (): void => database.close(),
     /** A statement whose rows are lists of the values of its columns, which are made faster than objects. */
     prepareList: (sql: string): ((...values: readonly SqliteValue[]) => readonly (readonly SqliteValue[])[]) => {

@@ -16,7 +16,7 @@ import { failure, fault, type Reason, refused } from '../rules.ts'
 import { codeOf, systemCodeOf } from './codes.ts'
 import { type Database, openDatabase, transaction } from './database.ts'
 import { createOperations, type SqliteOperations } from './operations.ts'
-import { checkTermIndex, migrate } from './schema.ts'
+import { migrate } from './schema.ts'
 
 /** Time-out for another process that writes, or that opens or repairs the file, in milliseconds. */
 const busyTimeoutMs = 5000
@@ -78,19 +78,14 @@ function openSound(file: string, warn: Warn): OpenFile {
   // SQLite would take a file that is shorter than its header for a new one.
   const length = look(file)?.size ?? 0
   if (length > 0 && length < 100) throw failure('damaged', 'no header')
+  // SQLite removes its log when the last process closes the file.
+  const wasClosed = (look(`${file}-wal`)?.size ?? 0) === 0
   const database = openDatabase(file, busyTimeoutMs)
   try {
     database.exec('pragma trusted_schema = off; pragma cell_size_check = on; pragma temp_store = memory')
     migrate(database)
     // In one transaction: between two reads another process may write, and what it wrote would not fit what was read before.
-    transaction(
-      database,
-      () => {
-        checkWhole(database)
-        checkTermIndex(database)
-      },
-      'begin',
-    )
+    transaction(database, () => checkTables(database, wasClosed), 'begin')
     database.exec('pragma journal_mode = wal')
     // 8 MiB (negative numbers are in KiB), allocated as needed. More is in the cache of the operating system.
     database.exec('pragma cache_size = -8192')
@@ -118,11 +113,13 @@ function openSound(file: string, warn: Warn): OpenFile {
 }
 
 /**
- * Checks every page of all tables and indexes. A check of the whole file would also go through all entries of the term index, which takes
- * seconds for some ten million. That index is in tables, and its blocks have checksums.
+ * Checks every page of all tables and indexes; unless the file was closed, also all entries of the term index, which takes seconds for some
+ * ten million.
  */
-function checkWhole(database: Database): void {
-  const tables = database.prepare(`select name from sqlite_schema where type = 'table' and rootpage > 0`).all()
+function checkTables(database: Database, wasClosed: boolean): void {
+  const tables = database
+    .prepare(`select name from sqlite_schema where type = 'table' and (rootpage > 0 or not ?)`)
+    .all(Number(wasClosed))
   for (const name of ['sqlite_schema', ...tables.map((table) => String(table.name))]) {
     const quoted = `"${name.replaceAll('"', '""')}"`
     const found = String(database.prepare(`pragma quick_check(${quoted})`).get()?.quick_check)

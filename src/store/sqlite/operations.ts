@@ -8,7 +8,6 @@ import type { CheckedText, TextEntry } from '../texts.ts'
 import { isInSet } from '../texts.ts'
 import { type Database, listIn, type SqliteRow, type SqliteValue, transaction } from './database.ts'
 import { createHomes, createRows, type RowOperations } from './rows.ts'
-import { createTermSums } from './schema.ts'
 import { prepareTexts, type TextStatements } from './statements.ts'
 import { createFinding, type Home, homeOf, tokensOf } from './texts-finding.ts'
 
@@ -48,7 +47,6 @@ function createTexts(database: Database): TextOperations {
   const { find, findOrMake } = createHomes(statements, homeOf)
   const save = (home: Home) =>
     statements.saveHome.run(home.revision + 1, home.texts, home.parts, home.length, home.bytes, home.id)
-  const saveTermSums = createTermSums(database)
   const owners = createOwnerTexts(database, statements)
   const opening = randomInt(2 ** 48 - 1)
 
@@ -83,7 +81,6 @@ function createTexts(database: Database): TextOperations {
           home = add(home, text)
         }
         save(home)
-        saveTermSums()
       }),
     textsRemove: (name, keys) =>
       transaction(database, () => {
@@ -98,7 +95,6 @@ function createTexts(database: Database): TextOperations {
         if (some.length === 0) return false
         for (const text of some) home = drop(home, text)
         save(home)
-        saveTermSums()
         return true
       }),
     textsList: (name, { prefix = '', after = '', mimeType = null, limit }) =>

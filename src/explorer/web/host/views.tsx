@@ -42,5 +42,5 @@ function workOf(text: string): number {
 /** In a host, text has no colours, because highlighting needs a worker, which the policy of the host forbids. */
 export const highlight: typeof import('../preview/workers.ts').highlight = async () => undefined
 
-/** In a host, formulas and diagrams are shown as their source, because drawing them needs workers. */
-export const draw: typeof import('../preview/drawn.ts').draw = async () => {}
+/** In a host, formulas are shown as their source, because drawing them needs workers. */
+export const drawFormulas: typeof import('../preview/formulas.ts').drawFormulas = async () => {}

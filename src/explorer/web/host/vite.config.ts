@@ -10,7 +10,7 @@ const replaced: Readonly<Record<string, string>> = {
   'state/browser.ts': 'connect.ts',
   'tree/facets-bar.tsx': 'views.tsx',
   'preview/chart.tsx': 'views.tsx',
-  'preview/drawn.ts': 'views.tsx',
+  'preview/formulas.ts': 'views.tsx',
   'preview/workers.ts': 'views.tsx',
   'preview/page.tsx': 'views.tsx',
   'preview/pdf.tsx': 'views.tsx',

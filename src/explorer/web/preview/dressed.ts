@@ -34,9 +34,10 @@ export function dressed(
     box.setAttribute('aria-label', (box.parentElement?.textContent ?? '').trim().slice(0, 80))
   }
   for (const table of page.querySelectorAll('table')) boxed(table)
-  const drawables = [...page.querySelectorAll<HTMLElement>(drawable)]
-  // The code that draws formulas and diagrams is large, so it is loaded only for a document that has some.
-  if (drawables.length > 0) void import('./drawn.ts').then(({ draw }) => draw(drawables, controller.signal))
+  // As marked by model/markdown-html.ts. The code that draws formulas is large, so it is loaded only for a document that has some.
+  const formulas = [...page.querySelectorAll<HTMLElement>('code[class^="language-math"]')]
+  if (formulas.length > 0)
+    void import('./formulas.ts').then(({ drawFormulas }) => drawFormulas(formulas, controller.signal))
   let coloured = 0
   for (const code of page.querySelectorAll<HTMLElement>('pre > code')) {
     coloured += code.textContent?.length ?? 0
@@ -50,9 +51,6 @@ export function dressed(
     },
   }
 }
-
-/** Formulas, as marked by model/markdown-html.ts, and diagrams. */
-const drawable = 'code[class^="language-math"], pre > code.language-mermaid'
 
 /** Maximum number of highlighted characters in one document, because each word becomes an element. */
 const maxColoured = 100_000

@@ -7,24 +7,6 @@ export const t = createWords({
   rendered: ['Preview', 'プレビュー'],
   formula: ['Formula', '数式'],
   formulaFailed: ['This formula cannot be drawn. This is its source:', 'この数式は表示できません。ソースを表示します:'],
-  drawnDiagram: ['Diagram', '図'],
-  drawnDiagramAlt: ['Diagram. Its source is below.', '図（ソースは下にあります）'],
-  diagramSlow: [
-    'This diagram takes too long to draw. This is its source:',
-    'この図は描画に時間がかかりすぎます。ソースを表示します:',
-  ],
-  diagramKind: [
-    'Diagrams of the kind “{kind}” are not drawn here. This is its source:',
-    '「{kind}」の図はここでは描画できません。ソースを表示します:',
-  ],
-  diagramLarge: [
-    'This diagram is too large to draw. This is its source:',
-    'この図は大きすぎて描画できません。ソースを表示します:',
-  ],
-  diagramBroken: [
-    'This diagram uses syntax that is not supported here. This is its source:',
-    'この図では、ここで対応していない構文が使われています。ソースを表示します:',
-  ],
   source: ['Source', 'ソース'],
   view: ['View', '表示'],
   wrap: ['Wrap lines', '折り返す'],

@@ -12,15 +12,6 @@ const handlers: {
   formula: async ({ tex, isDisplayed }) => ({
     formula: (await import('./model/formula.ts')).formulaOf(tex, isDisplayed),
   }),
-  diagram: async ({ text }) => {
-    if (!('document' in globalThis)) {
-      // Without a document, the layout library believes that it runs in a worker of its own and assigns `self`, which a worker does
-      // not allow.
-      Object.assign(globalThis, { document: {} })
-      Object.defineProperty(globalThis, 'self', { value: globalThis, writable: true, configurable: true })
-    }
-    return (await import('./model/mermaid.ts')).drawnMermaid(text)
-  },
 }
 
 interface Message {

@@ -1,7 +1,6 @@
 import { type MarkdownHtml, plainHtml } from './model/bounds.ts'
 import type { FormulaElement } from './model/formula.ts'
 import type { TokenLine } from './model/lines.ts'
-import type { Drawn } from './model/mermaid.ts'
 import workerUrl from './worker.ts?worker&url'
 
 /** The kinds of tasks of a worker, each with its answer. */
@@ -13,7 +12,6 @@ export interface Kinds {
   formula(task: { readonly tex: string; readonly isDisplayed: boolean }): {
     readonly formula: FormulaElement | undefined
   }
-  diagram(task: { readonly text: string }): Drawn
 }
 
 /**
