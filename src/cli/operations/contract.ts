@@ -51,11 +51,14 @@ export async function checkContract(
       provider: sourceOf(planned.config).name,
       examined,
       complete,
-      promises: promiseIds.map((id) => ({
-        id,
-        sentence: promises[id],
-        problems: problems.filter(({ promise }) => promise === id),
-      })),
+      // Nothing is known here about the expected entries.
+      promises: promiseIds
+        .filter((id) => id !== 'expected')
+        .map((id) => ({
+          id,
+          sentence: promises[id],
+          problems: problems.filter(({ promise }) => promise === id),
+        })),
       undeclared: Object.entries(declared).flatMap(([name, isDeclared]) =>
         isDeclared === (provider[name as keyof typeof declared] !== undefined) ? [] : [name],
       ),
