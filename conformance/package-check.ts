@@ -13,8 +13,8 @@ const root = resolve(import.meta.dirname, '..')
 
 /** Returns the exports that match the `*` in package.json, because the tools check only exports that are named. */
 function providerEntries(): readonly string[] {
-  const table = readFileSync(join(root, 'src/providers/index.ts'), 'utf8')
-  return [...table.matchAll(/import\('\.\/([\w-]+)\//g)].map(([, name]) => `./providers/${name}`)
+  const table = readFileSync(join(root, 'src/providers/table.ts'), 'utf8')
+  return [...table.matchAll(/from '\.\/([\w-]+)\//g)].map(([, name]) => `./providers/${name}`)
 }
 
 function succeeds([program, ...before]: Command, args: readonly string[]): boolean {

@@ -24,9 +24,18 @@ const threads = [
 ]
 
 /** The modules that `package.json` exports, and the store, which tests import in processes that they kill. */
-const libraries = ['', 'server/', 'sdk/', 'search/', 'client/', 'context/', 'skills/', 'testing/', 'store/'].map(
-  (folder) => `${folder}index`,
-)
+const libraries = [
+  '',
+  'server/',
+  'sdk/',
+  'search/',
+  'client/',
+  'context/',
+  'skills/',
+  'testing/',
+  'source/',
+  'store/',
+].map((folder) => `${folder}index`)
 
 const folders = readdirSync(join(source, 'providers'), { withFileTypes: true }).filter((entry) => entry.isDirectory())
 /** Returns the modules with this file name in the folders of all providers. */

@@ -17,15 +17,16 @@ interface Schema {
 
 const root = (await configJsonSchema()) as Schema
 const mounts = root.properties?.mounts?.additionalProperties as Schema
+/** The mounts of the sources of the table. The options of others are known only to them. */
+const kinds = (mounts.oneOf ?? []).filter(({ properties }) => properties?.provider?.const !== undefined)
 const shared = ['title', 'description', 'access', 'scopes', 'cache', 'poll', 'limits', 'link']
 
 const topOf = (key: string) => key.split(/[.[]/)[0] ?? ''
 const isShared = (key: string) => shared.includes(topOf(key))
 const isOfDocuments = (key: string) => Object.hasOwn(documentsShape, topOf(key))
 /** Whether a key belongs to the table of one provider. The keys for documents are in a separate table. */
-const isOwn = (key: string, provider: string) =>
-  !isShared(key) &&
-  !(['files', 'git', 's3', 'gcs', 'gdrive', 'web', 'packages', 'prompts'].includes(provider) && isOfDocuments(key))
+const isOwn = (key: string, { properties = {} }: Schema) =>
+  !isShared(key) && !(isOfDocuments(key) && Object.keys(documentsShape).every((one) => one in properties))
 
 /** Returns the tables, by the name in their marker in the page. */
 export function keyTables(): Readonly<Record<string, string>> {
@@ -35,8 +36,8 @@ export function keyTables(): Readonly<Record<string, string>> {
     clients: table({ properties: { clients: root.properties?.clients ?? {} } }),
     pages: table({ properties: { pages: root.properties?.pages ?? {} } }),
     changes: table({ properties: { changes: root.properties?.changes ?? {} } }),
-    mount: table(mounts.oneOf?.[0] ?? {}, isShared),
-    documents: table(mounts.oneOf?.[0] ?? {}, isOfDocuments),
+    mount: table(kinds[0] ?? {}, isShared),
+    documents: table(kinds.find(({ properties = {} }) => 'readings' in properties) ?? {}, isOfDocuments),
     ...providerTables(),
   }
 }
@@ -45,15 +46,15 @@ export function keyTables(): Readonly<Record<string, string>> {
 function providerTables(): Readonly<Record<string, string>> {
   const first = new Map<string, string>()
   return Object.fromEntries(
-    (mounts.oneOf ?? []).map((mount) => {
+    kinds.map((mount) => {
       const provider = String(mount.properties?.provider?.const)
       const repeated = new Map<string, string>()
       for (const row of rowsOf(mount, '')) {
         const earlier = first.get(row.join('|'))
         if (earlier === undefined) first.set(row.join('|'), provider)
-        else if (isOwn(row[0], provider)) repeated.set(row[0], isOfDocuments(row[0]) ? 'documents' : earlier)
+        else if (isOwn(row[0], mount)) repeated.set(row[0], isOfDocuments(row[0]) ? 'documents' : earlier)
       }
-      const rows = table(mount, (key) => isOwn(key, provider) && !repeated.has(key))
+      const rows = table(mount, (key) => isOwn(key, mount) && !repeated.has(key))
       const origins = [...new Set(repeated.values())].map((origin) => {
         const keys = [...repeated].filter(([key, from]) => from === origin && repeated.get(topOf(key)) !== from)
         const tops = [...repeated].filter(([key, from]) => from === origin && topOf(key) === key)

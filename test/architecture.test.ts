@@ -131,6 +131,37 @@ describe('the source', () => {
     }
   })
 
+  test('compares the name of a source nowhere but in its folder: the declarations tell all others of it', () => {
+    const names = readdirSync(join(source, 'providers'), { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map(({ name }) => name)
+    const word = `['"](?:${names.join('|')})['"]`
+    const comparison = new RegExp(
+      [
+        `\\bprovider(?:'\\))?\\s*[!=]==?\\s*${word}`,
+        `${word}\\s*[!=]==?\\s*[\\w.]*\\bprovider\\b`,
+        `\\bswitch \\([\\w.]*provider\\)`,
+        `${word}[^\\n]*\\]\\)?\\.(?:includes|has|indexOf)\\([\\w.]*provider\\b`,
+        `\\b(?:sourceOf|sourceNamed)\\([^\\n]*\\.name\\s*[!=]==?`,
+      ].join('|'),
+    )
+    const samples = [
+      "config.provider === 'git'",
+      "if (provider !== 'web') return",
+      "memberOf(mount, 'provider') === 'search'",
+      "'files' === mount.provider",
+      'switch (config.provider) {',
+      "['inline', 'env'].includes(config.provider)",
+      "sourceOf(config).name === 'git'",
+    ]
+    for (const sample of samples) expect(sample).toMatch(comparison)
+    const faults = texts.filter(({ file, text }) => {
+      const folder = /^providers[\\/]([\w-]+)[\\/]/.exec(file)?.[1]
+      return folder === undefined && comparison.test(text)
+    })
+    expect(faults.map(({ file }) => file)).toEqual([])
+  })
+
   test('has no import circle, imports of types counted', () => {
     // test/unit/house.test.ts shows that circles are found.
     expect(circlesOf(code)).toEqual([])

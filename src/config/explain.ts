@@ -1,7 +1,9 @@
 import { z } from 'zod'
+import { memberOf } from '../core/kit/object.ts'
 import { describeIssue } from '../schema/refusals.ts'
 import type { Schema } from '../schema/types.ts'
 import { loadConfigSchema } from './schema.ts'
+import { outsideMount } from './schema-parts.ts'
 
 /** A fault of a value as zod reports it. */
 export type Issue = z.core.$ZodIssue
@@ -45,6 +47,7 @@ function isSchema(value: object): value is Schema<unknown> {
 /** The JSON Schema of `hikidashi.json` (draft-07, which every editor supports), made from the schema that validates it. */
 export async function configJsonSchema(): Promise<Readonly<Record<string, unknown>>> {
   const { $schema, ...schema } = z.toJSONSchema(toZod(await loadConfigSchema()), { target: 'draft-7', io: 'input' })
+  addOutside(schema)
   return {
     $schema,
     title: 'hikidashi.json',
@@ -54,6 +57,22 @@ export async function configJsonSchema(): Promise<Readonly<Record<string, unknow
     allowTrailingCommas: true,
     ...schema,
   }
+}
+
+/** Adds mounts of sources from outside, whose options only the source knows. */
+function addOutside({ properties }: { readonly properties?: object }): void {
+  const mounts = memberOf(memberOf(properties, 'mounts'), 'additionalProperties')
+  const kinds = memberOf(mounts, 'oneOf') ?? memberOf(mounts, 'anyOf')
+  if (!Array.isArray(kinds)) throw new TypeError('The JSON Schema has no kinds of mounts.')
+  const {
+    $schema: _,
+    additionalProperties: __,
+    ...outside
+  } = z.toJSONSchema(toZod(outsideMount), {
+    target: 'draft-7',
+    io: 'input',
+  })
+  kinds.push(outside)
 }
 
 /** The schema as the text of `config.schema.json`. */

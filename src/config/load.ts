@@ -3,7 +3,8 @@ import { dirname, resolve } from 'node:path'
 import { errorCodeOf } from '../core/errors.ts'
 import { memberOf, objectOf } from '../core/kit/object.ts'
 import { isLoopback } from '../core/uri.ts'
-import type { FindingContext } from '../providers/source.ts'
+import { sourceNamed } from '../providers/index.ts'
+import type { FindingContext, Source } from '../providers/source.ts'
 import { access as accessSchema, listen as listenSchema } from '../schema/fields.ts'
 import { isInside, resolveFolder, resolveSecret, secretSourcesIn } from '../schema/values.ts'
 import type { StoreOptions } from '../store/index.ts'
@@ -22,7 +23,7 @@ import {
 import { checkPath } from './folder.ts'
 import { type ConfigProblem, type Finding, locate, servedFinding } from './problem.ts'
 import { type ConfigFile, configSchemaOf, loadConfigSchema, loadCursorSecrets } from './schema.ts'
-import { loadMountSchemas, type MountSchemas } from './schema-parts.ts'
+import { loadMountSchemas, type MountSchemas, type OutsideSources } from './schema-parts.ts'
 import { loadStore } from './store.ts'
 import { type Withheld, withheldParts, withoutParts } from './untrusted.ts'
 
@@ -83,9 +84,10 @@ export async function loadConfig(file: string, options: LoadOptions = {}): Promi
   if (faults.length > 0) return { problems: faults }
 
   const written = mountsIn(document.value)
-  const schemas = await loadMountSchemas(written.values())
-  const parsed = await judge(document.value, schemas)
   const isWhole = isTrusted === undefined || (await isTrusted(content))
+  const outside = await loadOutsideSources(written, folder, isWhole)
+  const schemas = await loadMountSchemas(written.values(), outside.sources)
+  const parsed = await judge(document.value, schemas, outside.sources)
   const withheld = isWhole ? [] : withheldParts(document.value, folder, schemas)
   // Secrets are fetched and paths are checked only for the trusted parts.
   const used = withoutParts(Object(document.value) as object, withheld)
@@ -95,6 +97,7 @@ export async function loadConfig(file: string, options: LoadOptions = {}): Promi
   const authorization = await loadAuth(memberOf(memberOf(used, 'http'), 'auth'), { folder, env, servedBy })
   const kept = await loadStore(memberOf(used, 'store'), mounts, { folder, env, servedBy })
   const values = [
+    ...outside.findings,
     ...authorization.findings,
     ...kept.findings,
     ...postingFindings(written),
@@ -116,6 +119,7 @@ export async function loadConfig(file: string, options: LoadOptions = {}): Promi
     ...duplicates,
     ...('issues' in parsed ? parsed.issues : [])
       .flatMap(findingsOf)
+      .filter(({ path }) => !outside.findings.some((finding) => String(finding.path) === String(path)))
       .map((finding) => locate(document, finding, finding.at)),
     ...addressFindings([...written.keys()]).map((finding) => locate(document, finding, 'key')),
     ...overviewFindings(document.value, [...written.keys()]).map((finding) => locate(document, finding, 'key')),
@@ -131,15 +135,47 @@ export async function loadConfig(file: string, options: LoadOptions = {}): Promi
   const auth = authorization.auth === undefined ? {} : { auth: authorization.auth }
   const secrets = await resolveSecrets(trusted, { folder, env })
   const rest = { file: absolute, folder, secrets, store: kept.store, isTrusted: isWhole, withheld, absent }
-  return { config: { ...config, ...rest, ...sealing, ...auth } }
+  const opened = withModules(config.mounts, outside.modules)
+  return { config: { ...config, mounts: opened, ...rest, ...sealing, ...auth } }
 }
 
 /** Validates a configuration. zod is loaded only for a refused one, to find the reasons. */
-async function judge(value: unknown, { mount }: MountSchemas): Promise<Explained<ConfigFile>> {
+async function judge(value: unknown, { mount }: MountSchemas, outside: OutsideSources): Promise<Explained<ConfigFile>> {
   const { data } = configSchemaOf(mount).safeParse(value)
   if (data !== undefined) return { data }
   const { explain } = await import('./explain.ts')
-  return explain(await loadConfigSchema(), value)
+  return explain(await loadConfigSchema(outside), value)
+}
+
+/** Loads the sources from outside that mounts name. In a configuration that is not trusted, they are only named. */
+async function loadOutsideSources(mounts: ReadonlyMap<string, unknown>, folder: string, isTrusted: boolean) {
+  const sources = new Map<string, Source | undefined>()
+  const modules = new Map<string, string>()
+  const findings: Finding[] = []
+  for (const [address, mount] of mounts) {
+    const name = memberOf(mount, 'provider')
+    if (typeof name !== 'string' || sourceNamed(name) !== undefined) continue
+    const { loadOutside, outsideModule } = await import('../providers/outside.ts')
+    const url = outsideModule(name, folder)
+    if (url === undefined) continue
+    const loaded = isTrusted ? await loadOutside(name, url) : undefined
+    if (loaded !== undefined && 'fix' in loaded) findings.push({ path: ['mounts', address, 'provider'], ...loaded })
+    else {
+      sources.set(name, loaded)
+      modules.set(name, url)
+    }
+  }
+  return { sources, modules, findings }
+}
+
+/** Returns mounts with the URL of its module in place of the name of each source from outside. */
+function withModules(mounts: ConfigFile['mounts'], modules: ReadonlyMap<string, string>): ConfigFile['mounts'] {
+  if (modules.size === 0) return mounts
+  const opened = Object.entries(mounts).map(([address, mount]) => [
+    address,
+    { ...mount, provider: modules.get(mount.provider) ?? mount.provider },
+  ])
+  return Object.fromEntries(opened)
 }
 
 function unreadable(file: string, error: unknown): ConfigProblem {

@@ -29,12 +29,13 @@ const commonRules = {
 const providerOf = (mount: unknown) => memberOf(mount, 'provider')
 
 /** Loads the schemas of all sources, or only of the sources that some mounts name. A start loads only the schemas that it needs. */
-export async function loadMountSchemas(mounts?: Iterable<unknown>) {
+export async function loadMountSchemas(mounts?: Iterable<unknown>, outside: OutsideSources = new Map()) {
   const named = mounts === undefined ? Object.keys(sources) : [...new Set(Array.from(mounts, providerOf))]
   const known = new Map<unknown, Loaded>()
   const wanted = Object.keys(sources).filter((name) => named.includes(name))
   for (const [name, loaded] of await Promise.all(wanted.map(async (name) => [name, await loadSource(name)] as const)))
     known.set(name, loaded)
+  for (const [name, source] of outside) known.set(name, await loadOutsideSchema(name, source))
   /** The schema of the source of a mount before validation; undefined if the mount names no known source. */
   const sourceOf = (written: unknown): AnySchema | undefined => known.get(providerOf(written))?.source
   return {
@@ -71,6 +72,32 @@ export type MountSchemas = Awaited<ReturnType<typeof loadMountSchemas>>
 interface Loaded {
   readonly source: AnySchema
   readonly schema: z.Schema<MountConfig>
+}
+
+/** A mount of a source from outside, as far as it is known without the source. */
+export const outsideMount = z.strictObject({
+  provider: text
+    .regex(new RegExp(`^(?!(?:${Object.keys(sources).join('|')})$)`), {
+      error: refusal('It is a source.', 'Write a path.'),
+    })
+    .describe(
+      'A source of your own: the path of a module, such as "./my-source.js", relative to the configuration file, or the name of an installed package. Its code runs only in a configuration that you have named or trusted.',
+    ),
+  ...mountShape,
+})
+
+/** The sources from outside, by the names that mounts have as `provider`. Undefined: it is not loaded, because nobody trusts it. */
+export type OutsideSources = ReadonlyMap<string, Source | undefined>
+
+async function loadOutsideSchema(name: string, outside: Source | undefined): Promise<Loaded> {
+  const runs = () => [{ kind: 'runs' as const, what: name }]
+  if (outside === undefined) {
+    const source = { about: '', shape: {}, effects: { always: runs, options: {} } }
+    return { source, schema: z.object({ provider: z.literal(name) }) as unknown as z.Schema<MountConfig> }
+  }
+  const source = (await outside.schema()).source as unknown as AnySchema
+  const effects = { ...source.effects, always: runs }
+  return { source: { ...source, effects }, schema: schemaOf(name, source) }
 }
 
 const loadedSources = new Map<string, Loaded>()

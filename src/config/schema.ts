@@ -4,7 +4,7 @@ import { count, globs, interval, secret, secretFault, size, text } from '../sche
 import { refusal } from '../schema/refusals.ts'
 import { resolveSecret } from '../schema/values.ts'
 import { type Finding, servedFinding } from './problem.ts'
-import { http, loadMountSchemas, type MountConfig } from './schema-parts.ts'
+import { http, loadMountSchemas, type MountConfig, type OutsideSources } from './schema-parts.ts'
 import { type Surroundings, store } from './store.ts'
 
 /** Maximum number of secrets whose cursors are accepted at the same time. */
@@ -205,9 +205,9 @@ export function configSchemaOf(mount: z.Schema<MountConfig>) {
   return z.strictObject({ $schema, name, instructions, mounts: mountsOf(mount), ...others })
 }
 
-/** Loads the schema of `hikidashi.json` with all sources. */
-export async function loadConfigSchema() {
-  return configSchemaOf((await loadMountSchemas()).mount)
+/** Loads the schema of `hikidashi.json` with all sources, and with some from outside. */
+export async function loadConfigSchema(outside?: OutsideSources) {
+  return configSchemaOf((await loadMountSchemas(undefined, outside)).mount)
 }
 
 /** A parsed configuration: durations in milliseconds, sizes in bytes, defaults filled in. */

@@ -170,6 +170,8 @@ export type ErrorReason =
 /** Facts about a failure that a client can act on, such as `reason`, `limit`, `size`. They are sent unchanged. */
 export type ErrorDetail = Readonly<Record<string, string | number>> & { readonly reason?: ErrorReason }
 
+const brand: unique symbol = Symbol.for('hikidashi.ResourceError') as never
+
 /**
  * The only error that crosses a module boundary.
  *
@@ -178,6 +180,12 @@ export type ErrorDetail = Readonly<Record<string, string | number>> & { readonly
  * gets a fixed sentence. `cause` is never sent.
  */
 export class ResourceError extends Error {
+  /** Whether a value is an error of this class, or of the same class in another copy of this package, which a source from outside may use. */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return typeof value === 'object' && value !== null && brand in value
+  }
+
+  readonly [brand] = true
   readonly kind: ErrorKind
   readonly detail: ErrorDetail
 

@@ -27,7 +27,8 @@ export type * from './types.ts'
 /** Return value of a transformation that has added an issue. */
 export const NEVER = undefined as never
 
-const refused = Symbol('refused')
+// Schemas of another copy of this package, which a source from outside may use, refuse by the same symbol.
+const refused = Symbol.for('hikidashi.refused')
 
 /** Returns the output of an accepted value, or {@link refused}. */
 type Judge = (value: unknown) => unknown

@@ -88,7 +88,11 @@ function describeDiscriminator({
   const known = Array.isArray(options) ? options.map(String) : []
   if (value === undefined)
     return refusal('The key is missing.', `Add it: ${known.map((name) => JSON.stringify(name)).join(' or ')}.`)
-  return unknownWord(value, known, discriminator)
+  const unknown = unknownWord(value, known, discriminator)
+  const isNear = typeof value === 'string' && nearest(value, known) !== undefined
+  return isNear
+    ? unknown
+    : `${unknown} A source of your own is named by its path, such as "./my-source.js", or its package.`
 }
 
 function keysOf(schema: unknown): readonly string[] {

@@ -13,6 +13,7 @@ import { leadsOut, resolveFolder, secretSourcesIn } from './values.ts'
  * the current folder, and that its user has not trusted, has none of these effects.
  *
  * - `starts`: it starts a program.
+ * - `runs`: it runs the code of a module, which is a source.
  * - `reads`: it reads something outside the folder of the configuration.
  * - `writes`: it writes a file that the configuration names.
  * - `sends`: it connects to something, on this machine or elsewhere.
@@ -20,7 +21,7 @@ import { leadsOut, resolveFolder, secretSourcesIn } from './values.ts'
  * - `needs`: it depends on a part of the configuration that was left out.
  */
 export interface Effect {
-  readonly kind: 'starts' | 'reads' | 'writes' | 'sends' | 'admits' | 'needs'
+  readonly kind: 'starts' | 'runs' | 'reads' | 'writes' | 'sends' | 'admits' | 'needs'
   /** The program, path, address or part, as the configuration writes it: text that must be escaped before it is shown. */
   readonly what: string
 }

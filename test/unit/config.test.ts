@@ -238,7 +238,7 @@ describe('what is wrong is reported', () => {
     ['{ "mounts": { "file:///a": [] } }', '1:28: mounts["file:///a"]: This is an array. It must be an object.'],
     [
       '{ "mounts": { "file:///a": { "root": "." } } }',
-      '1:15: mounts["file:///a"].provider: The key is missing. Add it: "files" or "git" or "settings" or "s3" or "gcs" or "gdrive" or "postgres" or "mysql" or "sqlite" or "env" or "metrics" or "search" or "remote" or "inline" or "web" or "api" or "results" or "packages" or "prompts" or "screen".',
+      '1:15: mounts["file:///a"].provider: The key is missing. Add it: "api" or "env" or "files" or "gcs" or "gdrive" or "git" or "inline" or "metrics" or "mysql" or "packages" or "postgres" or "prompts" or "remote" or "results" or "s3" or "screen" or "search" or "settings" or "sqlite" or "web".',
     ],
     [`{ "mounts": { ${mount} }, "__proto__": { "x": 1 } }`, '__proto__: There is no such key here.'],
     [`{ "mounts": { ${mount} }, "http": { "listen": "8787x" } }`, 'http.listen: This is not an address to listen at.'],

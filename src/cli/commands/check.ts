@@ -9,6 +9,7 @@ import { lazyStore } from '../../providers/source.ts'
 import { formatProblem } from '../../testing/index.ts'
 import { checkMount, hiddenFrom, isWrong, type MountReport, servedByOtherNames } from '../operations/check-mounts.ts'
 import { cleanValue } from '../operations/clean-view.ts'
+import { type ContractReport, checkContract } from '../operations/contract.ts'
 import { countLeftOut } from '../operations/left-out.ts'
 import { planLocal, storeOf } from '../operations/local.ts'
 import { formatRuleMiss } from '../operations/rule-globs.ts'
@@ -29,6 +30,7 @@ const maxNamed = 3
 interface CheckOptions {
   readonly config?: string
   readonly limit: number
+  readonly contract?: string
   readonly json?: true
 }
 
@@ -39,11 +41,13 @@ export function define(command: Command, io: Io): void {
     )
     .option('--config <file>', 'check this configuration; by default hikidashi.json here, else the current folder')
     .option('--limit <entries>', 'the number of entries to look at in each source', parseCount, 1000)
+    .option('--contract <address>', 'check only this mount, and tell of each promise of the contract of providers')
     .option('--json', 'print the report as JSON')
     .addHelpText(
       ...examples(`
   hikidashi check
-  hikidashi check --config deploy/hikidashi.json --json`),
+  hikidashi check --config deploy/hikidashi.json --json
+  hikidashi check --contract notes://me        the whole contract, for a source of your own`),
     )
     .action((options: CheckOptions) => check(options, io))
 }
@@ -65,6 +69,11 @@ async function check(options: CheckOptions, io: Io): Promise<void> {
   if (!options.json) await io.out.write(formatConfigProblems(problems))
   const kept = storeOf(local)
   const store = kept === undefined ? undefined : lazyStore(kept, log)
+  if (options.contract !== undefined) {
+    const settings = { log, scrubber, ...defined({ store }) }
+    const report = await checkContract(options.contract, mounts, options.limit, settings).finally(() => store?.close())
+    return reportContract(cleanValue(report, scrubber), options, io)
+  }
   const file = local.config?.file ?? null
   const reports: MountReport[] = []
   const opened: Mount[] = []
@@ -120,6 +129,25 @@ async function check(options: CheckOptions, io: Io): Promise<void> {
   if (faulty > 0) throw failed(`${faulty} of ${count(reports.length + faulty - wrong, 'mount')} failed the check.`)
   if (note !== undefined) throw failed(`Not everything was checked: ${count(leftOut.length, 'part')} left out.`)
   if (!options.json) io.say(`${file ?? 'The current folder'}: ${count(reports.length, 'mount')}, nothing wrong.`)
+}
+
+async function reportContract(report: ContractReport, { json }: CheckOptions, io: Io): Promise<void> {
+  const { address, provider, promises, examined, complete, undeclared } = report
+  const { green, red } = coloursFor(io.out.isTerminal)
+  const broken = promises.filter(({ problems }) => problems.length > 0)
+  const lines = promises.flatMap(({ id, sentence, problems }) => [
+    `${problems.length === 0 ? green('kept  ') : red('BROKEN')}  ${id.padEnd(14)}  ${sentence}`,
+    ...problems.map((problem) => `        ${escapeText(formatProblem(problem))}`),
+  ])
+  const others = undeclared.map(
+    (name) => `${red('BROKEN')}  abilities       The source does not declare ${name} as it is.`,
+  )
+  if (json) await writeJson(io.out, { ok: broken.length + undeclared.length === 0, ...report })
+  else await io.out.write([...lines, ...others].map((line) => `${line}\n`).join(''), { isStyled: true })
+  const number = broken.length + undeclared.length
+  if (number > 0) throw failed(`${address} (${provider}) breaks ${count(number, 'promise')}.`)
+  const extent = `${counted(examined, 'entry', 'entries')}${complete ? '' : ' and more'}`
+  if (!json) io.say(`${address} (${provider}): ${extent} checked, every promise is kept.`)
 }
 
 async function reportConfig(problems: readonly ConfigProblem[], { json }: CheckOptions, { out }: Io): Promise<void> {

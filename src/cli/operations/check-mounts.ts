@@ -45,7 +45,7 @@ export async function checkMount(
   const start = performance.now()
   const report = (rest: Partial<MountReport>): MountReport => ({
     address: planned.address,
-    provider: planned.config.provider,
+    provider: sourceOf(planned.config).name,
     problems: [],
     examined: 0,
     complete: false,

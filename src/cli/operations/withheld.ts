@@ -45,6 +45,7 @@ export function reasonsOf({ effects }: Withheld, maxChars = maxLength): string {
 
 const verbs = {
   starts: 'starts the program',
+  runs: 'runs the code of',
   reads: 'reads',
   writes: 'writes to',
   sends: 'connects to',

@@ -1,0 +1,69 @@
+import { openMount } from '../../config/open-mount.ts'
+import { methodsOf, type PlannedMount, sourceOf } from '../../config/plan.ts'
+import { isResourceError } from '../../core/errors.ts'
+import { parseAddress } from '../../core/uri.ts'
+import type { MountSettings } from '../../providers/source.ts'
+import { checkProvider, type Problem, type PromiseId, promiseIds, promises } from '../../testing/index.ts'
+import { failed, misused } from '../terminal/exit.ts'
+
+/** The whole contract of providers, checked on one mount. */
+export interface ContractReport {
+  readonly address: string
+  readonly provider: string
+  readonly examined: number
+  /** Whether all entries were checked. */
+  readonly complete: boolean
+  readonly promises: readonly {
+    readonly id: PromiseId
+    readonly sentence: string
+    readonly problems: readonly Problem[]
+  }[]
+  /** The methods of the provider that differ from those that its source declares. */
+  readonly undeclared: readonly string[]
+}
+
+/**
+ * Checks the whole contract on the mount at an address.
+ *
+ * @throws CommandError if there is no mount at the address, or if it cannot be opened.
+ */
+export async function checkContract(
+  address: string,
+  mounts: readonly PlannedMount[],
+  limit: number,
+  settings: MountSettings,
+): Promise<ContractReport> {
+  const bare = (text: string) => text.replace(/\/$/, '')
+  const planned = mounts.find((mount) => bare(mount.address) === bare(address))
+  if (planned === undefined) {
+    const others = mounts.map((mount) => parseAddress(mount.address).text).join(', ')
+    throw misused(`Nothing is mounted at ${address}. There are: ${others}.`)
+  }
+  const { provider } = await openMount(planned, settings).catch((error: unknown) => {
+    throw isResourceError(error) ? failed(error.message) : error
+  })
+  try {
+    const { problems, examined, complete } = await checkProvider(provider, {}, { limit, samples: limit })
+    const { watch, prompts, tools, sees, parts } = methodsOf(planned.config)
+    const declared = { watch, prompts: prompts !== false, tools: tools === true, sees, parts: parts === true }
+    return {
+      address: planned.address,
+      provider: sourceOf(planned.config).name,
+      examined,
+      complete,
+      // Nothing is known here about the expected entries.
+      promises: promiseIds
+        .filter((id) => id !== 'expected')
+        .map((id) => ({
+          id,
+          sentence: promises[id],
+          problems: problems.filter(({ promise }) => promise === id),
+        })),
+      undeclared: Object.entries(declared).flatMap(([name, isDeclared]) =>
+        isDeclared === (provider[name as keyof typeof declared] !== undefined) ? [] : [name],
+      ),
+    }
+  } finally {
+    await provider.close?.()
+  }
+}

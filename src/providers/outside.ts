@@ -1,0 +1,186 @@
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { errorCodeOf, isResourceError, unavailable } from '../core/errors.ts'
+import { isObject, memberOf, requireProvider } from '../core/kit/object.ts'
+import type { Provider } from '../core/provider.ts'
+import type * as z from '../schema/builder.ts'
+import { documentEffects, documentsShape } from '../schema/shapes.ts'
+import { requireSecret, resolveFolder } from '../schema/values.ts'
+import { keepOutside, sourceNamed } from './index.ts'
+import type { OpenContext, OptionsOf, Source, SourceSchema } from './source.ts'
+
+/** The mount that a source from outside is opened for. */
+export interface OutsideContext extends Pick<OpenContext, 'address' | 'folder' | 'log'> {
+  /** Returns the absolute path of a file or folder that an option names. */
+  path(name: string): string
+  /**
+   * Returns the value of a secret that an option names. It never appears in an answer or a log.
+   *
+   * @throws ResourceError `invalid` if the variable or file is missing.
+   */
+  secret(option: string, value: { readonly env: string } | { readonly file: string }): Promise<string>
+}
+
+/** The facts of a {@link Source} that a source from outside can declare. */
+type OutsideFacts<Options> = Pick<
+  Source<Options>,
+  | 'name'
+  | 'noun'
+  | 'label'
+  | 'icon'
+  | 'abilities'
+  | 'programs'
+  | 'changes'
+  | 'unchanging'
+  | 'isComputed'
+  | 'isDerived'
+  | 'isUnsearched'
+  | 'isPersonal'
+  | 'folder'
+  | 'absence'
+  | 'isUnlinked'
+  | 'isSingle'
+  | 'isLive'
+>
+
+/** A source of another author: a module that a configuration names as `provider` exports it as `source`. */
+export interface OutsideSource<Shape extends z.Shape>
+  extends OutsideFacts<OptionsOf<Shape & typeof documentsShape>>,
+    Pick<SourceSchema<Shape & typeof documentsShape>, 'about' | 'check' | 'needs'> {
+  /** The keys of a mount, beside those that every mount of documents has. */
+  readonly options: Shape
+  open(options: OptionsOf<Shape & typeof documentsShape>, context: OutsideContext): Provider | Promise<Provider>
+}
+
+/** Fault of a module that a configuration names as a source. */
+interface OutsideFault {
+  readonly message: string
+  readonly fix: string
+}
+
+const isPathName = (name: string) => /^(?:\.{0,2}[\\/]|~[\\/]|[A-Za-z]:[\\/])/.test(name)
+
+const packageName = /^(?:@[\w.~-]+\/)?[\w.~-]+(?:\/[\w./~-]+)?$/
+
+/**
+ * Returns the URL of the module that a configuration names as a source: a path, relative to the folder of the configuration, or the
+ * name of a package that is installed there. It runs nothing. Undefined if there is no such package.
+ */
+export function outsideModule(name: unknown, folder: string): string | undefined {
+  if (typeof name !== 'string' || sourceNamed(name) !== undefined) return undefined
+  if (isPathName(name)) return pathToFileURL(resolveFolder(name, folder)).href
+  if (!packageName.test(name)) return undefined
+  const require = createRequire(join(folder, 'hikidashi.json'))
+  try {
+    const file = require.resolve(name)
+    return file === name ? undefined : pathToFileURL(file).href
+  } catch (error) {
+    return errorCodeOf(error) === 'ERR_PACKAGE_PATH_NOT_EXPORTED' ? importedModule(name, require) : undefined
+  }
+}
+
+/** Returns the module of a package that has one for `import` only. */
+function importedModule(name: string, require: NodeJS.Require): string | undefined {
+  for (const folder of require.resolve.paths(name) ?? []) {
+    const file = join(folder, name, 'package.json')
+    try {
+      const { exports } = require(file) as { readonly exports: unknown }
+      const target = importTarget(memberOf(exports, '.') ?? exports)
+      return target === undefined ? undefined : pathToFileURL(join(dirname(file), target)).href
+    } catch {
+      // It is in another of the folders.
+    }
+  }
+  return undefined
+}
+
+function importTarget(entry: unknown): string | undefined {
+  if (typeof entry === 'string') return entry
+  return isObject(entry) ? importTarget(entry.node ?? entry.import ?? entry.default) : undefined
+}
+
+/** Loads a source from outside: it runs the code of the module. The source is kept by the URL of the module. */
+export async function loadOutside(name: string, url: string): Promise<Source | OutsideFault> {
+  const known = sourceNamed(url)
+  if (known !== undefined) return known
+  let loaded: unknown
+  try {
+    loaded = await import(url)
+  } catch (error) {
+    return unloadable(name, url, error)
+  }
+  const source = memberOf(loaded, 'source') ?? memberOf(loaded, 'default')
+  const fault = faultOf(source)
+  if (fault !== undefined)
+    return { message: `The module ${name} exports no source. ${fault}`, fix: 'docs/writing-a-provider.md shows one.' }
+  const made = sourceFrom(source as OutsideSource<z.Shape>)
+  keepOutside(url, made)
+  return made
+}
+
+function unloadable(name: string, url: string, error: unknown): OutsideFault {
+  const text = error instanceof Error ? error.message : String(error)
+  const isMissing = errorCodeOf(error) === 'ERR_MODULE_NOT_FOUND' && memberOf(error, 'url') === url
+  if (isMissing) return { message: `There is no module ${name}.`, fix: 'Correct the path.' }
+  const line = (text.split('\n')[0] ?? '').replace(/[.!]?$/, '.')
+  return {
+    message: `The module ${name} cannot be loaded: ${line}`,
+    fix: 'Correct it, or install the packages that it imports.',
+  }
+}
+
+/** Returns why a value is no source, as a sentence; undefined if it is one. */
+function faultOf(value: unknown): string | undefined {
+  if (!isObject(value)) return 'It needs: export const source = defineSource({ name, about, options, open }).'
+  const { name, about, options = {}, open } = value
+  if (typeof name !== 'string' || !/^[a-z][a-z0-9-]*$/.test(name))
+    return 'Its "name" must be a word of small letters, digits and hyphens.'
+  if (sourceNamed(name) !== undefined) return `Its name ${JSON.stringify(name)} is that of a source of hikidashi.`
+  if (typeof about !== 'string' || about === '') return 'Its "about" must describe what a mount serves.'
+  if (typeof open !== 'function') return 'Its "open" must be a function that returns a provider.'
+  if (!isObject(options)) return 'Its "options" must be an object of schemas.'
+  const odd = Object.entries(options).find(([, schema]) => !isObject(schema) || typeof schema.safeParse !== 'function')
+  return odd === undefined ? undefined : `Its option ${JSON.stringify(odd[0])} must be a schema, such as option.text().`
+}
+
+function sourceFrom(outside: OutsideSource<z.Shape>): Source {
+  const { about, options = {}, check, needs, open, ...facts } = outside
+  const shape = { ...options, ...documentsShape }
+  // A mount runs the code of its source, so all of it needs trust already.
+  const effects = Object.fromEntries(Object.keys(options).map((key) => [key, 'none' as const]))
+  const source = {
+    about,
+    shape,
+    effects: { options: { ...effects, ...documentEffects } },
+    ...(check && { check }),
+    ...(needs && { needs }),
+  }
+  return {
+    ...(facts as OutsideFacts<Readonly<Record<string, unknown>>>),
+    schema: async () => ({ source }),
+    open: async () => ({
+      open: async (given, { address, folder, log, documents }) => {
+        const path = (name: string) => resolveFolder(name, folder)
+        const secret: OutsideContext['secret'] = (option, value) => requireSecret(option, value, folder)
+        const provider = await openedBy(outside, () => open(given, { address, folder, log, path, secret }))
+        return documents(provider)
+      },
+    }),
+  }
+}
+
+/** @throws ResourceError `unavailable` for an error of another kind. */
+async function openedBy(
+  { name }: Pick<OutsideFacts<never>, 'name'>,
+  open: () => Provider | Promise<Provider>,
+): Promise<Provider> {
+  try {
+    const provider = await open()
+    requireProvider(`"open" of the source ${name}`, provider)
+    return provider
+  } catch (error) {
+    if (isResourceError(error)) throw error
+    throw unavailable(`The source ${name} failed: ${error instanceof Error ? error.message : String(error)}`, {}, error)
+  }
+}
