@@ -5,7 +5,6 @@ import { createSlices } from '../../src/core/kit/breath.ts'
 import { comparePaths } from '../../src/core/path.ts'
 import { type BatchObject, createAnswerReader } from '../../src/providers/git/batch.ts'
 import { parseTime } from '../../src/providers/git/commits.ts'
-import { createAssignment } from '../../src/providers/git/dates.ts'
 import { createGit } from '../../src/providers/git/index.ts'
 import { createNames } from '../../src/providers/git/names.ts'
 import { completeOptions } from '../../src/providers/git/options.ts'
@@ -205,31 +204,7 @@ describe('text', () => {
 })
 
 describe('dates of files', () => {
-  const step = (commit: string, parents: string[], time: number) => ({ commit, parents, time })
-  const set = (...paths: string[]) => new Set(paths)
-
-  test('come from the commit that the content is from', async () => {
-    const walk = createAssignment('m', () => undefined)
-    await walk.take(step('m', ['a', 'b'], 5), [set('both', 'side'), set('both', 'main')])
-    await walk.take(step('a', ['r'], 4), [set('main')])
-    await walk.take(step('b', ['r'], 3), [set('side', 'main')])
-    expect(walk.isDone()).toBe(false)
-    await walk.take(step('r', [], 1), [set('both', 'side', 'main', 'old')])
-    expect(walk.isDone()).toBe(true)
-    expect(Object.fromEntries(walk.dates)).toEqual({ both: 5, side: 3, main: 4, old: 1 })
-  })
-
-  test('are not made up where a child comes behind its parent', async () => {
-    const walk = createAssignment('m', () => undefined)
-    await walk.take(step('m', ['a', 'b'], 5), [set('side'), set()])
-    await walk.take(step('r', [], 9), [set('side', 'old')])
-    await walk.take(step('a', ['r'], 4), [set()])
-    await walk.take(step('b', ['r'], 3), [set()])
-    expect(walk.isDone()).toBe(false)
-    expect(walk.dates.size).toBe(0)
-  })
-
-  test('are those of git log, in random histories', async () => {
+  test('are those of the newest commit that gave a file its content, in random histories', async () => {
     for (const seed of [1, 2, 3, 4]) await compareRandomHistory(seed)
   })
 })
@@ -242,7 +217,7 @@ async function compareRandomHistory(seed: number): Promise<void> {
     return (state >> 8) % below
   }
   const count = 25
-  const commits: Map<string, string>[] = []
+  const commits: { readonly files: Map<string, string>; readonly parents: readonly number[] }[] = []
   let input = ''
   for (let i = 0; i < count; i++) {
     const parents = new Set(i === 0 ? [] : [random(i)])
@@ -250,19 +225,23 @@ async function compareRandomHistory(seed: number): Promise<void> {
     if (i > 4 && random(10) === 0) parents.add(random(i))
     const files = new Map<string, string>()
     for (const parent of parents)
-      for (const [path, text] of commits[parent] ?? []) if (!files.has(path) || random(2) === 0) files.set(path, text)
+      for (const [path, text] of commits[parent]?.files ?? [])
+        if (!files.has(path) || random(2) === 0) files.set(path, text)
     for (let n = parents.size > 1 ? random(2) : 1 + random(2); n > 0; n--) {
       const path = `${['', 'd/'][random(2)]}f${random(6)}`
       if (random(8) === 0) files.delete(path)
       else files.set(path, `v${random(4)}`)
     }
-    commits.push(files)
+    commits.push({ files, parents: [...parents] })
     input += `commit refs/heads/b${i}\nmark :${i + 1}\ncommitter x <x@x> ${1_700_000_000 + i * 100} +0000\ndata 1\nc\n`
     for (const [n, parent] of [...parents].entries()) input += `${n === 0 ? 'from' : 'merge'} :${parent + 1}\n`
     input += 'deleteall\n'
     for (const [path, text] of files) input += `M 100644 inline ${path}\ndata ${text.length}\n${text}\n`
     input += '\n'
   }
+  const historyOf = (i: number): readonly number[] => [
+    ...new Set([i, ...(commits[i]?.parents ?? []).flatMap((parent) => historyOf(parent))]),
+  ]
   const folder = createGitFolder()
   const repository = folder.repository('random')
   repository.feed(input, 'fast-import', '--quiet')
@@ -272,8 +251,13 @@ async function compareRandomHistory(seed: number): Promise<void> {
     for (const branch of [count - 8, count - 1, count - 5, count - 2]) {
       const prefix = `refs/heads/b${branch}/`
       for (const { path, modified } of await ask(provider).list({ prefix })) {
-        const time = repository.git('log', '-1', '--format=%ct', `b${branch}`, '--', path.slice(prefix.length))
-        expect(modified, `seed ${seed}, ${path}`).toBe(Number(time) * 1000)
+        const name = path.slice(prefix.length)
+        const content = commits[branch]?.files.get(name)
+        const writes = historyOf(branch).filter((i) => {
+          const { files, parents } = commits[i] ?? { files: new Map<string, string>(), parents: [] }
+          return files.get(name) === content && parents.every((parent) => commits[parent]?.files.get(name) !== content)
+        })
+        expect(modified, `seed ${seed}, ${path}`).toBe((1_700_000_000 + Math.max(...writes) * 100) * 1000)
       }
     }
   } finally {

@@ -104,7 +104,7 @@ function shown(uri: string): string {
 export async function activityOf(mounts: readonly PlannedMount[], log: Log) {
   const repositories = mounts.flatMap(repositoryOf)
   if (repositories.length === 0) return { changes: () => undefined, known: [] }
-  const { countActivity } = await import('../../providers/git/activity.ts')
+  const { countActivity } = await import('../../providers/git/history.ts')
   const counted = await Promise.all(
     repositories.map(async (found) => ({
       ...found,

@@ -5,8 +5,8 @@ import { directoryMimeType } from '../../core/view.ts'
 import { untilAbort } from '../files/access.ts'
 import { createBlobReader } from './blobs.ts'
 import { type Commits, createCommits } from './commits.ts'
-import { createDates } from './dates.ts'
 import { createGitDirectories } from './directories.ts'
+import { createDates, dateKey } from './history.ts'
 import { explained } from './launch-failures.ts'
 import { createCompleter, createLister, describeFile } from './list.ts'
 import { isMissing } from './objects.ts'
@@ -97,7 +97,7 @@ export async function createGit(
     if (page !== undefined) return page
     const { at, entry } = await locate(await commits.find(path, table, signal), trees)
     const known = await datesOf(at.commit)
-    return describeFile(objects, path, entry, known.get(at.rest))
+    return describeFile(objects, path, entry, known.get(dateKey(entry.oid, at.rest)))
   }
 
   const read = async ({ path, params, range }: ReadRequest, table: RefTable, signal: AbortSignal): Promise<Content> => {

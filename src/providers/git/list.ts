@@ -8,8 +8,8 @@ import type { Completion, CompletionRequest, Entry, ListQuery } from '../../core
 import { mimeTypeOf } from '../files/media.ts'
 import { isDamaged } from './batch.ts'
 import { type Commits, type LogLine, readLog } from './commits.ts'
-import type { DatesOf, FileDates } from './dates.ts'
 import { type GitDirectories, type GitDirectory, type GitItem, type GitItems, itemsIn } from './directories.ts'
+import { type DatesOf, dateKey, type FileDates } from './history.ts'
 import type { Launcher } from './launch.ts'
 import type { Objects } from './objects.ts'
 import { nameAt } from './ref-list.ts'
@@ -81,7 +81,7 @@ export function createLister({ refs, directories, objects, datesOf, pages }: Lis
         if (page !== undefined) return [page]
         const inside = `${frame.entered.tree?.inside ?? ''}${key}`
         if (entry === undefined || isTooDeep(inside)) return []
-        return [await describeFile(objects, `${frame.path}${key}`, entry, known?.get(inside))]
+        return [await describeFile(objects, `${frame.path}${key}`, entry, known?.get(dateKey(entry.oid, inside)))]
       }),
     )
     return found.flat()
