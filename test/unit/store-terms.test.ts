@@ -139,7 +139,7 @@ describe('the term index of a store', () => {
   test('gives no wrong answer for a single changed bit', () => {
     const next = chance(17)
     const seen = new Map<string, number>()
-    for (let round = 0; round < volumeOf(400, 40); round++) {
+    for (let round = 0; round < volumeOf(120, 40); round++) {
       const page = sound.pages[next(sound.pages.length)]
       if (page === undefined) continue
       const at = page.at + next(page.size)
@@ -168,7 +168,7 @@ describe('the term index of a store', () => {
   test('is sound after any writes, each in many blocks', () => {
     const file = fileOf()
     for (let round = 0; round < 3; round++) {
-      fill(file, volumeOf(300, 40), 20)
+      fill(file, volumeOf(100, 40), 20)
       const database = openDatabase(file, 1000)
       expect(() => checkTermIndex(database)).not.toThrow()
       database.close()
