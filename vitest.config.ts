@@ -41,6 +41,11 @@ const waiting = [
 /** `npm run test:quick`. */
 const isQuick = process.env.HIKIDASHI_QUICK !== undefined
 
+/** What it leaves out. Another version of Node (`npm run test:node`) may open databases in another way, so it tries that as well. */
+const leftOut = !isQuick
+  ? []
+  : waiting.filter((path) => process.env.HIKIDASHI_QUICK !== 'node' || path !== 'test/unit/sqlite.test.ts')
+
 /** What a unit test mentions that changes its process, looks at it, or starts another one. */
 const marks =
   /child_process|worker_threads|process\.(?!hrtime|execPath)|globalThis|\bvi\b|defineProperty\(process|memoryUsage|startStopwatch|start(?:Postgres|Database|Mariadb)|sqlite/
@@ -76,7 +81,7 @@ const ofPages = /support\/browser\.ts/
 
 /** Files that start servers and command lines, and leave their own process as it was. They share one as well. */
 const served = files
-  .filter(({ path }) => ![...alone, ...apart, ...sharing, ...(isQuick ? waiting : [])].includes(path))
+  .filter(({ path }) => ![...alone, ...apart, ...sharing, ...leftOut].includes(path))
   .filter(
     ({ path, text }) =>
       tidy.includes(path) || (!marksOfOthers.test(text) && (ofPages.test(text) || !text.includes('globalThis'))),

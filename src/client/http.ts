@@ -1,5 +1,5 @@
 import { parseJSONRPCMessage, SSEClientTransport, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
-import { createParser } from 'eventsource-parser'
+import { createParser, type EventSourceMessage } from 'eventsource-parser'
 import { ResourceError } from '../core/errors.ts'
 import { untilAborted } from '../core/kit/abort.ts'
 import { jsonIn, memberOf } from '../core/kit/object.ts'
@@ -7,6 +7,7 @@ import { traceContext } from '../core/trace.ts'
 import { httpFault, streamEnded, tooLarge, toResourceError } from './errors.ts'
 import { type ByteStream, eventsOf } from './events.ts'
 import { type Flood, pacedEvents } from './flood.ts'
+import { parseLarge, partLength } from './large-json.ts'
 import { readable } from './messages.ts'
 
 /** Called when an answer was cut off because it is too large. */
@@ -23,7 +24,8 @@ export function streamableHttp(
   onTooLarge: OnTooLarge,
   flood: Flood,
 ) {
-  const bounded = boundedFetch(maxBytes, onTooLarge, flood)
+  const hear: Hear = (answer) => transport.onmessage?.(parseJSONRPCMessage(answer))
+  const bounded = boundedFetch(maxBytes, onTooLarge, flood, hear)
   const transport = new StreamableHTTPClientTransport(url, {
     requestInit: { headers: { ...headers } },
     fetch: async (input, init) => {
@@ -81,19 +83,22 @@ function isEventSource(init: RequestInit | undefined): boolean {
   return (init?.method ?? 'GET') === 'GET' && new Headers(init?.headers).get('accept') === 'text/event-stream'
 }
 
+/** Receives an answer that is too long for the SDK, which would parse it in one go. */
+type Hear = (answer: unknown) => void
+
 /** Returns a fetch whose answers have at most `maxBytes`; in an event stream, the limit holds for each event. */
-function boundedFetch(maxBytes: number, onTooLarge: OnTooLarge, flood: Flood): typeof fetch {
+function boundedFetch(maxBytes: number, onTooLarge: OnTooLarge, flood: Flood, hear?: Hear): typeof fetch {
   return async (input, init) => {
     const response = await fetch(input, withTrace(init))
     if (response.body === null || (response.status >= 300 && response.status < 400)) return response
     const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true
     const whole = response.body.pipeThrough(bound(maxBytes, isStream, onTooLarge))
     const asked = requestIdIn(init)
-    const body = isStream ? whole.pipeThrough(readableEvents(asked)).pipeThrough(pacedEvents(flood)) : whole
+    const body = isStream ? whole.pipeThrough(readableEvents(asked, hear)).pipeThrough(pacedEvents(flood)) : whole
     const { status, statusText, headers } = response
     const answer = new Response(body, { status, statusText, headers })
     if (isStream || !response.ok) return answer
-    return Object.assign(answer, { json: async () => readable(JSON.parse(await answer.text()), asked) })
+    return Object.assign(answer, { json: async () => readable(await parseLarge(await answer.text()), asked) })
   }
 }
 
@@ -103,30 +108,42 @@ function requestIdIn(init: RequestInit | undefined): string | number | undefined
   return typeof id === 'string' || typeof id === 'number' ? id : undefined
 }
 
-/** Makes the messages of an event stream readable. Everything else in the stream stays as it is. */
-function readableEvents(asked: string | number | undefined): TransformStream<Uint8Array, Uint8Array> {
+/** Makes the messages of an event stream readable, and hands a long answer over. Everything else in the stream stays as it is. */
+function readableEvents(
+  asked: string | number | undefined,
+  hear: Hear | undefined,
+): TransformStream<Uint8Array, Uint8Array> {
   const decoder = new TextDecoder()
   const encoder = new TextEncoder()
-  const written: string[] = []
+  const arrived: (string | EventSourceMessage)[] = []
   const parser = createParser({
-    onEvent: ({ id, event, data }) => {
-      const message = jsonIn(data)
-      const lines = [
-        ...(id === undefined ? [] : [`id: ${id}`]),
-        ...(event === undefined ? [] : [`event: ${event}`]),
-        ...(message === undefined ? data.split('\n') : [JSON.stringify(readable(message, asked))]).map(
-          (line) => `data: ${line}`,
-        ),
-      ]
-      written.push(`${lines.join('\n')}\n\n`)
-    },
-    onRetry: (pauseMs) => written.push(`retry: ${pauseMs}\n\n`),
-    onComment: () => written.push(':\n\n'),
+    onEvent: (event) => arrived.push(event),
+    onRetry: (pauseMs) => arrived.push(`retry: ${pauseMs}\n\n`),
+    onComment: () => arrived.push(':\n\n'),
   })
+  const textOf = async ({ id, event, data }: EventSourceMessage): Promise<string> => {
+    const message = await parseLarge(data).catch(() => undefined)
+    let text = message === undefined ? data : ''
+    if (message !== undefined) {
+      const answer = readable(message, asked)
+      const isLong = data.length >= partLength && asked !== undefined && memberOf(answer, 'id') === asked
+      if (isLong) hear?.(answer)
+      // The SDK still has to see that the request was answered. It ignores an answer that comes a second time.
+      text = JSON.stringify(isLong && hear !== undefined ? { jsonrpc: '2.0', id: asked, result: {} } : answer)
+    }
+    const lines = [
+      ...(id === undefined ? [] : [`id: ${id}`]),
+      ...(event === undefined ? [] : [`event: ${event}`]),
+      ...text.split('\n').map((line) => `data: ${line}`),
+    ]
+    return `${lines.join('\n')}\n\n`
+  }
   return new TransformStream({
-    transform(chunk, controller) {
+    async transform(chunk, controller) {
       parser.feed(decoder.decode(chunk, { stream: true }))
-      if (written.length > 0) controller.enqueue(encoder.encode(written.splice(0).join('')))
+      const texts: string[] = []
+      for (const one of arrived.splice(0)) texts.push(typeof one === 'string' ? one : await textOf(one))
+      if (texts.length > 0) controller.enqueue(encoder.encode(texts.join('')))
     },
   })
 }

@@ -12,7 +12,7 @@ const revisions = ['2026-07-28', '2025-11-25'] as const
 const stdioNames = ['stdio 2026-07-28', 'stdio 2025-11-25'] as const
 
 /** Many times as many as there are places for requests that wait. */
-const many = volumeOf(10_000, 2000)
+const many = volumeOf(4000, 2000)
 
 const { fresh, small, large } = freshWires(() => arena.world)
 
@@ -108,7 +108,7 @@ describe('sources that do not answer', () => {
   test('a flood of large reads leaves no descriptor behind', async () => {
     const wire = arena.wire('http 2026-07-28')
     const before = arena.http.facts().descriptors
-    await Promise.all(Array.from({ length: volumeOf(100, 12) }, () => arena.read(wire, large().uri)))
+    await Promise.all(Array.from({ length: volumeOf(40, 12) }, () => arena.read(wire, large().uri)))
     const after = await until(
       () => arena.http.facts().descriptors,
       (open) => open <= before + 8,

@@ -257,7 +257,7 @@ requires(
   })
 
   test('of random queries it answers those that pass as before, and none tells of the canary', async () => {
-    const count = volumeOf(2000, 400)
+    const count = volumeOf(800, 400)
     let state = 20_261_122
     const random = (below: number) => {
       state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff

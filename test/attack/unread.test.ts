@@ -6,7 +6,7 @@ import { control, type StdioWire, useArena } from '../support/attack-arena.ts'
 import { freshWires, lineOf, soon } from '../support/attack-fresh.ts'
 import { jsonHeaders, openHttp, send, sessionHeaders } from '../support/attack-http.ts'
 import { ended, type Target } from '../support/attack-target.ts'
-import { volume, volumeOf } from '../support/volume.ts'
+import { volume } from '../support/volume.ts'
 import { eachWire } from '../support/wires.ts'
 
 const arena = useArena()
@@ -82,7 +82,7 @@ describe('a client that does not read', () => {
   test('JR01 JR19: nor does such a batch over HTTP cost more than a few answers', async () => {
     const wire = await openHttp(arena.http, arena.world, '2025-03-26')
     const before = arena.http.facts().resident
-    const length = volumeOf(50, 20)
+    const length = 20
     const body = `[${Array.from({ length }, (_, i) => lineOf(wire, `h${i}`, large()).trim()).join()}]`
     const answers = await Promise.all(
       Array.from({ length: 4 }, () =>

@@ -387,7 +387,7 @@ with open(sys.argv[1], 'r+b') as f:
 })
 
 describe('fault 24: storms', () => {
-  const count = volumeOf(10_000)
+  const count = volumeOf(3000, 1000)
   const many = numbered(count, (i) => `s${i % 100}/f${i}`)
 
   test('very many files that are changed, made in new directories, and deleted: nothing is lost', async () => {
@@ -425,7 +425,7 @@ describe('fault 24: storms', () => {
         stdio: ['ignore', 'pipe', 'ignore'],
         encoding: 'utf8',
       })
-    const part = volumeOf(500, 100)
+    const part = volumeOf(200, 100)
     git('init', '-q', '-b', 'main')
     folder.write(
       treeOf(

@@ -6,9 +6,8 @@ import { files } from '../../src/providers/files/index.ts'
 import { describeProvider } from '../../src/testing/index.ts'
 import { sliced } from '../../src/wrap/sliced.ts'
 import { awkwardFiles, expectedOf, manyFiles } from '../support/awkward-files.ts'
-import { volumeOf } from '../support/volume.ts'
 
-const held = { ...awkwardFiles, ...manyFiles(volumeOf(3000, 1200)) }
+const held = { ...awkwardFiles, ...manyFiles(1200) }
 
 describeProvider(
   { describe, test },

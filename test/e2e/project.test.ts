@@ -67,7 +67,7 @@ describe('one configuration over the repository of this project', () => {
   const { list, read, complete, templates } = served(() => root.replace(/\/$/, ''), project, transports)
 
   test('is found good by check', async () => {
-    const { code, out, err } = await run(['check', '--config', project, '--limit', String(volumeOf(20, 5))], {
+    const { code, out, err } = await run(['check', '--config', project, '--limit', String(volumeOf(10, 5))], {
       cwd: root,
     })
     expect({ code, out, err }).toMatchObject({ code: 0 })

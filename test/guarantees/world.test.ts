@@ -6,7 +6,7 @@ import { rules, run } from './world.ts'
 
 // What has not come after the patience never will. It is long for the sake of machines that do something else besides.
 const size = {
-  ...{ clients: volumeOf(200, 60), writers: volumeOf(50, 15), troubles: volumeOf(120, 40) },
+  ...{ clients: volumeOf(120, 60), writers: volumeOf(30, 15), troubles: volumeOf(80, 40) },
   ...{ storms: 4, writes: 12, patience: 60_000 },
 }
 

@@ -91,7 +91,7 @@ describe('what lies in a directory, of which somebody may see a part', () => {
               await childrenOf(plain, access, directory, after),
             )
       }),
-      { numRuns: volumeOf(40) },
+      { numRuns: volumeOf(20, 4) },
     )
   }, 60_000)
 

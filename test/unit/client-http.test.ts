@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import type { ConnectOptions } from '../../src/client/index.ts'
 import { connect } from '../../src/client/index.ts'
 import { endAll } from '../support/endings.ts'
@@ -262,6 +262,35 @@ describe('a server over HTTP', () => {
     id = 1
     expect((await view.read('x:1')).contents).toEqual([{ uri: 'x:1', text: 'at last' }])
   })
+
+  test.each(['JSON', 'a stream', 'a stream that can be resumed'])(
+    'that sends a long page as %s has it parsed in parts',
+    async (form) => {
+      const resources = Array.from({ length: 20_000 }, (_, i) => ({ uri: `x:${i}`, name: 'n'.repeat(40) }))
+      const methods: (string | undefined)[] = []
+      const inner = scripted((method, _, response) => {
+        if (method !== 'resources/list' || form === 'JSON') return { resources }
+        response.writeHead(200, { 'content-type': 'text/event-stream' })
+        if (form !== 'a stream') response.write('id: 1\ndata: \n\n')
+        // The SDK numbers its requests: initialize, and then this one.
+        response.end(`data: ${JSON.stringify({ jsonrpc: '2.0', id: 1, result: { resources } })}\n\n`)
+        return undefined
+      })
+      const url = await listen((request, response) => {
+        methods.push(request.method)
+        inner(request, response)
+      })
+      const view = await open({ url })
+      const parse = vi.spyOn(JSON, 'parse')
+      const page = await view.list()
+      const longest = Math.max(...parse.mock.calls.map(([text]) => text.length))
+      parse.mockRestore()
+      expect(page.items).toHaveLength(resources.length)
+      expect(page.items[19_999]).toMatchObject(resources[19_999] as object)
+      expect(longest).toBeLessThan(400_000)
+      expect(methods).not.toContain('GET')
+    },
+  )
 
   test('that ends its stream without an answer, or its connection, is unavailable at once', async () => {
     const view = await serve((method, params, response) => {

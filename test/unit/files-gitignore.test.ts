@@ -117,7 +117,7 @@ const corpus: fc.Arbitrary<Case> = fc.record({
 describe('.gitignore', () => {
   test.each([false, true])('means what git says of any patterns and paths (case ignored: %s)', (ignoreCase) => {
     const quirk = takesStarsBehindText()
-    const cases = fc.sample(corpus, { seed, numRuns: volumeOf(600, 120) })
+    const cases = fc.sample(corpus, { seed, numRuns: volumeOf(240, 120) })
     const asked: string[] = []
     const ours: Verdict[] = []
     const shown: unknown[] = []
@@ -152,10 +152,10 @@ describe('.gitignore', () => {
       return { ...(one as object), ours: ours[at], theirs: theirs[at] }
     })
     expect({ wrong: wrong.length, told }, JSON.stringify(told, null, 1)).toEqual({ wrong: 0, told: [] })
-    expect(asked.length).toBeGreaterThanOrEqual(volumeOf(20_000))
+    expect(asked.length).toBeGreaterThanOrEqual(volumeOf(8000, 2000))
     // Enough of each: a matcher that says nothing would agree with patterns that never match.
     for (const verdict of ['ignored', 'included', 'nothing'] as const)
-      expect(theirs.filter((one) => one === verdict).length, verdict).toBeGreaterThan(volumeOf(1000))
+      expect(theirs.filter((one) => one === verdict).length, verdict).toBeGreaterThan(volumeOf(400, 100))
   })
 })
 

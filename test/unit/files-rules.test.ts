@@ -190,7 +190,7 @@ describe('.gitignore', () => {
           expect(await listPaths(provider)).toEqual(gitFiles())
         },
       ),
-      { numRuns: volumeOf(150) },
+      { numRuns: volumeOf(60, 15) },
     )
   })
 

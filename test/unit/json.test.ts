@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { parseLarge } from '../../src/client/large-json.ts'
 import { formatJson, JsonError, parseJson } from '../../src/server/protocol/json.ts'
 import { volumeOf } from '../support/volume.ts'
 
@@ -80,5 +81,51 @@ describe('a formatted message', () => {
   test('is refused behind the limit, which counts bytes', () => {
     expect(() => formatJson('ああああ', 10)).toThrow('larger than 10 bytes')
     expect(formatJson('aaaaaaaa', 10)).toBe('"aaaaaaaa"')
+  })
+})
+
+describe('JSON of a server that is parsed in parts', () => {
+  /** The same text in one part, and in as many as there can be. */
+  const outcomes = (text: string) =>
+    Promise.all(
+      [async () => JSON.parse(text) as unknown, () => parseLarge(text, 1)].map((parsing) =>
+        parsing().then(
+          (value) => ({ text: JSON.stringify(value) }),
+          () => 'no JSON',
+        ),
+      ),
+    )
+
+  test.each([
+    '{"jsonrpc":"2.0","id":1,"result":{"resources":[{"uri":"a:[1,2]"},{"uri":"\\"],[\\\\"},3],"b":[],"c":{"d":[1]}}}',
+    '[{"result":{"a":[1,2],"__proto__":[3],"b":"x"}},[[4,5],[]],6]',
+    '{"a":{"b":[1,2],"b":[3]}}',
+    '{"a":{"b":[1,]}}',
+    '{"a":{"b":[,1]}}',
+    '{"a":{"b":[1,,2]}}',
+    '{"a":{"b":[1,2}}}',
+    '{"a":{"b":[1',
+    '{"a":{"b":["1]}}',
+    '{"a":{"b":[1]]}}',
+    '{"a":{"b":[1]}} x',
+    '"a"',
+    '',
+  ])('is what it is in one part: %s', async (text) => {
+    const [whole, inParts] = await outcomes(text)
+    expect(inParts).toEqual(whole)
+  })
+
+  test('is what it is in one part, whatever it is', async () => {
+    const value = fc.jsonValue({ maxDepth: 6 }).map((json) => JSON.stringify({ result: { list: [json, json], json } }))
+    const pieces = fc
+      .array(fc.constantFrom('{', '}', '[', ']', '"', ':', ',', '"a":', '1', '\\', ' '))
+      .map((parts) => `{"a":{"b":[${parts.join('')}]}}`)
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(value, pieces), async (text) => {
+        const [whole, inParts] = await outcomes(text)
+        expect(inParts).toEqual(whole)
+      }),
+      { numRuns: volumeOf(2000, 500) },
+    )
   })
 })

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { afterEach, describe, expect, test } from 'vitest'
-import { createMemberList, memoryOf } from '../../src/core/kit/process-group.ts'
+import { createMemberList, groupMemoryIn, memoryOf } from '../../src/core/kit/process-group.ts'
 
 const ends: (() => void)[] = []
 afterEach(() => {
@@ -51,5 +51,36 @@ describe.runIf(process.platform === 'linux')('the processes of a session', () =>
     // The program of Node is mapped by both, and by this process.
     expect(beyond).toBeLessThan(upTo)
     expect(await memoryOf([], 0)).toBe(0)
+  })
+})
+
+describe('the memory of a process group, as ps tells it', () => {
+  const listing = [
+    '    1     0     1   9000',
+    '  400     1   400  20000',
+    '  401   400   400   3000',
+    // A descendant in a group of its own, and one of that.
+    '  500   401   500   1000',
+    '  501   500   500    500',
+    // It lost its parent, and is still of the group.
+    '  402     1   400    100',
+    '  700     1   700  77777',
+    ' 4000     1  4000  88888',
+    '',
+  ].join('\n')
+
+  test('is that of its processes and of their descendants, each counted once', () => {
+    expect(groupMemoryIn(listing, 400)).toBe(24_600 * 1024)
+    expect(groupMemoryIn(listing, 500)).toBe(1500 * 1024)
+  })
+
+  test('is none if the group has ended, or ps tells nothing', () => {
+    expect(groupMemoryIn(listing, 40)).toBe(0)
+    expect(groupMemoryIn('', 400)).toBe(0)
+    expect(groupMemoryIn('ps: illegal option -- A\nusage: ps', 400)).toBe(0)
+  })
+
+  test('ends when the parents go in a circle', () => {
+    expect(groupMemoryIn('10 11 10 1\n11 10 11 2\n', 10)).toBe(3 * 1024)
   })
 })

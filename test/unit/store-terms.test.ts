@@ -143,7 +143,7 @@ describe('the term index of a store', () => {
   test('answers or is begun anew, whichever bit of it has changed', () => {
     const next = chance(17)
     const seen = new Map<string, number>()
-    for (let round = 0; round < volumeOf(400, 40); round++) {
+    for (let round = 0; round < volumeOf(120, 40); round++) {
       const page = sound.pages[next(sound.pages.length)]
       if (page === undefined) continue
       const at = page.at + next(page.size)

@@ -21,8 +21,9 @@ export interface MemoryLimit {
   readonly onExceeded: (usedBytes: number) => void
 }
 
-/** Period of the memory checks of a group, in milliseconds. */
+/** Period of the memory checks of a group, in milliseconds: on Linux, and on systems where each check starts a process. */
 const lookIntervalMs = 500
+const startedLookIntervalMs = 2000
 /** How long processes may take to end after a SIGTERM, and the period of the checks meanwhile, in milliseconds. */
 const termTimeoutMs = 2000
 const termIntervalMs = 50
@@ -33,8 +34,8 @@ const groups = new Set<ProcessGroup>()
 /**
  * Watches the processes of a command until they are ended.
  *
- * The memory limit is enforced on Linux, where `/proc` shows the memory of processes. It is not a limit of setrlimit(2): RLIMIT_AS
- * counts addresses, of which V8, Go and Java reserve far more than they use, and each such limit applies to a single process.
+ * The memory is read from `/proc` on Linux, and elsewhere from ps(1). The limit is not one of setrlimit(2): RLIMIT_AS counts addresses,
+ * of which V8, Go and Java reserve far more than they use, and each such limit applies to a single process.
  *
  * @param pid Process id of the command, which leads the session.
  */
@@ -67,20 +68,21 @@ export function watchGroup(pid: number, { memoryBytes, onExceeded }: MemoryLimit
     if (groups.size === 0) process.off('exit', endAll)
   }
 
-  if (members !== undefined) {
-    let isLooking = false
-    const look = async () => {
-      if (isLooking) return
-      isLooking = true
-      const usedBytes = await memoryOf(members.recent(), memoryBytes)
-      isLooking = false
-      if (usedBytes <= memoryBytes || !groups.has(group)) return
-      clearInterval(timer)
-      onExceeded(usedBytes)
-      group.signal('SIGKILL')
-    }
-    timer = setInterval(() => void look(), lookIntervalMs).unref()
+  let isLooking = false
+  const look = async () => {
+    if (isLooking) return
+    isLooking = true
+    const usedBytes =
+      members === undefined
+        ? groupMemoryIn(await ps('-A', '-o', 'pid=,ppid=,pgid=,rss='), pid)
+        : await memoryOf(members.recent(), memoryBytes)
+    isLooking = false
+    if (usedBytes <= memoryBytes || !groups.has(group)) return
+    clearInterval(timer)
+    onExceeded(usedBytes)
+    group.signal('SIGKILL')
   }
+  timer = setInterval(() => void look(), members === undefined ? startedLookIntervalMs : lookIntervalMs).unref()
   if (groups.size === 0) process.on('exit', endAll)
   groups.add(group)
   return group
@@ -197,10 +199,41 @@ export async function memoryOf(processes: readonly Process[], limitBytes: number
 export async function residentBytes(pid: number): Promise<number | undefined> {
   if (process.platform === 'win32') return undefined
   if (process.platform === 'linux') return bytesOf(textOf(pid, 'status'), 'VmRSS')
-  const kibibytes = await new Promise<string>((resolve) => {
-    execFile('/bin/ps', ['-o', 'rss=', '-p', String(pid)], (_error, output) => resolve(output))
-  })
+  const kibibytes = await ps('-o', 'rss=', '-p', String(pid))
   return kibibytes.trim() === '' ? undefined : Number(kibibytes) * 1024
+}
+
+/** Returns the output of ps(1); an empty text when it fails. */
+function ps(...args: readonly string[]): Promise<string> {
+  return new Promise((resolve) => {
+    execFile('/bin/ps', args, { maxBuffer: 64 * 1024 * 1024 }, (error, output) => resolve(error === null ? output : ''))
+  })
+}
+
+/**
+ * Returns the resident memory of a process group and of the descendants of its members, in bytes. Memory that processes share is counted
+ * for each of them.
+ *
+ * @param listing Output of `ps -A -o pid=,ppid=,pgid=,rss=` (POSIX; the memory is in KiB on macOS and the BSDs as well).
+ */
+export function groupMemoryIn(listing: string, group: number): number {
+  const children = new Map<number, number[]>()
+  const memory = new Map<number, number>()
+  const left: number[] = []
+  for (const line of listing.split('\n')) {
+    const [pid = 0, parent = 0, itsGroup = 0, kibibytes = 0] = line.trim().split(/\s+/).map(Number)
+    if (!Number.isSafeInteger(pid) || pid === 0) continue
+    memory.set(pid, kibibytes * 1024)
+    children.set(parent, [...(children.get(parent) ?? []), pid])
+    if (itsGroup === group) left.push(pid)
+  }
+  const counted = new Set<number>()
+  for (let pid = left.pop(); pid !== undefined; pid = left.pop()) {
+    if (counted.has(pid)) continue
+    counted.add(pid)
+    left.push(...(children.get(pid) ?? []))
+  }
+  return sum([...counted].map((pid) => memory.get(pid) ?? 0))
 }
 
 /** Reads a file of a process below `/proc`; returns an empty text when the process has ended. */

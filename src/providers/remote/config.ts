@@ -71,7 +71,7 @@ const remoteShape = {
       error: refusal('This is too little.', 'It must be at least "16MiB".'),
     })
     .optionalKey(
-      'Maximum memory of the command and all processes that it starts, on Linux. Beyond it they are killed; the next use starts the command again. By default "4GiB".',
+      'Maximum memory of the command and all processes that it starts, except on Windows. Beyond it they are killed; the next use starts the command again. By default "4GiB".',
     ),
   prompts: z.boolean().optionalKey('Also offers the prompts of the server. By default true.'),
   tools: z
