@@ -122,18 +122,6 @@ describe('a rate', () => {
     expect(rate.take('b')).toBeGreaterThan(0)
   })
 
-  test('lets tokens be owed, up to so many', () => {
-    const { clock, rate } = create(10, 5)
-    expect(rate.owe('a', 5)).toBe(0)
-    expect(rate.owe('a', 1)).toBeCloseTo(0.1)
-    expect(rate.owe('a', 1, 2)).toBeCloseTo(0.2)
-    expect(rate.owe('a', 1, 2)).toBeUndefined()
-    expect(rate.take('a')).toBeCloseTo(0.3)
-    clock.now = 300
-    expect(rate.take('a')).toBe(0)
-    expect(rate.owe('b', 1000)).toBeCloseTo(99.5)
-  })
-
   test('remembers no more keys than it must', () => {
     const { clock, rate } = create(1, 1)
     for (let i = 0; i < 25_000; i++) rate.take(`a${i}`)

@@ -16,15 +16,11 @@ afterEach(() => {
 
 test('a connection that rests keeps nothing of what was answered on it', async () => {
   const answered: WeakRef<ServerResponse>[] = []
-  const { take, answering } = inTurn(
-    async (_, response) => {
-      answered.push(new WeakRef(response))
-      expect(answering(response.req.socket)).toBe(response)
-      response.end('an answer')
-    },
-    createMeter(),
-    () => {},
-  )
+  const { take, answering } = inTurn(async (_, response) => {
+    answered.push(new WeakRef(response))
+    expect(answering(response.req.socket)).toBe(response)
+    response.end('an answer')
+  }, createMeter())
   const server = createServer(take)
   const liveness = createLiveness(60_000, 2)
   const addresses = createAddresses(completeLimits(undefined, false))

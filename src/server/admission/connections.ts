@@ -4,7 +4,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { invalid } from '../../core/errors.ts'
 import type { Meter } from '../telemetry/meter.ts'
-import { burst, type ServedLimits, sustainedRate, type TurnedAway } from './limits.ts'
+import { type ServedLimits, sustainedRate, type TurnedAway } from './limits.ts'
 
 interface SocketOptions {
   readonly liveness: Liveness
@@ -187,9 +187,6 @@ export function createAddresses({ newConnections, badTokens }: ServedLimits) {
     of,
     /** Counts a new connection. Returns 0, or, when it exceeds the rate, the seconds until another one is allowed. */
     connect: (socket: Socket): number => opened?.take(of(socket)) ?? 0,
-    // The debt is capped at one burst, so nobody is blocked for much longer than a burst takes to refill.
-    /** Counts requests that were dropped with their connection. Each counts as a connection. */
-    waste: (socket: Socket, requests: number) => void opened?.owe(of(socket), requests, newConnections * burst),
     /** Counts a bad token. Returns 0, or, when it exceeds the rate, the seconds until another one is allowed. */
     fail: (socket: Socket): number => failed?.take(of(socket)) ?? 0,
   }

@@ -7,7 +7,7 @@ import { refuse, replyJson } from '../http/reply.ts'
 import type { Response } from '../protocol/messages.ts'
 import type { Meter } from '../telemetry/meter.ts'
 import type { Addresses } from './connections.ts'
-import { createRate, type ServedLimits, sustainedRate, type TurnedAway } from './limits.ts'
+import { type ServedLimits, sustainedRate, type TurnedAway } from './limits.ts'
 import { type Overload, overloaded, statusOfOverload } from './overload.ts'
 
 /** Admission of requests: first authentication, then the rate limits. */
@@ -17,11 +17,11 @@ export interface Entrance {
   /** Returns the caller of a request. Undefined when the request was refused, and answered. */
   callerOf(request: IncomingMessage, response: ServerResponse): Promise<Caller | undefined>
   /** Applies the rate limits to a caller that is known already. Undefined when the request was refused, and answered. */
-  admit(caller: Caller, request: IncomingMessage, response: ServerResponse): Promise<Caller | undefined>
+  admit(caller: Caller, request: IncomingMessage, response: ServerResponse): Caller | undefined
   /** Whether a caller may do what a body requests. When false, the request was refused, and answered. */
   permits(caller: Caller, body: unknown, response: ServerResponse): boolean
-  /** Answers a caller whose body is too long. Reading a part of it was work, so it is charged as several requests. */
-  refuseBody(caller: Caller, response: ServerResponse, read: number): void
+  /** Answers a caller whose body is too long. */
+  refuseBody(caller: Caller, response: ServerResponse): void
 }
 
 interface EntranceOptions {
@@ -35,47 +35,40 @@ interface EntranceOptions {
 export function createEntrance(options: EntranceOptions): Entrance {
   const { everybody, limits, addresses, meter, onRefused } = options
   const turnstile = createTurnstile(limits, meter)
-  const pace = createPace()
 
   /** The header that closes a connection after the answer: nothing more is read from it. */
   const ending = (end: boolean) => (end ? { Connection: 'close' } : undefined)
 
-  const turnAway = async (
+  const turnAway = (
     request: IncomingMessage,
     response: ServerResponse,
     { reason, status, message, headers }: Refusal,
-  ): Promise<void> => {
+  ): void => {
     const address = addresses.of(request.socket)
     const seconds = reason === 'bad-token' ? addresses.fail(request.socket) : 0
     if (seconds > 0) {
       meter.count('refusedTokens')
       onRefused({ outcome: 'bad-tokens', status: 429, address })
     } else onRefused({ outcome: reason, status, address })
-    const paced = await pace(`address ${address}`, response)
-    const end = ending(!paced || !isShort(request, limits.body))
-    if (seconds === 0) return refuse(response, status, message, { ...headers, ...end })
+    const end = ending(!isShort(request, limits.body))
     const later = overloaded(null, 'rate', seconds)
-    replyJson(response, 429, later, { ...statusOfOverload(later)?.headers, ...end })
+    if (seconds === 0) refuse(response, status, message, { ...headers, ...end })
+    else replyJson(response, 429, later, { ...statusOfOverload(later)?.headers, ...end })
   }
 
-  const admit: Entrance['admit'] = async (caller, request, response) => {
+  const admit: Entrance['admit'] = (caller, request, response) => {
     const taken = turnstile.take(caller, request)
-    return 'reason' in taken ? refuseOver(taken, caller, request, response) : taken
-  }
-
-  /** Refuses a request that exceeds a limit. */
-  const refuseOver = async (
-    { reason, share, answer }: Over,
-    { principal }: Caller,
-    request: IncomingMessage,
-    response: ServerResponse,
-  ): Promise<undefined> => {
-    onRefused({ outcome: reason === 'share' ? 'connections' : reason, status: 429, principal: principal.id })
-    const key = limits.perPrincipal === undefined ? `address ${addresses.of(request.socket)}` : share
-    // A connection beyond the share is closed at once.
-    const paced = reason === 'rate' && (await pace(key, response))
+    if (!('reason' in taken)) return taken
+    const { reason, answer } = taken
+    onRefused({
+      outcome: reason === 'share' ? 'connections' : reason,
+      status: 429,
+      principal: caller.principal.id,
+    })
     const { status = 429, headers } = statusOfOverload(answer) ?? {}
-    replyJson(response, status, answer, { ...headers, ...ending(!paced || !isShort(request, limits.body)) })
+    // A connection beyond the share is closed at once.
+    const end = ending(reason === 'share' || !isShort(request, limits.body))
+    replyJson(response, status, answer, { ...headers, ...end })
     return undefined
   }
 
@@ -85,7 +78,7 @@ export function createEntrance(options: EntranceOptions): Entrance {
     callerOf: async (request, response) => {
       const caller = (await entrance.authorizer?.authenticate(request)) ?? everybody
       if (!('status' in caller)) return admit(caller, request, response)
-      await turnAway(request, response, caller)
+      turnAway(request, response, caller)
       return undefined
     },
 
@@ -100,10 +93,9 @@ export function createEntrance(options: EntranceOptions): Entrance {
       return false
     },
 
-    refuseBody: ({ principal, share }, response, read) => {
+    refuseBody: ({ principal }, response) => {
       meter.count('refusedBody')
       onRefused({ outcome: 'too-large', status: 413, principal: principal.id })
-      if (share !== undefined) turnstile.charge(share, read)
       refuse(response, 413, `The body is longer than ${limits.body} bytes.`, ending(true))
     },
   }
@@ -118,45 +110,12 @@ function isShort({ headers, complete }: IncomingMessage, most: number): boolean 
   )
 }
 
-/** Token bucket of refusals per key: sustained rate per second, and burst. */
-const refusalsPerSecond = 100
-const refusalBurst = 200
-/** Maximum number of waiting refusals per key. */
-const maxWaiting = 500
-
-/**
- * Creates the throttle of refusals (tarpit): a client that retries at once after a refusal gets slow refusals, and costs little. A
- * refusal takes so little time that without this the server would do nothing else.
- *
- * It resolves when the next refusal of a client (`key`) may be sent, or when the client is gone: to false when too many wait. Then
- * the refusal can be sent at once, and should close its connection.
- */
-function createPace() {
-  const rate = createRate({ perSecond: refusalsPerSecond, burst: refusalBurst })
-  return async (key: string, response: ServerResponse): Promise<boolean> => {
-    const seconds = rate.owe(key, 1, maxWaiting)
-    if (seconds === undefined) return false
-    if (seconds > 0)
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, seconds * 1000)
-        response.once('close', () => {
-          clearTimeout(timer)
-          resolve()
-        })
-      })
-    return true
-  }
-}
-
-/** Charge of a request that was wasted work: a minimum number of requests, or one for each of these units of bytes read. */
-const wastedCharge = { least: 10, bytes: 16 * 1024 }
 /** Seconds after which a client may retry when all of its connections are taken. */
 const connectionRetrySeconds = 5
 
-/** Why a request of a share exceeds a limit, and its answer. */
+/** Why a request exceeds a limit, and its answer. */
 interface Over {
   readonly reason: Overload
-  readonly share: string
   readonly answer: Response
 }
 
@@ -195,18 +154,13 @@ export function createTurnstile({ rate, perPrincipal }: ServedLimits, meter: Met
       }
       if (perPrincipal !== undefined && !connect(share, socket, perPrincipal.connections)) {
         meter.count('refusedShare')
-        return { reason: 'share', share, answer: overloaded(null, 'share', connectionRetrySeconds) }
+        return { reason: 'share', answer: overloaded(null, 'share', connectionRetrySeconds) }
       }
       // A request that exceeds its own limit takes no token from the common one.
       const waitSeconds = own?.take(share) || all?.take('') || 0
       if (waitSeconds === 0) return Object.assign({ share }, caller, { share })
       meter.count('refusedRate')
-      return { reason: 'rate', share, answer: overloaded(null, 'rate', waitSeconds) }
-    },
-    /** Charges a request as several, since this number of bytes was read in vain. */
-    charge: (share: string, read: number) => {
-      const requests = Math.max(wastedCharge.least, Math.ceil(read / wastedCharge.bytes))
-      own?.owe(share, requests - 1, requests)
+      return { reason: 'rate', answer: overloaded(null, 'rate', waitSeconds) }
     },
   }
 }

@@ -171,17 +171,6 @@ export function createRate({ perSecond, burst, now = () => performance.now() }: 
       bucket.tokens--
       return 0
     },
-    /**
-     * Takes tokens in advance, as a debt. Returns the seconds until the debt is paid.
-     *
-     * @param most Maximum debt. Default no limit. Beyond it nothing is taken, and the result is undefined.
-     */
-    owe: (key: string, tokens: number, most = Number.POSITIVE_INFINITY): number | undefined => {
-      const bucket = bucketOf(key)
-      if (tokens - bucket.tokens > most) return undefined
-      bucket.tokens -= tokens
-      return Math.max(0, -bucket.tokens / perSecond)
-    },
     /** Number of stored buckets. */
     get size(): number {
       return buckets.size

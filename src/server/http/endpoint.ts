@@ -93,8 +93,7 @@ export function createEndpoint(options: EndpointOptions, asked: boolean) {
     if (request.method !== 'POST') return void refuseMethod(response, 'POST')
     const media = mediaFault(request)
     if (media !== undefined) return void refuse(response, 415, media)
-    if (given !== undefined && given.length > limits.body)
-      return messageIn({ tooLong: given.length }, request, response, caller)
+    if (given !== undefined && given.length > limits.body) return messageIn('too-long', request, response, caller)
     return messageIn(given ?? (await readBody(request, limits.body)), request, response, caller)
   }
 
@@ -106,7 +105,7 @@ export function createEndpoint(options: EndpointOptions, asked: boolean) {
     caller: Caller,
   ): Message | undefined => {
     if (body === 'aborted') return undefined
-    if ('tooLong' in body) return void entrance.refuseBody(caller, response, body.tooLong)
+    if (body === 'too-long') return void entrance.refuseBody(caller, response)
     if ((request.headers['transfer-encoding'] ?? 'chunked').toLowerCase() !== 'chunked')
       return void refuse(response, 415, 'A Transfer-Encoding other than chunked is not supported.')
     let value: unknown
@@ -173,19 +172,19 @@ interface Message {
   readonly value: unknown
 }
 
-/** The body of a request, or why there is none. `tooLong`: number of bytes read until it was known to be too long. */
-type Body = Uint8Array | { readonly tooLong: number } | 'aborted'
+/** The body of a request, or why there is none. */
+type Body = Uint8Array | 'too-long' | 'aborted'
 
 /** Reads the body of a request, up to `limit` bytes. It reads nothing after the limit. */
 async function readBody(request: IncomingMessage, limit: number): Promise<Body> {
   const announced = Number(request.headers['content-length'])
-  if (announced > limit) return { tooLong: 0 }
+  if (announced > limit) return 'too-long'
   const chunks: Buffer[] = []
   let length = 0
   try {
     for await (const chunk of request as AsyncIterable<Buffer>) {
       length += chunk.length
-      if (length > limit) return { tooLong: length }
+      if (length > limit) return 'too-long'
       chunks.push(chunk)
     }
   } catch {

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Meter } from '../telemetry/meter.ts'
 import { taken } from './reply.ts'
 
@@ -11,13 +11,6 @@ const maxWaiting = 16
 const maxRead = 512
 /** Number of waiting requests on all connections together above which the connections with too many of them are cut. */
 const maxWaitingInAll = 16_384
-/**
- * A flooding connection sleeps after each answer until no request waits: three times the handling time, at most 100 ms;
- * multiplied by the number of such connections, so that together they get no more than one would.
- */
-const restTimes = 3
-const maxRestMs = 100
-
 type Handle = (request: IncomingMessage, response: ServerResponse) => Promise<void>
 
 interface Line {
@@ -32,35 +25,17 @@ interface Line {
 /**
  * Handles the requests of each connection one after the other, in the order of their answers. An answer that closes the
  * connection drops the requests after it before any work is done for them. A client that sends on without waiting for answers is
- * not read until there is room (Node itself would buffer everything), and gets at most a quarter of the time.
+ * not read until there is room: Node itself would buffer everything.
  *
  * @param handle Must not reject.
- * @param onLeft Called when a connection has ended, and this number of its requests will get no answer.
  * @param onFirst Called with the first request of a connection.
  */
-export function inTurn(
-  handle: Handle,
-  meter: Meter,
-  onLeft: (socket: Socket, requests: number) => void,
-  onFirst?: (socket: Socket) => void,
-) {
+export function inTurn(handle: Handle, meter: Meter, onFirst?: (socket: Socket) => void) {
   const lines = new WeakMap<Duplex, Line>()
-  /** The lines of connections that were paused, and have not waited for all of their answers since. */
-  const pressing = new Set<Line>()
   let inAll = 0
-  let last: Promise<unknown> = Promise.resolve()
 
-  /** Resolves in a turn of the event loop of its own: clients that wait for answers go before those that do not. */
-  const turn = (): Promise<unknown> => {
-    last = last.then(() => nextTurn())
-    return last
-  }
-
-  const drop = (socket: Socket, line: Line): void => {
-    const { length } = line.waiting.splice(0)
-    inAll -= length
-    pressing.delete(line)
-    if (length > 0) onLeft(socket, length)
+  const drop = (line: Line): void => {
+    inAll -= line.waiting.splice(0).length
   }
 
   const begin = (socket: Socket): Line => {
@@ -71,7 +46,7 @@ export function inTurn(
     socket.on('resume', () => {
       if (line.paused) socket.pause()
     })
-    socket.once('close', () => drop(socket, line))
+    socket.once('close', () => drop(line))
     return line
   }
 
@@ -84,21 +59,19 @@ export function inTurn(
     for (let next = line.waiting.shift(); next !== undefined; next = line.waiting.shift()) {
       inAll--
       if (socket.destroyed || socket.writableEnded) {
-        drop(socket, line)
+        drop(line)
         break
       }
       // The body of the last request may not have arrived yet.
       if (line.paused && line.waiting.length < maxWaiting / 2) resume(socket, line)
-      const begun = performance.now()
       line.answering = next[1]
       await handle(...next)
       if (!next[1].writableFinished) await taken(next[1])
       line.answering = undefined
-      if (line.waiting.length > 0) await turn()
-      if (pressing.has(line)) await sleep(pressing.size * Math.min(restTimes * (performance.now() - begun), maxRestMs))
+      // Clients that wait for their answers go first.
+      if (line.waiting.length > 0) await nextTurn()
     }
     line.busy = false
-    pressing.delete(line)
   }
 
   const take = (...[request, response]: Parameters<Handle>): void => {
@@ -119,7 +92,6 @@ export function inTurn(
       void work(socket, line)
     } else if (length + 1 >= maxWaiting && !line.paused) {
       line.paused = true
-      pressing.add(line)
       socket.pause()
       meter.count('pausedPipelines')
     }

@@ -171,7 +171,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
     options.llms && createLlms(options.llms, entrance, (request) => resource ?? `${baseOf(request)}${path}`, options)
 
   const room = createRoom(limits, addresses.of)
-  const { take, answering } = inTurn(handle, meter, addresses.waste, room.asked)
+  const { take, answering } = inTurn(handle, meter, room.asked)
 
   const server = createServer({ maxHeaderSize: limits.headers, ...deadlinesOf(limits), keepAliveTimeout: 10_000 }, take)
   // The margin serves connections that are being refused.

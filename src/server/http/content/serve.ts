@@ -68,7 +68,7 @@ export function createContentServer(
       return refuse(response, 404, nothingHere)
     }
     const { principal, uri } = target
-    const caller = await entrance.admit(alwaysCaller(principal), request, response)
+    const caller = entrance.admit(alwaysCaller(principal), request, response)
     if (caller === undefined) return
     const asked = { jsonrpc: '2.0', id: 0, method: 'resources/read', params: { uri } }
     if (!entrance.permits(caller, asked, response)) return
