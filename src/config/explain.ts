@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { memberOf } from '../core/kit/object.ts'
-import { describeIssue } from '../schema/refusals.ts'
+import { nearest, refusal, typeNames, typeOf, unknownWord } from '../schema/refusals.ts'
 import type { Schema } from '../schema/types.ts'
 import { loadConfigSchema } from './schema.ts'
 import { outsideMount } from './schema-parts.ts'
@@ -78,4 +78,52 @@ function addOutside({ properties }: { readonly properties?: object }): void {
 /** The schema as the text of `config.schema.json`. */
 export async function formatConfigSchema(): Promise<string> {
   return `${JSON.stringify(await configJsonSchema(), undefined, 2)}\n`
+}
+
+/** Returns the default message of a refusal. It names the type of the value, or the value itself when the schema has a fixed list of words. */
+function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
+  switch (issue.code) {
+    case 'invalid_type': {
+      const wanted = typeNames[issue.expected] ?? issue.expected
+      if (issue.input === undefined) return refusal('The key is missing.', `Add it; its value is ${wanted}.`)
+      return refusal(`This is ${typeOf(issue.input)}.`, `It must be ${wanted}.`)
+    }
+    case 'invalid_value':
+      return unknownWord(issue.input, issue.values.map(String), 'value')
+    case 'invalid_union':
+      return issue.discriminator === undefined ? undefined : describeDiscriminator(issue)
+    case 'too_small':
+      if (issue.origin === 'string' || issue.origin === 'array')
+        return refusal('This is empty.', 'Write something, or remove the key.')
+      return refusal(`This is less than ${issue.minimum}.`, `It must be at least ${issue.minimum}.`)
+    case 'too_big':
+      return refusal(`This is more than ${issue.maximum}.`, `It must be at most ${issue.maximum}.`)
+    case 'unrecognized_keys':
+      // Return the known keys: the caller makes a problem of each unknown key, with a fix that names them.
+      return JSON.stringify(keysOf(issue.inst))
+    default:
+      return undefined
+  }
+}
+
+function describeDiscriminator({
+  discriminator = '',
+  input,
+  options,
+}: z.core.$ZodRawIssue & { code: 'invalid_union' }): string {
+  const value =
+    typeof input === 'object' && input !== null ? (input as Record<string, unknown>)[discriminator] : undefined
+  const known = Array.isArray(options) ? options.map(String) : []
+  if (value === undefined)
+    return refusal('The key is missing.', `Add it: ${known.map((name) => JSON.stringify(name)).join(' or ')}.`)
+  const unknown = unknownWord(value, known, discriminator)
+  const isNear = typeof value === 'string' && nearest(value, known) !== undefined
+  return isNear
+    ? unknown
+    : `${unknown} A source of your own is named by its path, such as "./my-source.js", or its package.`
+}
+
+function keysOf(schema: unknown): readonly string[] {
+  const shape = (schema as z.core.$ZodObject | undefined)?._zod.def.shape
+  return shape === undefined ? [] : Object.keys(shape)
 }

@@ -1,4 +1,3 @@
-import type { z } from 'zod'
 import type { RefinementCtx } from './types.ts'
 
 /**
@@ -31,32 +30,6 @@ export const typeNames: Readonly<Record<string, string>> = {
   array: 'an array',
 }
 
-/** Returns the default message of a refusal. It names the type of the value, or the value itself when the schema has a fixed list of words. */
-export function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
-  switch (issue.code) {
-    case 'invalid_type': {
-      const wanted = typeNames[issue.expected] ?? issue.expected
-      if (issue.input === undefined) return refusal('The key is missing.', `Add it; its value is ${wanted}.`)
-      return refusal(`This is ${typeOf(issue.input)}.`, `It must be ${wanted}.`)
-    }
-    case 'invalid_value':
-      return unknownWord(issue.input, issue.values.map(String), 'value')
-    case 'invalid_union':
-      return issue.discriminator === undefined ? undefined : describeDiscriminator(issue)
-    case 'too_small':
-      if (issue.origin === 'string' || issue.origin === 'array')
-        return refusal('This is empty.', 'Write something, or remove the key.')
-      return refusal(`This is less than ${issue.minimum}.`, `It must be at least ${issue.minimum}.`)
-    case 'too_big':
-      return refusal(`This is more than ${issue.maximum}.`, `It must be at most ${issue.maximum}.`)
-    case 'unrecognized_keys':
-      // Return the known keys: the caller makes a problem of each unknown key, with a fix that names them.
-      return JSON.stringify(keysOf(issue.inst))
-    default:
-      return undefined
-  }
-}
-
 /** Returns the fault and the fix for an unknown key. */
 export function unknownKey(key: string, known: readonly string[]): { readonly message: string; readonly fix: string } {
   const meant = nearest(key, known)
@@ -69,7 +42,8 @@ export function unknownKey(key: string, known: readonly string[]): { readonly me
   }
 }
 
-function unknownWord(input: unknown, known: readonly string[], what: string): string {
+/** Returns the refusal of a word that is not in a list: with the nearest known word, or with all. */
+export function unknownWord(input: unknown, known: readonly string[], what: string): string {
   const list = known.map((word) => JSON.stringify(word)).join(', ')
   const choices = known.length === 1 ? `It must be ${list}.` : `It must be one of: ${list}.`
   if (typeof input !== 'string') return refusal(`This is ${typeOf(input)}.`, choices)
@@ -78,29 +52,8 @@ function unknownWord(input: unknown, known: readonly string[], what: string): st
   return refusal(`There is no ${what} ${JSON.stringify(input)}.`, fix)
 }
 
-function describeDiscriminator({
-  discriminator = '',
-  input,
-  options,
-}: z.core.$ZodRawIssue & { code: 'invalid_union' }): string {
-  const value =
-    typeof input === 'object' && input !== null ? (input as Record<string, unknown>)[discriminator] : undefined
-  const known = Array.isArray(options) ? options.map(String) : []
-  if (value === undefined)
-    return refusal('The key is missing.', `Add it: ${known.map((name) => JSON.stringify(name)).join(' or ')}.`)
-  const unknown = unknownWord(value, known, discriminator)
-  const isNear = typeof value === 'string' && nearest(value, known) !== undefined
-  return isNear
-    ? unknown
-    : `${unknown} A source of your own is named by its path, such as "./my-source.js", or its package.`
-}
-
-function keysOf(schema: unknown): readonly string[] {
-  const shape = (schema as z.core.$ZodObject | undefined)?._zod.def.shape
-  return shape === undefined ? [] : Object.keys(shape)
-}
-
-function typeOf(value: unknown): string {
+/** Returns the type of a value, in words. */
+export function typeOf(value: unknown): string {
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'an array'
   if (typeof value === 'number' && !Number.isInteger(value)) return 'a fraction'

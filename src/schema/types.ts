@@ -44,7 +44,7 @@ export interface Schema<Output> {
   optionalKey(text: string): Optional<this>
 }
 
-interface Optional<Inner> extends Schema<output<Inner>> {
+export interface Optional<Inner> extends Schema<output<Inner>> {
   readonly isOptional: true
   unwrap(): Inner
 }
@@ -77,11 +77,11 @@ export interface Members<Keys> extends Schema<OutputOf<Keys>> {
 /** Output type of a schema. */
 export type output<Kind> = Kind extends { parse(value: unknown): infer Output } ? Output : never
 
-type OptionalKeys<Keys> = {
+export type OptionalKeys<Keys> = {
   [Key in keyof Keys]: Keys[Key] extends { readonly isOptional: true } ? Key : never
 }[keyof Keys]
 
-type OutputOf<Keys> = Flat<
+export type OutputOf<Keys> = Flat<
   { -readonly [Key in Exclude<keyof Keys, OptionalKeys<Keys>>]: output<Keys[Key]> } & {
     -readonly [Key in OptionalKeys<Keys>]?: output<Keys[Key]>
   }

@@ -1,5 +1,6 @@
 import { execFile, execFileSync } from 'node:child_process'
 import {
+  cpSync,
   existsSync,
   lstatSync,
   mkdirSync,
@@ -76,6 +77,34 @@ async function tryOut(file: string, env: Readonly<Record<string, string>> = {}):
   const checked = await hikidashi(['check', '--config', file], env)
   for (const address of addresses) expect(checked).toMatch(new RegExp(`^ok +${address.replace(/[.?+]/g, '\\$&')}`, 'm'))
 }
+
+test('a source of another author works in a folder of its own, as examples/own-source shows it', async () => {
+  const own = join(home, 'own')
+  cpSync(join(root, 'examples/own-source'), own, { recursive: true })
+  // The folder of the example has its own package.json, into which the packed package is installed.
+  const install = ['install', '--no-audit', '--no-fund', '--prefer-offline', await packedPackage()]
+  await runFile('npm', install, { cwd: own })
+  const command = join(own, 'node_modules/hikidashi/dist/cli/main.js')
+  const run = async (...args: readonly string[]) => {
+    const env = { XDG_STATE_HOME: join(home, 'own-state'), HOME: home, PATH: process.env.PATH ?? '' }
+    const { stdout, stderr } = await runFile(process.execPath, [command, ...args], { cwd: own, env })
+    return stdout + stderr
+  }
+  // The configuration is found in the current folder, and nobody has trusted it yet.
+  expect(await run('ls')).toContain('notes://me (runs the code of ./notebook.js)')
+  await run('trust', '--yes', 'hikidashi.json')
+  expect(await run('ls', '--recursive', 'notes://me')).toContain('notes://me/Shopping-list.md')
+  expect(await run('read', 'notes://me/Cursors.md?lines=3')).toContain('A cursor is opaque to the client.')
+  expect(await run('search', 'plums')).toContain('notes://me/Shopping-list.md')
+  expect(await run('check')).toMatch(/^ok +notes:\/\/me {2}notebook/m)
+  expect(await run('doctor')).toContain('notes://me (notebook): 3 entries listed and read')
+  expect(await run('check', '--contract', 'notes://me')).toContain('every promise is kept')
+  expect(await run('read', 'hikidashi://overview')).toContain('| notes |')
+  writeFileSync(join(own, 'wrong.json'), '{ "mounts": { "notes://me": { "provider": "./notebook.js", "tag": "#a" } } }')
+  const wrong = await run('check', '--config', 'wrong.json').catch(({ stdout }: { readonly stdout: string }) => stdout)
+  expect(wrong).toContain('.file: The key is missing. Add it; its value is a text.')
+  expect(wrong).toContain('.tag: A tag is written without its #. Remove the "#".')
+})
 
 test('it is at most twelve packages', () => {
   const folder = join(home, 'empty/node_modules')
