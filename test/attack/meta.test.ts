@@ -203,7 +203,7 @@ describe('_meta', () => {
       })
     const sessions: string[] = []
     // So many that they would show.
-    for (let i = 0; i < volumeOf(75); i++) {
+    for (let i = 0; i < volumeOf(30, 8); i++) {
       const { headers = [] } = await post(undefined, 'initialize', {
         ...initialize(),
         capabilities: { experimental: junk },

@@ -215,7 +215,7 @@ describe('SQLite that other processes write', () => {
     const log = (level: string, message: string) => {
       if (level === 'warn') warnings.push(message)
     }
-    for (let opened = 0; opened < volumeOf(40, 20); opened++) {
+    for (let opened = 0; opened < 20; opened++) {
       store = await openStore({ sqlite: { file }, log })
       // Each child keeps 18 to 20 texts.
       expect((await store.texts('texts').size()).texts).toBeGreaterThan(30)
