@@ -34,6 +34,14 @@ export function inTurn(handle: Handle, meter: Meter, onFirst?: (socket: Socket) 
   const lines = new WeakMap<Duplex, Line>()
   let inAll = 0
 
+  let last: Promise<unknown> = Promise.resolve()
+
+  /** Resolves in a turn of the event loop of its own: clients that wait for answers go before those that do not. */
+  const turn = (): Promise<unknown> => {
+    last = last.then(() => nextTurn())
+    return last
+  }
+
   const drop = (line: Line): void => {
     inAll -= line.waiting.splice(0).length
   }
@@ -68,8 +76,7 @@ export function inTurn(handle: Handle, meter: Meter, onFirst?: (socket: Socket) 
       await handle(...next)
       if (!next[1].writableFinished) await taken(next[1])
       line.answering = undefined
-      // Clients that wait for their answers go first.
-      if (line.waiting.length > 0) await nextTurn()
+      if (line.waiting.length > 0) await turn()
     }
     line.busy = false
   }
