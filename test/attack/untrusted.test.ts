@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Result, type RunOptions, run, start } from '../support/cli.ts'
 import { runHere } from '../support/cli-here.ts'
-import { volume } from '../support/volume.ts'
 
 /**
  * A repository that somebody else wrote, with a hikidashi.json that starts programs, reads elsewhere and connects to others. The user
@@ -99,7 +98,6 @@ const hello = [
 ]
 
 describe('a configuration that lies in the current folder does nothing before it is trusted', () => {
-  // In full volume each in a process of its own.
   test.each<readonly [readonly string[], number, string]>([
     [['ls', '--recursive'], 0, 'file:///repository/README.md'],
     [['tree'], 0, 'README.md'],
@@ -113,7 +111,7 @@ describe('a configuration that lies in the current folder does nothing before it
     [['check'], 1, 'mcp://command'],
     [['access', 'check', 'file:///repository/README.md'], 0, 'file:///repository'],
   ])('hikidashi %j', async (words, code, printed) => {
-    const result = await (volume < 1 ? runHere : run)(words, options())
+    const result = await runHere(words, options())
     expect(result.out).toContain(printed)
     expect(result.out).not.toMatch(/private plan|an-environment-value/)
     expectSaid(result)

@@ -10,7 +10,7 @@ import type { HttpService } from '../../src/server/index.ts'
 import type { Folder } from '../support/folder.ts'
 import { requires } from '../support/require.ts'
 import { createSample, pixel, sampleAddress, sampleSize, serveSample, stdioCommand } from '../support/served-folder.ts'
-import { someOf } from '../support/volume.ts'
+import { someOf, volume } from '../support/volume.ts'
 import { testOn } from '../support/wires.ts'
 
 const found = findTool('mcp-inspector')
@@ -124,14 +124,14 @@ suite('the Inspector', () => {
     })
   })
 
-  // In a tenth of the volume one era over each transport.
+  // One era over each transport.
   const shells = [
     ['http', 'legacy'],
     ['http', 'modern'],
     ['stdio', 'modern'],
     ['stdio', 'legacy'],
   ] as const
-  describe.each([...someOf('its shell', shells, 2)])('its shell over %s, era %s', (transport, era) => {
+  describe.each([...someOf('its shell', shells, 2, volume / 2)])('its shell over %s, era %s', (transport, era) => {
     const name = `${transport}-${era}`
     const mcpdo = async (...args: readonly string[]) => {
       const { code, stdout, stderr } = await run('mcpdo', ['--format', 'json', '--plain', ...args])

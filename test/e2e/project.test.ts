@@ -8,7 +8,7 @@ import { main, type Running, run, start } from '../support/cli.ts'
 import { runHere } from '../support/cli-here.ts'
 import { type EraClient, eras, type Place } from '../support/era-clients.ts'
 import { createFolder, type Folder } from '../support/folder.ts'
-import { hasTurn, volumeOf } from '../support/volume.ts'
+import { hasTurn } from '../support/volume.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const project = 'examples/project.json'
@@ -67,7 +67,7 @@ describe('one configuration over the repository of this project', () => {
   const { list, read, complete, templates } = served(() => root.replace(/\/$/, ''), project, transports)
 
   test('is found good by check', async () => {
-    const { code, out, err } = await run(['check', '--config', project, '--limit', String(volumeOf(10, 5))], {
+    const { code, out, err } = await run(['check', '--config', project, '--limit', '5'], {
       cwd: root,
     })
     expect({ code, out, err }).toMatchObject({ code: 0 })

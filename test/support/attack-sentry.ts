@@ -273,7 +273,7 @@ function openPulse(world: World, target: Target): { report(): Promise<Beat>; sto
       body,
       expected: 'still here',
       // In a tenth of its volume it finds what takes a second all the same.
-      every: volume < 1 ? 200 : 50,
+      every: volume < 1 ? 200 : 100,
     },
   })
   return {
