@@ -1,5 +1,16 @@
-/** Documents that have a reading as text. `odf`: OpenDocument. */
-export type DocumentFormat = 'pdf' | 'docx' | 'xlsx' | 'pptx' | 'odf' | 'epub' | 'mail' | 'html' | 'ipynb'
+/** Documents that have a reading as text. `odf`: OpenDocument. `doc`: the name of Word 97, whose files are often in another format. */
+export type DocumentFormat =
+  | 'pdf'
+  | 'docx'
+  | 'xlsx'
+  | 'pptx'
+  | 'odf'
+  | 'epub'
+  | 'mail'
+  | 'rtf'
+  | 'doc'
+  | 'html'
+  | 'ipynb'
 
 /** Form of a reading. A PDF has only text: its headings and tables are unknown. */
 export type ReadingForm = 'text' | 'markdown'
@@ -13,6 +24,8 @@ const types: Readonly<Record<DocumentFormat, readonly string[]>> = {
   odf: ['application/vnd.oasis.opendocument.'],
   epub: ['application/epub+zip'],
   mail: ['message/rfc822', 'application/mbox', 'multipart/related'],
+  rtf: ['text/rtf', 'application/rtf'],
+  doc: ['application/msword'],
   html: ['text/html', 'application/xhtml+xml'],
   ipynb: ['application/x-ipynb+json'],
 }
@@ -25,6 +38,8 @@ const extensions: Readonly<Record<DocumentFormat, string>> = {
   odf: 'odt ott fodt ods ots fods odp otp fodp odg otg fodg',
   epub: 'epub',
   mail: 'eml mht mhtml mbox',
+  rtf: 'rtf',
+  doc: 'doc',
   html: 'html htm xhtml',
   ipynb: 'ipynb',
 }
@@ -50,5 +65,5 @@ export function formsOf(format: DocumentFormat): readonly ReadingForm[] {
 
 /** Whether documents of a format say in which encoding each of their parts is, so that they are read as they are stored. */
 export function namesEncodings(format: DocumentFormat): boolean {
-  return format === 'mail'
+  return format === 'mail' || format === 'rtf' || format === 'doc'
 }

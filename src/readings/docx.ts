@@ -3,6 +3,7 @@ import { detectEncoding } from '../text/encoding/detect.ts'
 import { type Reading, type ReadingForm, type ReadingLimits, tooMuch, unreadable } from './formats.ts'
 import { readHtml } from './html.ts'
 import { type Attributes, bytesOf, mainPartOf, openZip, relationshipsOf, walkXml, type Zip } from './package.ts'
+import { readRtf } from './rtf.ts'
 import { symbolOf, symbolsIn } from './symbols.ts'
 import { createTables } from './tables.ts'
 import { createWriter, type Writer } from './writer.ts'
@@ -84,8 +85,8 @@ async function readChunk(bytes: Buffer, form: ReadingForm, limits: ReadingLimits
     if (depth > maxChunkDepth) throw unreadable('The document is nested too deep.', 'damaged')
     return (await readDocx(bytes, form, limits, depth)).text
   }
-  if (/^\s*\{\\rtf/.test(head) || /^mime-version:/im.test(head))
-    return '[A part of the document has a format that is not read.]'
+  if (/^\s*\{\\rtf/.test(head)) return readRtf(bytes, form, limits).text
+  if (/^mime-version:/im.test(head)) return '[A part of the document has a format that is not read.]'
   if (/<(?:!doctype|html|head|body|p|div|table|h[1-6]|ul|ol|span)\b/i.test(head))
     return readHtml(bytes, form, limits).text
   const text = decodeBytes(bytes, detectEncoding(bytes) ?? 'utf-8') ?? ''

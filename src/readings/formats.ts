@@ -41,7 +41,10 @@ export type ReadingAnswer =
   | { readonly kind: 'invalid' | 'too-large'; readonly reason: ErrorReason; readonly message: string }
 
 /** Returns the error for a document without a reading. The message is for the client. */
-export function unreadable(message: string, reason: 'damaged' | 'encrypted' | 'no-text' | 'encoding'): ResourceError {
+export function unreadable(
+  message: string,
+  reason: 'damaged' | 'encrypted' | 'no-text' | 'encoding' | 'as',
+): ResourceError {
   return new ResourceError('invalid', message, { reason })
 }
 

@@ -3,14 +3,15 @@ import { type DocumentFormat, unreadable } from './formats.ts'
 import { openZip, relationshipsOf, type Zip } from './package.ts'
 
 /** Formats whose files people also give the names of other formats. */
-const office: ReadonlySet<DocumentFormat> = new Set(['docx', 'xlsx', 'pptx', 'odf', 'epub', 'mail'])
+const office: ReadonlySet<DocumentFormat> = new Set(['docx', 'xlsx', 'pptx', 'odf', 'epub', 'mail', 'rtf', 'doc'])
 
 /** Formats whose names programs give to tables and texts that they export. */
-const exported: ReadonlySet<DocumentFormat> = new Set(['xlsx'])
+const exported: ReadonlySet<DocumentFormat> = new Set(['xlsx', 'doc'])
 
 /** Signs of formats in the first part of a file. */
 const signs: readonly (readonly [sign: RegExp, format: DocumentFormat])[] = [
   [/^%PDF-/, 'pdf'],
+  [/^(?:\xef\xbb\xbf)?\s*\{\\rtf/, 'rtf'],
   [/^\s*<\?xml\b[\s\S]*<office:document[\s>]/, 'odf'],
   [/^(?:From .*\r?\n|(?:[\w-]+:.*\r?\n(?:[ \t].*\r?\n)*)*mime-version:)/i, 'mail'],
   // After a byte order mark, an XML declaration and comments.

@@ -20,6 +20,7 @@ import { readOdf } from './odf.ts'
 import { readPdf } from './pdf.ts'
 import { readPptx } from './pptx.ts'
 import { recognise } from './recognise.ts'
+import { readRtf } from './rtf.ts'
 import { createWriter } from './writer.ts'
 import { readSheets, readXlsx } from './xlsx.ts'
 
@@ -52,6 +53,10 @@ const readers: Readonly<Record<DocumentFormat, DocumentReader>> = {
   odf: readOdf,
   epub: readEpub,
   mail: (bytes, form, limits) => readMail(bytes, form, limits, readDocument),
+  rtf: readRtf,
+  doc: () => {
+    throw unreadable('The document is in the format of Word 97, which is not read: save it as .docx.', 'as')
+  },
   html: readHtml,
   ipynb: readNotebook,
 }

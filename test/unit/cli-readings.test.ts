@@ -13,6 +13,8 @@ const documents = {
   'analysis.ipynb': { word: 'marmoset', source: 'nbformat' },
   'plain.pdf': { word: 'tamarin', source: 'startxref' },
   'letter.eml': { word: 'gibbon', source: 'octets' },
+  'note.rtf': { word: 'macaque', source: 'fonttbl' },
+  'old.doc': { word: 'mandrill', source: 'fonttbl' },
   'report.fodt': { word: 'langur', source: 'oasis' },
 }
 const picture = Buffer.from(Array.from({ length: 4000 }, (_, i) => (i * 7919) % 256)).toString('base64')
@@ -38,6 +40,14 @@ describe('a document that is written as plain text', () => {
     const body = Buffer.from('The gibbon sings.\n').toString('base64')
     const head = 'Subject: Apes\nX-Size: octets\nContent-Type: text/plain\nContent-Transfer-Encoding: base64\n'
     writeFileSync(join(cwd, 'letter.eml'), `${head}\n${body}\n`)
+    for (const [file, word] of [
+      ['note.rtf', 'macaque'],
+      ['old.doc', 'mandrill'],
+    ] as const)
+      writeFileSync(
+        join(cwd, file),
+        `{\\rtf1{\\fonttbl{\\f0 Arial;}}The ${word.slice(0, 3)}{\\b ${word.slice(3)}} climbs.\\par}`,
+      )
     writeFileSync(join(cwd, 'report.fodt'), flatDocument('text', '<text:p>The langur eats leaves.</text:p>'))
     writeFileSync(join(cwd, 'other.md'), 'Nothing about animals.\n')
   })
