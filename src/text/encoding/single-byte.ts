@@ -45,7 +45,7 @@ const fewestLetters = 3
 const mostMisplaced = 0.02
 
 /** A text in an encoding. Without a label: in one that is not read. */
-interface Finding {
+interface SingleByteText {
   readonly label: string | undefined
   readonly confidence: number
   readonly text: string | undefined
@@ -64,7 +64,7 @@ let library: Library | undefined
 export function detectSingleByte(bytes: Uint8Array, expected?: string): string | undefined {
   // Loaded at its first use: its tables have a megabyte.
   library ??= createRequire(import.meta.url)('jschardet') as Library
-  const found = library.detectAll(bytes, options).flatMap(({ encoding, confidence }): Finding[] => {
+  const found = library.detectAll(bytes, options).flatMap(({ encoding, confidence }): SingleByteText[] => {
     const label = labels[encoding ?? '']
     if (label === undefined) return [{ label, confidence, text: undefined, misplaced: 0 }]
     const text = decodeBytes(bytes, label, 'strict')
