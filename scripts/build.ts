@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import { build as buildPage } from 'vite'
 import { bundle } from './bundle.ts'
 import { writeNotices } from './notices.ts'
+import { copiedModules } from './vendored.ts'
 
 // Builds `dist/`: the bundle, the explorer as a page and as an MCP App, and the licences of all bundled packages.
 
@@ -32,5 +33,5 @@ const [modules] = await Promise.all([
 ])
 
 tell('2 of 2: the licences')
-writeNotices([...modules, ...pageModules], target)
+writeNotices([...modules, ...pageModules, ...copiedModules], target)
 if (process.connected) process.disconnect()

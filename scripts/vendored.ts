@@ -8,17 +8,32 @@ import { tokenFileOf } from './token-file.ts'
 
 /**
  * Parts of packages that cannot be bundled, and so are copied to `dist/vendor/`: the builds of SQLite (one file for each platform),
- * PDFium (WebAssembly), and the tokens of encodings, which would stay in memory as modules. An installation then has one package,
+ * PDFium (WebAssembly), the tables of a detector of encodings, and the tokens of encodings, which would stay in memory as modules. An installation then has one package,
  * compiles nothing and runs no script (docs/decisions/0019-one-bundle.md).
  */
 const sqlite = folderOf('@photostructure/sqlite')
 const pdfium = folderOf('@embedpdf/pdfium')
+const jschardet = folderOf('jschardet')
 
 /** A build of SQLite: `linux-x64/@photostructure+sqlite.musl.node` names the platform, the architecture and the C library. */
 const prebuilt = /^(darwin|linux|win32)-(arm64|x64)[\\/].*\.(glibc|musl)\.node$/
 
-/** The expression in our sources for the path of PDFium. The bundle replaces it by the path in `vendor/`. */
-const pdfiumFile = "createRequire(import.meta.url).resolve('@embedpdf/pdfium/pdfium.wasm')"
+/** Expressions in our sources for files of packages, which the bundle replaces by paths in `vendor/`. */
+const filesOfPackages = [
+  {
+    module: /[\\/]src[\\/]readings[\\/]pdf\.ts$/,
+    source: "createRequire(import.meta.url).resolve('@embedpdf/pdfium/pdfium.wasm')",
+    built: "__pathOf(__locate('vendor/pdfium.wasm'))",
+  },
+  {
+    module: /[\\/]src[\\/]text[\\/]encoding[\\/]single-byte\.ts$/,
+    source: "createRequire(import.meta.url)('jschardet')",
+    built: "createRequire(import.meta.url)(__pathOf(__locate('vendor/jschardet.cjs')))",
+  },
+]
+
+/** Files of packages that are copied as they are, so that the licences of the packages belong to the notices. */
+export const copiedModules: readonly string[] = [join(jschardet, 'build/index.cjs')]
 
 /** Modules with the tokens of encodings. The bundle replaces each by code that reads the token file in `vendor/`. */
 const tokenModule = /[\\/]gpt-tokenizer[\\/].*[\\/]bpeRanks[\\/](\w+)\.js$/
@@ -40,10 +55,11 @@ export function vendored(): Plugin {
       return id === '\0node-gyp-build' ? `export { loadPrebuilt as default } from ${loader}` : null
     },
     transform(code, id) {
-      if (!/[\\/]src[\\/]readings[\\/]pdf\.ts$/.test(id)) return null
-      if (!code.includes(pdfiumFile))
-        throw new Error(`${id} no longer names the file of PDFium as scripts/vendored.ts expects.`)
-      return { code: code.replace(pdfiumFile, "__pathOf(__locate('vendor/pdfium.wasm'))") }
+      const file = filesOfPackages.find(({ module }) => module.test(id))
+      if (file === undefined) return null
+      if (!code.includes(file.source))
+        throw new Error(`${id} names a file of a package in another way than scripts/vendored.ts expects.`)
+      return { code: code.replace(file.source, file.built) }
     },
   }
 }
@@ -62,6 +78,7 @@ export function copyVendored(folder: string): void {
   if (missing.length > 0) throw new Error(`@photostructure/sqlite has no build for ${missing.join(', ')}.`)
   for (const { file, name } of builds) copyFileSync(join(sqlite, 'prebuilds', file), join(target, name))
   copyFileSync(join(pdfium, 'dist/pdfium.wasm'), join(target, 'pdfium.wasm'))
+  copyFileSync(join(jschardet, 'build/index.cjs'), join(target, 'jschardet.cjs'))
   for (const [name, tokens] of Object.entries({ o200k_base: o200k, cl100k_base: cl100k }))
     writeFileSync(join(target, `${name}.tokens`), tokenFileOf(tokens))
 }

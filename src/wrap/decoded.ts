@@ -5,7 +5,7 @@ import { defined } from '../core/kit/object.ts'
 import { wholeCharacters } from '../core/kit/utf8.ts'
 import { metaKeys } from '../core/meta.ts'
 import type { Content, ContentFacts, Context, Provider, ReadRequest } from '../core/provider.ts'
-import { decodeBytes, isDamagedUtf8, repairUtf8 } from '../text/encoding/decode.ts'
+import { decodeBytes, hasZeros, isDamagedUtf8, repairUtf8 } from '../text/encoding/decode.ts'
 import { createJudge, type EncodingRule, languagesOf, sampleBytes } from '../text/encoding/detect.ts'
 import { bytesOf, factsOf, readWhole, withoutPosition, withoutTail } from './part.ts'
 
@@ -66,7 +66,7 @@ export function decoded(provider: Provider, options: DecodedOptions = {}): Provi
     const label = judge(bytes, path, content.mimeType)
     const facts = factsOf(content)
     // The rest may still contain bytes that no text has.
-    const isText = label !== undefined && (label.startsWith('utf-16') || !bytes.includes(0))
+    const isText = label !== undefined && (hasZeros(label) || !bytes.includes(0))
     if (!isText) return 'stream' in content ? { ...facts, bytes } : content
     if (label === 'utf-8' && 'text' in content) return content
     const decoded = await textFrom(bytes, label, facts, path, context)

@@ -139,13 +139,15 @@ interface Ending {
   readonly newline: Newline
 }
 
-/** Bytes of a newline. In UTF-16 they are two bytes at an even offset. */
+/** Bytes of a newline. In UTF-16 and UTF-32 they are two and four bytes, at a multiple of their number. */
 type Newline = Buffer
 
 const newlines = {
   'utf-8': Buffer.from('\n'),
   'utf-16le': Buffer.from([0x0a, 0x00]),
   'utf-16be': Buffer.from([0x00, 0x0a]),
+  'utf-32le': Buffer.from([0x0a, 0x00, 0x00, 0x00]),
+  'utf-32be': Buffer.from([0x00, 0x00, 0x00, 0x0a]),
 } as const
 
 /** Number of bytes read first: enough for a few hundred lines of most logs. */
@@ -172,7 +174,7 @@ async function readEnding(
     const newline = newlines[markOf(await bytesOf(head)) ?? 'utf-8']
     const { range, size } = head
     if (range === undefined || size === undefined) return readThrough(provider, request, { newline, limit }, context)
-    const first = newline.length === 2 ? 2 : range.start
+    const first = newline.length === 1 ? range.start : newline.length
     return readBackwards(provider, request, { size, first, newline, count, limit }, context)
   }
   return inOneVersion(once, isChange)
@@ -234,7 +236,7 @@ async function readThrough(
     facts = chunk.facts
     const all = Buffer.concat([bytes, chunk.bytes])
     const over = Math.max(0, all.length - limit)
-    bytes = all.subarray(over + (over % newline.length))
+    bytes = all.subarray(Math.ceil(over / newline.length) * newline.length)
     start = chunk.start + chunk.bytes.length - bytes.length
   }
   facts = { ...facts, size: start + bytes.length }

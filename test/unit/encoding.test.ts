@@ -173,17 +173,101 @@ describe('what is no text', () => {
     expect(detectEncoding(sentence.subarray(0, -1))).toBeUndefined()
     expect(detectEncoding(Buffer.from('x\0y'))).toBeUndefined()
   })
+})
 
-  test('nor is text that is in none of these encodings', () => {
-    const [russian, greek] = ['Все люди рождаются свободными и равными.', 'Όλοι οι άνθρωποι γεννιούνται ελεύθεροι.']
-    for (const label of ['windows-1251', 'koi8-r', 'iso-8859-5', 'cp866'])
-      expect(detectEncoding(encode(russian.repeat(5), label)), label).toBeUndefined()
-    for (const label of ['windows-1253', 'iso-8859-7'])
-      expect(detectEncoding(encode(greek.repeat(5), label)), label).toBeUndefined()
-    const czech = 'Všichni lidé rodí se svobodní a sobě rovní co do důstojnosti a práv. Jsou nadáni rozumem.'
-    expect(detectEncoding(encode(czech.repeat(3), 'windows-1250'))).toBeUndefined()
+describe('a text with one byte for each character', () => {
+  const sentences: Readonly<Record<string, readonly [text: string, ...labels: string[]]>> = {
+    Russian: [
+      'Все люди рождаются свободными и равными в своём достоинстве и правах. Они наделены разумом и совестью.',
+      ...['windows-1251', 'koi8-r', 'iso-8859-5', 'ibm866', 'ibm855', 'x-mac-cyrillic'],
+    ],
+    Ukrainian: ['Всі люди народжуються вільними і рівними у своїй гідності та правах.', 'windows-1251', 'koi8-u'],
+    Bulgarian: ['Всички хора се раждат свободни и равни по достойнство и права.', 'windows-1251'],
+    Greek: [
+      'Όλοι οι άνθρωποι γεννιούνται ελεύθεροι και ίσοι στην αξιοπρέπεια και τα δικαιώματα.',
+      ...['windows-1253', 'iso-8859-7'],
+    ],
+    Turkish: [
+      'Bütün insanlar hür, haysiyet ve haklar bakımından eşit doğarlar. Akıl ve vicdana sahiptirler ve birbirlerine karşı kardeşlik zihniyeti ile hareket etmelidirler.',
+      'windows-1254',
+    ],
+    Hebrew: ['כל בני האדם נולדו בני חורין ושווים בערכם ובזכויותיהם.', 'windows-1255'],
+    Arabic: ['يولد جميع الناس أحرارا متساوين في الكرامة والحقوق.', 'windows-1256', 'iso-8859-6'],
+    Thai: ['มนุษย์ทั้งหลายเกิดมามีอิสระและเสมอภาคกันในเกียรติศักดิ์และสิทธิ', 'windows-874'],
+    Czech: [
+      'Všichni lidé rodí se svobodní a sobě rovní co do důstojnosti a práv. Jsou nadáni rozumem a svědomím a mají spolu jednat v duchu bratrství. Žáci šli ze školy šťastní, že už mají prázdniny.',
+      ...['windows-1250', 'iso-8859-2'],
+    ],
+    Polish: [
+      'Wszyscy ludzie rodzą się wolni i równi pod względem swej godności i swych praw. Są oni obdarzeni rozumem i sumieniem i powinni postępować wobec innych w duchu braterstwa.',
+      ...['windows-1250', 'iso-8859-2'],
+    ],
+    Hungarian: [
+      'Minden emberi lény szabadon születik és egyenlő méltósága és joga van. Az emberek, ésszel és lelkiismerettel bírván, egymással szemben testvéri szellemben kell hogy viseltessenek. Őszi eső, hűvös idő.',
+      ...['windows-1250', 'iso-8859-2'],
+    ],
+  }
+  for (const [language, [text, ...labels]] of Object.entries(sentences))
+    for (const label of labels)
+      test(`is read as it was written: ${language} in ${label}`, () => {
+        const bytes = iconv.encode(text, iconvNames[label] ?? label)
+        const found = detectEncoding(bytes)
+        expect(found).toBeDefined()
+        expect(decodeBytes(bytes, found ?? '')).toBe(text)
+        for (let length = 4; length < text.length; length += 9) {
+          const part = text.slice(0, length)
+          const short = iconv.encode(part, iconvNames[label] ?? label)
+          const shortFound = detectEncoding(short)
+          if (shortFound !== undefined) expect(decodeBytes(short, shortFound), shortFound).toBe(part)
+        }
+      })
+
+  test('has the sign of the euro where it is in ISO 8859-15', () => {
+    const text = 'Boligpriserne i København er høje: 3146 €/m², og der må påregnes udgifter til både vand og varme.'
+    const bytes = iconv.encode(text, 'iso-8859-15')
+    expect(decodeBytes(bytes, detectEncoding(bytes) ?? '')).toBe(text)
+  })
+
+  test('has the apostrophes of a Mac', () => {
+    const bytes = Buffer.from(
+      `${'plain text, '.repeat(200)}Daniel\xd5s Trackpad ${'plain text, '.repeat(200)}`,
+      'latin1',
+    )
+    expect(detectEncoding(bytes)).toBe('macintosh')
   })
 })
+
+describe('UTF-32', () => {
+  const text = 'Übung, 日本語, Русский 🙂\nline 2\n'
+  for (const label of ['utf-32le', 'utf-32be'])
+    test(`is read with its mark and without it: ${label}`, () => {
+      const bytes = encode32(text, label === 'utf-32le')
+      expect(detectEncoding(bytes)).toBe(label)
+      const withMark = encode32(`\ufeff${text}`, label === 'utf-32le')
+      expect(detectEncoding(withMark)).toBe(label)
+      expect(decodeBytes(withMark, label)).toBe(text)
+      expect(detectEncoding(encode32('ab\0\u0001', label === 'utf-32le'))).toBeUndefined()
+    })
+
+  test('shows numbers that are no characters as damage', () => {
+    expect(decodeBytes(Buffer.from([0, 0x11, 0, 0, 0, 0, 0, 0x41, 0]), 'utf-32be')).toBe('\ufffdA\ufffd')
+    expect(decodeBytes(Buffer.from([0, 0x11, 0, 0]), 'utf-32be', 'strict')).toBeUndefined()
+  })
+})
+
+function encode32(text: string, isLittleEndian: boolean): Buffer {
+  const characters = [...text]
+  const bytes = Buffer.alloc(4 * characters.length)
+  for (const [i, character] of characters.entries()) {
+    const code = character.codePointAt(0) ?? 0
+    if (isLittleEndian) bytes.writeUInt32LE(code, 4 * i)
+    else bytes.writeUInt32BE(code, 4 * i)
+  }
+  return bytes
+}
+
+/** Names that only iconv-lite has. */
+const iconvNames: Readonly<Record<string, string>> = { ibm855: 'cp855', 'x-mac-cyrillic': 'maccyrillic' }
 
 describe('decoding', () => {
   test('knows what Node does not: Windows-1252 and the Korean of code page 949', () => {

@@ -3,7 +3,7 @@ import { invalid, tooLarge } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import { isText } from '../../core/kit/utf8.ts'
 import type { Content } from '../../core/provider.ts'
-import { decodeBytes } from '../../text/encoding/decode.ts'
+import { decodeBytes, hasZeros } from '../../text/encoding/decode.ts'
 import { detectEncoding } from '../../text/encoding/detect.ts'
 import type { Launcher } from './launch.ts'
 import type { Settings } from './options.ts'
@@ -202,8 +202,8 @@ export function requireBlamable(bytes: Uint8Array | undefined, size: number): st
     })
   if (isText(bytes)) return 'utf-8'
   const encoding = detectEncoding(bytes)
-  // git splits lines by bytes, which fails for UTF-16.
-  if (encoding === undefined || encoding.startsWith('utf-16'))
+  // git splits lines by bytes, which fails for UTF-16 and UTF-32.
+  if (encoding === undefined || hasZeros(encoding))
     throw invalid('The file is not text, so that it has no lines to blame.', 'binary')
   return encoding
 }

@@ -5,18 +5,36 @@ const unusual =
 const impossible = /(?![\t-\r])[\p{Cc}\p{Co}\p{Noncharacter_Code_Point}]/u
 
 type Utf16 = 'utf-16le' | 'utf-16be'
+type Utf32 = 'utf-32le' | 'utf-32be'
 
 /** The encoding of the byte order mark at the beginning of bytes. */
-export function markOf(bytes: Uint8Array): 'utf-8' | Utf16 | undefined {
-  const [a, b, c] = bytes
+export function markOf(bytes: Uint8Array): 'utf-8' | Utf16 | Utf32 | undefined {
+  const [a, b, c, d] = bytes
   if (a === 0xef && b === 0xbb && c === 0xbf) return 'utf-8'
+  // UTF-16 with this mark would begin with a NUL.
+  if (a === 0xff && b === 0xfe && c === 0 && d === 0) return 'utf-32le'
+  if (a === 0 && b === 0 && c === 0xfe && d === 0xff) return 'utf-32be'
   if (a === 0xff && b === 0xfe) return 'utf-16le'
   return a === 0xfe && b === 0xff ? 'utf-16be' : undefined
 }
 
-/** Whether bytes with a byte order mark of UTF-16 are text in it: sound and numbers can begin with the same bytes. */
-export function isUtf16(bytes: Uint8Array, label: Utf16): boolean {
+/** Whether bytes with a byte order mark are text in its encoding: sound and numbers can begin with the same bytes. */
+export function isWide(bytes: Uint8Array, label: Utf16 | Utf32): boolean {
   return read(bytes, label) !== undefined
+}
+
+/** Whether a character can have zeros among its bytes in an encoding. */
+export function hasZeros(label: string): boolean {
+  return /^utf-(?:16|32)/.test(label)
+}
+
+/** Guesses the byte order of a UTF-32 text without a byte order mark: nearly all characters are usual ones, some of them ASCII. */
+export function guessUtf32(bytes: Uint8Array): Utf32 | undefined {
+  return (['utf-32le', 'utf-32be'] as const).find((label) => {
+    const text = read(bytes, label) ?? ''
+    const usual = text.length - (text.match(unusual)?.length ?? 0)
+    return /[\t\n\r\x20-\x7e]/.test(text) && usual >= text.length * 0.97
+  })
 }
 
 /**
@@ -38,15 +56,11 @@ export function guessUtf16(bytes: Uint8Array): Utf16 | undefined {
   return other.share < 0.8 || other.ascii * 4 < best.ascii ? best.label : undefined
 }
 
-function read(bytes: Uint8Array, label: Utf16): string | undefined {
-  try {
-    // A sample may end within a character.
-    const even = bytes.subarray(0, bytes.length - (bytes.length % 2))
-    const text = new TextDecoder(label, { fatal: true }).decode(even, { stream: true })
-    return impossible.test(text) ? undefined : text
-  } catch {
-    return undefined
-  }
+function read(bytes: Uint8Array, label: Utf16 | Utf32): string | undefined {
+  // A sample may end within a character.
+  const whole = bytes.subarray(0, bytes.length - (bytes.length % (label.startsWith('utf-32') ? 4 : 2)))
+  const text = decodeBytes(whole, label, 'strict')
+  return text === undefined || impossible.test(text) ? undefined : text
 }
 
 /** The share of non-ASCII characters: about every other in text with real ideographs. */
@@ -156,13 +170,27 @@ const aliases: Readonly<Record<string, string>> = {
   cp949: 'euc-kr',
   uhc: 'euc-kr',
   cp950: 'big5',
+  cp855: 'ibm855',
+  'utf-32': 'utf-32le',
 }
 
-/** The label of an encoding in the WHATWG Encoding Standard, in lower case: of `CP932` it is `shift_jis`. */
+/** Encodings that the Encoding Standard does not have. */
+const others: Readonly<Record<string, (bytes: Uint8Array, strict?: 'strict') => string | undefined>> = {
+  ibm855: decodeIbm855,
+  'utf-32le': (bytes, strict) => decodeUtf32(bytes, 'utf-32le', strict),
+  'utf-32be': (bytes, strict) => decodeUtf32(bytes, 'utf-32be', strict),
+}
+
+/**
+ * The label of an encoding in the WHATWG Encoding Standard, in lower case: of `CP932` it is `shift_jis`. Beyond the standard there are
+ * `ibm855`, `utf-32le` and `utf-32be`.
+ */
 export function labelOf(name: string): string | undefined {
-  const label = name.trim().toLowerCase()
+  const written = name.trim().toLowerCase()
+  const label = aliases[written] ?? written
+  if (Object.hasOwn(others, label)) return label
   try {
-    return new TextDecoder(aliases[label] ?? label).encoding
+    return new TextDecoder(label).encoding
   } catch {
     return undefined
   }
@@ -180,6 +208,7 @@ export function decodeBytes(bytes: Uint8Array, label: string, strict?: 'strict')
   if (label === 'windows-1252') return decodeWestern(bytes, strict)
   // ICU, on which the other decoders are based, knows less of EUC-KR than the standard does.
   if (label === 'euc-kr') return decodeKorean(bytes, strict)
+  if (Object.hasOwn(others, label)) return others[label]?.(bytes, strict)
   try {
     const text = new TextDecoder(label, { fatal: strict !== undefined }).decode(bytes, { stream: strict !== undefined })
     // ICU decodes some bytes to C1 controls that the Encoding Standard calls malformed.
@@ -193,6 +222,30 @@ export function decodeBytes(bytes: Uint8Array, label: string, strict?: 'strict')
 export function isWhole(bytes: Uint8Array, label: string): boolean {
   const padded = Buffer.concat([bytes, Buffer.from('\n')])
   return decodeBytes(padded, label, 'strict')?.endsWith('\n') === true
+}
+
+/** The characters of 0x80 to 0xFF in code page 855. */
+const cyrillic855 =
+  'ђЂѓЃёЁєЄѕЅіІїЇјЈљЉњЊћЋќЌўЎџЏюЮъЪаАбБцЦдДеЕфФгГ«»░▒▓│┤хХиИ╣║╗╝йЙ┐└┴┬├─┼кК╚╔╩╦╠═╬¤лЛмМнНоОп┘┌█▄Пя▀ЯрРсСтТуУжЖвВьЬ№\xadыЫзЗшШэЭщЩчЧ§■\xa0'
+
+function decodeIbm855(bytes: Uint8Array): string {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')
+  return text.replace(/[\x80-\xff]/g, (character) => cyrillic855.charAt(character.charCodeAt(0) - 0x80))
+}
+
+function decodeUtf32(bytes: Uint8Array, label: Utf32, strict?: 'strict'): string | undefined {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const utf16 = Buffer.alloc(bytes.length)
+  let length = 0
+  for (let at = 0; at + 4 <= bytes.length; at += 4) {
+    const code = view.getUint32(at, label === 'utf-32le')
+    const isCharacter = code <= 0x10ffff && (code < 0xd800 || code > 0xdfff)
+    if (!isCharacter && strict !== undefined) return undefined
+    if (at > 0 || code !== 0xfeff)
+      length += utf16.write(isCharacter ? String.fromCodePoint(code) : '\ufffd', length, 'utf16le')
+  }
+  const isCut = bytes.length % 4 !== 0 && strict === undefined
+  return utf16.toString('utf16le', 0, length) + (isCut ? '\ufffd' : '')
 }
 
 function decodeWestern(bytes: Uint8Array, strict?: 'strict'): string | undefined {

@@ -5,15 +5,18 @@ import { wholeCharacters } from '../../core/kit/utf8.ts'
 import {
   decodeBytes,
   guessUtf16,
+  guessUtf32,
+  hasZeros,
   isBinary,
   isDamagedUtf8,
   isMostlyUtf8,
-  isUtf16,
   isWhole,
+  isWide,
   labelOf,
   markOf,
 } from './decode.ts'
 import { byChance, likelihood, type Model, westernness } from './models.ts'
+import { detectSingleByte, western } from './single-byte.ts'
 
 /** Language group that an encoding implies; `western` covers the languages of Windows-1252. */
 type Language = 'ja' | 'zh' | 'ko' | 'western'
@@ -41,8 +44,8 @@ export function detectEncoding(bytes: Uint8Array, ...languages: readonly (Langua
   const head = bytes.subarray(0, sampleBytes)
   const mark = markOf(bytes)
   if (mark === 'utf-8') return isMostlyUtf8(head) && !head.includes(0) ? mark : undefined
-  if (mark !== undefined) return isUtf16(head, mark) ? mark : undefined
-  if (head.includes(0)) return isEnoughUtf16(bytes) ? guessUtf16(head) : undefined
+  if (mark !== undefined) return isWide(head, mark) ? mark : undefined
+  if (head.includes(0)) return guessWide(bytes, head)
   const { sample, cut } = sampleOf(bytes)
   if (hasControls(head) || hasControls(sample)) return undefined
   if (isAscii(sample)) return isJis(sample) ? 'iso-2022-jp' : 'utf-8'
@@ -51,15 +54,28 @@ export function detectEncoding(bytes: Uint8Array, ...languages: readonly (Langua
   const scored = { bytes: sample.subarray(0, scoredBytes), ends: !cut && sample.length <= scoredBytes }
   const guess = likeliest(scored, languages)
   const isIn = guess !== undefined && decodeBytes(sample, guess, 'strict') !== undefined
-  return declared(head, sample) ?? (isIn ? guess : undefined) ?? mostlyAscii(sample) ?? ofLanguages(scored, languages)
+  return (
+    declared(head, sample) ??
+    (isIn ? confirmed(guess, scored, languages) : undefined) ??
+    mostlyAscii(sample) ??
+    detectSingleByte(scored.bytes) ??
+    ofLanguages(scored, languages)
+  )
 }
 
-/** Minimum length of a UTF-16 text without a byte order mark, in bytes: fewer can be a number as well. */
-const minUtf16Bytes = 8
+/** A western encoding is what most other code pages look like, too: without a known language, the library must find it as well. */
+function confirmed(guess: string, { bytes }: Scored, languages: readonly (Language | undefined)[]): string | undefined {
+  const isSure = !isWestern(guess) || languages.includes('western') || mostlyAscii(bytes) !== undefined
+  return isSure ? guess : detectSingleByte(bytes, guess)
+}
 
-/** Whether bytes can be a text in UTF-16: an even number, as the beginnings of files have that are looked at. */
-function isEnoughUtf16({ length }: Uint8Array): boolean {
-  return length >= minUtf16Bytes && length % 2 === 0
+/** Minimum length of a UTF-16 or UTF-32 text without a byte order mark, in bytes: fewer can be a number as well. */
+const minWideBytes = 8
+
+/** The encoding of bytes with zeros: each character has as many bytes as the others, as the beginnings of files have that are looked at. */
+function guessWide(bytes: Uint8Array, head: Uint8Array): string | undefined {
+  if (bytes.length < minWideBytes || bytes.length % 2 !== 0) return undefined
+  return (bytes.length % 4 === 0 ? guessUtf32(head) : undefined) ?? guessUtf16(head)
 }
 
 /** Whether bytes look like a text, without bytes that no text has, although the encoding is unknown. */
@@ -124,9 +140,11 @@ function declared(head: Uint8Array, sample: Uint8Array): string | undefined {
   return decoded === undefined || /[\x80-\x9f\ue000-\uf8ff]/.test(decoded) ? undefined : label
 }
 
-/** One undecodable byte in a thousand is tolerated. */
-function mostlyAscii(sample: Uint8Array): 'utf-8' | undefined {
-  return countHigh(sample) * 1000 <= sample.length ? 'utf-8' : undefined
+/** One undecodable byte in a thousand is tolerated. Apostrophes of a Mac are no damage. */
+function mostlyAscii(sample: Uint8Array): 'utf-8' | 'macintosh' | undefined {
+  if (countHigh(sample) * 1000 > sample.length) return undefined
+  const text = Buffer.from(sample.buffer, sample.byteOffset, sample.byteLength).toString('latin1')
+  return /[\x80-\xff]/.test(text.replace(/(?<=[A-Za-z])\xd5(?=[a-z])/g, "'")) ? 'utf-8' : 'macintosh'
 }
 
 function countHigh(bytes: Uint8Array): number {
@@ -143,12 +161,16 @@ const candidates: readonly (readonly [label: string, model: Model, language: Lan
   ['euc-kr', 'ko', 'ko'],
 ]
 
+function isWestern(label: string): boolean {
+  return western.includes(label)
+}
+
 /** Minimum likelihood of a text compared with chance, and with the next encoding, as logarithms. */
 const [leastEast, leastWest, lead] = [4, 1.5, 3]
 /** Minimum likelihood for each non-ASCII byte compared with chance, so that length alone proves nothing. */
 const leastPerByte = 0.5
 /** Score bonus for a known language. */
-const known = 8
+const bonus = 8
 
 function likeliest({ bytes: sample, ends }: Scored, languages: readonly (Language | undefined)[]): string | undefined {
   const high = countHigh(sample)
@@ -156,13 +178,18 @@ function likeliest({ bytes: sample, ends }: Scored, languages: readonly (Languag
   const east = candidates.flatMap(([label, model, of]) => {
     const text = decodeBytes(sample, label, 'strict')
     if (text === undefined || (ends && !isWhole(sample, label))) return []
-    return { label, score: likelihood(text, model) - base + (languages.includes(of) ? known : 0), least: leastEast }
+    return { label, score: likelihood(text, model) - base + (languages.includes(of) ? bonus : 0), least: leastEast }
   })
   const guesses = east.filter(({ score }) => score >= high * leastPerByte)
-  const western = decodeBytes(sample, 'windows-1252', 'strict')
-  if (western !== undefined) {
-    const score = westernness(western) + (languages.includes('western') ? known : 0)
-    guesses.push({ label: 'windows-1252', score, least: leastWest })
+  for (const label of western) {
+    const text = decodeBytes(sample, label, 'strict')
+    const score = text === undefined ? Number.NEGATIVE_INFINITY : westernness(text)
+    // They are rivals only in the characters that differ.
+    const rival = guesses.findIndex((guess) => isWestern(guess.label))
+    const known = languages.includes('western') ? bonus : 0
+    if (rival === -1) guesses.push({ label, score: score + known, least: leastWest })
+    else if (score + known > (guesses[rival]?.score ?? 0))
+      guesses[rival] = { label, score: score + known, least: leastWest }
   }
   const [best, next] = guesses.sort((a, b) => b.score - a.score)
   if (best === undefined || best.score < best.least) return undefined
@@ -176,8 +203,8 @@ function likeliest({ bytes: sample, ends }: Scored, languages: readonly (Languag
 function ofLanguages({ bytes, ends }: Scored, languages: readonly (Language | undefined)[]): string | undefined {
   const high = countHigh(bytes)
   const base = byChance(bytes.length - high, high)
-  const western = languages.includes('western') ? decodeBytes(bytes, 'windows-1252', 'strict') : undefined
-  const west = western === undefined ? [] : [{ label: 'windows-1252', score: base + westernness(western) }]
+  const text1252 = languages.includes('western') ? decodeBytes(bytes, 'windows-1252', 'strict') : undefined
+  const west = text1252 === undefined ? [] : [{ label: 'windows-1252', score: base + westernness(text1252) }]
   const [best] = candidates
     .flatMap(([label, model, of]) => {
       const text = languages.includes(of) ? decodeBytes(bytes, label, 'strict') : undefined
@@ -211,7 +238,7 @@ export function createJudge(rules: readonly EncodingRule[], languages: readonly 
     const found = detectEncoding(bytes, ...languages)
     // Valid UTF-8 is certain. Any other encoding is a guess, over which a rule takes precedence.
     if (rule === undefined || (found === 'utf-8' && rule !== 'iso-2022-jp')) return found
-    return bytes.includes(0) && !rule.startsWith('utf-16') ? undefined : rule
+    return bytes.includes(0) && !hasZeros(rule) ? undefined : rule
   }
 }
 
@@ -230,11 +257,13 @@ export function languagesOf(tags: string | readonly string[] = []): readonly Lan
   return [...new Set([tags].flat().map(languageOf))].filter((language) => language !== undefined)
 }
 
-const western: ReadonlySet<string> = new Set('ca da de en es eu fi fo fr ga gl is it nb nl nn no pt sv'.split(' '))
+const westernLanguages: ReadonlySet<string> = new Set(
+  'ca da de en es eu fi fo fr ga gl is it nb nl nn no pt sv'.split(' '),
+)
 
 /** Returns the language group of a language tag: `zh-TW` is `zh`, `de` is `western`. */
 export function languageOf(tag: string | undefined): Language | undefined {
   const primary = tag?.toLowerCase().split('-')[0] ?? ''
   if (primary === 'ja' || primary === 'zh' || primary === 'ko') return primary
-  return western.has(primary) ? 'western' : undefined
+  return westernLanguages.has(primary) ? 'western' : undefined
 }
