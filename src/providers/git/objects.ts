@@ -1,9 +1,268 @@
+import { isUtf8 } from 'node:buffer'
+import type { ChildProcess } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { isResourceError, notFound, ResourceError } from '../../core/errors.ts'
-import { breath } from '../../core/kit/breath.ts'
+import { isResourceError, notFound, ResourceError, unavailable } from '../../core/errors.ts'
+import { breath, createSlices, type Slices, sortInSlices } from '../../core/kit/breath.ts'
 import { createRecent } from '../../core/kit/lru.ts'
-import { type Batch, type BatchObject, createBatch, damaged } from './batch.ts'
-import type { Launcher } from './launch.ts'
+import { headBytes, isText, wholeCharacters } from '../../core/kit/utf8.ts'
+import { segmentFault } from '../../core/path.ts'
+import type { ByteRange, Content } from '../../core/provider.ts'
+import { mimeTypeFor } from '../files/media.ts'
+import { rangeWithin } from '../files/read.ts'
+import { endProcess, isOutOfMemory, type Launcher, tooMuchMemory } from './launch.ts'
+
+export type Batch = ReturnType<typeof createBatch>
+
+interface Request {
+  readonly name: string
+  readonly limit: number
+  readonly resolve: (found: BatchObject | undefined) => void
+  readonly reject: (error: unknown) => void
+  /** Number of processes that died over this request. */
+  deaths: number
+}
+
+/** Maximum number of characters of git's error output that are stored. */
+const maxComplaint = 2000
+/** Maximum number of bytes of an object over the limit that are read and discarded; above it a new process is cheaper. */
+const maxDiscardedBytes = 4 * 1024 * 1024
+/** Time without a request after which the process is ended, in milliseconds: it holds packs open, even deleted ones. */
+const idleMs = 60_000
+
+/** `--batch` returns contents, `--batch-check` only metadata. */
+type Mode = '--batch' | '--batch-check'
+
+/** A long-lived `git cat-file` process that answers a queue of requests. */
+export function createBatch(mode: Mode, start: (args: readonly string[]) => ChildProcess, timeoutMs: number) {
+  const waiting: Request[] = []
+  let child: ChildProcess | undefined
+  let timer: NodeJS.Timeout | undefined
+  let closed = false
+  let headSince = 0
+  let unsent = ''
+
+  /** Writes the requests of one turn of the event loop together: each write is a system call. */
+  const send = () => {
+    if (unsent !== '') child?.stdin?.write(unsent)
+    unsent = ''
+  }
+
+  /** Checks the time-out of the first request, or with an empty queue the idle time-out of the process. */
+  const check = () => {
+    timer = undefined
+    if (child === undefined) return
+    const idle = waiting.length === 0
+    const left = headSince + (idle ? idleMs : timeoutMs) - performance.now()
+    if (left > 0) return arm(left)
+    if (!idle) waiting.shift()?.reject(unavailable(`git cat-file did not answer within ${timeoutMs} ms.`))
+    restart()
+  }
+
+  /** One timer serves many answers: when it fires, `check` reads how long the current first request has waited. */
+  const arm = (ms: number) => {
+    timer = setTimeout(check, Math.min(ms, timeoutMs)).unref()
+  }
+
+  /** Starts the time-out. Called when the first request of the queue changes, or the queue becomes empty. */
+  const watch = () => {
+    headSince = performance.now()
+    if (timer === undefined && child !== undefined) arm(timeoutMs)
+  }
+
+  const launch = () => {
+    let started: ChildProcess
+    let complaint = ''
+    try {
+      started = start(['cat-file', mode])
+    } catch (error) {
+      for (const { reject } of waiting.splice(0)) reject(error)
+      return
+    }
+    child = started
+    const reader = createAnswerReader(mode === '--batch', {
+      limit: () => waiting[0]?.limit ?? 0,
+      answer: (found) => {
+        waiting.shift()?.resolve(found)
+        watch()
+      },
+      tooLarge: (found) => {
+        waiting.shift()?.resolve(found)
+        if (found.size <= maxDiscardedBytes) return watch()
+        restart()
+      },
+      // After output in another format, later answers could not be matched to requests.
+      broken: () => end(started, complaint),
+    })
+    started.stdout?.on('data', (chunk: Buffer) => {
+      if (child === started) reader(chunk)
+    })
+    started.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      complaint = (complaint + text).slice(-maxComplaint)
+    })
+    started.once('error', () => end(started, complaint))
+    started.once('close', () => end(started, complaint))
+    unsent = waiting.map(({ name }) => `${name}\n`).join('')
+    send()
+    watch()
+  }
+
+  /** Ends a process that died or must die. Its open requests go to a new process. */
+  const end = (ended: ChildProcess, complaint: string) => {
+    if (child !== ended) return endProcess(ended)
+    const fault = faultOf(waiting[0], complaint)
+    if (fault !== undefined) waiting.shift()?.reject(fault)
+    restart()
+  }
+
+  const restart = (): void => {
+    const ended = child
+    child = undefined
+    if (ended !== undefined) endProcess(ended)
+    if (waiting.length > 0 && !closed) launch()
+    else watch()
+  }
+
+  return {
+    /** Returns how long the first request of the queue has waited for its answer, in milliseconds; 0 when the queue is empty. */
+    delay: () => (waiting.length === 0 ? 0 : performance.now() - headSince),
+    /**
+     * Requests an object by its id, or by `id^{type}`. Returns undefined when it does not exist.
+     *
+     * @param limit Maximum size in bytes of contents to return; those of a larger object are left out.
+     * @throws ResourceError `unavailable` when git dies over this request twice or times out; `too-large` when git needs more memory for the
+     * object than it may use.
+     */
+    ask: (name: string, limit: number): Promise<BatchObject | undefined> =>
+      new Promise((resolve, reject) => {
+        if (closed) return reject(closedError())
+        waiting.push({ name, limit, resolve, reject, deaths: 0 })
+        if (child === undefined) return launch()
+        if (unsent === '') process.nextTick(send)
+        unsent += `${name}\n`
+        if (waiting.length === 1) watch()
+      }),
+    /** Ends the process; the next request starts a new one. Waiting requests are sent again. */
+    restart,
+    close: (): void => {
+      closed = true
+      clearTimeout(timer)
+      for (const { reject } of waiting.splice(0)) reject(closedError())
+      restart()
+    },
+  }
+}
+
+const closedError = () => unavailable('The git provider is closed.')
+
+/** Returns the error of the request over which a process died, unless a new process may still answer it. */
+function faultOf(head: Request | undefined, complaint: string): ResourceError | undefined {
+  if (head === undefined) return undefined
+  if (isOutOfMemory(complaint)) return tooMuchMemory()
+  return ++head.deaths > 1 ? damaged('git cat-file ended over an object.') : undefined
+}
+
+const damagedReason = 'damaged-object'
+
+/** Returns the error for an object whose bytes do not match its id. */
+export function damaged(message: string): ResourceError {
+  return unavailable(`${message} It is damaged: see git fsck.`, { reason: damagedReason })
+}
+
+export function isDamaged(error: unknown): boolean {
+  return isResourceError(error, 'unavailable') && error.detail.reason === damagedReason
+}
+
+interface AnswerEvents {
+  /** Returns the maximum number of bytes of the next object to keep. */
+  readonly limit: () => number
+  readonly answer: (found: BatchObject | undefined) => void
+  /** Called for an object larger than the limit. Its bytes follow and are skipped. */
+  readonly tooLarge: (found: BatchObject) => void
+  /** Called when the output is not in git's format. */
+  readonly broken: () => void
+}
+
+/** Maximum length of the first line of an answer: an id, a type and a size, or a name and an error. */
+const maxHeaderBytes = 1024
+
+/**
+ * Parses the output of `git cat-file --batch` or `--batch-check`, in chunks of any size: `id type size`, and with contents the bytes and a
+ * line feed; or `name missing`.
+ */
+export function createAnswerReader(contents: boolean, events: AnswerEvents): (chunk: Buffer) => void {
+  let header = ''
+  /** The object whose bytes are being collected. */
+  let current: BatchObject | undefined
+  let gathered: { readonly bytes: Buffer; filled: number } | undefined
+  /** Number of bytes to skip: the line feed after an object, or a whole object that is too large. */
+  let skip = 0
+  let over = false
+
+  const begin = (line: string) => {
+    const found = /^([0-9a-f]{40,64}) (\w+) (\d+)$/.exec(line)
+    if (found === null) {
+      if (/ (?:missing|ambiguous)$/.test(line)) return events.answer(undefined)
+      over = true
+      return events.broken()
+    }
+    const [, oid = '', type = '', length = ''] = found
+    const facts: BatchObject = { oid, type, size: Number(length) }
+    if (!contents) return events.answer(facts)
+    if (facts.size > events.limit()) {
+      skip = facts.size + 1
+      return events.tooLarge(facts)
+    }
+    current = facts
+  }
+
+  const finish = (found: BatchObject, bytes: Buffer) => {
+    current = undefined
+    gathered = undefined
+    skip = 1
+    events.answer({ ...found, bytes })
+  }
+
+  /** Takes the available bytes of the current object, and returns their number. Most objects arrive in one chunk: no copy is made. */
+  const gather = (found: BatchObject, chunk: Buffer, at: number): number => {
+    if (gathered === undefined && chunk.length - at >= found.size) {
+      finish(found, chunk.subarray(at, at + found.size))
+      return found.size
+    }
+    gathered ??= { bytes: Buffer.allocUnsafe(found.size), filled: 0 }
+    const copied = chunk.copy(gathered.bytes, gathered.filled, at)
+    gathered.filled += copied
+    if (gathered.filled === found.size) finish(found, gathered.bytes)
+    return copied
+  }
+
+  return (chunk) => {
+    for (let at = 0; at < chunk.length && !over; ) {
+      if (skip > 0) {
+        const passed = Math.min(skip, chunk.length - at)
+        skip -= passed
+        at += passed
+      } else if (current !== undefined) {
+        at += gather(current, chunk, at)
+      } else {
+        const end = chunk.indexOf(0x0a, at)
+        header += chunk.toString('latin1', at, end === -1 ? chunk.length : end)
+        at = end === -1 ? chunk.length : end + 1
+        if (end === -1 && header.length <= maxHeaderBytes) return
+        const line = header
+        header = ''
+        begin(line)
+      }
+    }
+  }
+}
+
+/** The answer of git for one object. `bytes` is undefined when only the metadata was requested, or when the object is over the limit. */
+export interface BatchObject {
+  readonly oid: string
+  readonly type: string
+  readonly size: number
+  readonly bytes?: Buffer
+}
 
 export type ObjectFormat = 'sha1' | 'sha256'
 
@@ -115,4 +374,365 @@ export function isMissing(error: unknown): boolean {
 export function wholeBytes({ oid, bytes }: BatchObject): Buffer {
   if (bytes !== undefined) return bytes
   throw notFound(`the object ${oid} is too large for what it is`)
+}
+
+/** The kinds of entries. A column stores their indices. */
+const kinds: readonly TreeKind[] = ['file', 'directory', 'link', 'submodule']
+const [file, directory, link, submodule] = [0, 1, 2, 3] as const
+/** Minimum size of an entry without its id, in bytes: `40000 a` and a NUL. */
+const fewestBytes = 8
+
+/** The entries of a tree in typed arrays, unordered: the offset of each name in the bytes of the tree, and its kind. */
+interface Columns {
+  readonly bytes: Buffer
+  readonly length: number
+  readonly starts: Uint32Array
+  readonly kinds: Uint8Array
+}
+
+/**
+ * Parses a tree object: a sequence of `mode name NUL id`. The result keeps the bytes, and decodes entries on demand: a million objects would
+ * burden the garbage collector.
+ *
+ * Trees are untrusted, so their order is checked, and some names are left out: those that no path can hold (`..`, with a slash, with a control
+ * character, not UTF-8), `.git` in any letter case, and its alias on Windows. Of two entries with the same name the first is kept.
+ */
+export async function parseTree(oid: string, bytes: Buffer, idBytes: number, slices: Slices): Promise<GitTree> {
+  const stored = await readColumns(bytes, idBytes, slices)
+  const columns = await withoutTwins(await inPathOrder(stored, slices), slices)
+  const nameAt = (index: number): string => {
+    const start = columns.starts[index] ?? 0
+    return bytes.toString('utf8', start, bytes.indexOf(0, start))
+  }
+  const kindAt = (index: number): TreeKind => kinds[columns.kinds[index] ?? file] ?? 'file'
+  return {
+    oid,
+    length: columns.length,
+    weight: bytes.length + 5 * columns.length + 200,
+    keyAt: (index) => (columns.kinds[index] === directory ? `${nameAt(index)}/` : nameAt(index)),
+    entryAt: (index): TreeEntry | undefined => {
+      if (index < 0 || index >= columns.length) return undefined
+      const end = bytes.indexOf(0, columns.starts[index] ?? 0) + 1
+      return { name: nameAt(index), kind: kindAt(index), oid: bytes.toString('hex', end, end + idBytes) }
+    },
+    indexOf: (name, isDirectory) =>
+      name.includes('\0') ? -1 : indexIn(columns, Buffer.from(`${name}\0`), 0, isDirectory),
+  }
+}
+
+async function readColumns(bytes: Buffer, idBytes: number, slices: Slices): Promise<Columns> {
+  const room = Math.ceil(bytes.length / (fewestBytes + idBytes))
+  const columns = { bytes, starts: new Uint32Array(room), kinds: new Uint8Array(room) }
+  let length = 0
+  for (let at = 0; at < bytes.length; ) {
+    const space = bytes.indexOf(0x20, at)
+    const nul = bytes.indexOf(0, space)
+    const end = nul + 1 + idBytes
+    if (space === -1 || nul === -1 || end > bytes.length) break
+    const kind = kindOf(bytes, at, space)
+    if (kind !== undefined && isServed(bytes, space + 1, nul)) {
+      columns.starts[length] = space + 1
+      columns.kinds[length] = kind
+      length++
+    }
+    at = end
+    if (slices.due()) await slices.rest()
+  }
+  return { ...columns, length }
+}
+
+/** Returns the entries in path order; the same object if git stored them so. */
+async function inPathOrder(columns: Columns, slices: Slices): Promise<Columns> {
+  let sorted = true
+  for (let i = 1; i < columns.length && sorted; i++) {
+    sorted = compareEntries(columns, i - 1, i) <= 0
+    if (slices.due()) await slices.rest()
+  }
+  if (sorted) return columns
+  const indices: number[] = []
+  for (let i = 0; i < columns.length; i++) {
+    indices.push(i)
+    if (slices.due()) await slices.rest()
+  }
+  return select(columns, await sortInSlices(indices, (a, b) => compareEntries(columns, a, b), slices), slices)
+}
+
+/** Leaves out duplicate entries, and directories with the name of a file. */
+async function withoutTwins(columns: Columns, slices: Slices): Promise<Columns> {
+  const { bytes, length, starts } = columns
+  const kept: number[] = []
+  for (let i = 0; i < length; i++) {
+    const isDirectory = columns.kinds[i] === directory
+    const isTwin =
+      (i > 0 && compareEntries(columns, i - 1, i) === 0) ||
+      (isDirectory && indexIn(columns, bytes, starts[i] ?? 0, false) !== -1)
+    if (!isTwin) kept.push(i)
+    if (slices.due()) await slices.rest()
+  }
+  return kept.length === length ? columns : select(columns, kept, slices)
+}
+
+async function select(columns: Columns, indices: readonly number[], slices: Slices): Promise<Columns> {
+  const starts = new Uint32Array(indices.length)
+  const kindColumn = new Uint8Array(indices.length)
+  for (const [position, index] of indices.entries()) {
+    starts[position] = columns.starts[index] ?? 0
+    kindColumn[position] = columns.kinds[index] ?? file
+    if (slices.due()) await slices.rest()
+  }
+  return { bytes: columns.bytes, length: indices.length, starts, kinds: kindColumn }
+}
+
+function compareEntries({ bytes, starts, kinds: all }: Columns, i: number, j: number): number {
+  return compareNames(bytes, starts[i] ?? 0, all[i] === directory, bytes, starts[j] ?? 0, all[j] === directory)
+}
+
+/** Compares two NUL-terminated names as parts of paths: a directory has a final `/`. */
+function compareNames(a: Buffer, from: number, isDirA: boolean, b: Buffer, start: number, isDirB: boolean): number {
+  for (let k = 0; ; k++) {
+    const [x, y] = [a[from + k] ?? 0, b[start + k] ?? 0]
+    if (x !== 0 && x === y) continue
+    const [p, q] = [x === 0 ? endOf(isDirA) : x, y === 0 ? endOf(isDirB) : y]
+    return p - q
+  }
+}
+
+function endOf(isDirectory: boolean): number {
+  return isDirectory ? 0x2f : -1
+}
+
+/** Binary search for a NUL-terminated name; -1 when it is missing. */
+function indexIn(columns: Columns, name: Buffer, start: number, isDirectory: boolean): number {
+  let [low, high] = [0, columns.length]
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    const isDir = columns.kinds[middle] === directory
+    const order = compareNames(columns.bytes, columns.starts[middle] ?? 0, isDir, name, start, isDirectory)
+    if (order === 0) return middle
+    if (order < 0) low = middle + 1
+    else high = middle
+  }
+  return -1
+}
+
+/** Returns the kind of a mode in octal digits; undefined for one that git does not write. */
+function kindOf(bytes: Buffer, start: number, end: number): number | undefined {
+  const length = end - start
+  if (length !== 5 && length !== 6) return undefined
+  let mode = 0
+  for (let at = start; at < end; at++) {
+    const digit = (bytes[at] ?? 0) - 0x30
+    if (digit < 0 || digit > 7) return undefined
+    mode = mode * 8 + digit
+  }
+  if (mode === 0o40000) return directory
+  if (length === 5) return undefined
+  if (mode === 0o120000) return link
+  if (mode === 0o160000) return submodule
+  return mode >> 9 === 0o100 ? file : undefined
+}
+
+/** Whether a name is served. Plain ASCII names need no decoding. */
+function isServed(bytes: Buffer, start: number, end: number): boolean {
+  const first = bytes[start] ?? 0
+  let plain = end > start && first !== 0x2e && first !== 0x67 && first !== 0x47
+  for (let at = start; at < end && plain; at++) {
+    const byte = bytes[at] ?? 0
+    plain = byte >= 0x20 && byte < 0x7f && byte !== 0x2f
+  }
+  if (plain) return true
+  const name = bytes.toString('utf8', start, end)
+  // A replacement character comes from invalid UTF-8, unless the text itself contains one.
+  if (name.includes('\ufffd') && !isUtf8(bytes.subarray(start, end))) return false
+  return segmentFault(name) === undefined && !/^(?:\.git|git~1)$/i.test(name)
+}
+
+/** The kind of a tree entry: a file, a directory, a symbolic link, or the commit of a submodule. */
+type TreeKind = 'file' | 'directory' | 'link' | 'submodule'
+
+export interface TreeEntry {
+  readonly name: string
+  readonly kind: TreeKind
+  readonly oid: string
+}
+
+/** One directory, as git stores it. */
+export interface GitTree {
+  readonly oid: string
+  /** Number of entries, which are in path order, without duplicates. */
+  readonly length: number
+  /** Approximate memory use, in bytes. */
+  readonly weight: number
+  /** Returns the name of an entry; a directory's name ends in `/`. */
+  keyAt(index: number): string
+  entryAt(index: number): TreeEntry | undefined
+  /** Returns the index of the directory, or of the other entry, with a name; -1 when there is none. */
+  indexOf(name: string, isDirectory: boolean): number
+}
+
+/** Maximum size of a tree, in bytes (about a million names). */
+const maxTreeBytes = 64 * 1024 * 1024
+/**
+ * Maximum total size of the cached trees in bytes, and maximum number of commits whose tree ids are cached. The newest tree is always cached.
+ */
+const maxRememberedBytes = 64 * 1024 * 1024
+const maxRememberedNames = 10_000
+/** Maximum depth, and maximum length of a path below a commit (in UTF-16 units), that is served. */
+const maxDepth = 256
+const maxPath = 4096
+
+export function createTrees(objects: Objects, idBytes: number, heard?: (entries: number) => void) {
+  const known = createRecent<GitTree>(maxRememberedBytes, ({ weight }) => weight)
+  /** The ids of trees by the requested name: the id of a commit in the form `id^{tree}`. */
+  const ids = createRecent<string>(maxRememberedNames)
+
+  /** Single-flight: many concurrent calls read the same few trees. */
+  const loading = new Map<string, Promise<GitTree>>()
+
+  const load = async (name: string): Promise<GitTree> => {
+    const object = await objects.read(name, maxTreeBytes)
+    const tree = known.get(object.oid) ?? (await parseTree(object.oid, ownBytes(object), idBytes, createSlices(heard)))
+    known.set(object.oid, tree)
+    if (name !== object.oid) ids.set(name, object.oid)
+    return tree
+  }
+
+  /** Reads a tree by its id, or by the id of a commit in the form `id^{tree}`. */
+  const read = async (name: string): Promise<GitTree> => {
+    const remembered = known.get(ids.get(name) ?? name)
+    if (remembered !== undefined) return remembered
+    const loaded = loading.get(name) ?? load(name).finally(() => loading.delete(name))
+    loading.set(name, loaded)
+    return loaded
+  }
+
+  return {
+    read,
+    /** Finds the entry at a path below a tree; undefined when there is none. The path is not empty, and has no final `/`. */
+    find: async (name: string, path: string): Promise<TreeEntry | undefined> => {
+      if (isTooDeep(path)) return undefined
+      const segments = path.split('/')
+      let at = name
+      for (const [index, segment] of segments.entries()) {
+        const entry = entryIn(await read(at), segment)
+        if (entry === undefined || index === segments.length - 1) return entry
+        if (entry.kind !== 'directory') return undefined
+        at = entry.oid
+      }
+      return undefined
+    },
+  }
+}
+
+export type Trees = ReturnType<typeof createTrees>
+
+/** Whether a path below a commit is too long or too deep to be served. */
+export function isTooDeep(path: string): boolean {
+  return path.length > maxPath || path.split('/').length > maxDepth
+}
+
+/** Copies the contents of an object if they are a small slice of a large chunk of output. */
+function ownBytes(object: BatchObject): Buffer {
+  const bytes = wholeBytes(object)
+  return bytes.buffer.byteLength > 2 * bytes.length ? Buffer.from(bytes) : bytes
+}
+
+/** Returns the entry with a name, directory or not. */
+function entryIn(tree: GitTree, name: string): TreeEntry | undefined {
+  const index = tree.indexOf(name, false)
+  return tree.entryAt(index === -1 ? tree.indexOf(name, true) : index)
+}
+
+interface BlobPart {
+  readonly bytes: Buffer
+  /** Offset of the first of the bytes in the file. */
+  readonly start: number
+  readonly head: Buffer
+  readonly size: number
+  /** Whether the file, or at least its head, is text. */
+  readonly isText: boolean
+}
+
+/**
+ * Creates a function that reads the content of a file, a link or a submodule. The content of a link is its target path, and the link is never
+ * followed; the content of a submodule is the id of its commit. It throws `too-large` above the limit, `invalid` (reason `range`) for a range
+ * that begins beyond the end, and `not-found` for an object that is not in the repository.
+ */
+export function createBlobReader(launcher: Launcher, objects: Objects, maxBytes: number) {
+  const readPart = async (oid: string, range: ByteRange | undefined, signal: AbortSignal): Promise<BlobPart> => {
+    const object = await objects.read(oid, maxBytes, range !== undefined)
+    if (object.type !== 'blob') throw notFound('not a file')
+    const { size, bytes } = object
+    const { start, end } = rangeWithin(range, size, maxBytes)
+    if (bytes !== undefined) {
+      const head = bytes.subarray(0, headBytes)
+      const isWhole = range === undefined
+      return {
+        bytes: bytes.subarray(start, end),
+        start,
+        head,
+        size,
+        isText: isWhole ? isText(bytes) : isText(head.subarray(0, wholeCharacters(head).to)),
+      }
+    }
+    return readFar(launcher, oid, { start, end, size }, signal)
+  }
+
+  return async (
+    { name, kind, oid }: TreeEntry,
+    range: ByteRange | undefined,
+    signal: AbortSignal,
+  ): Promise<Content> => {
+    if (kind === 'submodule') return submoduleContent(oid)
+    const part = await readPart(oid, range, signal)
+    const text = textOf(part, range === undefined)
+    const where = text ?? { start: part.start, end: part.start + part.bytes.length }
+    const byName = { text: text !== undefined, head: part.head }
+    return {
+      version: oid,
+      size: part.size,
+      mimeType: kind === 'link' ? 'inode/symlink' : mimeTypeFor(name, byName),
+      ...(range === undefined ? {} : { range: { start: where.start, end: where.end } }),
+      ...(text === undefined ? { bytes: part.bytes } : { text: text.text }),
+    }
+  }
+}
+
+function submoduleContent(oid: string): Content {
+  return {
+    text: `Submodule at commit ${oid}, whose files are in a repository of their own.\n`,
+    version: oid,
+    mimeType: 'text/plain',
+  }
+}
+
+/** Reads a range of a file that is too large to hold: the bytes before its end are streamed through. */
+async function readFar(
+  launcher: Launcher,
+  oid: string,
+  { start, end, size }: { readonly start: number; readonly end: number; readonly size: number },
+  signal: AbortSignal,
+): Promise<BlobPart> {
+  const head: Buffer[] = []
+  const pieces: Buffer[] = []
+  let at = 0
+  await launcher.pipe({ args: ['cat-file', 'blob', '--end-of-options', oid], signal }, (chunk) => {
+    if (at < headBytes) head.push(chunk.subarray(0, headBytes - at))
+    if (at < end && at + chunk.length > start) pieces.push(chunk.subarray(Math.max(0, start - at), end - at))
+    at += chunk.length
+    return at < Math.max(end, headBytes)
+  })
+  const bytes = Buffer.concat(pieces)
+  if (bytes.length !== end - start) throw unavailable('A file could not be read to its end.')
+  const beginning = Buffer.concat(head)
+  return { bytes, start, head: beginning, size, isText: isText(beginning.subarray(0, wholeCharacters(beginning).to)) }
+}
+
+/** Decodes a part as text, cut to whole characters; undefined when it is binary. */
+function textOf({ bytes, start, isText: is }: BlobPart, whole: boolean) {
+  const { from, to } = whole ? { from: 0, to: bytes.length } : wholeCharacters(bytes)
+  const part = bytes.subarray(from, to)
+  // A whole file was examined already.
+  if (!is || !(whole || isText(part)) || (part.length === 0 && bytes.length > 0)) return undefined
+  return { text: part.toString('utf8'), start: start + from, end: start + to }
 }

@@ -1,27 +1,662 @@
-import { notFound } from '../../core/errors.ts'
+import { isUtf8 } from 'node:buffer'
+import { randomUUID } from 'node:crypto'
+import { open, rename } from 'node:fs/promises'
+import { join } from 'node:path'
+import { invalid, notFound, tooLarge, unavailable } from '../../core/errors.ts'
+import { createSlices } from '../../core/kit/breath.ts'
 import { defined } from '../../core/kit/object.ts'
+import { isText } from '../../core/kit/utf8.ts'
+import { isPath } from '../../core/path.ts'
 import type { Content, Entry, Params } from '../../core/provider.ts'
-import { type Commits, formatLog, type NamedCommit, parseLogQuery, pathIn, readLog } from './commits.ts'
+import { decodeBytes, hasZeros } from '../../text/encoding/decode.ts'
+import { detectEncoding } from '../../text/encoding/detect.ts'
+import { type Folder, lookIn, withFolder } from './directory.ts'
 import type { Launcher } from './launch.ts'
-import type { ObjectFormat } from './objects.ts'
+import type { ObjectFormat, TreeEntry } from './objects.ts'
+import type { Settings } from './options.ts'
 import {
-  contentOf,
-  cutMark,
-  type DifferenceSettings,
-  manyLines,
-  oneLine,
-  pageType,
-  readBlame,
-  readDifference,
-  requireBlamable,
-  shortId,
-  type TextPage,
-} from './page-text.ts'
-import { refAt } from './ref-list.ts'
-import { type RefTable, readRefPage } from './refs.ts'
+  type Commits,
+  type IndexRange,
+  indexOfRef,
+  type NamedCommit,
+  type RefList,
+  type RefTable,
+  rangeBelow,
+  refAt,
+} from './refs.ts'
 import type { Repository } from './repository.ts'
-import { createStatusReader } from './status.ts'
-import type { TreeEntry } from './trees.ts'
+
+/** Characters that hide adjacent text or control a terminal: control characters, and those that change the writing direction. */
+const hidden = /[\p{Cc}\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]/gu
+
+/** Formats untrusted names, messages and paths as one line: hidden and direction-changing characters become `\u{…}`. */
+export function oneLine(text: string, most = 500): string {
+  const shown = text.length > most ? `${text.slice(0, most)}…` : text
+  return shown.toWellFormed().replace(hidden, escapeCharacter)
+}
+
+/** Formats untrusted text of several lines like {@link oneLine}, but keeps line feeds and tabs. */
+export function manyLines(text: string): string {
+  const lines = text.replace(/\r\n/g, '\n').toWellFormed()
+  return lines.replace(hidden, (c) => (c === '\n' || c === '\t' ? c : escapeCharacter(c)))
+}
+
+function escapeCharacter(character: string): string {
+  return `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`
+}
+
+/** Abbreviates an id for display. Twelve digits identify a commit in practice, and can be used in reads. */
+export function shortId(oid: string): string {
+  return oid.slice(0, 12)
+}
+
+/** Decodes the output of a process, up to its last whole line if it was cut. */
+export function wholeLines({ bytes, cut }: { readonly bytes: Buffer; readonly cut: boolean }): string {
+  return (cut ? bytes.subarray(0, bytes.lastIndexOf(0x0a) + 1) : bytes).toString('utf8')
+}
+
+/** Decodes lines of a file in their detected encoding. */
+function decodeLines(bytes: Uint8Array): string {
+  return decodeBytes(bytes, detectEncoding(bytes) ?? 'utf-8') ?? ''
+}
+
+/** Returns the mark that tells a model that something was left out. */
+export function cutMark(what: string): string {
+  return `[cut: ${what}]`
+}
+
+/** The generated text of a resource. */
+export interface TextPage {
+  readonly text: string
+  readonly cut: boolean
+  readonly version?: string
+  readonly immutable?: boolean
+}
+
+export const pageType = 'text/plain'
+
+export function contentOf({ text, cut, version, immutable }: TextPage): Content {
+  return {
+    text,
+    mimeType: pageType,
+    ...defined({ version }),
+    ...(immutable === true ? { immutable } : {}),
+    ...(cut ? { meta: { 'dev.hikidashi/truncated': true } } : {}),
+  }
+}
+
+interface DifferenceQuery {
+  /** Ids of commits or trees. */
+  readonly from: string
+  readonly to: string
+  /** The only file or directory to compare. */
+  readonly path?: string
+  /** Note after the numbers, such as `against the first parent`. */
+  readonly note?: string
+}
+
+export type DifferenceSettings = Pick<Settings, 'maxBytes' | 'withheld'>
+
+interface FileChange {
+  readonly added?: number
+  readonly removed?: number
+  readonly path: string
+  /** The name before a rename. */
+  readonly before?: string
+}
+
+/** Maximum length of a patch, in bytes, and maximum number of files that are named. */
+const maxPatchBytes = 256 * 1024
+const maxFiles = 300
+const maxNumbersBytes = 4 * 1024 * 1024
+
+/** Lines of a patch that name files. (A removed line can look the same; it is then formatted the same.) */
+const named = /^(?:diff --git |--- |\+\+\+ |rename |copy |Binary files ).*$/gm
+
+/** Compares two trees, without any driver, filter or external program. Returns the changes of each file, and the patch, as text. */
+export async function readDifference(
+  launcher: Launcher,
+  { from, to, path, note }: DifferenceQuery,
+  { maxBytes, withheld }: DifferenceSettings,
+  signal: AbortSignal,
+) {
+  const ends = ['--end-of-options', from, to, '--', ...(path === undefined ? [] : [path])]
+  const plain = ['-r', '-M', '--no-ext-diff', '--no-textconv', '--no-color']
+  const limit = Math.min(maxPatchBytes, maxBytes)
+  const [numbers, patch] = await Promise.all([
+    launcher.run({ args: ['diff-tree', ...plain, '--numstat', '-z', ...ends], limit: maxNumbersBytes, signal }),
+    launcher.run({ args: ['diff-tree', ...plain, '--patch', ...ends], limit, signal }),
+  ])
+  const changes = parseNumbers(numbers.bytes.toString('utf8'))
+  const cut = numbers.cut || patch.cut || changes.length > maxFiles
+  const lines = [
+    ...(changes.length === 0 ? ['No changes.'] : [summaryOf(changes, numbers.cut, note)]),
+    ...changes.slice(0, maxFiles).map(formatChange),
+    ...(changes.length > maxFiles || numbers.cut
+      ? [cutMark(`more files changed than the ${Math.min(changes.length, maxFiles)} shown`)]
+      : []),
+  ]
+  const end = patch.cut
+    ? `${cutMark(`the patch is longer than ${limit} bytes; see one file with diff/FROM/TO?path=`)}\n`
+    : ''
+  // git appends a tab to a name that contains a space.
+  const shown = withoutFiles(textOf(patch), withheld).replace(named, (line) =>
+    oneLine(line.replace(/\t$/, ''), Number.POSITIVE_INFINITY),
+  )
+  return { text: `${lines.join('\n')}\n${shown === '' ? '' : '\n'}${shown}${end}`, cut }
+}
+
+/** Replaces the changes of the withheld files of a patch by a note, and leaves out their object ids, which are hashes of the contents. */
+function withoutFiles(patch: string, withheld: DifferenceSettings['withheld']): string {
+  const files = patch.split(/^(?=diff --git )/m).map((file) => {
+    const head = file.slice(0, /^(?:@@ |GIT binary patch)/m.exec(file)?.index)
+    const names = Array.from(head.matchAll(/^(?:--- |\+\+\+ |rename (?:from|to) )(.*)$/gm), ([, name = '']) => name)
+    // A change without lines, or of a binary file, is named on the first line only: twice the same.
+    const both = /^diff --git (.*)$/m.exec(head)?.[1] ?? ''
+    const paths = [...names, both.slice((both.length + 1) / 2)].map((name) =>
+      name.replace(/^"?(?:[ab]\/)?|"?\t?$/g, ''),
+    )
+    if (!paths.some(withheld)) return file
+    return `${head.replace(/^index .*\n/m, '')}[redacted] The changes are withheld: files of this name hold secrets.\n`
+  })
+  return files.join('')
+}
+
+/** Decodes a patch as text. File names are UTF-8; the content of each file has its own encoding. */
+function textOf(patch: { readonly bytes: Buffer; readonly cut: boolean }): string {
+  if (isUtf8(patch.bytes) && !patch.bytes.includes(0x1b)) return wholeLines(patch)
+  const whole = patch.cut ? patch.bytes.subarray(0, patch.bytes.lastIndexOf(0x0a) + 1) : patch.bytes
+  const files = whole.toString('latin1').split(/^(?=diff --git )/m)
+  return files
+    .map((file) => {
+      const bytes = Buffer.from(file, 'latin1')
+      const lines = file.search(/^@@ /m)
+      if (lines === -1) return bytes.toString('utf8')
+      return bytes.subarray(0, lines).toString('utf8') + decodeLines(bytes.subarray(lines))
+    })
+    .join('')
+}
+
+function summaryOf(changes: readonly FileChange[], more: boolean, note: string | undefined): string {
+  const sum = (of: (change: FileChange) => number | undefined) => changes.reduce((all, one) => all + (of(one) ?? 0), 0)
+  const count = `${changes.length}${more ? ' or more' : ''} ${changes.length === 1 ? 'file' : 'files'}`
+  const numbers = `+${sum(({ added }) => added)} -${sum(({ removed }) => removed)}`
+  return `${count}, ${numbers}${note === undefined ? '' : `, ${note}`}`
+}
+
+function formatChange({ added, removed, path, before }: FileChange): string {
+  const numbers = added === undefined || removed === undefined ? 'binary' : `+${added} -${removed}`
+  return `${numbers} ${before === undefined ? '' : `${oneLine(before)} → `}${oneLine(path)}`
+}
+
+/** Parses `added TAB removed TAB path NUL`; for a rename, an empty path, then both names, each with a NUL. */
+function parseNumbers(text: string): readonly FileChange[] {
+  const fields = text.split('\0')
+  const changes: FileChange[] = []
+  for (let at = 0; at < fields.length; at++) {
+    const [added = '', removed = '', ...rest] = (fields[at] ?? '').split('\t')
+    if (rest.length === 0) continue
+    const counts = added === '-' ? {} : { added: Number(added), removed: Number(removed) }
+    const path = rest.join('\t')
+    if (path !== '') changes.push({ ...counts, path })
+    else {
+      changes.push({ ...counts, before: fields[at + 1] ?? '', path: fields[at + 2] ?? '' })
+      at += 2
+    }
+  }
+  return changes
+}
+
+/** Maximum size of a file to blame, in bytes. */
+const maxFileBytes = 1024 * 1024
+const maxBlamedBytes = 64 * 1024 * 1024
+
+/** Checks that a file can be blamed: text, and not too large. Returns its encoding. */
+export function requireBlamable(bytes: Uint8Array | undefined, size: number): string {
+  if (bytes === undefined || size > maxFileBytes)
+    throw tooLarge(`The file has ${size} bytes, and files of at most ${maxFileBytes} are blamed.`, {
+      size,
+      limit: maxFileBytes,
+    })
+  if (isText(bytes)) return 'utf-8'
+  const encoding = detectEncoding(bytes)
+  // git splits lines by bytes, which fails for UTF-16 and UTF-32.
+  if (encoding === undefined || hasZeros(encoding))
+    throw invalid('The file is not text, so that it has no lines to blame.', 'binary')
+  return encoding
+}
+
+/**
+ * Reads the author of each line of a file, as text: the id, date and author of a commit precede its lines, with the subject the first time;
+ * each line has its number.
+ */
+export async function readBlame(
+  launcher: Launcher,
+  { commit, path }: { readonly commit: string; readonly path: string },
+  title: string,
+  encoding: string,
+  maxBytes: number,
+  signal: AbortSignal,
+): Promise<TextPage> {
+  const output = await launcher.run({
+    // git blame has no --end-of-options; the id was resolved by this provider, and the argument after -- is a path.
+    args: ['blame', '--porcelain', '--no-textconv', '--encoding=UTF-8', commit, '--', path],
+    limit: maxBlamedBytes,
+    signal,
+  })
+  const lines = [title]
+  const named = new Set<string>()
+  let length = 0
+  let previous: string | undefined
+  for (const { oid, number, text, facts } of linesOf(output.bytes, encoding)) {
+    const heading = oid === previous ? [] : [headingOf(oid, facts, !named.has(oid))]
+    const shown = [...heading, `${String(number).padStart(6)}  ${text}`]
+    previous = oid
+    named.add(oid)
+    length += shown.reduce((sum, line) => sum + line.length + 1, 0)
+    if (length > maxBytes) return { text: `${[...lines, cutMark('the rest of the file')].join('\n')}\n`, cut: true }
+    lines.push(...shown)
+  }
+  return { text: `${lines.join('\n')}\n`, cut: output.cut }
+}
+
+/**
+ * Parses `id original final [count]`, then headers of the commit if it is new, then a tab and the line. The facts of a line are the headers of
+ * its commit.
+ */
+function* linesOf(output: Buffer, encoding: string) {
+  const decode = (line: string, label: string) => {
+    const bytes = Buffer.from(line, 'latin1')
+    return label === 'utf-8' ? bytes.toString('utf8') : (decodeBytes(bytes, label) ?? '')
+  }
+  const commits = new Map<string, Map<string, string>>()
+  let oid = ''
+  let number = 0
+  for (const line of output.toString('latin1').split('\n')) {
+    const head = /^([0-9a-f]{40,64}) \d+ (\d+)(?: \d+)?$/.exec(line)
+    if (line.startsWith('\t')) {
+      yield { oid, number, text: decode(line.slice(1), encoding), facts: commits.get(oid) ?? new Map<string, string>() }
+    } else if (head !== null) {
+      oid = head[1] ?? ''
+      number = Number(head[2])
+      if (!commits.has(oid)) commits.set(oid, new Map())
+    } else {
+      const space = line.indexOf(' ')
+      if (space !== -1) commits.get(oid)?.set(line.slice(0, space), decode(line.slice(space + 1), 'utf-8'))
+    }
+  }
+}
+
+/** Returns the line above the lines of a commit. Only the first mention of the commit has its subject. */
+function headingOf(oid: string, facts: ReadonlyMap<string, string>, first: boolean): string {
+  const time = Number(facts.get('author-time')) * 1000
+  const date = Math.abs(time) <= 8.64e15 ? new Date(time).toISOString().slice(0, 10) : 'no date'
+  const subject = first ? `: ${oneLine(facts.get('summary') ?? '', 200)}` : ''
+  return `${shortId(oid)} ${date} ${oneLine(facts.get('author') ?? '', 100)}${subject}`
+}
+
+/** Parameters of a log. Times are in seconds since 1970. */
+interface LogQuery {
+  readonly path?: string
+  readonly since?: number
+  readonly until?: number
+  readonly author?: string
+  readonly limit: number
+}
+
+/** One commit of a log. */
+export interface LogLine {
+  readonly oid: string
+  /** Commit time (ISO 8601, with the committer's time zone). */
+  readonly date: string
+  readonly author: string
+  readonly subject: string
+}
+
+const defaultLimit = 100
+/** Maximum length of the author's name or text to search for, in characters. */
+const maxAuthor = 500
+
+/** @throws ResourceError `invalid` for an invalid parameter. */
+export function parseLogQuery(params: Params, maxCommits: number): LogQuery {
+  const path = pathIn(params)
+  const author = params.get('author')
+  if (author !== undefined && (author === '' || author.length > maxAuthor || /\p{Cc}/u.test(author)))
+    throw invalid(`The parameter "author" is a part of a name or address of 1 to ${maxAuthor} characters.`, 'author')
+  const since = params.get('since')
+  const until = params.get('until')
+  return {
+    limit: parseLimit(params.get('limit'), maxCommits),
+    ...defined({ path, author }),
+    ...(since === undefined ? {} : { since: parseTime('since', since, Date.now()) }),
+    ...(until === undefined ? {} : { until: parseTime('until', until, Date.now()) }),
+  }
+}
+
+/** @throws ResourceError `invalid` for a parameter "path" that is no path. */
+export function pathIn(params: Params): string | undefined {
+  const path = params.get('path')
+  if (path === undefined || (path !== '' && isPath(path))) return path
+  throw invalid('The parameter "path" is not a path: write src/main.ts, or src/ for a directory.', 'path')
+}
+
+function parseLimit(text: string | undefined, most: number): number {
+  if (text === undefined) return Math.min(defaultLimit, most)
+  const limit = /^\d{1,9}$/.test(text) ? Number(text) : 0
+  if (limit >= 1 && limit <= most) return limit
+  throw invalid(`The parameter "limit" is a whole number from 1 to ${most}.`, 'limit', { limit: most })
+}
+
+/** Reads a commit and its ancestors, newest first, in the order of `git log`. `cut` tells whether there are more. */
+export async function readLog(
+  launcher: Launcher,
+  commit: string,
+  query: LogQuery,
+  maxBytes: number,
+  signal: AbortSignal,
+): Promise<{ readonly lines: readonly LogLine[]; readonly cut: boolean }> {
+  const { path, since, until, author, limit } = query
+  const args = [
+    'log',
+    '-z',
+    '--format=%H%n%cI%n%an%n%s',
+    '--encoding=UTF-8',
+    `--max-count=${limit + 1}`,
+    ...(since === undefined ? [] : [`--max-age=${since}`]),
+    ...(until === undefined ? [] : [`--min-age=${until}`]),
+    // A fixed string instead of a regular expression: an untrusted pattern can run forever.
+    ...(author === undefined ? [] : ['--fixed-strings', '--regexp-ignore-case', `--author=${author}`]),
+    '--end-of-options',
+    commit,
+    '--',
+    ...(path === undefined ? [] : [path]),
+  ]
+  const { bytes, cut } = await launcher.run({ args, limit: maxBytes, signal })
+  const records = bytes.toString('utf8').split('\0')
+  // The text after the last NUL is empty or an incomplete record.
+  records.pop()
+  const lines = records.slice(0, limit).map((record): LogLine => {
+    const [oid = '', date = '', author = '', subject = ''] = record.split('\n')
+    return { oid, date, author, subject }
+  })
+  return { lines, cut: cut || records.length > limit }
+}
+
+/** Formats a log as text: one line per commit, `id date author: subject`. `marks`: names of the refs at a commit. */
+export function formatLog(
+  title: string,
+  { lines, cut }: { readonly lines: readonly LogLine[]; readonly cut: boolean },
+  marks: ReadonlyMap<string, readonly string[]>,
+): TextPage {
+  const text = [
+    title,
+    ...lines.map(({ oid, date, author, subject }) => {
+      const at = marks.get(oid)
+      const refs = at === undefined ? '' : ` (${at.map((name) => oneLine(name)).join(', ')})`
+      return `${shortId(oid)} ${date} ${oneLine(author, 100)}${refs}: ${oneLine(subject, 200)}`
+    }),
+    ...(lines.length === 0 ? ['No commits.'] : []),
+    ...(cut
+      ? [
+          cutMark(
+            `there are more commits than the ${lines.length} shown; ask with limit=, since=, until=, author= or path=`,
+          ),
+        ]
+      : []),
+  ]
+  return { text: `${text.join('\n')}\n`, cut }
+}
+
+const units: Readonly<Record<string, number>> = {
+  minute: 60,
+  hour: 3600,
+  day: 86_400,
+  week: 7 * 86_400,
+  month: 30 * 86_400,
+  year: 365 * 86_400,
+}
+
+const absolute = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(:\d{2})?(?:\.\d+)?)?(Z|[+-]\d{2}:\d{2})?$/
+const relative = /^(\d{1,5})[ .+-]?(minute|hour|day|week|month|year)s?(?:[ .+-]ago)?$/
+
+/**
+ * Parses a time as seconds since 1970: `2026-11-21`, `2026-11-21T10:00`, with seconds and a time zone (default UTC), or relative to now: `3
+ * days`, `2 weeks ago`. git's own parser accepts any text as some time.
+ *
+ * @throws ResourceError `invalid` (reason `time`) for anything else.
+ */
+export function parseTime(name: string, text: string, now: number): number {
+  const back = relative.exec(text)
+  if (back !== null) return Math.max(0, Math.floor(now / 1000) - Number(back[1]) * (units[back[2] ?? ''] ?? 0))
+  const [whole, day, minutes = '00:00', seconds = ':00', zone = 'Z'] = absolute.exec(text) ?? []
+  const time = whole === undefined ? Number.NaN : Date.parse(`${day}T${minutes}${seconds}${zone}`)
+  if (!Number.isNaN(time)) return Math.max(0, Math.floor(time / 1000))
+  throw invalid(`The parameter "${name}" is no time: write 2026-11-21, 2026-11-21T10:00:00Z or "2 weeks".`, 'time')
+}
+
+/** Maximum number of branches or tags listed. */
+const maxShown = 1000
+const maxRefPageBytes = 8 * 1024 * 1024
+
+/** Reads the branches, or the tags, as text: one line each, newest first, `name id date subject`. */
+export async function readRefPage(
+  launcher: Launcher,
+  refsDir: string,
+  kind: 'branches' | 'tags',
+  table: RefTable,
+  signal: AbortSignal,
+): Promise<TextPage> {
+  const folder = kind === 'branches' ? 'refs/heads/' : 'refs/tags/'
+  const { refs, names } = table
+  const served = rangeBelow(refs, folder)
+  const lines: string[] = []
+  let cut = false
+  if (served.start < served.end) {
+    await writeRefs(refsDir, refs, served)
+    const output = await launcher.run({
+      args: [
+        'for-each-ref',
+        '--sort=refname',
+        '--sort=-creatordate',
+        // One more than is shown, to know whether there are more.
+        `--count=${maxShown + 1}`,
+        // The date and subject of an annotated tag, or of the commit of a branch or lightweight tag.
+        '--format=%(refname)%00%(objectname)%00%(creatordate:iso-strict)%00%(subject)%00%(*objectname)',
+        '--end-of-options',
+        folder.slice(0, -1),
+      ],
+      gitDir: refsDir,
+      limit: maxRefPageBytes,
+      signal,
+      quiet: true,
+    })
+    cut = output.cut
+    for (const line of wholeLines(output).split('\n')) {
+      const [name = '', oid = '', date = '', subject = '', peeled = ''] = line.split('\0')
+      // A concurrent request may have written other refs.
+      if (indexOfRef(refs, name) === -1) continue
+      if (lines.length === maxShown) {
+        cut = true
+        break
+      }
+      const mark = name === table.branch ? '* ' : '  '
+      const called = oneLine(names.shortest(name))
+      lines.push(`${mark}${called} ${shortId(peeled === '' ? oid : peeled)} ${date} ${oneLine(subject, 200)}`.trimEnd())
+    }
+  }
+  const text = [
+    refTitle(kind, table),
+    ...lines,
+    ...(lines.length === 0 ? [`No ${kind}.`] : []),
+    ...(cut ? [cutMark(`there are more ${kind} than the ${lines.length} shown`)] : []),
+  ]
+  return { text: `${text.join('\n')}\n`, cut, version: table.fingerprint }
+}
+
+/** Writes refs into a git directory of the provider's own, in which git sees only those that are served. */
+async function writeRefs(refsDir: string, refs: RefList, { start, end }: IndexRange): Promise<void> {
+  const slices = createSlices()
+  // Two concurrent requests write two files; the last one wins.
+  const written = join(refsDir, `packed-refs.${randomUUID()}`)
+  const file = await open(written, 'wx', 0o600)
+  try {
+    let lines = ''
+    for (let i = start; i < end; i++) {
+      const { name, oid } = refAt(refs, i)
+      lines += `${oid} ${name}\n`
+      if (!slices.due()) continue
+      await file.write(lines)
+      lines = ''
+      await slices.rest()
+    }
+    await file.write(lines)
+  } finally {
+    await file.close()
+  }
+  await rename(written, join(refsDir, 'packed-refs'))
+}
+
+function refTitle(kind: 'branches' | 'tags', { head, branch }: RefTable): string {
+  if (kind === 'tags') return 'Tags, newest first.'
+  if (branch !== undefined && head === undefined)
+    return `Branches. HEAD is on ${oneLine(branch)}, which has no commits yet.`
+  if (branch !== undefined) return 'Branches, newest first. HEAD is on the one with a *.'
+  return `Branches, newest first.${head === undefined ? '' : ` HEAD is detached at ${shortId(head.oid)}.`}`
+}
+
+const maxBytes = 4 * 1024 * 1024
+
+/**
+ * Creates a reader of the state of the working tree compared with the index and `HEAD`.
+ *
+ * It runs `git status` in the git directory of the provider's own, with the index of the repository. So no filter, monitor or hook of the
+ * repository runs, its index is not written, and submodules are not entered. The effect of a filter on a file is unknown: such a file shows as modified when
+ * its time has changed.
+ */
+export function createStatusReader({ launcher, mirror, anchors }: Repository) {
+  /** The last read that began. Reads run one at a time, because they share the links to a split index. */
+  let turn: Promise<unknown> = Promise.resolve()
+
+  const run = async (table: RefTable, signal: AbortSignal): Promise<TextPage> => {
+    const current = await anchors.current()
+    const { workTree } = current
+    if (workTree === undefined) throw notFound('a bare repository has no status')
+    const stats = await lookIn(current.gitDir, 'index')
+    if (stats !== undefined && !stats.isFile()) throw unavailable('The index of the repository is not a file.')
+    await mirror.linkIndex(current.gitDir)
+    const { bytes, cut } = await launcher.run({
+      args: [
+        'status',
+        '--porcelain=v1',
+        '-z',
+        '--ignore-submodules=all',
+        '--untracked-files=normal',
+        '--no-ahead-behind',
+      ],
+      cwd: workTree.shared,
+      env: { GIT_WORK_TREE: '.', GIT_INDEX_FILE: `${current.gitDir.shared}/index` },
+      limit: maxBytes,
+      signal,
+    })
+    const lines: StatusLine[] = []
+    const slices = createSlices()
+    for (const line of parseStatus(bytes.toString('utf8'))) {
+      if (line.staged !== '?' || (await isThere(workTree, line.path))) lines.push(line)
+      if (slices.due()) await slices.rest()
+    }
+    return formatStatus(lines, cut, table)
+  }
+
+  return (table: RefTable, signal: AbortSignal): Promise<TextPage> => {
+    const mine = turn.then(() => run(table, signal))
+    turn = mine.catch(() => {})
+    return mine
+  }
+}
+
+/** Whether a file is in the working tree itself. git also lists files behind a symbolic link that has just replaced a directory. */
+async function isThere(workTree: Folder, path: string): Promise<boolean> {
+  const segments = path.replace(/\/$/, '').split('/')
+  const last = segments.pop() ?? ''
+  const found = await withFolder(workTree, segments, (folder) => lookIn(folder, last)).catch(() => undefined)
+  return found !== undefined
+}
+
+/** One path of `git status`: a letter for the index, and one for the working tree. */
+interface StatusLine {
+  readonly staged: string
+  readonly unstaged: string
+  readonly path: string
+  /** The name before a rename. */
+  readonly before?: string
+}
+
+const maxPaths = 1000
+
+const words: Readonly<Record<string, string>> = {
+  A: 'added',
+  C: 'copied',
+  D: 'deleted',
+  M: 'modified',
+  R: 'renamed',
+  T: 'type changed',
+}
+
+/** Parses `git status --porcelain=v1 -z`: `XY path NUL`, and after a renamed path its old name. */
+function parseStatus(text: string): readonly StatusLine[] {
+  const fields = text.split('\0')
+  // The text after the last NUL is empty or an incomplete line.
+  fields.pop()
+  const lines: StatusLine[] = []
+  for (let at = 0; at < fields.length; at++) {
+    const field = fields[at] ?? ''
+    const [staged = ' ', unstaged = ' '] = field
+    const path = field.slice(3)
+    const renamed = staged === 'R' || staged === 'C' || unstaged === 'R' || unstaged === 'C'
+    lines.push({ staged, unstaged, path, ...(renamed ? { before: fields[++at] ?? '' } : {}) })
+  }
+  return lines
+}
+
+/** Formats the state of a working tree as text: the branch or commit of `HEAD`, and the paths under a heading for each kind of change. */
+function formatStatus(lines: readonly StatusLine[], cut: boolean, table: RefTable): TextPage {
+  const isConflict = ({ staged, unstaged }: StatusLine) => /U|^AA$|^DD$/.test(staged + unstaged)
+  const called = ({ path, before }: StatusLine) =>
+    `${before === undefined ? '' : `${oneLine(before)} → `}${oneLine(path)}`
+  const group = (heading: string, keep: (line: StatusLine) => boolean, format: (line: StatusLine) => string) => {
+    const kept = lines.filter(keep)
+    return kept.length === 0 ? [] : [`${heading}:`, ...kept.map((line) => `  ${format(line)}`)]
+  }
+  const tracked = (line: StatusLine) => line.staged !== '?' && !isConflict(line)
+  const groups = [
+    ...group('Conflicts', isConflict, called),
+    ...group(
+      'Staged',
+      (line) => tracked(line) && line.staged !== ' ',
+      (line) => `${words[line.staged] ?? line.staged} ${called(line)}`,
+    ),
+    ...group(
+      'Not staged',
+      (line) => tracked(line) && line.unstaged !== ' ',
+      (line) => `${words[line.unstaged] ?? line.unstaged} ${called(line)}`,
+    ),
+    ...group('Untracked', ({ staged }) => staged === '?', called),
+  ]
+  const isCut = cut || groups.length > maxPaths
+  const text = [
+    titleOf(table),
+    ...(groups.length === 0 ? ['Nothing has changed.'] : groups.slice(0, maxPaths)),
+    ...(isCut ? [cutMark('more paths')] : []),
+  ]
+  return { text: `${text.join('\n')}\n`, cut: isCut }
+}
+
+function titleOf({ head, branch }: RefTable): string {
+  const on = branch?.replace(/^refs\/heads\//, '')
+  if (head === undefined)
+    return on === undefined ? 'HEAD is on no commit.' : `On ${oneLine(on)}, which has no commits yet.`
+  return on === undefined ? `HEAD is detached at ${shortId(head.oid)}.` : `On ${oneLine(on)} at ${shortId(head.oid)}.`
+}
 
 /** A page that was found, with the function that writes it. */
 interface Plan {

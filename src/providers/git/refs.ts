@@ -1,26 +1,381 @@
-import { createHash, type Hash, randomUUID } from 'node:crypto'
-import { open, rename } from 'node:fs/promises'
-import { join } from 'node:path'
-import { createSlices, type Slices } from '../../core/kit/breath.ts'
+import { isUtf8 } from 'node:buffer'
+import { createHash, type Hash } from 'node:crypto'
+import { invalid, type ResourceError, unavailable } from '../../core/errors.ts'
+import { createSlices, type Slices, sortInSlices } from '../../core/kit/breath.ts'
+import { createRecent } from '../../core/kit/lru.ts'
 import { defined } from '../../core/kit/object.ts'
+import { firstIndex } from '../../core/kit/sorted.ts'
+import { comparePaths, isPath } from '../../core/path.ts'
 import type { Launcher } from './launch.ts'
-import { createNames, type RefNames } from './names.ts'
+import { missing, type Objects } from './objects.ts'
 import type { Settings } from './options.ts'
-import { cutMark, oneLine, shortId, type TextPage, wholeLines } from './page-text.ts'
-import {
-  holdsId,
-  type IndexRange,
-  indexOfRef,
-  isServable,
-  maxNameBytes,
-  parseRefs,
-  type RefList,
-  rangeBelow,
-  refAt,
-  refFormat,
-  refsIn,
-  tooManyRefs,
-} from './ref-list.ts'
+
+/** The format of `git for-each-ref` that a {@link RefList} is read from. */
+export const refFormat = '%(objectname) %(refname)/'
+
+/**
+ * A list of refs, in the bytes that git wrote: a million refs are two buffers instead of millions of objects for the garbage collector. Sorted
+ * by the bytes of `name/`, so that the refs below a directory of names are one range.
+ */
+export interface RefList {
+  readonly length: number
+  /** Lines of {@link refFormat}, of these refs and of others. */
+  readonly bytes: Buffer
+  /** The offset of the line of each ref. */
+  readonly starts: Uint32Array
+  /** Number of digits of an id. */
+  readonly idLength: number
+}
+
+/** Range of indices from `start` up to but not including `end`. */
+export interface IndexRange {
+  readonly start: number
+  readonly end: number
+}
+
+/** A ref that is served, with the id of its object: a commit, or a tag that leads to one. */
+export interface Ref {
+  /** Full name of the ref: `refs/heads/main`. */
+  readonly name: string
+  readonly oid: string
+}
+
+const [lineFeed, slash] = [0x0a, 0x2f]
+const maxRefs = 1_000_000
+/** Maximum length of a ref name, in bytes: longer refs are left out, because Linux has no longer paths (PATH_MAX). */
+export const maxNameBytes = 4096
+
+/** Returns the offset of `name/` of a ref. A line feed follows it. */
+export function nameStart({ starts, idLength }: RefList, index: number): number {
+  return (starts[index] ?? 0) + idLength + 1
+}
+
+export function nameAt(list: RefList, index: number): string {
+  const start = nameStart(list, index)
+  return list.bytes.toString('utf8', start, list.bytes.indexOf(lineFeed, start) - 1)
+}
+
+/** Returns the id of a ref in hexadecimal digits. */
+export function oidAt({ bytes, starts, idLength }: RefList, index: number): string {
+  return bytes.toString('latin1', starts[index], (starts[index] ?? 0) + idLength)
+}
+
+export function refAt(list: RefList, index: number): Ref {
+  return { name: nameAt(list, index), oid: oidAt(list, index) }
+}
+
+/** Whether the `name/` of a ref is a text, and not only begins with it. */
+export function isKey(list: RefList, index: number, key: string): boolean {
+  return list.bytes[nameStart(list, index) + Buffer.byteLength(key)] === lineFeed
+}
+
+/** Yields the refs of a list. Lets other work run between time slices. */
+export async function* refsIn(list: RefList, slices: Slices): AsyncGenerator<Ref> {
+  for (let i = 0; i < list.length; i++) {
+    yield refAt(list, i)
+    if (slices.due()) await slices.rest()
+  }
+}
+
+/** Returns the index of the ref with a name; -1 when there is none. */
+export function indexOfRef(list: RefList, name: string): number {
+  const { start, end } = rangeBelow(list, `${name}/`)
+  return start < end && isKey(list, start, `${name}/`) ? start : -1
+}
+
+/** Binary search for the refs whose `name/` begins with a prefix, within a range of the list. */
+export function rangeBelow(
+  list: RefList,
+  prefix: string,
+  within: IndexRange = { start: 0, end: list.length },
+): IndexRange {
+  const key = Buffer.from(prefix)
+  const start = firstIndex(within.start, within.end, (index) => comparePrefix(list, index, key) >= 0)
+  return { start, end: firstIndex(start, within.end, (index) => comparePrefix(list, index, key) > 0) }
+}
+
+/** Returns 0 when `name/` begins with the key; negative when it sorts before all names that do, positive when it sorts after them. */
+export function comparePrefix(list: RefList, index: number, key: Uint8Array): number {
+  const start = nameStart(list, index)
+  for (let k = 0; k < key.length; k++) {
+    const difference = (list.bytes[start + k] ?? 0) - (key[k] ?? 0)
+    if (difference !== 0) return difference
+  }
+  return 0
+}
+
+/** Compares the names of two refs by their bytes, each with a final `/`. */
+export function compareRefs(a: RefList, i: number, b: RefList, j: number): number {
+  const [from, start] = [nameStart(a, i), nameStart(b, j)]
+  for (let k = 0; ; k++) {
+    const [x, y] = [a.bytes[from + k] ?? lineFeed, b.bytes[start + k] ?? lineFeed]
+    // No byte of a name is smaller than a line feed.
+    if (x !== y || x === lineFeed) return x - y
+  }
+}
+
+export function isSameId(a: RefList, i: number, b: RefList, j: number): boolean {
+  const [from, start] = [a.starts[i] ?? 0, b.starts[j] ?? 0]
+  return a.idLength === b.idLength && a.bytes.compare(b.bytes, start, start + b.idLength, from, from + a.idLength) === 0
+}
+
+/** Whether a ref of the list has the object id. Compares the ids in time slices. */
+export async function holdsId(
+  { bytes, starts, idLength, length }: RefList,
+  oid: string,
+  slices: Slices,
+): Promise<boolean> {
+  const id = Buffer.from(oid)
+  if (id.length !== idLength) return false
+  for (let i = 0; i < length; i++) {
+    const start = starts[i] ?? 0
+    let k = 0
+    while (k < idLength && bytes[start + k] === id[k]) k++
+    if (k === idLength) return true
+    if (slices.due()) await slices.rest()
+  }
+  return false
+}
+
+/**
+ * Parses lines of {@link refFormat}. Names that no path can hold, or that `keeps` refuses, are left out.
+ *
+ * @throws ResourceError `unavailable` for more than a million refs.
+ */
+export async function parseRefs(
+  bytes: Buffer,
+  idLength: number,
+  keeps: (name: string) => boolean,
+  slices: Slices,
+): Promise<RefList> {
+  let lines = 0
+  for (let at = bytes.indexOf(lineFeed); at !== -1; at = bytes.indexOf(lineFeed, at + 1)) {
+    lines++
+    if (slices.due()) await slices.rest()
+  }
+  if (lines > maxRefs) throw tooManyRefs()
+  const starts = new Uint32Array(lines)
+  let length = 0
+  for (let at = 0, end = bytes.indexOf(lineFeed); end !== -1; at = end + 1, end = bytes.indexOf(lineFeed, at)) {
+    const start = at + idLength + 1
+    const name = bytes.toString('utf8', start, end - 1)
+    const isText = !name.includes('\ufffd') || isUtf8(bytes.subarray(start, end))
+    if (isText && end - start <= maxNameBytes + 1 && isServable(name) && keeps(name)) starts[length++] = at
+    if (slices.due()) await slices.rest()
+  }
+  return inOrder({ length, bytes, starts: starts.subarray(0, length), idLength }, slices)
+}
+
+/** Sorts a list by `name/`. git has nearly this order: it sorts names without a final `/`. */
+async function inOrder(list: RefList, slices: Slices): Promise<RefList> {
+  let isSorted = true
+  for (let i = 1; i < list.length && isSorted; i++) {
+    isSorted = compareRefs(list, i - 1, list, i) < 0
+    if (slices.due()) await slices.rest()
+  }
+  if (isSorted) return list
+  const indices: number[] = []
+  for (let i = 0; i < list.length; i++) {
+    indices.push(i)
+    if (slices.due()) await slices.rest()
+  }
+  const order = await sortInSlices(indices, (a, b) => compareRefs(list, a, list, b), slices)
+  const starts = new Uint32Array(list.length)
+  for (const [position, index] of order.entries()) {
+    starts[position] = list.starts[index] ?? 0
+    if (slices.due()) await slices.rest()
+  }
+  return { ...list, starts }
+}
+
+/** Returns the end of the child of a directory of names that a ref is in: the offset after its `/`. */
+export function childEnd(list: RefList, index: number, prefixLength: number): number {
+  return list.bytes.indexOf(slash, nameStart(list, index) + prefixLength) + 1
+}
+
+/** Whether a ref of this name can be served: valid in git, and valid as a path. */
+export function isServable(name: string): boolean {
+  return isRefName(name) && isPath(name)
+}
+
+/** Whether a text is a valid ref name: git-check-ref-format(1). */
+function isRefName(name: string): boolean {
+  if (!name.startsWith('refs/') || name.endsWith('.') || name.includes('..') || name.includes('@{')) return false
+  if (/[\p{Cc} ~^:?*[\\]/u.test(name)) return false
+  return name.split('/').every((part) => part !== '' && !part.startsWith('.') && !part.endsWith('.lock'))
+}
+
+export function tooManyRefs(): ResourceError {
+  return unavailable('The repository has too many refs. Serve fewer: see the option "refs".')
+}
+
+/** A node in the tree of ref names: a directory of names, a ref, or both. */
+export interface NameNode {
+  readonly ref?: Ref
+  /** Whether both a branch and a tag have this name, so that it means neither. */
+  readonly ambiguous: boolean
+  /** Whether longer names begin with this one. */
+  readonly goesOn: boolean
+  child(segment: string): NameNode | undefined
+  children(slices: Slices): Promise<NameChildren>
+}
+
+/** The child segments of a name in path order, each with a final `/`. They are decoded on demand. */
+export interface NameChildren {
+  readonly length: number
+  keyAt(index: number): string
+}
+
+/** A path that begins with the name of a ref. */
+interface NamedPath {
+  readonly ref: Ref
+  /** The path after the name; empty when there is none. */
+  readonly rest: string
+}
+
+/** First segments with another meaning; a branch or tag of such a name is addressed by its full name. */
+const reserved = new Set(['HEAD', 'refs', 'log', 'commits', 'diff', 'blame', 'branches', 'tags', 'status'])
+/** Maximum number of child offsets that are cached, over all directories. */
+const maxRemembered = 1_000_000
+
+/** The refs whose names begin with a prefix that ends in `/`. */
+interface RefsBelow extends IndexRange {
+  readonly prefix: string
+}
+
+/** Finds refs by their names in paths, by binary search in the list: no object is created for a ref before it is requested. */
+export function createNames(list: RefList) {
+  const remembered = createRecent<NameChildren>(maxRemembered, ({ length }) => length + 1)
+  const everything = { start: 0, end: list.length }
+
+  const below = (prefix: string, within: IndexRange): readonly RefsBelow[] => {
+    const range = rangeBelow(list, prefix, within)
+    return range.start === range.end ? [] : [{ ...range, prefix }]
+  }
+
+  /** Whether the name of the first ref equals the prefix. */
+  const isNamed = ({ start, prefix }: RefsBelow) => isKey(list, start, prefix)
+
+  const nodeOf = (ranges: readonly RefsBelow[]): NameNode | undefined => {
+    if (ranges.length === 0) return undefined
+    const named = ranges.filter(isNamed)
+    const [only] = named
+    const going = ranges.map((range) => (isNamed(range) ? { ...range, start: range.start + 1 } : range))
+    return {
+      ...(named.length === 1 && only !== undefined ? { ref: refAt(list, only.start) } : {}),
+      ambiguous: named.length > 1,
+      goesOn: going.some(({ start, end }) => start < end),
+      child: (segment) => nodeOf(going.flatMap((range) => below(`${range.prefix}${segment}/`, range))),
+      children: async (slices) => {
+        const key = ranges.map(({ prefix }) => prefix).join('\0')
+        const known = remembered.get(key)
+        if (known !== undefined) return known
+        const children = await childrenIn(list, going, slices)
+        remembered.set(key, children)
+        return children
+      },
+    }
+  }
+
+  /** Names that begin with `refs` are full names; branches and tags also have short names. */
+  const topOf = (first: string | undefined): NameNode | undefined => {
+    if (first === undefined) return undefined
+    if (first === 'refs') return nodeOf(below('refs/', everything))
+    if (isTaken(first)) return undefined
+    return nodeOf([...below(`refs/heads/${first}/`, everything), ...below(`refs/tags/${first}/`, everything)])
+  }
+
+  return {
+    /**
+     * Finds the longest ref name that a path begins with: the full name of a ref, or the name of a branch or tag without `refs/heads/` or
+     * `refs/tags/`. `ambiguous` when both a branch and a tag have that name.
+     */
+    find: (path: string): NamedPath | 'ambiguous' | undefined => {
+      const segments = path.split('/')
+      let node = topOf(segments[0])
+      let found: NamedPath | 'ambiguous' | undefined
+      for (let depth = 1; node !== undefined; depth++) {
+        if (node.ambiguous) found = 'ambiguous'
+        else if (node.ref !== undefined) found = { ref: node.ref, rest: segments.slice(depth).join('/') }
+        const segment = segments[depth]
+        node = segment === undefined ? undefined : node.child(segment)
+      }
+      return found
+    },
+    /** Returns the node of a directory of names: `refs/`, `refs/heads/feature/`, `feature/`. Undefined without segments. */
+    nodeAt: (segments: readonly string[]): NameNode | undefined => {
+      const [first, ...rest] = segments
+      return rest.reduce<NameNode | undefined>((node, segment) => node?.child(segment), topOf(first))
+    },
+    /** Returns the shortest unambiguous name of a ref. */
+    shortest: (name: string): string => {
+      const short = shortName(name)
+      if (short === undefined) return name
+      const other = name.startsWith('refs/heads/') ? 'refs/tags/' : 'refs/heads/'
+      return indexOfRef(list, `${other}${short}`) === -1 ? short : name
+    },
+  }
+}
+
+export type RefNames = ReturnType<typeof createNames>
+
+/** Returns the children in one or two ranges of refs: of a full name, or of a short name among branches and among tags. */
+async function childrenIn(list: RefList, ranges: readonly RefsBelow[], slices: Slices): Promise<NameChildren> {
+  const all = await Promise.all(
+    ranges.map(async (range) => ({
+      length: Buffer.byteLength(range.prefix),
+      begins: await beginsIn(list, range, slices),
+    })),
+  )
+  const keyOf = (prefixLength: number, index: number) =>
+    list.bytes.toString('utf8', nameStart(list, index) + prefixLength, childEnd(list, index, prefixLength))
+  const [first, second] = all
+  if (first === undefined) return { length: 0, keyAt: () => '' }
+  if (second === undefined)
+    return { length: first.begins.length, keyAt: (index) => keyOf(first.length, first.begins[index] ?? 0) }
+  const merged: string[] = []
+  for (let i = 0, j = 0; i < first.begins.length || j < second.begins.length; ) {
+    const a = first.begins[i] === undefined ? undefined : keyOf(first.length, first.begins[i] ?? 0)
+    const b = second.begins[j] === undefined ? undefined : keyOf(second.length, second.begins[j] ?? 0)
+    const order = a === undefined ? 1 : b === undefined ? -1 : comparePaths(a, b)
+    merged.push((order <= 0 ? a : b) ?? '')
+    if (order <= 0) i++
+    if (order >= 0) j++
+    if (slices.due()) await slices.rest()
+  }
+  return { length: merged.length, keyAt: (index) => merged[index] ?? '' }
+}
+
+/** Returns the index of the first ref of each child. */
+async function beginsIn(list: RefList, { start, end, prefix }: RefsBelow, slices: Slices): Promise<Uint32Array> {
+  const begins = new Uint32Array(end - start)
+  const length = Buffer.byteLength(prefix)
+  let count = 0
+  for (let at = start; at < end; ) {
+    begins[count++] = at
+    const last = childEnd(list, at, length)
+    // Most children are a single ref, for which no search is needed.
+    const child = list.bytes.subarray(nameStart(list, at), last)
+    const goesOn = list.bytes[last] !== 0x0a || (at + 1 < end && comparePrefix(list, at + 1, child) === 0)
+    at = goesOn ? rangeBelow(list, child.toString('utf8'), { start: at, end }).end : at + 1
+    if (slices.due()) await slices.rest()
+  }
+  return begins.slice(0, count)
+}
+
+/**
+ * Returns the name of a branch or tag without `refs/heads/` or `refs/tags/`; undefined for other refs, and when the short name has another
+ * meaning: a reserved name, or an id.
+ */
+export function shortName(name: string): string | undefined {
+  const short = /^refs\/(?:heads|tags)\/(.+)$/s.exec(name)?.[1]
+  return short === undefined || isTaken(short.split('/', 1)[0] ?? '') ? undefined : short
+}
+
+/** Whether a first segment has another meaning than the name of a branch or tag. */
+function isTaken(first: string): boolean {
+  return reserved.has(first) || /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(first)
+}
 
 /** Snapshot of all served refs. */
 export interface RefTable {
@@ -148,92 +503,150 @@ async function hashInParts(hash: Hash, bytes: Buffer, slices: Slices): Promise<v
   }
 }
 
-/** Maximum number of branches or tags listed. */
-const maxShown = 1000
-const maxBytes = 8 * 1024 * 1024
+/** A commit that is served, with the name by which a path refers to it. */
+export interface NamedCommit {
+  /** The full id of the commit. */
+  readonly commit: string
+  /** The name of the commit in paths: `HEAD`, `main`, `refs/heads/log`, or an id. */
+  readonly spelled: string
+  /** Whether the name is the full id, so that it always means the same commit. */
+  readonly fixed: boolean
+}
 
-/** Reads the branches, or the tags, as text: one line each, newest first, `name id date subject`. */
-export async function readRefPage(
-  launcher: Launcher,
-  refsDir: string,
-  kind: 'branches' | 'tags',
-  table: RefTable,
-  signal: AbortSignal,
-): Promise<TextPage> {
-  const folder = kind === 'branches' ? 'refs/heads/' : 'refs/tags/'
-  const { refs, names } = table
-  const served = rangeBelow(refs, folder)
-  const lines: string[] = []
-  let cut = false
-  if (served.start < served.end) {
-    await writeRefs(refsDir, refs, served)
-    const output = await launcher.run({
-      args: [
-        'for-each-ref',
-        '--sort=refname',
-        '--sort=-creatordate',
-        // One more than is shown, to know whether there are more.
-        `--count=${maxShown + 1}`,
-        // The date and subject of an annotated tag, or of the commit of a branch or lightweight tag.
-        '--format=%(refname)%00%(objectname)%00%(creatordate:iso-strict)%00%(subject)%00%(*objectname)',
-        '--end-of-options',
-        folder.slice(0, -1),
-      ],
-      gitDir: refsDir,
-      limit: maxBytes,
-      signal,
-      quiet: true,
-    })
-    cut = output.cut
-    for (const line of wholeLines(output).split('\n')) {
-      const [name = '', oid = '', date = '', subject = '', peeled = ''] = line.split('\0')
-      // A concurrent request may have written other refs.
-      if (indexOfRef(refs, name) === -1) continue
-      if (lines.length === maxShown) {
-        cut = true
-        break
+/** Resolves the names of commits in paths. Finds only commits that are reachable from served refs. */
+export interface Commits {
+  /**
+   * Finds the commit that a path begins with, and the rest of the path. Undefined when the path begins with none.
+   *
+   * @throws ResourceError `invalid` (reason `ambiguous-ref`) for the name of both a branch and a tag, `not-found` (see `isMissing`) when the
+   * object of the ref is missing.
+   */
+  find(
+    path: string,
+    table: RefTable,
+    signal: AbortSignal,
+  ): Promise<(NamedCommit & { readonly rest: string }) | undefined>
+  /** Like `find`, but the name must be the whole text. */
+  named(text: string, table: RefTable, signal: AbortSignal): Promise<NamedCommit | undefined>
+  /** Returns the commit of a ref; undefined for a tag of another object. */
+  at(ref: Pick<Ref, 'oid'>): Promise<string | undefined>
+}
+
+/** Minimum number of digits of an abbreviated id. */
+const fewestDigits = 7
+const maxCandidates = 64
+
+export function createCommits(launcher: Launcher, objects: Objects, idLength: number): Commits {
+  /** Cache of whether a commit is reachable, by the fingerprint of the refs and the commit id. */
+  const reachable = createRecent<{ readonly yes: boolean }>(50_000)
+  const asking = new Map<string, Promise<boolean>>()
+
+  const at: Commits['at'] = async ({ oid }) => {
+    const found = await objects.info(`${oid}^{commit}`)
+    return found?.oid
+  }
+
+  /** Like {@link at}, but throws when the object of the ref may have been pruned since the refs were read: see `isMissing`. */
+  const stillAt = async (ref: Pick<Ref, 'oid'>): Promise<string | undefined> => {
+    const commit = await at(ref)
+    if (commit === undefined && (await objects.info(ref.oid)) === undefined) throw missing(ref.oid)
+    return commit
+  }
+
+  /** Whether a commit is a served tip or an ancestor of one. */
+  const isReachable = async (commit: string, table: RefTable): Promise<boolean> => {
+    const key = `${table.fingerprint} ${commit}`
+    const known = reachable.get(key)
+    if (known !== undefined) return known.yes
+    const asked = asking.get(key) ?? walk(commit, table).finally(() => asking.delete(key))
+    asking.set(key, asked)
+    return asked
+  }
+
+  /** Finds out whether a commit is a served tip or an ancestor of one, and caches the answer. */
+  const walk = async (commit: string, { isTip, tips, fingerprint }: RefTable): Promise<boolean> => {
+    let yes: boolean | undefined = await isTip(commit)
+    if (!yes) yes = await isBehind(commit, tips())
+    // A broken ref must not hide everything: retry with the refs that lead to commits.
+    yes ??= await isBehind(commit, commitsAt(tips()))
+    if (yes !== undefined) reachable.set(`${fingerprint} ${commit}`, { yes })
+    return yes ?? false
+  }
+
+  const commitsAt = async function* (tips: AsyncIterable<string>): AsyncGenerator<string> {
+    for await (const oid of tips) {
+      const commit = await at({ oid })
+      if (commit !== undefined) yield commit
+    }
+  }
+
+  /** Whether a commit is an ancestor of one of the ends: git prints it if it is not. Undefined when an object is missing. */
+  const isBehind = async (commit: string, ends: AsyncIterable<string>): Promise<boolean | undefined> => {
+    const lines: string[] = []
+    for await (const end of ends) lines.push(`^${end}\n`)
+    if (lines.length === 0) return false
+    const input = `${commit}\n${lines.join('')}`
+    // Not --ignore-missing: a pruned commit that is still cached here would then seem to be an ancestor of the tips.
+    const args = ['rev-list', '--max-count=1', '--stdin']
+    // Several callers may share the answer, so no caller's signal aborts it.
+    const signal = new AbortController().signal
+    const { bytes, code } = await launcher.run({ args, input, limit: 1000, signal, allows: [128] })
+    return code === 0 ? bytes.length === 0 : undefined
+  }
+
+  /** Finds a commit by its id or an abbreviation. */
+  const byId = async (digits: string, table: RefTable, signal: AbortSignal): Promise<string | undefined> => {
+    if (digits.length === idLength) {
+      const found = await objects.info(digits)
+      return found?.type === 'commit' && (await isReachable(digits, table)) ? digits : undefined
+    }
+    const args = ['rev-parse', `--disambiguate=${digits}`]
+    const { bytes } = await launcher.run({ args, limit: 100_000, signal })
+    const candidates = bytes.toString('latin1').split('\n').slice(0, -1)
+    if (candidates.length > maxCandidates) return undefined
+    const served: string[] = []
+    // Only served commits can make an abbreviation ambiguous, because the others must look absent.
+    for (const candidate of candidates) {
+      const found = await objects.info(candidate)
+      if (found?.type === 'commit' && (await isReachable(candidate, table))) served.push(candidate)
+    }
+    return served.length === 1 ? served[0] : undefined
+  }
+
+  const find: Commits['find'] = async (path, table, signal) => {
+    const slash = path.indexOf('/')
+    const first = slash === -1 ? path : path.slice(0, slash)
+    const behind = slash === -1 ? '' : path.slice(slash + 1)
+    if (first === 'HEAD') {
+      const commit = table.head === undefined ? undefined : await stillAt(table.head)
+      return commit === undefined ? undefined : { commit, spelled: first, fixed: false, rest: behind }
+    }
+    const isId = /^[0-9a-f]+$/.test(first) && first.length >= fewestDigits && first.length <= idLength
+    if (!isId || first.length < idLength) {
+      const found = table.names.find(path)
+      if (found === 'ambiguous')
+        throw invalid(
+          'This is the name of a branch and of a tag. Write refs/heads/… or refs/tags/… before it.',
+          'ambiguous-ref',
+        )
+      if (found !== undefined) {
+        const commit = await stillAt(found.ref)
+        const spelled = found.rest === '' ? path.replace(/\/$/, '') : path.slice(0, -found.rest.length - 1)
+        return commit === undefined ? undefined : { commit, spelled, fixed: false, rest: found.rest }
       }
-      const mark = name === table.branch ? '* ' : '  '
-      const called = oneLine(names.shortest(name))
-      lines.push(`${mark}${called} ${shortId(peeled === '' ? oid : peeled)} ${date} ${oneLine(subject, 200)}`.trimEnd())
     }
+    if (!isId) return undefined
+    const commit = await byId(first, table, signal)
+    return commit === undefined ? undefined : { commit, spelled: first, fixed: first.length === idLength, rest: behind }
   }
-  const text = [
-    titleOf(kind, table),
-    ...lines,
-    ...(lines.length === 0 ? [`No ${kind}.`] : []),
-    ...(cut ? [cutMark(`there are more ${kind} than the ${lines.length} shown`)] : []),
-  ]
-  return { text: `${text.join('\n')}\n`, cut, version: table.fingerprint }
-}
 
-/** Writes refs into a git directory of the provider's own, in which git sees only those that are served. */
-async function writeRefs(refsDir: string, refs: RefList, { start, end }: IndexRange): Promise<void> {
-  const slices = createSlices()
-  // Two concurrent requests write two files; the last one wins.
-  const written = join(refsDir, `packed-refs.${randomUUID()}`)
-  const file = await open(written, 'wx', 0o600)
-  try {
-    let lines = ''
-    for (let i = start; i < end; i++) {
-      const { name, oid } = refAt(refs, i)
-      lines += `${oid} ${name}\n`
-      if (!slices.due()) continue
-      await file.write(lines)
-      lines = ''
-      await slices.rest()
-    }
-    await file.write(lines)
-  } finally {
-    await file.close()
+  return {
+    find,
+    at,
+    named: async (text, table, signal) => {
+      if (text === '' || text.endsWith('/') || !isPath(text)) return undefined
+      const found = await find(text, table, signal)
+      return found?.rest === '' ? found : undefined
+    },
   }
-  await rename(written, join(refsDir, 'packed-refs'))
-}
-
-function titleOf(kind: 'branches' | 'tags', { head, branch }: RefTable): string {
-  if (kind === 'tags') return 'Tags, newest first.'
-  if (branch !== undefined && head === undefined)
-    return `Branches. HEAD is on ${oneLine(branch)}, which has no commits yet.`
-  if (branch !== undefined) return 'Branches, newest first. HEAD is on the one with a *.'
-  return `Branches, newest first.${head === undefined ? '' : ` HEAD is detached at ${shortId(head.oid)}.`}`
 }

@@ -1,16 +1,427 @@
-import { stat } from 'node:fs/promises'
-import { isAbsolute } from 'node:path'
-import { invalid, type ResourceError } from '../../core/errors.ts'
+import type { BigIntStats } from 'node:fs'
+import * as fs from 'node:fs'
+import { mkdir, mkdtemp, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { delimiter, isAbsolute, join } from 'node:path'
+import { invalid, type ResourceError, unavailable } from '../../core/errors.ts'
+import { createSlices } from '../../core/kit/breath.ts'
 import { findProgram, isProgram } from '../program.ts'
-import { type Anchored, anchor } from './anchors.ts'
-import { openFolder } from './folder.ts'
+import {
+  type Anchored,
+  type Anchors,
+  anchor,
+  configFault,
+  entriesOf,
+  type Folder,
+  LinkError,
+  type Location,
+  linked,
+  linkedObjects,
+  locateRepository,
+  lookIn,
+  openFolder,
+  openIn,
+  openStores,
+  type RepositoryConfig,
+  readConfig,
+  readIn,
+} from './directory.ts'
 import { createLauncher, type Launcher } from './launch.ts'
-import { configFault, type Location, locateRepository, type RepositoryConfig, readConfig } from './locate.ts'
-import { createMirror, type Mirror } from './mirror.ts'
-import { createObjects, type Objects } from './objects.ts'
+import { createObjects, createTrees, type Objects, type Trees } from './objects.ts'
 import type { Settings } from './options.ts'
 import { createRefs, type Refs } from './refs.ts'
-import { createTrees, type Trees } from './trees.ts'
+
+/**
+ * The mirror: the git directory in which git runs. It is a folder of the provider's own, with a configuration of the provider's own, copies of small
+ * files of the repository, and links to its refs and objects. So git reads refs and objects in every format that it knows, and never sees the
+ * configuration, hooks, attributes, grafts or alternates of the repository. On Linux the links lead to directories that this process holds open.
+ */
+export type Mirror = Awaited<ReturnType<typeof createMirror>>
+
+/** The result of an update of the mirror. */
+interface Seen {
+  /** Names of the refs, and of the directories of refs, that are symbolic links: they are left out. */
+  readonly leftOut: readonly string[]
+  /** Commits whose parents are missing. */
+  readonly shallow: readonly string[]
+  /** Whether packs or object directories came or went, so that long-lived processes may hold deleted ones open. */
+  readonly hasOtherPacks: boolean
+}
+
+const isLinux = process.platform === 'linux'
+/** The directories of loose objects: `00` to `ff`. */
+const fans = Array.from({ length: 256 }, (_, i) => i.toString(16).padStart(2, '0'))
+/** Directories in whose place a symbolic link is an error; other links among refs are left out. */
+const required = new Set(['refs/heads', 'refs/tags'])
+/** A `HEAD` on no branch. git itself writes this name where `HEAD` is kept elsewhere. */
+const noHead = 'ref: refs/heads/.invalid'
+const maxHeadBytes = 4200
+const maxExcludeBytes = 512 * 1024
+const maxShallowBytes = 16 * 1024 * 1024
+/** Maximum depth of the names of refs. */
+const maxDepth = 64
+/** Age below which a directory may change again without a new modification time, in milliseconds. */
+const unsettledMs = 50
+/** Time after which a directory that was replaced is closed: processes that read it have ended by then. */
+const closeAfterMs = 60_000
+
+/** Folders to remove when this process exits without closing their provider. */
+const leftovers = new Set<string>()
+let watchesExit = false
+
+function watchExit(): void {
+  if (watchesExit) return
+  watchesExit = true
+  process.on('exit', () => {
+    for (const folder of leftovers) fs.rmSync(folder, { recursive: true, force: true })
+  })
+}
+
+/** Creates an empty folder in the temporary folder of the system, with access only for this user. */
+export async function createMirror() {
+  const folder = await mkdtemp(join(tmpdir(), 'hikidashi-git-'))
+  const commonDir = join(folder, 'shadow.git')
+  const refsDir = join(folder, 'refs.git')
+  const links = createLinks(commonDir)
+  leftovers.add(folder)
+  watchExit()
+  let gitDir = commonDir
+  let view = createView(commonDir, gitDir, links)
+  let removed = false
+  return {
+    folder,
+    /** A second git directory, for the refs of one request: it is without the refs and links of the repository. */
+    refsDir,
+    /** The directory for git to use. */
+    gitDir: () => gitDir,
+    /** Creates the directory again. `isLinked`: the repository is a linked working tree, which has a `HEAD` of its own. */
+    create: async (config: string, isLinked: boolean): Promise<void> => {
+      // Work that still runs after the close must not create a folder that nothing removes.
+      if (removed) throw unavailable('The git provider is closed.')
+      links.reset()
+      await mkdir(folder, { recursive: true, mode: 0o700 })
+      for (const path of [commonDir, refsDir]) {
+        await rm(path, { recursive: true, force: true })
+        for (const name of ['', 'objects', 'refs', 'info']) await mkdir(join(path, name))
+        await writeFile(join(path, 'config'), path === commonDir ? config : config.replace(/^\trefStorage.*\n/m, ''))
+        await writeFile(join(path, 'HEAD'), `${noHead}\n`)
+      }
+      gitDir = isLinked ? join(commonDir, ownName) : commonDir
+      view = createView(commonDir, gitDir, links)
+      if (!isLinked) return
+      await mkdir(gitDir, { recursive: true })
+      await writeFile(join(gitDir, 'commondir'), '../..\n')
+      await writeFile(join(gitDir, 'HEAD'), `${noHead}\n`)
+    },
+    /** Brings the directory up to date. */
+    update: (anchors: Anchors, wanted: Wanted): Promise<Seen> => view.update(anchors, wanted),
+    /** Links the parts that a split index consists of: gitformat-index(5). */
+    linkIndex: async (own: Folder): Promise<void> => {
+      const prefix = gitDir === commonDir ? '' : `${ownName}/`
+      const names = (await entriesOf(own))
+        .filter((entry) => entry.isFile() && /^sharedindex\.[0-9a-f]{40,64}$/.test(entry.name))
+        .map(({ name }) => `${prefix}${name}`)
+      for (const name of names) links.toFile(name, `${own.shared}/${name.slice(prefix.length)}`)
+      links.keep(`${prefix}sharedindex.`, new Set(names))
+    },
+    /** The object directories, in the format of `GIT_ALTERNATE_OBJECT_DIRECTORIES`. */
+    objects: (): string =>
+      view
+        .stores()
+        .map((path) => (path.includes(delimiter) || path.startsWith('"') ? JSON.stringify(path) : path))
+        .join(delimiter),
+    /** Whether everything still exists. The system may have cleared its temporary folder. */
+    isWhole: (): boolean =>
+      [
+        ...['HEAD', 'config', 'objects', 'refs'].flatMap((name) => [join(commonDir, name), join(refsDir, name)]),
+        ...view.stores(),
+      ].every((path) => fs.lstatSync(path, { throwIfNoEntry: false }) !== undefined),
+    remove: async (): Promise<void> => {
+      removed = true
+      links.reset()
+      leftovers.delete(folder)
+      // Work that still runs may create files in it meanwhile.
+      await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 })
+    },
+  }
+}
+
+interface Wanted {
+  /** The folders that objects may be in. */
+  readonly roots: readonly string[]
+  /** Whether a ref, or a directory of refs, right below `refs` is read. */
+  readonly wants: (name: string) => boolean
+  readonly idLength: number
+}
+
+/** Creates the updater of a git directory and its common directory. */
+function createView(commonDir: string, gitDir: string, links: Links) {
+  const findLinks = createLinkFinder()
+  /** The paths of the object directories for git, by the identity of those of the repository. */
+  let stores = new Map<string, string>()
+  let packs = ''
+  const written = new Map<string, string>()
+
+  /** Writes a file of the mirror, or removes it. git never sees a part of it. */
+  const put = async (path: string, content: string | undefined): Promise<void> => {
+    if (written.get(path) === content) return
+    if (content === undefined) await rm(path, { force: true })
+    else {
+      await writeFile(`${path}.new`, content)
+      await rename(`${path}.new`, path)
+    }
+    if (content === undefined) written.delete(path)
+    else written.set(path, content)
+  }
+
+  const copyFiles = async ({ gitDir: own, commonDir: common }: Anchors, idLength: number) => {
+    const head = (await readText(own, 'HEAD', maxHeadBytes)).trimEnd()
+    const isHead = /^(?:ref:\s*refs\/[^\s\p{Cc}]+|[0-9a-f]+)$/u.test(head)
+    const lines = (await readText(common, 'shallow', maxShallowBytes)).split('\n')
+    const shallow = lines.filter((line) => line.length === idLength && /^[0-9a-f]+$/.test(line))
+    await put(join(gitDir, 'HEAD'), `${isHead ? head : noHead}\n`)
+    await put(join(commonDir, 'shallow'), shallow.length === 0 ? undefined : `${shallow.join('\n')}\n`)
+    await put(join(commonDir, 'info', 'exclude'), await readText(common, 'info/exclude', maxExcludeBytes))
+    return shallow
+  }
+
+  const linkRefs = async (common: Folder, wants: (name: string) => boolean): Promise<readonly string[]> => {
+    const refs = await openIn(common, 'refs').catch(asLinked('refs'))
+    if (refs === undefined) throw unavailable('The repository is gone: it has no refs.')
+    const leftOut: string[] = []
+    const names = new Set<string>()
+    try {
+      for (const entry of await entriesOf(refs)) {
+        const name = `refs/${entry.name}`
+        if (!wants(name)) continue
+        if (entry.isSymbolicLink() && required.has(name)) throw linked(name)
+        if (entry.isFile()) links.toFile(name, `${common.shared}/${name}`)
+        const inner = entry.isDirectory()
+          ? await links.toDirectory(name, refs, entry.name).catch(asLinked(name))
+          : undefined
+        if (entry.isFile() || inner !== undefined) names.add(name)
+        if (inner !== undefined) for (const link of await findLinks(inner, maxDepth)) leftOut.push(`${name}/${link}`)
+      }
+    } finally {
+      refs.close()
+    }
+    links.keep('refs/', names)
+    const packed = await lookIn(common, 'packed-refs')
+    if (packed !== undefined && !packed.isFile()) throw linked('packed-refs')
+    links.toFile('packed-refs', `${common.shared}/packed-refs`)
+    return leftOut
+  }
+
+  /** Links the refs that are kept as reftable: those of the repository, and those of a linked working tree. */
+  const linkTables = async ({ gitDir: own, commonDir: common }: Anchors): Promise<void> => {
+    const places =
+      own === common ? [['reftable', common] as const] : [['reftable', common] as const, [ownTables, own] as const]
+    for (const [name, from] of places) {
+      const tables = await links.toDirectory(name, from, 'reftable').catch(asLinked('reftable'))
+      if (tables !== undefined && (await findLinks(tables, 0)).length > 0) throw linked('reftable')
+    }
+  }
+
+  /** Links the objects. A link to each directory, so that git reads no `info/alternates`, which may name any folder. */
+  const linkObjects = async (common: Folder, roots: readonly string[]): Promise<boolean> => {
+    const next = new Map<string, string>()
+    for (const from of await openStores(common, roots)) {
+      const name = `objects-${from.identity.replace(':', '-')}`
+      next.set(from.identity, name)
+      if (stores.has(from.identity)) from.close()
+      else links.hold(name, from)
+      stores.set(from.identity, name)
+    }
+    let stamps = ''
+    for (const name of next.values()) {
+      const objects = links.heldAt(name)
+      if (objects === undefined) continue
+      if ((await findLinks(objects, 1)).length > 0) throw linkedObjects()
+      if (isLinux) {
+        for (const part of [...fans, 'info/commit-graph', 'info/commit-graphs'])
+          links.toFile(`${name}/${part}`, `${objects.shared}/${part}`)
+        await links.toDirectory(`${name}/pack`, objects, 'pack').catch((error: unknown) => {
+          throw error instanceof LinkError ? linkedObjects() : error
+        })
+      }
+      const pack = await lookIn(objects, 'pack')
+      stamps += `${objects.identity} ${pack === undefined ? '' : stampOf(pack)}\n`
+    }
+    for (const [identity, name] of stores) if (!next.has(identity)) links.forget(name)
+    stores = next
+    const hasChanged = stamps !== packs
+    packs = stamps
+    return hasChanged
+  }
+
+  return {
+    /** @throws ResourceError `unavailable` for symbolic links, and for objects elsewhere. */
+    update: async (anchors: Anchors, { roots, wants, idLength }: Wanted): Promise<Seen> => {
+      const shallow = await copyFiles(anchors, idLength)
+      await linkTables(anchors)
+      const leftOut = await linkRefs(anchors.commonDir, wants)
+      const hasOtherPacks = await linkObjects(anchors.commonDir, roots)
+      return { leftOut, shallow, hasOtherPacks }
+    },
+    /** Returns the paths of the object directories. */
+    stores: (): readonly string[] =>
+      [...stores.values()].map((name) => (isLinux ? join(commonDir, name) : (links.heldAt(name)?.path ?? ''))),
+  }
+}
+
+const ownName = 'worktrees/own'
+const ownTables = `${ownName}/reftable`
+
+type Links = ReturnType<typeof createLinks>
+
+/** Creates the links of a mirror. Names are relative to it. */
+function createLinks(root: string) {
+  const held = new Map<string, Folder>()
+  const targets = new Map<string, string>()
+  const retired = new Set<Folder>()
+
+  const retire = (folder: Folder | undefined) => {
+    if (folder === undefined) return
+    retired.add(folder)
+    setTimeout(() => {
+      folder.close()
+      retired.delete(folder)
+    }, closeAfterMs).unref()
+  }
+
+  const link = (name: string, target: string) => {
+    const path = join(root, name)
+    try {
+      fs.mkdirSync(join(path, '..'), { recursive: true })
+      fs.rmSync(path, { force: true })
+      // Only administrators of Windows may make symbolic links; everybody may make junctions, to directories.
+      fs.symlinkSync(target, path, 'junction')
+    } catch (error) {
+      throw unavailable('The temporary folder of the git provider cannot be written.', {}, error)
+    }
+    targets.set(name, target)
+  }
+
+  const forget = (name: string) => {
+    for (const one of [...targets.keys(), ...held.keys()]) {
+      if (one !== name && !one.startsWith(`${name}/`)) continue
+      if (targets.delete(one)) fs.rmSync(join(root, one), { force: true })
+      retire(held.get(one))
+      held.delete(one)
+    }
+  }
+
+  return {
+    /** Holds a directory open under a name, without a link to it. */
+    hold: (name: string, folder: Folder): void => {
+      held.set(name, folder)
+    },
+    heldAt: (name: string) => held.get(name),
+    /** Links to a file that may come and go; on Windows copies it. */
+    toFile: (name: string, target: string): void => {
+      if (process.platform === 'win32') {
+        fs.rmSync(join(root, name), { force: true })
+        if (fs.existsSync(target)) fs.copyFileSync(target, join(root, name))
+        targets.set(name, target)
+      } else if (targets.get(name) !== target) link(name, target)
+    },
+    /**
+     * Links to a directory of a folder, and holds it open. Returns it; undefined when there is none.
+     *
+     * @throws LinkError for a symbolic link in its place.
+     */
+    toDirectory: async (name: string, parent: Folder, child: string): Promise<Folder | undefined> => {
+      const before = held.get(name)
+      const next = await openIn(parent, child)
+      if (next !== undefined && next.identity === before?.identity) {
+        next.close()
+        return before
+      }
+      forget(name)
+      if (next === undefined) return undefined
+      held.set(name, next)
+      link(name, next.shared)
+      return next
+    },
+    forget,
+    /** Removes the links whose names begin with a prefix, but for some. */
+    keep: (prefix: string, names: ReadonlySet<string>): void => {
+      for (const name of [...targets.keys()]) if (name.startsWith(prefix) && !names.has(name)) forget(name)
+    },
+    /** Forgets everything, and closes the directories. */
+    reset: (): void => {
+      for (const folder of [...held.values(), ...retired]) folder.close()
+      held.clear()
+      targets.clear()
+      retired.clear()
+    },
+  }
+}
+
+/**
+ * Creates a function that returns the paths of the symbolic links below a directory, down to a depth. It reads only the directories again that have
+ * changed since its last call.
+ */
+function createLinkFinder() {
+  const known = new Map<string, { readonly stamp: string; readonly links: string[]; readonly folders: string[] }>()
+
+  const read = async (folder: Folder, path: string, stats: BigIntStats) => {
+    const key = `${folder.identity} ${path}`
+    const stamp = stampOf(stats)
+    const before = known.get(key)
+    if (before?.stamp === stamp) return before
+    const entries = await entriesOf({ ...folder, at: path === '' ? folder.at : `${folder.at}/${path}` }).catch(() => [])
+    const paths = (kept: typeof entries) => kept.map(({ name }) => (path === '' ? name : `${path}/${name}`))
+    const isSettled = Date.now() - Number(stats.ctimeMs) > unsettledMs
+    const read = {
+      stamp: isSettled ? stamp : '',
+      links: paths(entries.filter((entry) => entry.isSymbolicLink())),
+      folders: paths(entries.filter((entry) => entry.isDirectory())),
+    }
+    known.set(key, read)
+    return read
+  }
+
+  return async (folder: Folder, depth: number): Promise<readonly string[]> => {
+    const slices = createSlices()
+    const links: string[] = []
+    let level = ['']
+    for (let deep = 0; deep <= depth && level.length > 0; deep++) {
+      const next: string[] = []
+      for (const path of level) {
+        const stats = await lookIn(folder, path === '' ? '.' : path)
+        if (stats?.isDirectory() === true) {
+          const found = await read(folder, path, stats)
+          links.push(...found.links)
+          next.push(...found.folders)
+        } else known.delete(`${folder.identity} ${path}`)
+        if (slices.due()) await slices.rest()
+      }
+      level = next
+    }
+    return links
+  }
+}
+
+function stampOf({ dev, ino, mtimeNs, ctimeNs }: BigIntStats): string {
+  return `${dev}:${ino}:${mtimeNs}:${ctimeNs}`
+}
+
+/** Returns a handler that turns a {@link LinkError} into the error for a link in place of a part of the repository. */
+function asLinked(name: string) {
+  return (error: unknown): never => {
+    throw error instanceof LinkError ? linked(name) : error
+  }
+}
+
+/** Reads a regular file as text; empty when it is missing, no regular file, or too large. */
+async function readText(folder: Folder, name: string, limit: number): Promise<string> {
+  try {
+    return (await readIn(folder, name, limit))?.toString('utf8') ?? ''
+  } catch {
+    return ''
+  }
+}
 
 /** An open repository, with the objects that read it. */
 export interface Repository {
