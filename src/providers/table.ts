@@ -1,6 +1,5 @@
 // Every source that a configuration can mount. A start loads all declarations; a source itself is loaded when it is mounted.
 export { api } from './api/declaration.ts'
-export { clock } from './clock/declaration.ts'
 export { env } from './env/declaration.ts'
 export { files } from './files/declaration.ts'
 export { gcs } from './gcs/declaration.ts'
