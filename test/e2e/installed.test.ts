@@ -92,7 +92,7 @@ test('a source of another author works in a folder of its own, as examples/own-s
   }
   // The configuration is found in the current folder, and nobody has trusted it yet.
   expect(await run('ls')).toContain('notes://me (runs the code of ./notebook.js)')
-  await run('trust', '--yes', 'hikidashi.json')
+  await run('trust', 'hikidashi.json')
   expect(await run('ls', '--recursive', 'notes://me')).toContain('notes://me/Shopping-list.md')
   expect(await run('read', 'notes://me/Cursors.md?lines=3')).toContain('A cursor is opaque to the client.')
   expect(await run('search', 'plums')).toContain('notes://me/Shopping-list.md')
