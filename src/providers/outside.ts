@@ -27,8 +27,6 @@ type OutsideFacts<Options> = Pick<
   Source<Options>,
   | 'name'
   | 'noun'
-  | 'label'
-  | 'icon'
   | 'abilities'
   | 'programs'
   | 'changes'
@@ -41,7 +39,6 @@ type OutsideFacts<Options> = Pick<
   | 'absence'
   | 'isUnlinked'
   | 'isSingle'
-  | 'isLive'
 >
 
 /** A source of another author: a module that a configuration names as `provider` exports it as `source`. */

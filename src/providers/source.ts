@@ -35,21 +35,6 @@ export interface FindingContext {
   readonly servedBy: (file: string) => string | undefined
 }
 
-/** The names of an explorer's icons for mounts. */
-export type SourceIcon =
-  | 'folder'
-  | 'history'
-  | 'gear'
-  | 'key'
-  | 'search'
-  | 'chart'
-  | 'database'
-  | 'globe'
-  | 'image'
-  | 'text'
-  | 'box'
-  | 'mount'
-
 /** The optional methods that the provider of a mount has when it is open. */
 export interface SourceAbilities {
   /** It reports changes by itself (`watch`). */
@@ -93,10 +78,6 @@ export interface Source<Options = Readonly<Record<string, unknown>>> {
   readonly name: string
   /** The noun for the data of a mount, for people and models. Default: the name. */
   readonly noun?: string
-  /** The title of a mount without a title, in the explorer. Default: the noun. */
-  readonly label?: { readonly en: string; readonly ja?: string }
-  /** Default `mount`. */
-  readonly icon?: SourceIcon
   /** Loads the schema of mounts. */
   readonly schema: () => Promise<{ readonly source: WrittenSchema }>
   /** Loads the function that opens a mount. */
@@ -142,8 +123,6 @@ export interface Source<Options = Readonly<Record<string, unknown>>> {
   isSingle?(options: Options): boolean
   /** Whether a mount serves the measurements of this process. */
   isMeasuring?(options: Options): boolean
-  /** Whether what is shown changes all the time, so that the explorer asks again. */
-  readonly isLive?: boolean
   /** Loads the OAuth client with which a person lets a mount read an account (`hikidashi auth`). */
   readonly account?: () => Promise<{ readonly account: SourceAccount }>
   /** Loads the SQL statements that an operator runs once in a database (`hikidashi init --sql`). */

@@ -5,7 +5,7 @@ import { count, duration, durationFrom, glob, globs, secret, size, sizeUpTo, tex
 import { refusal } from '../schema/refusals.ts'
 
 export type { OutsideContext as SourceContext, OutsideSource } from '../providers/outside.ts'
-export type { SourceAbilities, SourceIcon } from '../providers/source.ts'
+export type { SourceAbilities } from '../providers/source.ts'
 
 /** Declares a source. The types of the options follow from their schemas. */
 export function defineSource<const Shape extends z.Shape>(source: OutsideSource<Shape>): OutsideSource<Shape> {

@@ -5,8 +5,6 @@ export const env: Source<OptionsIn<typeof import('./config.ts')>> = {
   schema: () => import('./config.ts'),
   open: () => import('./open.ts'),
   noun: 'environment',
-  label: { en: 'Environment', ja: '環境変数' },
-  icon: 'key',
   unchanging: ({ file }) => (file === undefined ? 'The environment of a process does not change.' : undefined),
   isDerived: true,
 }

@@ -4,8 +4,6 @@ export const files: Source<OptionsIn<typeof import('./config.ts')>> = {
   name: 'files',
   schema: () => import('./config.ts'),
   open: () => import('./open.ts'),
-  label: { en: 'Files', ja: 'ファイル' },
-  icon: 'folder',
   abilities: ({ watch = true }) => ({ watch }),
   changes: 'seen',
   folder: { option: 'root', isPlain: true },

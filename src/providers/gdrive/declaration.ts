@@ -5,8 +5,6 @@ export const gdrive: Source<OptionsIn<typeof import('./config.ts')>> = {
   schema: () => import('./config.ts'),
   open: () => import('./config.ts'),
   noun: 'Drive',
-  label: { en: 'Storage', ja: 'ストレージ' },
-  icon: 'database',
   abilities: ({ permissions = false }) => ({ watch: true, sees: permissions }),
   changes: 'polled',
   account: () => import('./account.ts'),

@@ -5,8 +5,6 @@ export const git: Source<OptionsIn<typeof import('./config.ts')>> = {
   schema: () => import('./config.ts'),
   open: () => import('./open.ts'),
   noun: 'history',
-  label: { en: 'History', ja: '履歴' },
-  icon: 'history',
   abilities: ({ watch = true }) => ({ watch }),
   programs: ({ git = 'git' }) => ({ names: [git], install: 'git', option: 'git' }),
   changes: 'seen',

@@ -4,12 +4,9 @@ export const metrics: Source<OptionsIn<typeof import('./config.ts')>> = {
   name: 'metrics',
   schema: () => import('./config.ts'),
   open: () => import('./config.ts'),
-  label: { en: 'Metrics', ja: 'メトリクス' },
-  icon: 'chart',
   abilities: () => ({ watch: true }),
   isDerived: true,
   keeps: true,
   isUnsearched: true,
   isMeasuring: ({ source }) => source === 'self',
-  isLive: true,
 }

@@ -5,8 +5,6 @@ export const packages: Source = {
   schema: () => import('./config.ts'),
   open: () => import('./config.ts'),
   noun: 'documentation and types of the dependencies, at the installed versions',
-  label: { en: 'Packages', ja: 'パッケージ' },
-  icon: 'box',
   changes: 'seen',
   isDerived: true,
 }

@@ -4,8 +4,6 @@ export const prompts: Source<OptionsIn<typeof import('./config.ts')>> = {
   name: 'prompts',
   schema: () => import('./config.ts'),
   open: () => import('./open.ts'),
-  label: { en: 'Prompts', ja: 'プロンプト' },
-  icon: 'text',
   abilities: ({ watch = true }) => ({ watch, prompts: true }),
   changes: 'seen',
   folder: { option: 'root' },

@@ -5,6 +5,4 @@ export const s3: Source = {
   schema: () => import('./config.ts'),
   open: () => import('./config.ts'),
   noun: 'objects',
-  label: { en: 'Storage', ja: 'ストレージ' },
-  icon: 'database',
 }

@@ -12,8 +12,6 @@ export const screen: Source<OptionsIn<typeof import('./config.ts')>> = {
   schema: () => import('./config.ts'),
   open: () => import('./config.ts'),
   noun: 'displays',
-  label: { en: 'Screen', ja: '画面' },
-  icon: 'image',
   programs: ({ program }) => ({
     names: program === undefined ? programsOf(process.platform) : [program],
     install: 'maim',

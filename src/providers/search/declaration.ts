@@ -4,8 +4,6 @@ export const search: Source<OptionsIn<typeof import('./config.ts')>> = {
   name: 'search',
   schema: () => import('./config.ts'),
   open: () => import('./open.ts'),
-  label: { en: 'Search', ja: '検索' },
-  icon: 'search',
   isDerived: true,
   isComputed: true,
   keeps: true,

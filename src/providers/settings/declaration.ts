@@ -4,8 +4,6 @@ export const settings: Source<OptionsIn<typeof import('./config.ts')>> = {
   name: 'settings',
   schema: () => import('./config.ts'),
   open: () => import('./open.ts'),
-  label: { en: 'Settings', ja: '設定' },
-  icon: 'gear',
   abilities: ({ watch = true }) => ({ watch }),
   changes: 'seen',
   isDerived: true,

@@ -5,8 +5,6 @@ export const sqlite: Source<OptionsIn<typeof import('./config.ts')>> = {
   schema: () => import('./config.ts'),
   open: () => import('./open.ts'),
   noun: 'database',
-  label: { en: 'Database', ja: 'データベース' },
-  icon: 'database',
   abilities: ({ watch = true, rows = false }) => ({ watch, parts: rows !== false }),
   changes: 'seen',
 }

@@ -5,8 +5,6 @@ export const web: Source = {
   schema: () => import('./config.ts'),
   open: () => import('./config.ts'),
   noun: 'web pages',
-  label: { en: 'Web', ja: 'ウェブ' },
-  icon: 'globe',
   changes: 'polled',
   isPolling: true,
 }
