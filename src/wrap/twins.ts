@@ -87,7 +87,7 @@ interface MissingFolder {
 const absent = Symbol('absent')
 
 /** A folder, or that it is missing; undefined if that is not known. */
-type Folder = CachedFolder | typeof absent | undefined
+type FolderState = CachedFolder | typeof absent | undefined
 
 /** How often a folder is asked for before it is listed. */
 const patience = 16
@@ -142,13 +142,13 @@ export function createFolderNames({ stat, list }: Required<Pick<Provider, 'stat'
   }
 
   return async (twins: readonly Twin[], context: Context): Promise<readonly Twin[]> => {
-    const seen = new Map<string, Folder>()
-    const see = async (folder: string): Promise<Folder> => {
+    const seen = new Map<string, FolderState>()
+    const see = async (folder: string): Promise<FolderState> => {
       if (!seen.has(folder)) seen.set(folder, await look(folder))
       return seen.get(folder)
     }
     /** Looks at a folder, and at those above it before: one that comes changes the version of the one above it. */
-    const look = async (folder: string): Promise<Folder> => {
+    const look = async (folder: string): Promise<FolderState> => {
       const above = folder === '' ? undefined : await see(parentOf(folder))
       if (above === absent) return absent
       const known = missing.get(folder)

@@ -99,7 +99,8 @@ test('a source of another author works in a folder of its own, as examples/own-s
   expect(await run('check')).toMatch(/^ok +notes:\/\/me {2}notebook/m)
   expect(await run('doctor')).toContain('notes://me (notebook): 3 entries listed and read')
   expect(await run('check', '--contract', 'notes://me')).toContain('every promise is kept')
-  expect(await run('read', 'hikidashi://overview')).toContain('| notes |')
+  const serve = `"${process.execPath}" "${command}" serve --stdio`
+  expect(await run('read', 'hikidashi://overview', '--command', serve)).toContain('My notes (notes)')
   writeFileSync(join(own, 'wrong.json'), '{ "mounts": { "notes://me": { "provider": "./notebook.js", "tag": "#a" } } }')
   const wrong = await run('check', '--config', 'wrong.json').catch(({ stdout }: { readonly stdout: string }) => stdout)
   expect(wrong).toContain('.file: The key is missing. Add it; its value is a text.')

@@ -23,11 +23,11 @@ describe('a page of HTML in another encoding', () => {
     expect(await read('html', iconv.encode(page, label))).toBe(text)
   })
 
-  test.each(texts)('is an error without a declaration, and no guess: %s', async (label, text) => {
-    await expect(read('html', iconv.encode(`<html><p>${text}</p>`, label))).rejects.toMatchObject({
-      kind: 'invalid',
-      detail: { reason: 'encoding' },
-    })
+  test.each(texts)('is read right without a declaration, or is an error: %s', async (label, text) => {
+    const outcome = await read('html', iconv.encode(`<html><p>${text}</p>`, label)).catch((error: unknown) => error)
+    if (label !== 'iso-8859-2') return expect(outcome).toBe(text)
+    // Too short to be told from other encodings of central Europe.
+    expect(outcome).toMatchObject({ kind: 'invalid', detail: { reason: 'encoding' } })
   })
 })
 
