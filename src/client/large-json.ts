@@ -19,15 +19,18 @@ export async function parseLarge(text: string, leastLength = partLength): Promis
   let frame = ''
   let framed = 0
   let depth = 0
-  /** The list that is open, and where its next part begins. */
+  /** The list that is open, where its next part begins, and whether that is behind a comma. */
   let list: unknown[] | undefined
   let begun = 0
+  let isBehindComma = false
   const takePart = (end: number) => {
     const part = text.slice(begun, end)
-    // After a comma there must be an item.
-    if (part.trim() === '' && list?.length !== 0) throw new SyntaxError('A list ends with a comma.')
+    // There must be an item on both sides of a comma.
+    const isEmptyList = text[end] === ']' && !isBehindComma
+    if (part.trim() === '' && !isEmptyList) throw new SyntaxError('A list has a comma without an item.')
     for (const item of JSON.parse(`[${part}]`) as readonly unknown[]) list?.push(item)
     begun = end + 1
+    isBehindComma = true
   }
   for (let at = 0; at < text.length; at++) {
     const character = text[at]
@@ -38,6 +41,7 @@ export async function parseLarge(text: string, leastLength = partLength): Promis
       list = []
       lists.push(list)
       begun = at + 1
+      isBehindComma = false
     } else if (character === '}' || character === ']') {
       if (depth-- !== listDepth || list === undefined) continue
       if (character === '}') throw new SyntaxError('A list ends with a brace.')
