@@ -146,7 +146,7 @@ async function add(host: Host, text: string) {
 }
 
 /** What holds servers, with none in it: it is made where there is none, and it stays. */
-const empty = /"context_servers":\{\}|extensions:(#mine)?(?:\{\})?/g
+const empty = /"context_servers":\{\}|extensions:((?:#mine)?(?:#end)?)(?:\{\})?/g
 
 describe.each([
   ['JSON', zed, jsonFile],
