@@ -42,16 +42,12 @@ const never = new AbortController().signal
 export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool, at?: string): Promise<Places> {
   const keeper = createRootKeeper(await openTested(real, pool, at), real, pool)
 
-  /** Returns the place of a descriptor, whose mount may be known. Closes the descriptor if it throws. */
-  const placeOf = async (
-    descriptor: Descriptor,
-    known: Pick<Place, 'mount'> | undefined,
-    signal: AbortSignal,
-  ): Promise<Place> => {
+  /** Returns the place of a descriptor. Closes the descriptor if it throws. */
+  const placeOf = async (descriptor: Descriptor, known: KnownMount, signal: AbortSignal): Promise<Place> => {
     try {
       const { root } = keeper
       // The mount is compared by its number, which the kernel knows without a call to a mount that may not answer.
-      const mount = known !== undefined || root.mount === undefined ? known?.mount : mountOf(descriptor)
+      const mount = 'mount' in known || root.mount === undefined ? known.mount : mountOf(descriptor)
       if (!mounts && mount !== root.mount) throw notFound('another mount')
       const local = root.local && mount === root.mount
       const stats = await statOf(descriptor, local, pool, signal)
@@ -91,8 +87,7 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
       const descriptor = isHere
         ? openNow(path, flags, signal)
         : await openDescriptor(path, flags, pool, { signal, hold: parent, local: true })
-      const mayBeAnotherMount = follow || (directory && keeper.hasMounts)
-      return placeOf(descriptor, mayBeAnotherMount ? undefined : parent, signal)
+      return placeOf(descriptor, directory || follow ? {} : parent, signal)
     },
 
     where: async (place) => {
@@ -127,6 +122,9 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
 
 const gone = () =>
   new ResourceError('unavailable', 'The root directory of the mount is gone. Create it again, or change `root`.')
+
+/** The mount of a file, when it is already known. */
+type KnownMount = { readonly mount?: string | undefined }
 
 interface Root {
   readonly descriptor: Descriptor
