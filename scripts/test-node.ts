@@ -32,7 +32,7 @@ async function installNode(version: string): Promise<string> {
  */
 async function test(node: string): Promise<boolean> {
   const path = `${dirname(node)}${delimiter}${process.env.PATH ?? ''}`
-  const env = { ...process.env, HIKIDASHI_QUICK: 'node', HIKIDASHI_VOLUME: '0.02', PATH: path }
+  const env = { ...process.env, HIKIDASHI_VOLUME: '0.02', PATH: path }
   const child = spawn(node, [vitest, 'run', ...paths], { cwd: root, env, stdio: 'inherit' })
   const [code] = await once(child, 'exit')
   return code === 0

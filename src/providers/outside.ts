@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -118,8 +119,8 @@ export async function loadOutside(name: string, url: string): Promise<Source | O
 
 function unloadable(name: string, url: string, error: unknown): OutsideFault {
   const text = error instanceof Error ? error.message : String(error)
-  const isMissing = errorCodeOf(error) === 'ERR_MODULE_NOT_FOUND' && memberOf(error, 'url') === url
-  if (isMissing) return { message: `There is no module ${name}.`, fix: 'Correct the path.' }
+  if (url.startsWith('file:') && !existsSync(new URL(url)))
+    return { message: `There is no module ${name}.`, fix: 'Correct the path.' }
   const line = (text.split('\n')[0] ?? '').replace(/[.!]?$/, '.')
   return {
     message: `The module ${name} cannot be loaded: ${line}`,

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
-import { writeStreamed } from '../../src/server/http/content/sending.ts'
+import { writeStreamed } from '../../src/server/http/reply.ts'
 import { blobStreamOf } from '../../src/server/protocol/json.ts'
 
 /** Sends bytes in pieces of some sizes, and returns the body of the answer. */

@@ -228,7 +228,7 @@ async function sendStreamed(
   stream: EventStream | undefined,
 ): Promise<void> {
   if (stream === undefined) return replyLong(response, 200, answer)
-  const { collected } = await import('./content/sending.ts')
+  const { collected } = await import('../protocol/large.ts')
   stream.send(await collected(answer))
   stream.end()
 }

@@ -4,7 +4,6 @@ import { type TraceContext, traceContextIn } from '../../core/trace.ts'
 import type { View } from '../../core/view.ts'
 import type { Pass } from '../admission/gate.ts'
 import type { LinkFor } from '../auth/caller.ts'
-import type { Sending } from '../http/content/sending.ts'
 import type { Egress } from './egress.ts'
 import {
   completeResult,
@@ -17,6 +16,7 @@ import {
   shakeHands,
   whenWorkable,
 } from './envelope.ts'
+import type { Sending } from './large.ts'
 import {
   codes,
   failure,
