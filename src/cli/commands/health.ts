@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { Withheld } from '../../config/untrusted.ts'
 import type { Catalog } from '../../core/catalog.ts'
-import type { Diagnosis, Tell } from '../../core/kit/diagnosis.ts'
+import type { Diagnosis } from '../../core/kit/diagnosis.ts'
 import { defined } from '../../core/kit/object.ts'
 import { parseSearchStatus, type SearchStatus, type SearchStatusMount } from '../../core/search-answer.ts'
 import type { View } from '../../core/view.ts'

@@ -5,7 +5,7 @@ import { metaKeys } from '../../core/meta.ts'
 import type { CallOptions, ReadResult, ResourceContent } from '../../core/view.ts'
 import type { Gate } from '../admission/gate.ts'
 import type { LinkFor } from '../auth/caller.ts'
-import { base64Length, blobStreamKey, isBlobStream, tooLong } from './json.ts'
+import { blobStreamKey, isBlobStream } from './json.ts'
 import { codes, failure, ProtocolError, type Response } from './messages.ts'
 
 /** How a transport sends an answer that is read while it is sent. */
