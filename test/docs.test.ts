@@ -37,6 +37,25 @@ const pages = [
 ]
 const textOf = (page: string) => readFileSync(join(root, page), 'utf8')
 
+describe('the reasons of errors', () => {
+  const code = textOf('src/core/errors.ts')
+  const union = /export type ErrorReason =\n((?: {2}\| '[\w-]+'\n)+)/.exec(code)?.[1] ?? ''
+  const reasons = [...union.matchAll(/'([\w-]+)'/g)].map(([, word]) => word ?? '')
+
+  test('are at most 25', () => {
+    expect(reasons.length).toBeGreaterThan(10)
+    expect(reasons.length).toBeLessThanOrEqual(25)
+  })
+
+  test('each say what a client can do, in the code and in docs/protocol.md', () => {
+    const listed = [...code.matchAll(/^ \* - `([\w-]+)`: [^\n]+/gm)].map(([, word]) => word)
+    expect(listed.slice(-reasons.length)).toEqual(reasons)
+    const section = /### The reasons\n([\s\S]*?)\n## /.exec(textOf('docs/protocol.md'))?.[1] ?? ''
+    const rows = [...section.matchAll(/^\| `([\w-]+)` \| ([^|]+) \| ([^|]+) \|$/gm)]
+    expect(rows.map(([, word]) => word)).toEqual(reasons)
+  })
+})
+
 describe('the documentation', () => {
   test('has no sentence with "what", "whoever" or "where" as its subject', () => {
     const paragraphs = readParagraphs()

@@ -102,7 +102,7 @@ async function parse(message: Uint8Array): Promise<Email> {
   try {
     return await PostalMime.parse(decoded ?? source, { forceRfc822Attachments: true, maxNestingDepth: maxNesting })
   } catch {
-    throw unreadable('The mail is damaged, or its parts are nested too deep.', 'damaged')
+    throw unreadable('The mail is damaged, or its parts are nested too deep.')
   }
 }
 

@@ -29,7 +29,7 @@ export async function recognise(
   if (head.startsWith('PK')) return (await formatOfPackage(bytes, limit)) ?? named
   const told = signs.find(([sign]) => sign.test(head))?.[1]
   if (told !== undefined) return told
-  if (named === 'mail' && !/^\s*[\w-]+:/.test(head)) throw unreadable('This is no mail: it has no headers.', 'damaged')
+  if (named === 'mail' && !/^\s*[\w-]+:/.test(head)) throw unreadable('This is no mail: it has no headers.')
   return exported.has(named) && detectEncoding(bytes) !== undefined ? 'text' : named
 }
 

@@ -84,7 +84,7 @@ const maxDepth = 1000
 export function readRtf(bytes: Uint8Array, form: ReadingForm, limits: ReadingLimits): Reading {
   const source = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const start = source.indexOf('{\\rtf')
-  if (start === -1 || start > 100) throw unreadable('The document is damaged: it is no RTF file.', 'damaged')
+  if (start === -1 || start > 100) throw unreadable('The document is damaged: it is no RTF file.')
   const writer = createWriter(form, limits.characters)
   const body = createBody(writer, limits.characters)
   readTokens(source.subarray(start), body)
@@ -283,8 +283,7 @@ function createBody(writer: Writer, most: number): TokenHandler & { readonly end
     open: () => {
       flush()
       ;[isFirst, isOptional, passedOver] = [true, false, 0]
-      if (groups.length >= maxDepth)
-        throw unreadable('The document is damaged: its groups are nested too deep.', 'damaged')
+      if (groups.length >= maxDepth) throw unreadable('The document is damaged: its groups are nested too deep.')
       groups.push(group)
     },
     close: () => {

@@ -29,17 +29,17 @@ import { readSheets, readXlsx } from './xlsx.ts'
  * not be used again.
  */
 export async function readDocument({ format: named, form, bytes, limits }: ReadingJob): Promise<Reading> {
-  if (bytes.length === 0) throw unreadable('The document is empty.', 'damaged')
+  if (bytes.length === 0) throw unreadable('The document is empty.')
   const format = await recognise(bytes, named, limits.unpacked)
   if (form === 'csv') {
     if (format === 'xlsx') return readSheets(bytes, limits)
-    throw unreadable('Only a workbook has sheets.', 'damaged')
+    throw unreadable('Only a workbook has sheets.')
   }
   if (format === 'text') return readText(bytes, form, limits)
   const reading = await readers[format](bytes, form, limits)
   // A page, or a notebook, may well be empty.
   if (reading.text.trim() === '' && format !== 'html' && format !== 'ipynb')
-    throw unreadable('The document holds no text.', 'no-text')
+    throw unreadable('The document holds no text.')
   return reading
 }
 
@@ -55,7 +55,7 @@ const readers: Readonly<Record<DocumentFormat, DocumentReader>> = {
   mail: (bytes, form, limits) => readMail(bytes, form, limits, readDocument),
   rtf: readRtf,
   doc: () => {
-    throw unreadable('The document is in the format of Word 97, which is not read: save it as .docx.', 'as')
+    throw unreadable('The document is in the format of Word 97, which is not read: save it as .docx.')
   },
   html: readHtml,
   ipynb: readNotebook,
@@ -79,7 +79,7 @@ async function answer(job: ReadingJob): Promise<ReadingAnswer> {
     return { reading: await readDocument(job) }
   } catch (error) {
     if (isResourceError(error) && (error.kind === 'invalid' || error.kind === 'too-large'))
-      return { kind: error.kind, reason: error.detail.reason ?? 'damaged', message: error.message }
+      return { kind: error.kind, reason: error.detail.reason ?? 'unreadable', message: error.message }
     throw error
   }
 }

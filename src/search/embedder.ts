@@ -264,7 +264,7 @@ async function createLocalEmbedder(model: string, { folder }: { readonly folder?
   if (library === undefined)
     throw invalid(
       `A local model needs the package ${packageName}. Install it beside hikidashi: npm install ${packageName}`,
-      'package',
+      'configuration',
     )
   if (folder !== undefined) {
     library.env.allowRemoteModels = false

@@ -179,18 +179,18 @@ describe('a file in Rich Text Format', () => {
     const old = Buffer.from('d0cf11e0a1b11ae1'.padEnd(2000, '0'), 'hex')
     await expect(readBytes(old, 'text', 'doc')).rejects.toMatchObject({
       kind: 'invalid',
-      detail: { reason: 'as' },
+      detail: { reason: 'unreadable' },
       message: expect.stringContaining('Word 97'),
     })
   })
 
   test('that is empty, another file, cut or nested without end is refused, or read as far as it goes', async () => {
-    await expect(readBytes(Buffer.from('words'))).rejects.toMatchObject({ detail: { reason: 'damaged' } })
-    await expect(read('{\\pict 0123}')).rejects.toMatchObject({ detail: { reason: 'no-text' } })
+    await expect(readBytes(Buffer.from('words'))).rejects.toThrow('no RTF file')
+    await expect(read('{\\pict 0123}')).rejects.toThrow('holds no text')
     expect(await readBytes(Buffer.from('{\\rtf1 one\\par{\\b two'))).toBe('one\n\ntwo\n')
     expect(await readBytes(Buffer.from("{\\rtf1 one}\\par two}{\\'4"))).toBe('one\n')
     expect(await read("a\\'zz b\\bin99999999999 c")).toBe('azz b\n')
-    await expect(read('{'.repeat(100_000))).rejects.toMatchObject({ detail: { reason: 'damaged' } })
+    await expect(read('{'.repeat(100_000))).rejects.toThrow('nested too deep')
     await expect(read('long '.repeat(50_000))).rejects.toMatchObject({ kind: 'too-large' })
   })
 

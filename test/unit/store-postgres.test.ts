@@ -45,7 +45,7 @@ const open = async (options: Partial<PostgresStore['postgres']> = {}): Promise<S
   return store
 }
 const value = Buffer.from('value')
-const gone = { kind: 'unavailable', detail: { reason: 'gone' } }
+const gone = { kind: 'unavailable', detail: { fault: 'gone' } }
 
 /** Listens to a collection until the test ends. */
 async function listen(store: Store, collection: string) {
@@ -173,7 +173,7 @@ describe('a store in PostgreSQL', () => {
     await client.connect()
     try {
       await client.query(`begin; lock table ${schema}.rows in access exclusive mode`)
-      const busy = { kind: 'unavailable', detail: { reason: 'busy' } }
+      const busy = { kind: 'unavailable', detail: { fault: 'busy' } }
       await expect(store.collection('c').get('a')).rejects.toMatchObject(busy)
       await expect(store.collection('c').put({ key: 'b', value })).rejects.toMatchObject(busy)
     } finally {
@@ -205,16 +205,26 @@ describe('a store in PostgreSQL', () => {
   test('is refused where its schema is of a newer version, another program’s, or none', async () => {
     await open()
     await server.run(`update ${schema}.meta set version = 99`)
-    await expect(open()).rejects.toMatchObject({ kind: 'invalid', detail: { reason: 'newer' } })
+    await expect(open()).rejects.toMatchObject({
+      kind: 'invalid',
+      message: expect.stringContaining('newer hikidashi'),
+      detail: { reason: 'configuration' },
+    })
     await server.run('create schema theirs; create table theirs.a (a int)')
-    await expect(open({ schema: 'theirs' })).rejects.toMatchObject({ kind: 'invalid', detail: { reason: 'foreign' } })
+    await expect(open({ schema: 'theirs' })).rejects.toMatchObject({
+      kind: 'invalid',
+      message: expect.stringContaining('another program'),
+      detail: { reason: 'configuration' },
+    })
     await expect(open({ schema: 'x"; drop table y' })).rejects.toMatchObject({
       kind: 'invalid',
-      detail: { reason: 'schema' },
+      message: expect.stringContaining('small letters'),
+      detail: { reason: 'configuration' },
     })
     await expect(open({ connectionString: 'postgres://[' })).rejects.toMatchObject({
       kind: 'invalid',
-      detail: { reason: 'url' },
+      message: expect.stringContaining('connection string'),
+      detail: { reason: 'configuration' },
     })
   })
 
@@ -227,7 +237,7 @@ describe('a store in PostgreSQL', () => {
       expect((await reader.collection('c').get('a'))?.key).toBe('a')
       await expect(reader.collection('c').put({ key: 'b', value })).rejects.toMatchObject({
         kind: 'unavailable',
-        detail: { reason: 'read-only' },
+        detail: { fault: 'read-only' },
       })
     } finally {
       await server.run('alter role app reset default_transaction_read_only')

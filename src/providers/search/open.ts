@@ -70,10 +70,11 @@ async function embedderOf(
   if (isInTheClear(url))
     throw invalid(
       'The key would go over the network in the clear: write https:// in "embeddings.openai.url".',
-      'insecure',
+      'configuration',
     )
   const found = await resolveSecret(key, context)
-  if ('message' in found) throw invalid(`There is no "embeddings.openai.key". ${found.message} ${found.fix}`, 'secret')
+  if ('message' in found)
+    throw invalid(`There is no "embeddings.openai.key". ${found.message} ${found.fix}`, 'configuration')
   return { ...common, openai: { url, key: found.value } }
 }
 

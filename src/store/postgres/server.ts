@@ -45,7 +45,7 @@ export function connectTo(options: PostgresStore['postgres']) {
   } catch {
     throw refused(
       'The connection string of the store is not valid. Write one like postgres://user@host:5432/database.',
-      'url',
+      'configuration',
     )
   }
   const pool = new pg.Pool({ ...config, max: connections, idleTimeoutMillis: 30_000 })
