@@ -16,6 +16,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { badgeLine, badges } from '../scripts/badges.ts'
 import { readParagraphs } from '../scripts/house/sample.ts'
 import { riddleIn } from '../scripts/house/words.ts'
+import { sources } from '../src/providers/index.ts'
 
 const run = promisify(execFile)
 const tsx = new URL('../node_modules/tsx/dist/loader.mjs', import.meta.url).href
@@ -36,6 +37,37 @@ const pages = [
     .map((name) => join('docs', name)),
 ]
 const textOf = (page: string) => readFileSync(join(root, page), 'utf8')
+
+describe('the lists of sources', () => {
+  const names = Object.keys(sources)
+  const wordsIn = (page: string, line: RegExp) =>
+    [...(line.exec(textOf(page))?.[1] ?? '').matchAll(/[\w-]+/g)]
+      .map(([word]) => word)
+      .filter((word) => names.includes(word))
+
+  test('link every source in README.md', () => {
+    const page = textOf('README.md')
+    expect(names.filter((name) => !page.includes(`](docs/providers/${name}.md)`))).toEqual(['search'])
+    expect(page).toContain('](docs/search.md)')
+  })
+
+  test('name every source that is polled in docs/operations.md', () => {
+    const polled = Object.values(sources).filter(({ changes }) => changes === 'polled')
+    expect(wordsIn('docs/operations.md', /sources that are polled \(([^)]*)\)/).sort()).toEqual(
+      polled.map(({ name }) => name).sort(),
+    )
+  })
+
+  test('name every source with the keys of documents in docs/configuration.md', async () => {
+    const schemas = await Promise.all(
+      Object.values(sources).map(async ({ name, schema }) => ({ name, ...(await schema()).source })),
+    )
+    const withDocuments = schemas.filter(({ shape }) => 'frontMatter' in shape)
+    expect(wordsIn('docs/configuration.md', /## Documents\n\nMounts of (.*) have these keys/).sort()).toEqual(
+      withDocuments.map(({ name }) => name).sort(),
+    )
+  })
+})
 
 describe('the reasons of errors', () => {
   const code = textOf('src/core/errors.ts')

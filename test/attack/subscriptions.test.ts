@@ -455,7 +455,7 @@ describe('a client that floods', () => {
   const expected = (count: number) =>
     new Map([
       ['honoured', most.perSubscription],
-      ['[-32602,"too-many-subscriptions"]', count - most.perSubscription],
+      ['[-32602,"too-many"]', count - most.perSubscription],
     ])
 
   test(
