@@ -1,11 +1,12 @@
 import { execFileSync } from 'node:child_process'
-import { copyFileSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { run } from '../support/cli.ts'
 import { authority } from '../support/database-tls.ts'
 import { type EraClient, eras } from '../support/era-clients.ts'
 import { createFolder } from '../support/folder.ts'
+import { writeOwnSource } from '../support/own-source.ts'
 import { type Postgres, startPostgres } from '../support/postgres.ts'
 import { type ItemsApi, listenTo, type Replica, startItemsApi, startReplica, withClock } from '../support/replicas.ts'
 import { requires } from '../support/require.ts'
@@ -58,12 +59,7 @@ beforeAll(async () => {
     cursorSecret: { env: 'CURSORS' },
     http: { listen: '127.0.0.1:0', allowedHosts: ['localhost'], limits: { newConnections: 0 } },
   }
-  // A source from outside: its module imports the package by its name.
-  const root = join(import.meta.dirname, '../..')
-  for (const name of ['notebook.js', 'notebook.json', 'package.json'])
-    copyFileSync(join(root, 'examples/own-source', name), join(folder.outside, name))
-  mkdirSync(join(folder.outside, 'node_modules'))
-  symlinkSync(root, join(folder.outside, 'node_modules/hikidashi'))
+  writeOwnSource(folder.outside)
   writeFileSync(config, JSON.stringify(content))
   env = { STORE: database.url, CURSORS: 'a secret of these tests, long enough' }
   for (const name of ['a', 'b', 'c'])
