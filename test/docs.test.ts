@@ -45,12 +45,6 @@ describe('the lists of sources', () => {
       .map(([word]) => word)
       .filter((word) => names.includes(word))
 
-  test('link every source in README.md', () => {
-    const page = textOf('README.md')
-    expect(names.filter((name) => !page.includes(`](docs/providers/${name}.md)`))).toEqual(['search'])
-    expect(page).toContain('](docs/search.md)')
-  })
-
   test('name every source that is polled in docs/operations.md', () => {
     const polled = Object.values(sources).filter(({ changes }) => changes === 'polled')
     expect(wordsIn('docs/operations.md', /sources that are polled \(([^)]*)\)/).sort()).toEqual(
