@@ -140,9 +140,7 @@ describe.each(['2026-07-28', '2025-11-25'] satisfies SchemaRevision[])('prompts 
       await reasonOf(...get('open', Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`a${i}`, ''])))),
     ).toBe('params')
     expect(await reasonOf(...get('open', { ...given, more: 'z' }))).toBe('argument')
-    expect(await reasonOf(...get('open', JSON.parse('{"what":"x","other":"y","__proto__":"z"}')))).toBe(
-      'argument',
-    )
+    expect(await reasonOf(...get('open', JSON.parse('{"what":"x","other":"y","__proto__":"z"}')))).toBe('argument')
     expect(await reasonOf(...get('open', { what: 'x' }))).toBe('argument')
     for (const wrong of [7, 'text', [], { what: 7 }, { what: { x: 1 } }])
       expect(await reasonOf(...get('open', wrong))).toBe('params')

@@ -75,7 +75,7 @@ export function titleOfMount(mount: NamedRoot): string {
 export function asideOfMount(mount: NamedRoot): string | undefined {
   const kind = kindOf(mount.uri)
   const isNamed = mount.title === undefined && callingLabel(mount) === undefined
-  const aside = isNamed ? (labelOf(kind) ?? kind?.noun) : mount.name
+  const aside = isNamed ? (labelOf(kind) ?? (kind?.isSingle === true ? undefined : kind?.noun)) : mount.name
   return aside === undefined || titleOfMount(mount).toLowerCase() === aside.toLowerCase() ? undefined : aside
 }
 
