@@ -2,6 +2,9 @@ import { parentPort } from 'node:worker_threads'
 import { isResourceError } from '../core/errors.ts'
 import { decodeBytes } from '../text/encoding/decode.ts'
 import { detectEncoding } from '../text/encoding/detect.ts'
+import { readDoc } from './binary/doc.ts'
+import { readXls } from './binary/xls.ts'
+import { readXlsb } from './binary/xlsb.ts'
 import { readDocx } from './docx.ts'
 import { readEpub } from './epub.ts'
 import {
@@ -49,14 +52,20 @@ const readers: Readonly<Record<DocumentFormat, DocumentReader>> = {
   pdf: (bytes, _, limits) => readPdf(bytes, limits),
   docx: readDocx,
   xlsx: readXlsx,
+  xlsb: readXlsb,
+  xls: readXls,
   pptx: readPptx,
+  ppt: () => {
+    throw unreadable('The document is in the format of PowerPoint 97, which is not read: save it as .pptx.', 'as')
+  },
+  msg: () => {
+    throw unreadable('The message is in the format of Outlook, which is not read: save it as .eml.', 'as')
+  },
   odf: readOdf,
   epub: readEpub,
   mail: (bytes, form, limits) => readMail(bytes, form, limits, readDocument),
   rtf: readRtf,
-  doc: () => {
-    throw unreadable('The document is in the format of Word 97, which is not read: save it as .docx.', 'as')
-  },
+  doc: readDoc,
   html: readHtml,
   ipynb: readNotebook,
 }
