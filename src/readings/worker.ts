@@ -3,6 +3,7 @@ import { isResourceError } from '../core/errors.ts'
 import { decodeBytes } from '../text/encoding/decode.ts'
 import { detectEncoding } from '../text/encoding/detect.ts'
 import { readDoc } from './binary/doc.ts'
+import { readPpt } from './binary/ppt.ts'
 import { readXls } from './binary/xls.ts'
 import { readXlsb } from './binary/xlsb.ts'
 import { readDocx } from './docx.ts'
@@ -46,6 +47,8 @@ export async function readDocument({ format: named, form, bytes, limits }: Readi
   return reading
 }
 
+const readMessage: DocumentReader = (bytes, form, limits) => readMail(bytes, form, limits, readDocument)
+
 type DocumentReader = (bytes: Uint8Array, form: ReadingForm, limits: ReadingLimits) => Reading | Promise<Reading>
 
 const readers: Readonly<Record<DocumentFormat, DocumentReader>> = {
@@ -55,15 +58,11 @@ const readers: Readonly<Record<DocumentFormat, DocumentReader>> = {
   xlsb: readXlsb,
   xls: readXls,
   pptx: readPptx,
-  ppt: () => {
-    throw unreadable('The document is in the format of PowerPoint 97, which is not read: save it as .pptx.', 'as')
-  },
-  msg: () => {
-    throw unreadable('The message is in the format of Outlook, which is not read: save it as .eml.', 'as')
-  },
+  ppt: readPpt,
   odf: readOdf,
   epub: readEpub,
-  mail: (bytes, form, limits) => readMail(bytes, form, limits, readDocument),
+  mail: readMessage,
+  msg: readMessage,
   rtf: readRtf,
   doc: readDoc,
   html: readHtml,
