@@ -49,6 +49,9 @@ const codePages: Readonly<Record<number, number>> = {
   34: 1251,
 }
 
+/** The character set of documents of Word 6 and 95 that were written on a Mac. */
+const macintosh = 256
+
 const damaged = (what: string) => unreadable(`The document is damaged: ${what}.`, 'damaged')
 
 /** A part of the text that lies in one piece in the file. */
@@ -117,7 +120,7 @@ function openDoc(bytes: Uint8Array, limits: ReadingLimits): WordFile {
   return {
     stream,
     isUnicode,
-    codePage: codePages[stream.readUInt16LE(6) & 0x3ff] ?? 1252,
+    codePage: stream.readUInt16LE(20) === macintosh ? 10_000 : (codePages[stream.readUInt16LE(6) & 0x3ff] ?? 1252),
     pieces,
     lengths,
     tableAt: (index) =>
