@@ -2,6 +2,10 @@ import { parentPort } from 'node:worker_threads'
 import { isResourceError } from '../core/errors.ts'
 import { decodeBytes } from '../text/encoding/decode.ts'
 import { detectEncoding } from '../text/encoding/detect.ts'
+import { readDoc } from './binary/doc.ts'
+import { readPpt } from './binary/ppt.ts'
+import { readXls } from './binary/xls.ts'
+import { readXlsb } from './binary/xlsb.ts'
 import { readDocx } from './docx.ts'
 import { readEpub } from './epub.ts'
 import {
@@ -43,20 +47,24 @@ export async function readDocument({ format: named, form, bytes, limits }: Readi
   return reading
 }
 
+const readMessage: DocumentReader = (bytes, form, limits) => readMail(bytes, form, limits, readDocument)
+
 type DocumentReader = (bytes: Uint8Array, form: ReadingForm, limits: ReadingLimits) => Reading | Promise<Reading>
 
 const readers: Readonly<Record<DocumentFormat, DocumentReader>> = {
   pdf: (bytes, _, limits) => readPdf(bytes, limits),
   docx: readDocx,
   xlsx: readXlsx,
+  xlsb: readXlsb,
+  xls: readXls,
   pptx: readPptx,
+  ppt: readPpt,
   odf: readOdf,
   epub: readEpub,
-  mail: (bytes, form, limits) => readMail(bytes, form, limits, readDocument),
+  mail: readMessage,
+  msg: readMessage,
   rtf: readRtf,
-  doc: () => {
-    throw unreadable('The document is in the format of Word 97, which is not read: save it as .docx.')
-  },
+  doc: readDoc,
   html: readHtml,
   ipynb: readNotebook,
 }

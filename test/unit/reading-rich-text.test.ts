@@ -172,7 +172,7 @@ describe('a file in Rich Text Format', () => {
     expect(formatOf('', 'application/rtf')).toBe('rtf')
   })
 
-  test('with the name of Word 97 is read by its content, and the binary format of Word 97 is refused as that', async () => {
+  test('with the name of Word 97 is read by its content, and a damaged one of Word 97 is refused', async () => {
     expect(await readBytes(docx({ body: p('中身') }), 'text', 'doc')).toContain('中身')
     expect(await readBytes(Buffer.from(html), 'text', 'doc')).toBe(await readBytes(Buffer.from(html), 'text', 'html'))
     expect(await readBytes(Buffer.from('plain words\n'), 'text', 'doc')).toBe('plain words\n')
@@ -180,7 +180,6 @@ describe('a file in Rich Text Format', () => {
     await expect(readBytes(old, 'text', 'doc')).rejects.toMatchObject({
       kind: 'invalid',
       detail: { reason: 'unreadable' },
-      message: expect.stringContaining('Word 97'),
     })
   })
 
