@@ -130,7 +130,7 @@ function createWatching(changes: Remote<SqliteOperations>['changes']) {
   }
 }
 
-/** Time-out of a request, in milliseconds. A request that has not begun by then is dropped. */
+/** Maximum time for which the worker answers none of the waiting requests, in milliseconds. The wait for earlier requests is not counted. */
 const requestTimeoutMs = 10_000
 /** Maximum number of waiting requests. */
 const mostWaiting = 10_000
@@ -148,6 +148,7 @@ function createThread(file: string, warn: (message: string) => void) {
   /** Requests of this turn, which go to the worker as one message: a message takes longer than most requests. */
   let unsent: Question[] = []
   let last = 0
+  let answeredAtMs = 0
   let closing: Promise<void> | undefined
   /** The fault because of which no worker can run in this process. */
   let unusable: ResourceError | undefined
@@ -164,6 +165,7 @@ function createThread(file: string, warn: (message: string) => void) {
     started.on('message', (message: Message) => {
       if ('warning' in message) return warn(message.warning)
       if ('leaving' in message) return follow(started)
+      answeredAtMs = performance.now()
       const asked = waiting.get(message.id)
       waiting.delete(message.id)
       if (waiting.size === 0) started.unref()
@@ -214,8 +216,20 @@ function createThread(file: string, warn: (message: string) => void) {
       worker ??= start()
       worker.ref()
       const id = ++last
-      const timer = setTimeout(() => reject(failure('busy')), requestTimeoutMs)
-      const question: Question = { id, name, values, deadline: Date.now() + requestTimeoutMs }
+      const askedAtMs = performance.now()
+      let timer: NodeJS.Timeout
+      const wait = (ms: number) => {
+        // An answer that has arrived is taken first, even if this thread was busy for longer.
+        timer = setTimeout(() => setImmediate(giveUpOrWait), ms)
+      }
+      const giveUpOrWait = () => {
+        if (!waiting.has(id)) return
+        const leftMs = Math.max(askedAtMs, answeredAtMs) + requestTimeoutMs - performance.now()
+        if (leftMs > 0) wait(leftMs)
+        else reject(failure('busy'))
+      }
+      wait(requestTimeoutMs)
+      const question: Question = { id, name, values }
       waiting.set(id, {
         question,
         settle: (message) => {
