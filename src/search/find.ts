@@ -4,7 +4,7 @@ import { type Compound, fold, parseQuery, type Query, type QueryTerm } from '../
 import { createLabelScore, rarityOf } from '../text/relevance.ts'
 import { type Documents, documentsOf, documentWords, isLong } from './documents.ts'
 import type { Meaning } from './embedder.ts'
-import { withForms } from './forms.ts'
+import { afterHits, expandedBy, fusedTail, rankExpanded, withForms } from './expansion.ts'
 import { type FoundPassage, strong } from './part.ts'
 import { createRanker, type Ranker, type RatedTerm } from './rank.ts'
 import { hasPhrases, type Ranking, rankPassages, type ScoredPassage, snippetOf } from './rank-passages.ts'
@@ -51,6 +51,8 @@ interface RankedQuery extends Query, Ranking {
   readonly labelScore: ((path: string) => number) | undefined
   /** The number of passages that are ranked together. */
   readonly block: number
+  /** Whether the caller wants so many hits that the words of the best find further ones. */
+  readonly hasFeedback: boolean
   /** Documents that the caller may see. Others are neither counted nor found. Undefined: all. */
   readonly among?: TextSet
 }
@@ -65,7 +67,8 @@ export async function* findPassages(
   const { signal } = query
   const visible = await visibility.of(query.allows, signal)
   const block = Math.min(together.most, Math.max(together.least, together.perHit * (query.limit ?? defaultLimit)))
-  const asked = { ...(await ask(texts, query.text, visible)), block, vectorWeight: meaning?.weight ?? 0 }
+  const hasFeedback = meaning === undefined && (query.limit ?? defaultLimit) > afterHits
+  const asked = { ...(await ask(texts, query.text, visible)), block, hasFeedback, vectorWeight: meaning?.weight ?? 0 }
   if (asked.ranker.terms.length === 0 && meaning === undefined) return
   const near = meaning === undefined ? [] : await meaning.nearest(query.text, visible?.has, signal)
   const isFor = eligible(query)
@@ -106,23 +109,49 @@ async function* rankedPages(
   isFor: (found: FoundPassage) => boolean,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<ScoredPassage> {
+  let isFirst = true
   for await (const { ids, ...documents } of pages(texts, asked, where, near)) {
     signal?.throwIfAborted()
     const fresh = ids.filter((id) => !seen.has(id))
     for (const id of fresh) seen.add(id)
     const whole = 'scores' in documents ? documents : undefined
-    for (const scored of mainCopiesFirst(await rankPassages(texts, fresh, asked, near, whole), isFor)) {
+    const ranked = mainCopiesFirst(await rankPassages(texts, fresh, asked, near, whole), isFor)
+    const hasTail = asked.hasFeedback && isFirst && whole === undefined && asked.ranker.isOfWords
+    isFirst = false
+    for (const scored of hasTail ? ranked.slice(0, afterHits) : ranked) {
       signal?.throwIfAborted()
       yield scored
     }
+    if (!hasTail || ranked.length <= afterHits) continue
+    for (const scored of mainCopiesFirst(await tailOf(texts, ranked, asked, where), isFor)) {
+      signal?.throwIfAborted()
+      seen.add(scored.found.id)
+      yield scored
+    }
   }
+}
+
+/** The passages behind the best ones, and further ones that have words of the best, in one order. */
+async function tailOf(
+  texts: Texts,
+  ranked: readonly ScoredPassage[],
+  asked: RankedQuery,
+  where: TextFilter | undefined,
+): Promise<readonly ScoredPassage[]> {
+  const expanded = await expandedBy(texts, ranked, asked)
+  if (expanded === undefined) return ranked.slice(afterHits)
+  const { among, block } = asked
+  const terms = await firstTerms(texts, { ...asked, ...expanded })
+  const ids = await texts.find({ terms, ...defined({ where, among }), limit: block })
+  const second = await rankExpanded(texts, ids, { ...asked, ...expanded }, asked.ranker.terms.length)
+  return fusedTail(ranked, second)
 }
 
 async function ask(
   texts: Texts,
   text: string,
   visible: Visible | undefined,
-): Promise<Omit<RankedQuery, 'block' | 'vectorWeight'>> {
+): Promise<Omit<RankedQuery, 'block' | 'hasFeedback' | 'vectorWeight'>> {
   const query = parseQuery(text)
   const terms = query.terms.map(({ term }) => term)
   const [counts, size] = await Promise.all([texts.counts(terms, visible?.set), visible ?? texts.size()])
