@@ -132,6 +132,32 @@ function createWatching(changes: Remote<SqliteOperations>['changes']) {
 
 /** Maximum time for which the worker answers none of the waiting requests, in milliseconds. The wait for earlier requests is not counted. */
 const requestTimeoutMs = 10_000
+/**
+ * Calls `giveUp` when the worker has answered nothing for that time since a request was sent to it. Returns the function that ends the wait.
+ *
+ * @param answeredAtMs Returns when the worker answered last.
+ */
+function waitForWork(answeredAtMs: () => number, giveUp: () => void): () => void {
+  const askedAtMs = performance.now()
+  let timer: NodeJS.Timeout
+  let isOver = false
+  const look = () => {
+    if (isOver) return
+    const leftMs = Math.max(askedAtMs, answeredAtMs()) + requestTimeoutMs - performance.now()
+    if (leftMs > 0) wait(leftMs)
+    else giveUp()
+  }
+  const wait = (ms: number) => {
+    // An answer that has arrived is taken first, even if this thread was busy for longer.
+    timer = setTimeout(() => setImmediate(look), ms)
+  }
+  wait(requestTimeoutMs)
+  return () => {
+    isOver = true
+    clearTimeout(timer)
+  }
+}
+
 /** Maximum number of waiting requests. */
 const mostWaiting = 10_000
 
@@ -216,30 +242,21 @@ function createThread(file: string, warn: (message: string) => void) {
       worker ??= start()
       worker.ref()
       const id = ++last
-      const askedAtMs = performance.now()
-      let timer: NodeJS.Timeout
-      const wait = (ms: number) => {
-        // An answer that has arrived is taken first, even if this thread was busy for longer.
-        timer = setTimeout(() => setImmediate(giveUpOrWait), ms)
-      }
-      const giveUpOrWait = () => {
-        if (!waiting.has(id)) return
-        const leftMs = Math.max(askedAtMs, answeredAtMs) + requestTimeoutMs - performance.now()
-        if (leftMs > 0) wait(leftMs)
-        else reject(failure('busy'))
-      }
-      wait(requestTimeoutMs)
+      const release = waitForWork(
+        () => answeredAtMs,
+        () => reject(failure('busy')),
+      )
       const question: Question = { id, name, values }
       waiting.set(id, {
         question,
         settle: (message) => {
-          clearTimeout(timer)
+          release()
           if (!('failed' in message)) return resolve(message.result)
           const { kind, message: text, detail } = message.failed
           reject(new ResourceError(kind, text, detail))
         },
         fail: (error) => {
-          clearTimeout(timer)
+          release()
           reject(error)
         },
       })
