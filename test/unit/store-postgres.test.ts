@@ -278,6 +278,20 @@ describe('a store in PostgreSQL', () => {
     }
   })
 
+  test('a request that waits for a connection longer than connecting may take is answered', async () => {
+    const store = await open({ connections: 1, connectTimeoutMs: 1000, statementTimeoutMs: 10_000 })
+    await store.collection('c').put({ key: 'a', value })
+    const other = new pg.Client(server.url)
+    await other.connect()
+    await other.query(`begin; lock table ${schema}.rows in access exclusive mode`)
+    const asked = Promise.all(['a', 'b', 'c'].map((key) => store.collection('c').get(key)))
+    asked.catch(() => {})
+    await new Promise((resolve) => setTimeout(resolve, 2500))
+    await other.query('commit')
+    await other.end()
+    await expect(asked).resolves.toMatchObject([{ key: 'a' }, undefined, undefined])
+  })
+
   test('has no more connections than it was told, and none once it is closed', async () => {
     const store = await open({ connections: 3 })
     const told = await listen(store, 'c')

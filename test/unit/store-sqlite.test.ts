@@ -341,6 +341,19 @@ describe('another process', () => {
     await store.collection('c').put({ key: 'c', value })
     expect(await keysOf(store)).toEqual(['a', 'c'])
   })
+
+  test('a request that waits for others longer than one may take is answered', async () => {
+    const store = await open()
+    await store.collection('c').put({ key: 'a', value })
+    const other = await lockElsewhere(file)
+    // Each of them waits five seconds for the lock.
+    const puts = ['b', 'c', 'd'].map((key) => store.collection('c').put({ key, value }))
+    const found = store.collection('c').get('a')
+    const settled = await Promise.allSettled(puts)
+    expect(settled.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected'])
+    await expect(found).resolves.toMatchObject({ key: 'a' })
+    await other.release()
+  })
 })
 
 /** Whether small disks can be made here: by root, where that is allowed to mount them. */

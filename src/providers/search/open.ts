@@ -57,8 +57,8 @@ async function embedderOf(
   context: OpenContext,
 ): Promise<EmbedderOptions | undefined> {
   if (given === undefined) return undefined
-  const { model, timeout, openai, ollama, local, allowAddresses } = given
-  const common = { model, ...defined({ timeoutMs: timeout, allowAddresses }) }
+  const { model, weight, timeout, openai, ollama, local, allowAddresses } = given
+  const common = { model, ...defined({ weight, timeoutMs: timeout, allowAddresses }) }
   if (ollama !== undefined) return { ...common, ollama }
   if (openai === undefined)
     return {
