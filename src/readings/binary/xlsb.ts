@@ -149,8 +149,7 @@ function readSheet(records: Iterable<SheetRecord>, { strings, styles, since1904 
     else if (value === 'text') cells.text(row, column, textAt(data, kind === type.richText ? at + 1 : at)[0], style)
     else if (value === 'shared' && data.length >= at + 4) {
       const text = strings[data.readUInt32LE(at)]
-      if (text === undefined)
-        throw unreadable('The document is damaged: a cell has a text that is not there.')
+      if (text === undefined) throw unreadable('The document is damaged: a cell has a text that is not there.')
       cells.text(row, column, text, style)
     }
   }
