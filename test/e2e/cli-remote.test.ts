@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import {
   existsSync,
   mkdirSync,
@@ -105,6 +105,36 @@ describe('--remote', () => {
       expect(other.err).toContain('cannot be fetched')
     } finally {
       renameSync(`${origin}-gone`, origin)
+    }
+  })
+
+  it('fetches after a fetch that was killed, whatever it has left behind', async () => {
+    await hikidashi('ls', '--remote', url)
+    const remotes = join(root, 'cache/hikidashi/remote')
+    const folders = readdirSync(remotes).filter((name) => existsSync(join(remotes, name, 'demo/.git/refs/hikidashi')))
+    const dead = String(spawnSync(process.execPath, ['--version']).pid)
+    for (const name of folders) {
+      const repository = join(remotes, name, 'demo/.git')
+      for (const file of ['index.lock', 'shallow.lock', 'HEAD.lock', 'config.lock', 'refs/hikidashi/fetched.lock'])
+        writeFileSync(join(repository, file), '')
+      writeFileSync(join(repository, 'objects/pack/tmp_pack_killed'), '')
+      mkdirSync(join(remotes, name, 'lock'))
+      writeFileSync(join(remotes, name, 'lock', dead), '')
+    }
+    const { out, err, code } = await hikidashi('read', 'README.md', '--remote', url)
+    expect([code, out, err]).toEqual([0, '# Demo 2\n', ''])
+    const left = readdirSync(remotes).filter((name) => existsSync(join(remotes, name, 'lock')))
+    expect(left.length, 'the lock of this repository is released').toBe(folders.length - 1)
+  })
+
+  it('fetches one repository for several commands at once', async () => {
+    git('tag', '--force', 'together')
+    const several = await Promise.all(
+      Array.from({ length: 4 }, () => hikidashi('read', 'README.md', '--remote', `${url}#together`)),
+    )
+    for (const { out, err, code } of several) {
+      expect([code, out]).toEqual([0, '# Demo 2\n'])
+      expect(err).not.toContain('cannot be fetched')
     }
   })
 

@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises'
 import { devNull } from 'node:os'
 import { isAbsolute, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { errorCodeOf } from '../../core/errors.ts'
 import { homeFolder } from '../../core/kit/home.ts'
 import { failed, misused } from '../terminal/exit.ts'
@@ -85,12 +86,13 @@ export async function fetchRemote(text: string, io: Pick<Io, 'say'>): Promise<Fe
   /** Exists while the files of a commit are complete. */
   const complete = join(repository, 'hikidashi-complete')
   await mkdir(folder, { recursive: true, mode: 0o700 })
+  const unlock = await lock(join(cacheFolder(), 'remote', digest, 'lock'), io)
   try {
+    await removeRemains(repository)
     await git(['init', '--quiet', '--template=', folder], folder)
     // These attributes precede those of the repository: files are written as they were committed.
     await mkdir(join(repository, 'info'), { recursive: true })
     await writeFile(join(repository, 'info', 'attributes'), '* -filter -text -ident -working-tree-encoding\n')
-    await removeStaleLocks(repository)
     const fetched = 'refs/hikidashi/fetched'
     const options = ['--depth=1', '--no-tags', '--no-recurse-submodules', '--no-write-fetch-head', '--force', '--quiet']
     await withinSize(join(repository, 'objects', 'pack'), (signal) =>
@@ -104,8 +106,61 @@ export async function fetchRemote(text: string, io: Pick<Io, 'say'>): Promise<Fe
     if (!existsSync(complete)) throw error
     const { mtime } = await stat(complete)
     io.say(`${error instanceof Error ? error.message : String(error)} The copy of ${mtime.toISOString()} is used.`)
+  } finally {
+    await unlock()
   }
   return { folder, name }
+}
+
+/**
+ * Waits until no other process that lives has a lock, and takes it. The lock is a folder with one file, whose name is the id of the process.
+ * A folder is renamed only onto an empty one, and the file of a dead process has a name of its own: so two processes never take the same lock.
+ *
+ * @returns Releases the lock.
+ * @throws CommandError if the other process does not release it.
+ */
+async function lock(folder: string, io: Pick<Io, 'say'>): Promise<() => Promise<void>> {
+  const own = await mkdtemp(`${folder}-`)
+  await writeFile(join(own, String(process.pid)), '')
+  const release = async (taken: string) => {
+    await rm(join(taken, String(process.pid)), { force: true })
+    // Another process may have its file in it by now.
+    await rmdir(taken).catch(() => {})
+  }
+  let waits = false
+  for (const begun = Date.now(); ; ) {
+    const isTaken = await rename(own, folder).then(
+      () => true,
+      (error: unknown) => {
+        if (['ENOTEMPTY', 'EEXIST', 'EPERM', 'EACCES', 'EBUSY'].includes(errorCodeOf(error) ?? '')) return false
+        throw error
+      },
+    )
+    if (isTaken) return () => release(folder)
+    const ids = await readdir(folder).catch(() => [])
+    const living = ids.filter((id) => isAlive(Number(id)))
+    for (const id of ids) if (!living.includes(id)) await rm(join(folder, id), { force: true })
+    if (living.length === 0) await rmdir(folder).catch(() => {})
+    if (Date.now() - begun > timeoutMs) {
+      await release(own)
+      throw failed(
+        `Another process (${living.join(', ')}) has fetched this repository for ${timeoutMs / 60_000} minutes. End it, or try again later.`,
+      )
+    }
+    if (living.length > 0 && !waits) io.say(`Process ${living.join(', ')} fetches this repository: waiting for it.`)
+    waits ||= living.length > 0
+    await sleep(lookIntervalMs / 5)
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    // EPERM: it is the process of another user.
+    return errorCodeOf(error) === 'EPERM'
+  }
 }
 
 /** The folder for what can be fetched again: `$XDG_CACHE_HOME/hikidashi`, by default `~/.cache/hikidashi`; on Windows `%LOCALAPPDATA%\hikidashi\cache`. */
@@ -200,11 +255,12 @@ async function sizeOf(folder: string): Promise<number> {
   return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0)
 }
 
-/** Removes the locks that a git that was killed has left behind: no git of ours runs as long as they are old. */
-async function removeStaleLocks(repository: string): Promise<void> {
-  for (const name of ['index.lock', 'shallow.lock', 'HEAD.lock']) {
-    const file = join(repository, name)
-    const { mtimeMs } = await stat(file).catch(() => ({ mtimeMs: Number.POSITIVE_INFINITY }))
-    if (Date.now() - mtimeMs > timeoutMs) await rm(file, { force: true })
+/** Removes the locks and unfinished packs that a killed git has left behind. Only the process with the lock of the repository may do that. */
+async function removeRemains(repository: string): Promise<void> {
+  for (const folder of ['', 'refs/hikidashi', 'objects/pack']) {
+    const path = join(repository, folder)
+    const names = await readdir(path).catch(() => [])
+    for (const name of names)
+      if (name.endsWith('.lock') || name.startsWith('tmp_')) await rm(join(path, name), { force: true })
   }
 }
