@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
-import { pathToFileURL } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { errorCodeOf, isResourceError, unavailable } from '../core/errors.ts'
 import { isObject, memberOf, requireProvider } from '../core/kit/object.ts'
 import { isLabel, isLabelText, longestLabel, mountIcons } from '../core/mount-kind.ts'
@@ -123,7 +123,7 @@ export async function loadOutside(name: string, url: string): Promise<Source | O
 
 function unloadable(name: string, url: string, error: unknown): OutsideFault {
   const text = error instanceof Error ? error.message : String(error)
-  if (url.startsWith('file:') && !existsSync(new URL(url)))
+  if (url.startsWith('file:') && !existsSync(fileURLToPath(url)))
     return { message: `There is no module ${name}.`, fix: 'Correct the path.' }
   const line = (text.split('\n')[0] ?? '').replace(/[.!]?$/, '.')
   return {
