@@ -13,7 +13,13 @@ const vitest = join(root, 'node_modules/vitest/vitest.mjs')
 const cache = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'hikidashi', 'nodes')
 
 /** The quick tests, and those that they leave out and that depend on Node. */
-const paths = ['test/unit', 'test/wire', 'test/contract', 'test/attack/sqlite-memory.test.ts']
+const paths = [
+  'test/unit',
+  'test/wire',
+  'test/contract',
+  'test/e2e/sqlite.test.ts',
+  'test/attack/sqlite-memory.test.ts',
+]
 
 /** Installs a version of Node, and returns the path of its program. */
 async function installNode(version: string): Promise<string> {
