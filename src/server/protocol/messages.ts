@@ -210,8 +210,10 @@ export function wireError(error: unknown, revision: Revision, uri: string | unde
         ...(uri === undefined || uri.length > maxEcho ? {} : { data: { uri } }),
       }
     case 'invalid':
-    case 'too-large':
-      return { code: codes.invalidParams, message: error.message, data: { ...error.detail } }
+    case 'too-large': {
+      const { fault: _, ...data } = error.detail
+      return { code: codes.invalidParams, message: error.message, data }
+    }
     case 'unavailable':
       log('warn', 'a source is unavailable', { error })
       return {
