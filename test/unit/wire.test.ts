@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { ResourceError } from '../../src/core/errors.ts'
 import type { Resource, ResourceContent } from '../../src/core/view.ts'
-import { wireError } from '../../src/server/protocol/messages.ts'
-import { revisions } from '../../src/server/protocol/revisions.ts'
+import { wireError } from '../../src/server/messages/messages.ts'
+import { revisions } from '../../src/server/messages/revisions.ts'
 import { promptToWire, readToWire, resourceToWire } from '../../src/server/protocol/wire.ts'
 
 const rich: Resource = {

@@ -11,11 +11,19 @@ import {
   type Subscription,
   type View,
 } from '../../core/view.ts'
-import { type Toolbox, toolMethods, withApps } from '../tools/tools.ts'
+import {
+  codes,
+  filledIn,
+  optionalString,
+  type Params,
+  ProtocolError,
+  requiredString,
+  stringsIn,
+} from '../messages/messages.ts'
 import type { Served } from './channel.ts'
 import type { ServerInfo } from './envelope.ts'
-import { codes, filledIn, optionalString, type Params, ProtocolError, requiredString, stringsIn } from './messages.ts'
 import type { ExtraMethod, Method } from './method.ts'
+import { type Toolbox, toolMethods, withApps } from './tools.ts'
 import {
   cached,
   completionToWire,

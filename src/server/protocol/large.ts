@@ -4,9 +4,9 @@ import { followFor } from '../../core/kit/abort.ts'
 import { metaKeys } from '../../core/meta.ts'
 import type { CallOptions, ReadResult, ResourceContent } from '../../core/view.ts'
 import type { Gate } from '../admission/gate.ts'
-import type { LinkFor } from '../auth/caller.ts'
-import { blobStreamKey, isBlobStream } from './json.ts'
-import { codes, failure, ProtocolError, type Response } from './messages.ts'
+import { blobStreamKey, isBlobStream } from '../messages/json.ts'
+import type { LinkFor } from '../messages/messages.ts'
+import { codes, failure, ProtocolError, type Response } from '../messages/messages.ts'
 
 /** How a transport sends an answer that is read while it is sent. */
 export interface Sending {

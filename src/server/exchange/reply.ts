@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { ContentLink, LinkFor } from '../auth/caller.ts'
-import { base64Length, blobStreamKey, type StreamedMessage, streamedMessage, tooLong } from '../protocol/json.ts'
-import { codes, failure, formatMessage, formatUnwritten, isStreamed, type Request } from '../protocol/messages.ts'
+import { base64Length, blobStreamKey, type StreamedMessage, streamedMessage, tooLong } from '../messages/json.ts'
+import type { ContentLink, LinkFor } from '../messages/messages.ts'
+import { codes, failure, formatMessage, formatUnwritten, isStreamed, type Request } from '../messages/messages.ts'
 
 /** Headers of every answer: no cache stores it, and no browser guesses another type. */
 const common = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' }
