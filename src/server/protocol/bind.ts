@@ -11,7 +11,7 @@ import {
   type Subscription,
   type View,
 } from '../../core/view.ts'
-import { type Toolbox, toolMethods, withApps } from '../tools/tools.ts'
+import { appAt, type Toolbox, toolMethods, withApps } from '../tools/tools.ts'
 import type { Served } from './channel.ts'
 import type { ServerInfo } from './envelope.ts'
 import { codes, filledIn, optionalString, type Params, ProtocolError, requiredString, stringsIn } from './messages.ts'
@@ -76,7 +76,7 @@ export function bind(
         ...skillMethods,
         ...completionMethods(identity),
         ...extraMethods(identity.methods),
-        ...watchingOf(subscription),
+        ...watchingOf(subscription, toolbox),
       }),
     ),
     onInitialized: () => {
@@ -87,14 +87,19 @@ export function bind(
 }
 
 /** Returns the two methods that only the revisions with sessions have. */
-function watchingOf(subscription: Subscription | undefined): Readonly<Record<string, Method>> {
+function watchingOf(
+  subscription: Subscription | undefined,
+  toolbox: Toolbox | undefined,
+): Readonly<Record<string, Method>> {
   if (subscription === undefined) return {}
   return {
-    'resources/subscribe': async ({ params, signal, view }) => {
+    'resources/subscribe': async (call) => {
+      const { params, signal, view } = call
       const uri = requiredString(params, 'uri')
       const honoured = await subscription.add([uri], { signal })
       // Nothing is ever sent for a resource whose source reports no changes, but it is there.
-      if (honoured.length === 0) await view.read(uri, { signal }).catch(fallbackTo(undefined, 'too-large'))
+      if (honoured.length === 0 && (await appAt(uri, toolbox, call)) === undefined)
+        await view.read(uri, { signal }).catch(fallbackTo(undefined, 'too-large'))
       return {}
     },
     'resources/unsubscribe': async ({ params }) => {
