@@ -113,7 +113,7 @@ describe('a call', () => {
   test('takes empty lists, as a host fills them in that must send every argument, as if they were left out', async () => {
     const empty = { pins: [], excludes: [], mounts: [], earlier: [], pins_only: '', now: '', format: '', audience: '' }
     const plain = { query: 'paging', budget: 4000, now: '2026-01-31T12:00:00Z' }
-    expect(await call({ ...empty, ...plain })).toEqual(await call(plain))
+    expect(await call({ ...empty, ...plain })).toMatchObject(await call(plain))
   })
 
   test('measures pins, whether they fit and are there or not', async () => {
