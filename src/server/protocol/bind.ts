@@ -129,7 +129,7 @@ const readMethod: Method = async ({ params, revision, view, signal, pass, linkFo
   } catch (error) {
     if (linkFor === undefined) throw error
     const { linkedError } = await import('../http/content/sending.ts')
-    throw linkedError(error, uri, linkFor)
+    throw await linkedError(error, uri, linkFor, (part) => view.read(part, { signal, room, probe: true }))
   }
 }
 
