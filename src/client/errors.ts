@@ -11,10 +11,10 @@ export const codes = {
 } as const
 
 /**
- * JSON-RPC error code with which this client answers its own request when the connection ends before the answer: the first code
- * that JSON-RPC leaves free.
+ * JSON-RPC error code with which this client answers its own request when the connection ends before the answer. Servers use the codes from
+ * -32000 on for errors of their own.
  */
-export const streamEnded = -32_000
+export const streamEnded = -32_097
 
 /** Returns the error of an answer that exceeds this client's limit. */
 export function tooLarge(limit: number): ResourceError {

@@ -1,6 +1,7 @@
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client'
 import { isResourceError } from '../core/errors.ts'
-import { codes, memoryFault, streamEnded } from './errors.ts'
+import { codes, memoryFault, printable, streamEnded } from './errors.ts'
+import { unreadable } from './messages.ts'
 
 /** Whether the server answered that it does not know the method. */
 export function isUnknownMethod(error: unknown): boolean {
@@ -25,4 +26,16 @@ export function isLost(error: unknown): boolean {
   const { cause } = error
   if (cause instanceof SdkHttpError) return [400, 404].includes(cause.status)
   return !(cause instanceof SdkError && cause.code === SdkErrorCode.RequestTimeout)
+}
+
+/**
+ * Returns the words with which the server itself refused a request, if a caller can act on them. Undefined for any other failure,
+ * and for an answer that the server has nothing there, does not know the method or is busy.
+ */
+export function refusalOf(error: unknown): string | undefined {
+  if (isResourceError(error, 'invalid')) return error.message
+  if (!isResourceError(error, 'internal') || !(error.cause instanceof ProtocolError)) return undefined
+  const { code, message } = error.cause
+  const isOwn = code === unreadable || code === codes.methodNotFound || code === codes.headerMismatch
+  return isOwn || message === '' ? undefined : printable(message)
 }

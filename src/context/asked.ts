@@ -111,13 +111,15 @@ export function askedIn(given: JsonObject, now: () => number): ContextCall {
   const audience = args.choice('audience', audiences)
   const reserve = args.number('reserve')
   const excludes = args.list('excludes', most.excludes, uriIn)
-  const mounts = args.list('mounts', most.mounts, uriIn)
+  // A host that fills in every argument sends none, and means all.
+  const mounts = args.list('mounts', most.mounts, uriIn) ?? []
   const earlier = args.list('earlier', most.earlier, entryIn)
   const options: AssembleOptions = {
     budget: budgetIn(args.given.budget),
     now: timeIn(args) ?? now(),
     countLevels: true,
-    ...defined({ query, pins, excludes, mounts, earlier }),
+    ...defined({ query, pins, excludes, earlier }),
+    ...(mounts.length === 0 ? {} : { mounts }),
     ...(args.flag('pins_only') ? { pinsOnly: true } : {}),
     ...defined({ format, encoding, audience, reserve }),
     ...(halfLife === undefined ? {} : { halfLife: halfLife * 86_400_000 }),

@@ -247,11 +247,15 @@ export function createListing(state: CatalogState, { most, pages = Number.POSITI
 /** How long a list of several sources waits for those that have never answered, in milliseconds. */
 const firstAnswerMs = 2000
 
-/** Returns the context of a list of several sources: one that has never answered must not hold up the others for long. */
-export function soon(mounts: readonly Mounted[], context: Context): Context {
-  const asked = mounts.filter((mount) => !mount.isHidden(context.principal))
-  if (asked.length < 2) return context
-  for (const mount of asked) mount.provider.start?.()
+/**
+ * Returns the context of a list of several sources: one that has never answered must not hold up the others for long.
+ *
+ * @param served The mounts that the caller uses: beside others, a single source that is asked must not hold up its client either.
+ */
+export function soon(asked: readonly Mounted[], context: Context, served = asked): Context {
+  const visible = (mounts: readonly Mounted[]) => mounts.filter((mount) => !mount.isHidden(context.principal))
+  if (visible(served).length < 2) return context
+  for (const mount of visible(asked)) mount.provider.start?.()
   return { ...context, answerBy: performance.now() + firstAnswerMs }
 }
 

@@ -71,7 +71,7 @@ export function createPrompts(
     const scope = cursorScope('prompts', context.principal)
     const [page, ...after] =
       cursor === undefined ? [0] : (JSON.parse(state.seal.open(scope, cursor)) as [number, string, string])
-    const { named, unavailable } = await gather(soon(sources, context))
+    const { named, unavailable } = await gather(soon(sources, context, state.mounts))
     const rest = named.filter((one) => isBehind(one, after))
     const builder = createPageBuilder<ListedPrompt>(state.paging, page)
     const cache = { ttlMs: Math.min(...sources.map((mount) => mount.cache.ttlMs)), scope: 'private' } as const

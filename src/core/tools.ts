@@ -40,7 +40,7 @@ export function createTools(
     live: changes.ofTools,
     list: async (reserved, options) => {
       const own = contextOf(options)
-      const context = options?.soon === true ? soon(sources, own) : own
+      const context = options?.soon === true ? soon(sources, own, state.mounts) : own
       const asked = sources.filter((mount) => !mount.isHidden(context.principal))
       const found = (await Promise.all(asked.map((mount) => listOf(mount, context)))).flat()
       return visibleTools(found, reserved, context.principal).map((named) => toolOf(named, context.principal))

@@ -43,6 +43,8 @@ export interface CallOptions {
 export interface ReadOptions extends CallOptions {
   /** Called before a large content is fetched. Resolves when there is memory for it. Default: no wait. */
   readonly room?: () => Promise<void>
+  /** Whether the read only finds out if another read can be answered: no client asked for it, so an audit leaves it out. */
+  readonly probe?: boolean
   /**
    * Called before `room`, with the size of a large content in bytes and a function that reads parts of it. May return the content
    * as a stream of these parts, for which `room` is not called.

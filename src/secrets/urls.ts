@@ -109,7 +109,7 @@ const withoutScheme: readonly RegExp[] = [
 ]
 
 function findWithoutScheme(text: string): readonly Span[] {
-  if (!/[\w!-?]@(?:[a-z][a-z\d+-]{1,30}\(|\/\w|[\w-])/.test(text)) return []
+  if (!/\S@[\w(/[-]/.test(text)) return []
   const found: Span[] = []
   for (const pattern of withoutScheme)
     for (const { 0: whole, index, groups = {} } of text.matchAll(pattern)) {

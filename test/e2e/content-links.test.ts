@@ -8,7 +8,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { contentLinkOf } from '../../src/client/errors.ts'
 import { compileAccess } from '../../src/core/access.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
-import { ResourceError } from '../../src/core/errors.ts'
+import { ResourceError, tooLarge } from '../../src/core/errors.ts'
+import type { Provider } from '../../src/core/provider.ts'
 import { createScrubber } from '../../src/core/scrub.ts'
 import { files } from '../../src/providers/files/index.ts'
 import { alwaysCaller } from '../../src/server/auth/caller.ts'
@@ -210,6 +211,22 @@ describe('a content over the limit', () => {
     }
     expect(await offered('mask')).toEqual({ 'movie.mp4': 'withheld', 'story.txt': 200 })
     expect(await offered('withhold')).toEqual({ 'movie.mp4': 'withheld', 'story.txt': 'withheld' })
+  })
+
+  test('is offered only where the first part can be read: not by a source that computes too much for its limits', async () => {
+    const plain = await files({ root, maxBytes: mib })
+    const refusing: Provider = {
+      ...plain,
+      read: async (request, context) => {
+        if (request.path === 'story.txt') throw tooLarge('It computes too much.')
+        return plain.read(request, context)
+      },
+    }
+    const catalog = createCatalog({ mounts: [{ address: 'file:///r', provider: sliced(refusing) }] })
+    const { url } = await serve({ view: (principal) => catalog.view(principal) })
+    const told = async (name: string) => (await read(url, `file:///r/${name}`)).error?.data
+    expect(await told('story.txt')).toEqual({ reason: 'too-large' })
+    expect(await told('movie.mp4')).toMatchObject({ reason: 'too-large', link: { href: expect.any(String) } })
   })
 
   test('ends where it changes meanwhile: two versions are never mixed', async () => {

@@ -352,6 +352,20 @@ describe('a server that takes some seconds to start, beside another source:', ()
     expect(performance.now() - begun).toBeLessThan(3500)
   }, 60_000)
 
+  test('the lists of prompts and tools do not wait for it either where it alone has some', async () => {
+    const catalog = createCatalog({
+      mounts: [
+        { address: 'a://late', provider: remote({ target: late, tools: true }) },
+        { address: 'own://there', provider: memory({ 'a.txt': 'a\n' }) },
+      ],
+    })
+    endings.push(catalog.close)
+    const view = catalog.view(principal)
+    const begun = performance.now()
+    await Promise.all([view.tools?.list(new Set(), { soon: true }), view.prompts?.list().catch(() => {})])
+    expect(performance.now() - begun).toBeLessThan(3500)
+  }, 60_000)
+
   test('a read of one of their resources waits', async () => {
     const view = mount()
     await view.list()

@@ -1,4 +1,11 @@
-import { createHash, createPublicKey, generateKeyPairSync, generatePrimeSync, verify } from 'node:crypto'
+import {
+  checkPrimeSync,
+  createHash,
+  createPublicKey,
+  generateKeyPairSync,
+  generatePrimeSync,
+  verify,
+} from 'node:crypto'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createLocalJWKSet, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
@@ -251,6 +258,14 @@ describe('a key under which a signature proves nothing', () => {
     'RSA with an even modulus': rsa({ n: bytesOf(2n ** 2047n + 2n) }),
     'RSA with a modulus that 3 divides': rsa({ n: bytesOf(3n ** 1293n) }),
     'RSA with a prime as its modulus': async () => rsa({ n: bytesOf(generatePrimeSync(2048, { bigint: true })) })(),
+    'RSA with the square of a prime': async () =>
+      rsa({ n: bytesOf(generatePrimeSync(1024, { bigint: true }) ** 2n) })(),
+    'RSA with two factors that are close together': async () => {
+      const factor = generatePrimeSync(1024, { bigint: true })
+      let other = factor + 2n
+      while (!checkPrimeSync(other)) other += 2n
+      return rsa({ n: bytesOf(factor * other) })()
+    },
     'RSA with 1024 bits': async () =>
       generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey.export({ format: 'jwk' }),
     'RSA with 2047 bits': rsa({ n: bytesOf(2n ** 2046n + 1n) }),

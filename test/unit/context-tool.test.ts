@@ -110,6 +110,12 @@ describe('a call', () => {
     expect(whole.structured.items.map((item) => item.uri).slice(0, 2)).toEqual([uri('weather.md'), uri('rules.md')])
   })
 
+  test('takes empty lists, as a host fills them in that must send every argument, as if they were left out', async () => {
+    const empty = { pins: [], excludes: [], mounts: [], earlier: [], pins_only: '', now: '', format: '', audience: '' }
+    const plain = { query: 'paging', budget: 4000, now: '2026-01-31T12:00:00Z' }
+    expect(await call({ ...empty, ...plain })).toMatchObject(await call(plain))
+  })
+
   test('measures pins, whether they fit and are there or not', async () => {
     const pins = [uri('cursor.md'), { uri: uri('weather.md'), level: 'link' }, uri('none.md')]
     const { structured } = await call({ measure: true, pins, budget: 100 })

@@ -214,8 +214,12 @@ describe('resources/subscribe on a pipe', () => {
         { address: 'file:///s', provider: still },
       ],
     })
+    const explorerApp = { uri: 'ui://x/page', html: async () => '<!doctype html>' }
     const channel = await openView(
-      { name: 'x', version: '1', view: catalog.view, log: () => {} },
+      {
+        ...{ name: 'x', version: '1', view: catalog.view, log: () => {}, explorerApp },
+        profileOf: () => ({ tools: true }),
+      },
       { id: 'ada', roles: [] },
       'legacy',
       { write: async () => {}, onLost: () => {} },
@@ -223,7 +227,9 @@ describe('resources/subscribe on a pipe', () => {
     await channel.request(initialize('2025-11-25') as never)
     const ask = async (uri: string) => channel.request(subscribe(1, uri) as never)
     expect(await ask('file:///s/b')).toMatchObject({ result: {} })
-    expect(await ask('file:///s/none')).toMatchObject({ error: { code: -32002 } })
+    expect(await ask('ui://x/page')).toMatchObject({ result: {} })
+    for (const uri of ['file:///s/none', 'ui://x/none'])
+      expect(await ask(uri)).toMatchObject({ error: { code: -32002 } })
     await channel.close()
     await catalog.close()
   })

@@ -396,14 +396,22 @@ describe('a server', () => {
     expect((await call('a')).result).toMatchObject({ ...text('the words'), structuredContent })
   })
 
-  test('that refuses a prompt says why', async () => {
-    const { ask } = await mounted((method) => {
-      if (method === 'prompts/list') return { prompts: [{ name: 'p', arguments: [{ name: 'city' }] }] }
-      return method === 'prompts/get' ? fault(-32602, 'city: There is no Atlantis.') : { resources: [] }
-    })
-    const { error } = await ask('prompts/get', { name: 'p', arguments: { city: 'Atlantis' } })
-    expect(error).toMatchObject({ code: -32602, message: expect.stringContaining('city: There is no Atlantis.') })
-  })
+  // Servers made with the Python SDK refuse with 0, and others with the codes that JSON-RPC leaves to them.
+  test.each([-32602, -32603, -32000, 0, 42])(
+    'that refuses a prompt or the call of a tool with %i says why',
+    async (code) => {
+      const { ask, call } = await mounted((method) => {
+        if (method === 'prompts/list') return { prompts: [{ name: 'p', arguments: [{ name: 'city' }] }] }
+        if (method === 'tools/list') return { tools: [tool('t')] }
+        return /^(?:prompts.get|tools.call)$/.test(method)
+          ? fault(code, 'city: There is no Atlantis.')
+          : { resources: [] }
+      })
+      const { error } = await ask('prompts/get', { name: 'p', arguments: { city: 'Atlantis' } })
+      expect(error).toMatchObject({ code: -32602, message: expect.stringContaining('city: There is no Atlantis.') })
+      expect((await call('t')).result).toMatchObject({ ...text('city: There is no Atlantis.'), isError: true })
+    },
+  )
 
   test('keeps URIs with lone surrogates apart, and is asked for each as it spells it', async () => {
     const theirs = ['n://a/\ud800', 'n://a/\udfff', 'n://a/\ufffd']

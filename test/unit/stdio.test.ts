@@ -226,11 +226,15 @@ describe('stdio', () => {
       { jsonrpc: '2.0', id: 1, method: 'ping', ...nulls },
       { jsonrpc: '2.0', id: 2, method: 'resources/list', ...nulls, params: null },
       { jsonrpc: '2.0', id: 3, method: 'tools/list', params: null },
+      request(4, 'resources/list', { cursor: null, _meta: null }),
+      request(5, 'prompts/list', { cursor: null, _meta: { progressToken: null } }),
     ])
     const found = new Map(answers.flat().map((answer) => [answer.id, answer]))
     expect(found.get(1)).toMatchObject({ result: {} })
     expect(found.get(2)).toMatchObject({ result: { resources: [{ name: 'a' }] } })
     expect(found.get(3)).toMatchObject({ result: { tools: [] } })
+    expect(found.get(4)).toMatchObject({ result: { resources: [{ name: 'a' }] } })
+    expect(found.get(5)).toMatchObject({ result: { prompts: [] } })
   })
 
   test('never answers a notification, however malformed', async () => {

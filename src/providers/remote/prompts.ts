@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { RemoteView } from '../../client/index.ts'
+import { type RemoteView, refusalOf } from '../../client/index.ts'
 import { invalid, isResourceError, notFound } from '../../core/errors.ts'
 import { pathOfForeign } from '../../core/foreign.ts'
 import { defined } from '../../core/kit/object.ts'
@@ -105,8 +105,9 @@ export function createRelayedPrompts(
       } catch (error) {
         signal.throwIfAborted()
         // The words of the server tell how to correct the arguments.
-        if (isResourceError(error, 'invalid'))
-          throw invalid(`The server refuses the prompt: ${shorten(error.message, longest.title)}`, 'refused')
+        const words = refusalOf(error)
+        if (words !== undefined)
+          throw invalid(`The server refuses the prompt: ${shorten(words, longest.title)}`, 'refused')
         throw faultOf(error)
       }
     },

@@ -1,4 +1,4 @@
-import { brokenOutput, isAnswer, isHeaderMismatch, type RemoteView } from '../../client/index.ts'
+import { brokenOutput, isAnswer, isHeaderMismatch, type RemoteView, refusalOf } from '../../client/index.ts'
 import type { RemoteTool, RemoteToolResult } from '../../client/target.ts'
 import { pathsOfNames } from '../../core/access.ts'
 import { isResourceError, notFound } from '../../core/errors.ts'
@@ -146,8 +146,8 @@ export function createRelayedTools(
 /** Converts the failure of a call to a result for the model, if the model can act on it. @throws ResourceError for any other. */
 function failureOf(error: unknown, tool: string, log: Log): ToolOutcome {
   // The model needs the words of the server to correct the call.
-  if (isResourceError(error, 'invalid'))
-    return { parts: [{ text: shorten(error.message, longest.title) }], failed: true }
+  const words = refusalOf(error)
+  if (words !== undefined) return { parts: [{ text: shorten(words, longest.title) }], failed: true }
   if (isResourceError(error, 'internal') && error.detail.fault === brokenOutput) {
     log('warn', 'the result of a tool does not match its output schema', { tool, error })
     return { parts: [{ text: wrongOutput }], failed: true }

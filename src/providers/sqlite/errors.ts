@@ -49,8 +49,12 @@ const messages: Readonly<Record<number, string>> = {
   26: 'The file is not a database of SQLite, or it is encrypted.', // NOTADB
 }
 
-/** Message for a statement that needs too much memory. */
-export const exceeded = 'The database computes values here that exceed the memory limit. Ask for fewer columns or rows.'
+const exceededMessage = 'The database computes values here that exceed the memory limit. Ask for fewer columns or rows.'
+
+/** Returns the error of a statement that needs too much memory. */
+export function exceeded(): ResourceError {
+  return tooLarge(exceededMessage, { reason: 'too-much' })
+}
 
 /** Codes of a view or generated column that exceeds the memory or length limit: NOMEM and TOOBIG. */
 const tooMuch = new Set([7, 18])
@@ -70,7 +74,7 @@ export function failureOf(error: unknown): ResourceError {
   const code = codeOf(error)
   if (code !== undefined) {
     const primary = code & 0xff
-    if (tooMuch.has(primary)) return tooLarge(exceeded)
+    if (tooMuch.has(primary)) return exceeded()
     const message = messages[primary]
     if (message !== undefined) return away(message, `SQLite ${code}`)
     if (primary === 1) return brokenView()

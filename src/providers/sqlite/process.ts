@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import type { Socket } from 'node:net'
 import { join } from 'node:path'
-import { ResourceError, tooLarge } from '../../core/errors.ts'
+import { ResourceError } from '../../core/errors.ts'
 import { doneOnce } from '../../core/kit/once.ts'
 import { residentBytes } from '../../core/kit/process-group.ts'
 import { type ChildLimits, childLimits } from '../../core/kit/workers.ts'
@@ -124,7 +124,7 @@ function causeOf(code: number | null, signal: NodeJS.Signals | null, said: strin
 /** A statement that takes too much memory is at fault itself; a process that takes too much before is not. */
 function endedFor(cause: string, name: Question['name']): ResourceError {
   const isAtFault = cause === outOfMemory && name !== 'open' && name !== 'measure'
-  return isAtFault ? tooLarge(exceeded) : away(`The process that reads the database has ended: ${cause}.`)
+  return isAtFault ? exceeded() : away(`The process that reads the database has ended: ${cause}.`)
 }
 
 /** Maximum size of the JavaScript heap of the process, in MiB: the rest of its memory is for SQLite. */

@@ -11,6 +11,8 @@ const maxExponentBits = 256
 const modulusBits = { least: 2048, most: 16_384 }
 /** Factors below this are looked for in a modulus. */
 const smallFactor = 1000n
+/** Steps of Fermat's method, each of which tries one half of the sum of two factors. */
+const fermatSteps = 100n
 
 interface EdwardsCurve {
   readonly prime: bigint
@@ -63,7 +65,29 @@ async function rsaFault({ n, e }: JsonWebKey): Promise<string | undefined> {
     return `Its modulus does not have ${modulusBits.least} to ${modulusBits.most} bits.`
   for (let factor = 2n; factor < smallFactor; factor++)
     if (modulus % factor === 0n) return 'Its modulus is even, or has another small factor.'
+  if (hasCloseFactors(modulus)) return 'Its modulus is the product of two numbers that are close together.'
   return (await promisify(checkPrime)(modulus)) ? 'Its modulus is a prime.' : undefined
+}
+
+/** Whether a few steps of Fermat's method factor a modulus: its factors are equal, or close together (FIPS 186-5, section A.1.3). */
+function hasCloseFactors(modulus: bigint): boolean {
+  const root = squareRoot(modulus)
+  for (let middle = root; middle <= root + fermatSteps; middle++) {
+    const square = middle * middle - modulus
+    if (square >= 0n && squareRoot(square) ** 2n === square) return true
+  }
+  return false
+}
+
+/** Returns the square root of a number, rounded down, by Newton's method. */
+function squareRoot(value: bigint): bigint {
+  if (value === 0n) return 0n
+  let root = 1n << BigInt(Math.ceil(bitsOf(value) / 2))
+  for (;;) {
+    const next = (root + value / root) / 2n
+    if (next >= root) return root
+    root = next
+  }
 }
 
 function pointFault({ kty, crv = '', x = '' }: JsonWebKey): string | undefined {

@@ -49,7 +49,7 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Classifies one message (not a batch). It does not check methods or their params. A member that is null counts as absent, but for the id and `_meta`. */
+/** Classifies one message (not a batch). It does not check methods or their params. A member that is null counts as absent, but for the id. */
 export function classify(value: unknown): Inbound {
   const faulty = (id: RequestId | null, code: number, message: string): Inbound =>
     isNotification ? { kind: 'dropped' } : { kind: 'faulty', answer: failure(id, { code, message }) }
@@ -69,7 +69,7 @@ export function classify(value: unknown): Inbound {
   if (value.method.length > maxName) return faulty(id, codes.methodNotFound, 'Method not found')
   if ((value.params ?? undefined) !== undefined && !isObject(value.params))
     return faulty(id, codes.invalidParams, 'The params are not an object.')
-  if (isObject(value.params) && '_meta' in value.params && !isObject(value.params._meta))
+  if (isObject(value.params) && (value.params._meta ?? undefined) !== undefined && !isObject(value.params._meta))
     return faulty(id, codes.invalidParams, 'The _meta of the params is not an object.')
   const { method, params } = value
   if (id === null)
@@ -131,8 +131,9 @@ export function requiredString(params: Params, name: string): string {
   return value
 }
 
+/** Returns a text that may be missing: null counts as absent. */
 export function optionalString(params: Params, name: string): string | undefined {
-  return params[name] === undefined ? undefined : requiredString(params, name)
+  return (params[name] ?? undefined) === undefined ? undefined : requiredString(params, name)
 }
 
 /** Maximum number of arguments. */

@@ -23,7 +23,7 @@ import {
 import type { Served } from './channel.ts'
 import type { ServerInfo } from './envelope.ts'
 import type { ExtraMethod, Method } from './method.ts'
-import { type Toolbox, toolMethods, withApps } from './tools.ts'
+import { appAt, type Toolbox, toolMethods, withApps } from './tools.ts'
 import {
   cached,
   completionToWire,
@@ -84,7 +84,7 @@ export function bind(
         ...skillMethods,
         ...completionMethods(identity),
         ...extraMethods(identity.methods),
-        ...watchingOf(subscription),
+        ...watchingOf(subscription, toolbox),
       }),
     ),
     onInitialized: () => {
@@ -95,14 +95,19 @@ export function bind(
 }
 
 /** Returns the two methods that only the revisions with sessions have. */
-function watchingOf(subscription: Subscription | undefined): Readonly<Record<string, Method>> {
+function watchingOf(
+  subscription: Subscription | undefined,
+  toolbox: Toolbox | undefined,
+): Readonly<Record<string, Method>> {
   if (subscription === undefined) return {}
   return {
-    'resources/subscribe': async ({ params, signal, view }) => {
+    'resources/subscribe': async (call) => {
+      const { params, signal, view } = call
       const uri = requiredString(params, 'uri')
       const honoured = await subscription.add([uri], { signal })
       // Nothing is ever sent for a resource whose source reports no changes, but it is there.
-      if (honoured.length === 0) await view.read(uri, { signal }).catch(fallbackTo(undefined, 'too-large'))
+      if (honoured.length === 0 && (await appAt(uri, toolbox, call)) === undefined)
+        await view.read(uri, { signal }).catch(fallbackTo(undefined, 'too-large'))
       return {}
     },
     'resources/unsubscribe': async ({ params }) => {
@@ -132,7 +137,7 @@ const readMethod: Method = async ({ params, revision, view, signal, pass, linkFo
   } catch (error) {
     if (linkFor === undefined) throw error
     const { linkedError } = await import('./large.ts')
-    throw linkedError(error, uri, linkFor)
+    throw await linkedError(error, uri, linkFor, (part) => view.read(part, { signal, room, probe: true }))
   }
 }
 

@@ -165,7 +165,7 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
     const meta = isObject(params._meta) ? params._meta : {}
     const plain = methods.get(name)
     if (plain === undefined) return failure(id, { code: codes.methodNotFound, message: 'Method not found' })
-    const token = meta.progressToken
+    const token = meta.progressToken ?? undefined
     if (token !== undefined && !isProgressToken(token))
       return failure(id, { code: codes.invalidParams, message: 'The _meta of the params is malformed.' })
     const method = token !== undefined && lengthy.has(name) ? withProgress(plain) : plain

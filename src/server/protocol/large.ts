@@ -106,14 +106,18 @@ export async function collected(answer: Response): Promise<Response> {
 }
 
 /**
- * Returns the error of a read with a link to the whole content in its data (`link`), if the content is too large. A URI with
- * parameters asks for a part or another reading, of which there is no link.
+ * Returns the error of a read with a link to the whole content in its data (`link`), if the content is too large and its first part can
+ * be read. A URI with parameters asks for a part or another reading, of which there is no link.
  */
-export function linkedError(error: unknown, uri: string, linkFor: LinkFor): unknown {
+export async function linkedError(error: unknown, uri: string, linkFor: LinkFor, read: ReadFor): Promise<unknown> {
   // Other reasons, such as what a service exports at most, hold for a link as well.
   if (!isResourceError(error, 'too-large') || error.detail.reason !== 'too-large' || uri.includes('?')) return error
   const link = linkFor(uri)
   if (link === undefined) return error
+  // A source without parts fails as it did: a link would always be answered with the same error.
+  const opened = await openBody(read, uri, {}, error).catch(() => undefined)
+  if (opened === undefined) return error
+  opened.release()
   return new ProtocolError(codes.invalidParams, error.message, { ...error.detail, link })
 }
 

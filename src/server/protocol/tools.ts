@@ -65,14 +65,20 @@ const appFacts = {
 }
 
 /**
- * Returns the method for reads, with the apps of the tools. Only a client with the tool can read its app: for others the URI is one
- * of the view, where nothing is found.
+ * Returns the app that a URI names. Only a client with the tool has its app: for others the URI is one of the view, where nothing is
+ * found.
  */
+export async function appAt(uri: string, toolbox: Toolbox | undefined, { client, signal }: Call): Promise<Tool['app']> {
+  if (!uri.startsWith('ui://')) return undefined
+  return (await toolbox?.tools(client, signal))?.find((tool) => tool.app?.uri === uri)?.app
+}
+
+/** Returns the method for reads, with the apps of the tools. */
 export function withApps(read: Method, toolbox: Toolbox | undefined): Method {
   if (toolbox === undefined) return read
   const readApp = async (uri: string, call: Call): Promise<Wire> => {
-    const { client, revision, pass } = call
-    const app = (await toolbox.tools(client, call.signal)).find((tool) => tool.app?.uri === uri)?.app
+    const { revision, pass } = call
+    const app = await appAt(uri, toolbox, call)
     if (app === undefined) return read(call)
     const content = { uri, mimeType: appMimeType, text: await app.html(), meta: appFacts }
     return readToWire({ contents: [content], cache: { ttlMs: 0, scope: 'private' } }, revision, pass.turn)

@@ -137,7 +137,10 @@ export function audited(view: View, audit: Audit, facts: AuditedFacts): View {
       recorded('mounts', undefined, options, view.mounts(options), (found) => ({ items: found.length })),
     list: (query, options) => recorded('list', undefined, options, view.list(query, options), itemsOf),
     templates: (query, options) => recorded('templates', undefined, options, view.templates(query, options), itemsOf),
-    read: (uri, options) => recorded('read', uri, options, view.read(uri, options), bytesOf),
+    read: (uri, options) => {
+      const reading = view.read(uri, options)
+      return options?.probe === true ? reading : recorded('read', uri, options, reading, bytesOf)
+    },
     directory: (query, options) => recorded('directory', query.uri, options, view.directory(query, options), itemsOf),
     complete: (request, options) =>
       recorded('complete', request.uriTemplate, options, view.complete(request, options), ({ values }) => ({
