@@ -26,7 +26,7 @@ const page = join(source, 'explorer/web')
 /** The modules that start threads and child processes from files beside them. */
 const starters = new Map(
   [
-    'providers/files/watch-thread',
+    'providers/files/watch',
     'providers/gdrive/read',
     'providers/settings/desk',
     'providers/sqlite/process',
