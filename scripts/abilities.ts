@@ -1,9 +1,8 @@
 /** Makes the tables of abilities in docs/providers/README.md, by opening a sample of each provider. */
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { DatabaseSync } from '@photostructure/sqlite'
 import { openMount } from '../src/config/open-mount.ts'
 import { tellsOfChanges } from '../src/config/plan.ts'
 import { loadConfigSchema, type MountConfig } from '../src/config/schema.ts'
@@ -14,32 +13,18 @@ import { formatTemplate, parseAddress } from '../src/core/uri.ts'
 import { type SourceName, sources } from '../src/providers/index.ts'
 import type { NewAnalysis } from '../src/providers/results/index.ts'
 import { lazyStore } from '../src/providers/source.ts'
-import { startBucket } from '../test/support/buckets.ts'
-import { startDriveMount } from '../test/support/drive-samples.ts'
 
-/** The smallest mount of each provider that needs an option. */
-const samples: Readonly<Partial<Record<SourceName, Readonly<Record<string, unknown>>>>> = {
-  api: {
-    url: 'https://api.example.org',
-    routes: [{ template: 'users/{id}' }],
-  },
-  files: { root: '.' },
-  gcs: {},
-  gdrive: {},
-  git: { repository: '.' },
-  inline: { resources: { greeting: { text: 'Hello' } } },
-  metrics: { source: 'self' },
-  mysql: { url: { file: '.git/mysql' }, rows: true },
-  packages: { root: 'project' },
-  postgres: { url: { file: '.git/postgres' }, rows: true },
-  prompts: { root: 'prompts' },
-  remote: { command: process.execPath, args: [join(import.meta.dirname, '../test/fixtures/mcp/old.mjs'), 'sdk124'] },
-  s3: {},
-  screen: { displays: [':0'] },
-  search: { over: ['files://sample'] },
-  settings: { root: '.' },
-  sqlite: { file: '.git/sample.db', rows: true },
-  web: { url: 'https://www.example.org', pages: ['intro'], match: 'docs/**' },
+/** What a sample needs beside the options of its declaration: the module `test/support/samples/NAME.ts`, if there is one. */
+interface SampleService {
+  /** Starts a stand-in for the service behind the source. Returns the options of the mount that name it. */
+  start?(folder: string): Promise<{ readonly mount: Readonly<Record<string, unknown>>; close?(): Promise<void> }>
+  /** Whether the sample lists nothing, or completes nothing. */
+  readonly isEmpty?: boolean
+}
+
+async function serviceOf(name: SourceName): Promise<SampleService> {
+  const file = new URL(`../test/support/samples/${name}.ts`, import.meta.url)
+  return existsSync(file) ? ((await import(file.href)) as SampleService) : {}
 }
 
 const sampleAnalysis: NewAnalysis = {
@@ -52,9 +37,6 @@ const sampleAnalysis: NewAnalysis = {
   tags: ['sample'],
 }
 
-/** Providers whose samples have no database behind their URL. */
-const away: ReadonlySet<SourceName> = new Set(['mysql', 'postgres'] as const)
-
 /** An opened sample, with the entries and templates that it lists. */
 interface Found {
   readonly name: SourceName
@@ -62,6 +44,8 @@ interface Found {
   readonly provider: Provider
   readonly entries: readonly Entry[]
   readonly templates: readonly Template[]
+  /** Whether it lists nothing, or completes nothing. */
+  readonly isEmpty: boolean
 }
 
 /** An ability: its label in the table, and a function that tests whether a provider has it. */
@@ -106,14 +90,10 @@ export function findAbilities(): Promise<Abilities> {
       .map(({ name }) => name)
     const uncompleted: string[] = []
     for (const sample of opened)
-      if (!away.has(sample.name) && !unfed.has(sample.name) && sample.entries.length > 0)
-        uncompleted.push(...(await uncompletedIn(sample)))
+      if (!sample.isEmpty && sample.entries.length > 0) uncompleted.push(...(await uncompletedIn(sample)))
     return { tables: tablesOf(opened), uncompleted, misjudged }
   })
 }
-
-/** Providers that cannot complete here, because nothing feeds their index. */
-const unfed: ReadonlySet<SourceName> = new Set(['search'] as const)
 
 async function uncompletedIn({ name, provider, templates }: Found): Promise<readonly string[]> {
   const address = `${name}://sample`
@@ -165,7 +145,7 @@ export function withAbilities(page: string, { tables }: Pick<Abilities, 'tables'
   return page.replace(place, (_, start: string, end: string) => `${start}\n${tables}\n${end}`)
 }
 
-/** Makes the folder a git repository with the files that the samples serve: a document, settings, a package, a prompt, databases. */
+/** Makes the folder a git repository with the files that the samples serve: a document, settings, a package, a prompt. */
 function writeSample(folder: string): void {
   mkdirSync(join(folder, 'docs'))
   writeFileSync(join(folder, 'docs', 'README.md'), '# Sample\n')
@@ -186,25 +166,15 @@ function writeSample(folder: string): void {
       },
     )
   git('init', '--quiet')
-  // The program captures nothing, so that the table is the same on a machine without a display.
-  writeFileSync(join(folder, '.git', 'maim'), '#!/bin/sh\n', { mode: 0o755 })
-  writeFileSync(join(folder, '.git', 'postgres'), 'postgres://reader@127.0.0.1:1/sample')
-  writeFileSync(join(folder, '.git', 'mysql'), 'mysql://reader@127.0.0.1:1/sample')
-  const database = new DatabaseSync(join(folder, '.git', 'sample.db'))
-  database.exec("CREATE TABLE person (id INTEGER PRIMARY KEY, name TEXT); INSERT INTO person VALUES (1, 'a')")
-  database.close()
   git('add', '.')
   git('commit', '--quiet', '--message', 'sample')
 }
 
 async function openSample(name: SourceName, folder: string): Promise<Found> {
   const address = `${name}://sample`
-  // Fakes replace the services that are not on this machine.
-  const bucket = name === 's3' || name === 'gcs' ? await startBucket(name) : undefined
-  bucket?.store.table.put('docs/README.md', '# Sample\n')
-  const drive = name === 'gdrive' ? await startDriveMount() : undefined
-  const program = name === 'screen' ? { program: join(folder, '.git', 'maim') } : {}
-  const sample = { provider: name, ...samples[name], ...bucket?.mount, ...drive?.mount, ...program }
+  const { start, isEmpty = false } = await serviceOf(name)
+  const service = await start?.(folder)
+  const sample = { ...sources[name].sample, ...service?.mount, provider: name }
   const { mounts } = (await loadConfigSchema()).parse({ mounts: { [address]: sample } })
   const config = mounts[address]
   if (config === undefined) throw new Error(`There is no sample of ${name}.`)
@@ -216,17 +186,16 @@ async function openSample(name: SourceName, folder: string): Promise<Found> {
   try {
     for await (const entry of provider.list({}, context)) if (entries.push(entry) === 100) break
   } catch (error) {
-    // A database that does not run lists nothing, but its abilities are known.
-    if (!away.has(name)) throw error
+    // The abilities of an empty sample are known all the same.
+    if (!isEmpty) throw error
   }
   const templates = (await provider.templates?.(context)) ?? []
   const close = async () => {
     await provider.close?.()
     await store.close()
-    await bucket?.close()
-    await drive?.close()
+    await service?.close?.()
   }
-  return { name, config, provider: { ...provider, close }, entries, templates }
+  return { name, config, provider: { ...provider, close }, entries, templates, isEmpty }
 }
 
 /** Whether a provider completes more than paths: it has `complete`, and a template that is more than a path with a query for a part. */

@@ -67,14 +67,39 @@ function providerTables(): Readonly<Record<string, string>> {
   )
 }
 
-/** Replaces the text between `<!-- keys:NAME -->` and `<!-- /keys -->` in a page by the tables. */
+const aboutOf = ({ properties }: Schema) => properties?.provider?.description ?? ''
+
+/** Replaces the text between `<!-- sources -->` and `<!-- /sources -->` in a page by the table of the sources. */
+export function withSources(page: string): string {
+  const place = /(<!-- sources -->\n).*?(<!-- \/sources -->)/s
+  if (!place.test(page)) throw new Error('docs/providers/README.md has no place for the sources: <!-- sources -->')
+  const rows = kinds.map((mount) => {
+    const name = String(mount.properties?.provider?.const)
+    return `| [${name}](${name}.md) | ${aboutOf(mount)} |`
+  })
+  const lines = ['| provider | source |', '|---|---|', ...rows.sort()].join('\n')
+  return page.replace(place, (_, start: string, end: string) => `${start}\n${lines}\n\n${end}`)
+}
+
+/** Adds a section for each source that has none yet, before that of documents. */
+function withSections(page: string): string {
+  return kinds.reduce((text, mount) => {
+    const name = String(mount.properties?.provider?.const)
+    if (text.includes(`<!-- keys:${name} -->`)) return text
+    const title = `## \`"provider": "${name}"\``
+    const section = `${title}\n\n${aboutOf(mount)} ([Reference](providers/${name}.md).)\n\n<!-- keys:${name} -->\n<!-- /keys -->\n\n`
+    return text.replace('\n## Documents\n', `\n${section}## Documents\n`)
+  }, page)
+}
+
+/** Replaces the text between `<!-- keys:NAME -->` and `<!-- /keys -->` in a page by the tables. A new source gets a section. */
 export function withKeyTables(page: string): string {
   return Object.entries(keyTables()).reduce((text, [name, rows]) => {
     const place = new RegExp(`(<!-- keys:${name} -->\n).*?(<!-- /keys -->)`, 's')
     if (!place.test(text))
       throw new Error(`docs/configuration.md has no place for the keys of ${name}: <!-- keys:${name} -->`)
     return text.replace(place, (_, start: string, end: string) => `${start}${rows}${end}`)
-  }, page)
+  }, withSections(page))
 }
 
 function table(schema: Schema, keep: (key: string) => boolean = () => true): string {

@@ -6,7 +6,7 @@ export {
   type ErrorDetail,
   type ErrorKind,
   type ErrorReason,
-  invalidRequest as invalid,
+  invalid,
   isResourceError,
   notFound,
   ResourceError,

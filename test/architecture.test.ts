@@ -8,6 +8,7 @@ import { circlesOf } from '../scripts/house/circles.ts'
 import { longFunctions } from '../scripts/house/long-functions.ts'
 import { readSource } from '../scripts/house/source.ts'
 import { repeatedNames, riddleIn } from '../scripts/house/words.ts'
+import * as table from '../src/providers/table.ts'
 
 const root = join(import.meta.dirname, '..')
 const source = join(root, 'src')
@@ -160,6 +161,40 @@ describe('the source', () => {
       return folder === undefined && comparison.test(text)
     })
     expect(faults.map(({ file }) => file)).toEqual([])
+  })
+
+  test('knows no source in the page of the explorer and in the tables of abilities: the kind comes with the mount', () => {
+    const sources = Object.keys(table)
+    const word = `['"](?:${sources.join('|')})['"]`
+    const kind = '(?:kind|scheme|source|provider|name)\\w*(?:\\([^)]*\\))?'
+    // These words are nothing else than names of sources.
+    const plain = sources.filter((name) => /^(?:s3|gcs|gdrive|git|mysql|postgres|sqlite)$/.test(name))
+    const known = new RegExp(
+      [
+        `\\b${kind}\\s*[!=]==?\\s*${word}`,
+        `${word}\\s*[!=]==?\\s*\\w*\\b${kind}`,
+        `/\\^(?:${sources.join('|')}):`,
+        `['"](?:${sources.join('|')}):(?://)?['"]`,
+        `['"](?:${plain.join('|')})['"]`,
+      ].join('|'),
+    )
+    for (const sample of [
+      "kindOf(uri) === 'files'",
+      "kind === 'search' ? 2 : 1",
+      '/^search:/i.test(address)',
+      "uri.startsWith('metrics://')",
+      "storage: ['database', 's3', 'gs']",
+      "name === 'gdrive' ? await startDriveMount() : undefined",
+    ])
+      expect(sample).toMatch(known)
+    const page = texts.filter(({ file }) => /^explorer[\\/]web[\\/]/.test(file))
+    expect(page.length).toBeGreaterThan(50)
+    const script = 'scripts/abilities.ts'
+    const faults = [...page, { file: script, text: withoutComments(readFileSync(join(root, script), 'utf8')) }]
+      .flatMap(({ file, text }) => text.split('\n').map((line) => ({ file, line })))
+      // The program of the repository that the samples lie in.
+      .filter(({ file, line }) => known.test(line) && !(file === script && line.trim() === "'git',"))
+    expect(faults).toEqual([])
   })
 
   test('has no import circle, imports of types counted', () => {

@@ -16,6 +16,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { badgeLine, badges } from '../scripts/badges.ts'
 import { readParagraphs } from '../scripts/house/sample.ts'
 import { riddleIn } from '../scripts/house/words.ts'
+import { sources } from '../src/providers/index.ts'
 
 const run = promisify(execFile)
 const tsx = new URL('../node_modules/tsx/dist/loader.mjs', import.meta.url).href
@@ -36,6 +37,50 @@ const pages = [
     .map((name) => join('docs', name)),
 ]
 const textOf = (page: string) => readFileSync(join(root, page), 'utf8')
+
+describe('the lists of sources', () => {
+  const names = Object.keys(sources)
+  const wordsIn = (page: string, line: RegExp) =>
+    [...(line.exec(textOf(page))?.[1] ?? '').matchAll(/[\w-]+/g)]
+      .map(([word]) => word)
+      .filter((word) => names.includes(word))
+
+  test('name every source that is polled in docs/operations.md', () => {
+    const polled = Object.values(sources).filter(({ changes }) => changes === 'polled')
+    expect(wordsIn('docs/operations.md', /sources that are polled \(([^)]*)\)/).sort()).toEqual(
+      polled.map(({ name }) => name).sort(),
+    )
+  })
+
+  test('name every source with the keys of documents in docs/configuration.md', async () => {
+    const schemas = await Promise.all(
+      Object.values(sources).map(async ({ name, schema }) => ({ name, ...(await schema()).source })),
+    )
+    const withDocuments = schemas.filter(({ shape }) => 'frontMatter' in shape)
+    expect(wordsIn('docs/configuration.md', /## Documents\n\nMounts of (.*) have these keys/).sort()).toEqual(
+      withDocuments.map(({ name }) => name).sort(),
+    )
+  })
+})
+
+describe('the reasons of errors', () => {
+  const code = textOf('src/core/errors.ts')
+  const union = /export type ErrorReason =\n((?: {2}\| '[\w-]+'\n)+)/.exec(code)?.[1] ?? ''
+  const reasons = [...union.matchAll(/'([\w-]+)'/g)].map(([, word]) => word ?? '')
+
+  test('are at most 25', () => {
+    expect(reasons.length).toBeGreaterThan(10)
+    expect(reasons.length).toBeLessThanOrEqual(25)
+  })
+
+  test('each say what a client can do, in the code and in docs/protocol.md', () => {
+    const listed = [...code.matchAll(/^ \* - `([\w-]+)`: [^\n]+/gm)].map(([, word]) => word)
+    expect(listed.slice(-reasons.length)).toEqual(reasons)
+    const section = /### The reasons\n([\s\S]*?)\n## /.exec(textOf('docs/protocol.md'))?.[1] ?? ''
+    const rows = [...section.matchAll(/^\| `([\w-]+)` \| ([^|]+) \| ([^|]+) \|$/gm)]
+    expect(rows.map(([, word]) => word)).toEqual(reasons)
+  })
+})
 
 describe('the documentation', () => {
   test('has no sentence with "what", "whoever" or "where" as its subject', () => {

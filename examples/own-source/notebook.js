@@ -20,6 +20,7 @@ const pathOf = (title) => `${title.trim().replace(/[\s/\\\p{Cc}]+/gu, '-')}.md`
 export const source = defineSource({
   name: 'notebook',
   noun: 'notes',
+  icon: 'text',
   about: 'The notes of a notebook in a JSON file.',
   options: {
     file: option.text().describe('The file of the notebook. A relative path starts at the configuration file.'),

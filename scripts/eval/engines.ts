@@ -1,9 +1,10 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { DatabaseSync } from '@photostructure/sqlite'
 import MiniSearch from 'minisearch'
-import { openSearchIndex } from '../../src/search/index.ts'
+import { type EmbedderOptions, openSearchIndex } from '../../src/search/index.ts'
 import { openStore } from '../../src/store/index.ts'
 import { porter } from './porter.ts'
 
@@ -23,22 +24,37 @@ export interface Engine {
   close(): Promise<void>
 }
 
-/** hikidashi's own search, without vectors, in a store of its own. */
-export async function hikidashi(): Promise<Engine> {
+/**
+ * hikidashi's own search, in a store of its own. With an embedder it throws when the embedder fails, since the figures would be those of the
+ * search without vectors.
+ */
+export async function hikidashi(embedder?: EmbedderOptions): Promise<Engine> {
   const folder = mkdtempSync(join(tmpdir(), 'hikidashi-eval-'))
   const store = await openStore({ sqlite: { file: join(folder, 'store.sqlite') } })
-  const index = await openSearchIndex({ store, name: 'eval' })
+  const index = await openSearchIndex({ store, name: 'eval', ...(embedder === undefined ? {} : { embedder }) })
   const mount = 'eval://set'
   const uriOf = (id: string) => `${mount}/${id.split('/').map(encodeURIComponent).join('/')}`
   const idOf = (uri: string) => decodeURIComponent(uri.slice(mount.length + 1))
+  const embedded = async (): Promise<void> => {
+    for (;;) {
+      const { waiting = 0, failing } = (await index.embedding()) ?? {}
+      if (failing !== undefined) throw new Error(`The embedder fails: ${failing}`)
+      if (waiting === 0) return
+      await sleep(50)
+    }
+  }
+  const degraded = (why: string) => {
+    throw new Error(why)
+  }
   return {
-    name: 'hikidashi',
+    name: embedder === undefined ? 'hikidashi' : `hikidashi, vectors ${embedder.weight} (${embedder.model})`,
     put: (documents) =>
       index.put(documents.map(({ id, text }) => ({ uri: uriOf(id), mount, version: `${text.length}`, text }))),
     remove: (ids) => index.remove(ids.map(uriOf)),
     find: async (question, limit) => {
+      await embedded()
       const found = new Set<string>()
-      for await (const { uri } of index.search({ text: question, limit })) {
+      for await (const { uri } of index.search({ text: question, limit, degraded })) {
         found.add(idOf(uri))
         if (found.size === limit) break
       }

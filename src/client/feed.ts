@@ -103,7 +103,7 @@ function requesting(connection: Connection, lose: () => void): FeedTerms {
       // A failure that concerns this URI alone counts as a refusal. The following two concern every URI.
       const isFailure =
         isResourceError(error, 'unavailable') ||
-        (isResourceError(error, 'invalid') && error.detail.reason === 'too-many-subscriptions')
+        (isResourceError(error, 'invalid') && error.detail.reason === 'too-many')
       if (isFailure) throw error
       return false
     }

@@ -8,7 +8,7 @@ import type { RemoteView, Target } from './target.ts'
 import { createRemoteView } from './view.ts'
 
 export { isAnswer, isHeaderMismatch, isLost, isUnknownMethod } from './failures.ts'
-export { type About, type CommandTarget, outputReason, type RemoteView, type Target, type UrlTarget } from './target.ts'
+export { type About, brokenOutput, type CommandTarget, type RemoteView, type Target, type UrlTarget } from './target.ts'
 
 export interface ConnectOptions {
   readonly log?: Log

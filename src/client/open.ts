@@ -121,7 +121,7 @@ function parseUrl(text: string): URL {
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:')
     throw invalid(
       `${JSON.stringify(text)} is not a URL. Write the URL of an MCP server, such as http://127.0.0.1:8787/mcp.`,
-      'url',
+      'uri',
     )
   return url
 }

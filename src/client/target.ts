@@ -5,8 +5,8 @@ import type { ParamHeader } from '../core/tool-headers.ts'
 import type { CallOptions, PromptContent, View } from '../core/view.ts'
 import type { Wire } from './wire.ts'
 
-/** Reason in the detail of an error: the structured result of a tool breaks the schema that the server declares. */
-export const outputReason = 'output'
+/** `fault` of an error: the structured result of a tool breaks the schema that the server declares. */
+export const brokenOutput = 'output'
 
 /** An MCP server behind a URL. The headers go with every request, and never to another origin. */
 export interface UrlTarget {

@@ -10,7 +10,7 @@ import { printable } from './errors.ts'
 import { isUnknownMethod } from './failures.ts'
 import { outputFault } from './output-schema.ts'
 import { childrenOf, createRequests, isMadeUp, type Requests, rootsOf, type VariableRequest } from './requests.ts'
-import { outputReason, type RemoteTool, type RemoteTools, type RemoteView } from './target.ts'
+import { brokenOutput, type RemoteTool, type RemoteTools, type RemoteView } from './target.ts'
 import { blockOf, cursorOf, decodeBase64, descriptionOf, listOf, metaOf, textOf, type Wire } from './wire.ts'
 
 const noCache = { ttlMs: 0, scope: 'private' } as const
@@ -308,7 +308,7 @@ function createRemoteTools(link: Link, paged: Paged): RemoteTools {
           : await outputFault(outputSchema, structuredContent)
       if (fault !== undefined)
         throw new ResourceError('internal', `The structured result breaks its schema: ${printable(fault)}`, {
-          reason: outputReason,
+          fault: brokenOutput,
         })
       return { content: blocks, ...defined({ structured }), failed: isError === true }
     },

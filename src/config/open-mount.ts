@@ -3,6 +3,7 @@ import type { Mount } from '../core/catalog.ts'
 import { fallbackTo, invalid, isResourceError, ResourceError } from '../core/errors.ts'
 import { defined } from '../core/kit/object.ts'
 import type { Measurements } from '../core/log.ts'
+import type { MountKind } from '../core/mount-kind.ts'
 import type { Provider } from '../core/provider.ts'
 import { type DocumentFacts, located, type MountSettings, type OpenContext, type Source } from '../providers/source.ts'
 import type * as z from '../schema/builder.ts'
@@ -105,8 +106,17 @@ function mountOf({ address, aliases, config }: PlannedMount, opened: Provider, s
     ...(access === undefined ? {} : { access: compileAccess(access) }),
     ...(cache === undefined ? {} : { cache: { ttlMs: cache.ttl, scope: scopeOf(source, config) } }),
     ...(source.isDerived === true ? { derived: true } : {}),
+    kind: kindOf(source, config),
     ...defined({ writers: source.writers?.(config) }),
   }
+}
+
+/** Returns the kind of the data of a mount, as a page shows it. A source with a label serves more than one resource. */
+function kindOf(source: Source, config: MountConfig): MountKind {
+  const { name, noun = name, icon, label, isLive, folder, searches } = source
+  const isSingle = source.isSingle?.(config) ?? (label === undefined ? undefined : false)
+  const isSearch = searches === undefined ? undefined : true
+  return { noun, ...defined({ icon, label, isFirst: folder?.isPlain, isSearch, isLive, isSingle }) }
 }
 
 /** Returns the cache scope of a mount. */
@@ -182,7 +192,7 @@ async function withPolling(provider: Provider, config: MountConfig): Promise<Pro
       : 'It reports changes by itself, sooner and at less cost.'
   if (refusal === undefined) return polled(provider, { intervalMs: poll })
   await provider.close?.()
-  throw invalid(`${refusal} Remove "poll".`, 'poll')
+  throw invalid(`${refusal} Remove "poll".`, 'configuration')
 }
 
 type DocumentOptions = Partial<z.output<z.Members<typeof documentsShape>>> & Pick<MountOptions, 'access'>

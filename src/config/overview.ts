@@ -185,7 +185,7 @@ function withOverviewUpdates(
       const own = new Set(uris.filter(isOverview))
       if (own.size === 0) return inner.add(uris, options)
       if (new Set([...spellings, ...own]).size > maxSpellings)
-        throw invalid('The overview is listened to in too many spellings.', 'too-many-subscriptions')
+        throw invalid('The overview is listened to in too many spellings.', 'too-many')
       const others = uris.filter((uri) => !own.has(uri))
       const honoured = others.length === 0 ? [] : await inner.add(others, options)
       for (const uri of own) spellings.add(uri)

@@ -91,7 +91,10 @@ export function planFolders(
 ): readonly PlannedMount[] {
   const { name } = options
   if (name !== undefined && folders.length !== 1)
-    throw invalid('One name stands for one folder: give each its address in a configuration file instead.', 'name')
+    throw invalid(
+      'One name stands for one folder: give each its address in a configuration file instead.',
+      'configuration',
+    )
   return folders.map((folder) => {
     const root = resolve(folder)
     const address = name === undefined ? fileAddress(root) : addressOf(name)
@@ -101,7 +104,7 @@ export function planFolders(
 
 function addressOf(name: string): string {
   if (name === '' || !isPath(name) || name.endsWith('/'))
-    throw invalid(`${JSON.stringify(name)} is not a name: write one such as docs, or team/docs.`, 'name')
+    throw invalid(`${JSON.stringify(name)} is not a name: write one such as docs, or team/docs.`, 'configuration')
   return formatUri(parseAddress('file:///'), name)
 }
 

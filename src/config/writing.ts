@@ -118,7 +118,7 @@ function saveTool(mounts: readonly WritableMount[], put: Put): Tool {
           isOne
             ? 'to: There is no such key.'
             : `to: It must be one of ${addresses.map((text) => JSON.stringify(text)).join(', ')}.`,
-          'record',
+          'argument',
           { field: 'to' },
         )
       const saved = await put(mount, analysis, context)
@@ -149,7 +149,7 @@ function postingTo(mount: WritableMount, put: Put, checkVisible: CheckVisible): 
         return { answer: { ...saved }, created: saved.status === 'created', location: saved.uri }
       }
       if (value.length === 0 || value.length > mostAtOnce)
-        throw invalid(`There are ${value.length} analyses, and may be from 1 to ${mostAtOnce}.`, 'record', {
+        throw invalid(`There are ${value.length} analyses, and may be from 1 to ${mostAtOnce}.`, 'argument', {
           field: '',
         })
       for (const [index, one] of value.entries()) {
@@ -173,7 +173,7 @@ function checkAt({ provider }: WritableMount, value: unknown, index: number): vo
     provider.check(value)
   } catch (error) {
     if (!isResourceError(error, 'invalid')) throw error
-    const { reason = 'record', ...detail } = error.detail
+    const { reason = 'argument', ...detail } = error.detail
     throw invalid(`[${index}] ${error.message}`, reason, { ...detail, index })
   }
 }

@@ -44,11 +44,15 @@ const worthOfScores = 0.75
  * one. Figures: decision 21.
  */
 const sizes = { bytesPerToken: 4, least: 300, most: 4000 }
+/** The number of leading candidates that count as at least this share of the budget, so that small ones come in full. Figures: decision 21. */
+const leading = { candidates: 10, share: 1 / 8 }
 
 /**
- * The sizes of windows in UTF-16 units: for the leading candidates, with their number; for the others; and for required windows.
+ * The sizes of windows in UTF-16 units: for the leading candidates, with their number; for the others; and for required windows. Those that
+ * are not required grow with the budget, above `smallBudget` tokens. Figures: decision 21.
  */
 const windowSizes = { leaders: 20, ofLeaders: [2000, 6000, 16_000], ofOthers: [2000], required: [6000] }
+const smallBudget = 8000
 
 export interface Forming {
   readonly counter: Counter
@@ -79,7 +83,7 @@ export async function formsOf(
   const { resource, required } = candidate
   const isText = reading !== undefined && 'text' in reading
   if (!isText && required === undefined && given.countLevels !== true) return linkOf(candidate, reading, given)
-  const bodies = bodiesOf(candidate, reading, given.terms, index)
+  const bodies = bodiesOf(candidate, reading, given, index)
   const wanted = required === undefined ? undefined : nearest(bodies, required)
   const counted = wanted === undefined || given.countLevels === true ? bodies : [wanted]
   const forms: ResourceForm[] = []
@@ -119,7 +123,7 @@ export async function formsOf(
     candidate,
     ...defined({ reading }),
     forms,
-    size: isText ? sizeOf(reading.text) : sizes.least,
+    size: isText ? sizeOf(reading.text, index < leading.candidates ? leading.share * given.most : 0) : sizes.least,
     notes,
     ...(given.countLevels === true ? { levels } : {}),
   }
@@ -144,8 +148,8 @@ function notesOf(reading: ReadOutcome | undefined): readonly string[] {
   return reading !== undefined && 'fault' in reading ? [`a link alone: ${faults[reading.fault]}`] : []
 }
 
-function sizeOf(text: string): number {
-  return Math.min(sizes.most, Math.max(sizes.least, Buffer.byteLength(text) / sizes.bytesPerToken))
+function sizeOf(text: string, least: number): number {
+  return Math.min(sizes.most, Math.max(sizes.least, least, Buffer.byteLength(text) / sizes.bytesPerToken))
 }
 
 const faults = {
@@ -227,7 +231,7 @@ async function tokensOf(part: RenderedPart, digest: string | undefined, given: F
 function bodiesOf(
   { resource, found, required }: Candidate,
   reading: ReadOutcome | undefined,
-  terms: ReadonlySet<string>,
+  { terms, most }: Forming,
   index: number,
 ): Body[] {
   const bodies: Body[] = [{ level: 'link' }]
@@ -237,11 +241,14 @@ function bodiesOf(
   const mimeType = reading.isOfDocument === true ? reading.mimeType : (resource.mimeType ?? reading.mimeType)
   bodies.push({ level: 'outline', ...outlineFor(reading, path, mimeType) })
   const shown = { text, path, mimeType, found }
-  const sizes = index < windowSizes.leaders ? windowSizes.ofLeaders : windowSizes.ofOthers
+  const growth = Math.max(1, most / smallBudget)
+  const optional = (index < windowSizes.leaders ? windowSizes.ofLeaders : windowSizes.ofOthers).map(
+    (size) => growth * size,
+  )
   for (const { text: body, ranges, share } of windowsOf(
     shown,
     terms,
-    required === undefined ? sizes : windowSizes.required,
+    required === undefined ? optional : windowSizes.required,
   ))
     bodies.push({ level: 'windows', body, ranges, worth: worth.windows + worthOfScores * share })
   bodies.push({ level: 'full', body: text, digest: sha256 })

@@ -91,7 +91,7 @@ export function differences(before: Manifest, after: Manifest): readonly Differe
  */
 export function parseManifest(json: string): Manifest {
   const value = parsed(json)
-  if (!isObject(value) || !Array.isArray(value.manifest)) throw invalid('This is no manifest.', 'manifest')
+  if (!isObject(value) || !Array.isArray(value.manifest)) throw invalid('This is no manifest.', 'argument')
   const { now, query, pinsOnly, budget, reserve, halfLife, tokens, sha256, reusedPrefixTokens } = value
   const encoding = encodings.find((one) => one === value.encoding)
   const format = formats.find((one) => one === value.format)
@@ -131,7 +131,10 @@ export function parseBasket(json: string): readonly Pin[] {
 }
 
 function noBasket() {
-  return invalid('This is no basket: an array of URIs, or of objects with "uri" and "level"; or a manifest.', 'basket')
+  return invalid(
+    'This is no basket: an array of URIs, or of objects with "uri" and "level"; or a manifest.',
+    'argument',
+  )
 }
 
 /** The first element of a context in JSON is the note that the rest is data. */
@@ -149,7 +152,7 @@ function pinsIn(item: unknown): readonly Pin[] {
 
 function entryIn(item: unknown): ManifestEntry {
   const [pin] = pinsIn(item)
-  if (pin === undefined || !isObject(item)) throw invalid('This is no manifest: an entry has no URI.', 'manifest')
+  if (pin === undefined || !isObject(item)) throw invalid('This is no manifest: an entry has no URI.', 'argument')
   const { tokens, sha256, ranges, modified, version, prefix } = item
   return {
     uri: pin.uri,
@@ -173,7 +176,7 @@ function parsed(json: string): unknown {
   try {
     return JSON.parse(json)
   } catch {
-    throw invalid('This is no JSON.', 'json')
+    throw invalid('This is no JSON.', 'argument')
   }
 }
 

@@ -61,10 +61,9 @@ export function withAssemblePrompt(view: View, options: AssemblePromptOptions = 
 
   const fill: PromptView['get'] = async ({ arguments: given = new Map() }, call) => {
     for (const name of given.keys())
-      if (!known.includes(name))
-        throw invalid('There is an argument that this prompt does not have.', 'unknown-argument')
+      if (!known.includes(name)) throw invalid('There is an argument that this prompt does not have.', 'argument')
     const query = given.get('query')?.trim() ?? ''
-    if (query === '') throw invalid('The argument "query" is missing.', 'missing-argument', { argument: 'query' })
+    if (query === '') throw invalid('The argument "query" is missing.', 'argument', { argument: 'query' })
     const [budget, mounts] = [given.get('budget')?.trim(), wordsIn(given.get('mounts'))]
     const asked = askedIn(
       {
@@ -89,7 +88,7 @@ export function withAssemblePrompt(view: View, options: AssemblePromptOptions = 
       })
     } catch (error) {
       if (signal?.aborted === true) throw stopped()
-      if (isResourceError(error, 'not-found')) throw invalid(error.message, 'prompt-resource')
+      if (isResourceError(error, 'not-found')) throw invalid(error.message, 'argument')
       throw error
     }
   }
@@ -116,7 +115,7 @@ export function withAssemblePrompt(view: View, options: AssemblePromptOptions = 
 }
 
 function required(inner: PromptView | undefined): PromptView {
-  if (inner === undefined) throw invalid('There is no such prompt.', 'unknown-prompt')
+  if (inner === undefined) throw invalid('There is no such prompt.', 'unknown-name')
   return inner
 }
 

@@ -59,7 +59,7 @@ export function createAssembleTool(view: View, options: AssembleToolOptions = {}
       } catch (error) {
         if (signal.aborted) throw stopped()
         // The message may name the resources to the model, because the model named them itself.
-        if (isResourceError(error, 'not-found')) throw invalid(error.message, 'pins')
+        if (isResourceError(error, 'not-found')) throw invalid(error.message, 'argument')
         throw error
       }
     },

@@ -236,6 +236,6 @@ export function checked(options: AssembleOptions): Limits {
       ? ''
       : 'limits: not whole numbers, no concurrency, or more than 999 items',
   ].filter((fault) => fault !== '')
-  if (faults.length > 0) throw invalid(faults.join('; '), 'options')
+  if (faults.length > 0) throw invalid(faults.join('; '), 'argument')
   return limits
 }

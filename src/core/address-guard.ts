@@ -88,7 +88,7 @@ export function parseAllowed(allowAddresses: readonly string[]): readonly Addres
   return allowAddresses.map((text) => {
     const block = addressBlock(text)
     if (block === undefined)
-      throw invalid(`"allowAddresses" names no address: write one such as 10.0.0.5, or 10.0.0.0/8.`, 'address')
+      throw invalid(`"allowAddresses" names no address: write one such as 10.0.0.5, or 10.0.0.0/8.`, 'configuration')
     return block
   })
 }

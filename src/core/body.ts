@@ -59,7 +59,7 @@ const truncated = tooLarge('The resource is too large to be read at once.')
 function onlyContent({ contents }: ReadResult): ResourceContent {
   const [content] = contents
   if (content === undefined || contents.length > 1)
-    throw new ResourceError('invalid', 'This URI has several contents: a link is for one.', { reason: 'contents' })
+    throw new ResourceError('invalid', 'This URI has several contents: a link is for one.', { reason: 'unreadable' })
   return content
 }
 

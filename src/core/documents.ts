@@ -1,12 +1,16 @@
-/** Documents that have a reading as text. `odf`: OpenDocument. `doc`: the name of Word 97, whose files are often in another format. */
+/** Documents that have a reading as text. `odf`: OpenDocument. `xls`, `doc`, `ppt`: Office 97 and before. */
 export type DocumentFormat =
   | 'pdf'
   | 'docx'
   | 'xlsx'
+  | 'xlsb'
+  | 'xls'
   | 'pptx'
+  | 'ppt'
   | 'odf'
   | 'epub'
   | 'mail'
+  | 'msg'
   | 'rtf'
   | 'doc'
   | 'html'
@@ -19,10 +23,14 @@ export type ReadingForm = 'text' | 'markdown'
 const types: Readonly<Record<DocumentFormat, readonly string[]>> = {
   pdf: ['application/pdf'],
   docx: ['application/vnd.openxmlformats-officedocument.wordprocessingml', 'application/vnd.ms-word'],
+  xlsb: ['application/vnd.ms-excel.sheet.binary.'],
   xlsx: ['application/vnd.openxmlformats-officedocument.spreadsheetml', 'application/vnd.ms-excel.'],
+  xls: ['application/vnd.ms-excel'],
   pptx: ['application/vnd.openxmlformats-officedocument.presentationml', 'application/vnd.ms-powerpoint.'],
   odf: ['application/vnd.oasis.opendocument.'],
   epub: ['application/epub+zip'],
+  ppt: ['application/vnd.ms-powerpoint'],
+  msg: ['application/vnd.ms-outlook'],
   mail: ['message/rfc822', 'application/mbox', 'multipart/related'],
   rtf: ['text/rtf', 'application/rtf'],
   doc: ['application/msword'],
@@ -33,10 +41,14 @@ const types: Readonly<Record<DocumentFormat, readonly string[]>> = {
 const extensions: Readonly<Record<DocumentFormat, string>> = {
   pdf: 'pdf',
   docx: 'docx docm dotx dotm',
+  xlsb: 'xlsb',
+  xls: 'xls xlt xla',
   xlsx: 'xlsx xlsm xltx xltm',
   pptx: 'pptx pptm ppsx ppsm potx potm',
   odf: 'odt ott fodt ods ots fods odp otp fodp odg otg fodg',
   epub: 'epub',
+  ppt: 'ppt pot pps',
+  msg: 'msg oft',
   mail: 'eml mht mhtml mbox',
   rtf: 'rtf',
   doc: 'doc',
@@ -65,5 +77,5 @@ export function formsOf(format: DocumentFormat): readonly ReadingForm[] {
 
 /** Whether documents of a format say in which encoding each of their parts is, so that they are read as they are stored. */
 export function namesEncodings(format: DocumentFormat): boolean {
-  return format === 'mail' || format === 'rtf' || format === 'doc'
+  return ['mail', 'rtf', 'doc', 'xls'].includes(format)
 }

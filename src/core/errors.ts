@@ -10,164 +10,66 @@
  */
 export type ErrorKind = 'invalid' | 'not-found' | 'too-large' | 'unavailable' | 'internal'
 
-/** Reason of an error: a short, stable, machine-readable word. It is sent as `data.reason`, so a client may depend on it. */
+/**
+ * The way in which a client can act on an error. It is sent as `data.reason`, so a client may depend on it. The list is the same for every
+ * source. Details stand in the sentence and, if a client can use them, in the other members of `data`.
+ *
+ * - `uri`: the URI is malformed. Correct its spelling.
+ * - `cursor`: the cursor is not one that this listing gave to this caller. Begin the listing again.
+ * - `range`: the part is malformed, begins after the end (`size`, `lines`), or needs an earlier part first (`place`). Ask for another part.
+ * - `not-a-directory`: the resource is no directory. Read it.
+ * - `query`: the query of the URI is malformed, or no template declares it. Leave it out, or fill in a template.
+ * - `parameter`: a parameter of a template has a wrong value (`parameter` names it). Correct it.
+ * - `argument`: an argument of a tool, a prompt or a function is wrong, missing or unknown. Correct it.
+ * - `params`: the params of the request have the wrong form. Correct the client.
+ * - `unknown-name`: there is no such template, prompt or tool. List them again.
+ * - `too-large`: the content is larger than a limit (`limit`, `size`). Read a part, or follow `link`.
+ * - `too-many`: there are more of something than a limit (`limit`, `of`), such as subscriptions. Give some up.
+ * - `too-much`: the answer takes too much time, memory or samples. Ask for less.
+ * - `budget`: the required resources exceed the budget of a context. Raise it, or require less.
+ * - `withheld`: the content exists, and is not given out: it is archived, encrypted, or cannot be searched for secrets. Follow the
+ *   link of the resource, or ask its owner.
+ * - `unreadable`: the content is damaged, or has no text. Read another form, or its bytes.
+ * - `refused`: the mount does not serve such content, or the server behind it refuses the request. Ask for something else.
+ * - `unavailable`: the source does not answer. Try again, after `retryAfter` seconds if it is given.
+ * - `busy`: too many requests are in flight. Try again after `retryAfter` seconds.
+ * - `rate`: this caller sends too many requests. Send fewer, after `retryAfter` seconds.
+ * - `share`: this caller has its share of the requests in flight. Wait for an answer first.
+ * - `timeout`: the request took too long. Ask for less, or try again.
+ * - `ending`: the server is about to end. Connect again.
+ * - `too-slow`: the client did not read its notifications in time. Read faster, and subscribe again.
+ * - `configuration`: the configuration, or an option of a function, is wrong. Its author must correct it; a retry cannot help.
+ */
 export type ErrorReason =
-  | 'abusive'
-  | 'address'
-  | 'after'
-  | 'allow'
-  | 'allowed-hosts'
-  | 'ambiguous-ref'
-  | 'anonymous'
-  | 'archived'
-  | 'argument'
-  | 'as'
-  | 'attach'
-  | 'audit'
-  | 'author'
-  | 'authority'
-  | 'authorization'
-  | 'away'
-  | 'backslash'
-  | 'basket'
-  | 'binary'
-  | 'bucket'
-  | 'budget'
-  | 'busy'
-  | 'columns'
-  | 'content'
-  | 'contents'
-  | 'control-character'
+  | 'uri'
   | 'cursor'
-  | 'damaged'
-  | 'damaged-object'
-  | 'data-uri'
-  | 'database'
-  | 'denied'
-  | 'direct'
-  | 'display'
-  | 'dot-segment'
-  | 'drives'
-  | 'empty'
-  | 'empty-prompt'
-  | 'empty-segment'
-  | 'encoded-slash'
-  | 'encoding'
-  | 'encrypted'
-  | 'ended'
-  | 'ending'
-  | 'endpoint'
-  | 'expires'
-  | 'export-limit'
-  | 'file'
-  | 'foreign'
-  | 'form'
-  | 'format'
-  | 'fragment'
-  | 'full'
-  | 'git'
-  | 'glob'
-  | 'gone'
-  | 'handler'
-  | 'id'
-  | 'insecure'
-  | 'interval'
-  | 'invalid-params'
-  | 'json'
-  | 'key'
-  | 'keys'
-  | 'lang'
-  | 'later'
-  | 'limit'
-  | 'link'
-  | 'links'
-  | 'listen'
-  | 'lock-file'
-  | 'manifest'
-  | 'match'
-  | 'max-bytes'
-  | 'maxBytes'
-  | 'maxFiles'
-  | 'memory'
-  | 'missing-argument'
-  | 'missing-object'
-  | 'mode'
-  | 'name'
-  | 'newer'
-  | 'no-text'
-  | 'not-a-directory'
-  | 'not-built'
-  | 'not-unicode'
-  | 'number'
-  | 'options'
-  | 'output'
-  | 'overlapping-addresses'
-  | 'package'
-  | 'pages'
-  | 'params'
-  | 'path'
-  | 'percent-encoding'
-  | 'pins'
-  | 'platform'
-  | 'pointer'
-  | 'poll'
-  | 'prefix'
-  | 'program'
-  | 'prompt'
-  | 'prompt-resource'
-  | 'public'
-  | 'query'
   | 'range'
-  | 'read-only'
-  | 'reconcile'
-  | 'record'
-  | 'refused'
-  | 'repository'
-  | 'resource'
-  | 'root'
-  | 'route'
-  | 'rules'
-  | 'samples'
-  | 'schema'
-  | 'search'
-  | 'secret'
-  | 'settings'
-  | 'sheet'
-  | 'similar-addresses'
-  | 'slash'
-  | 'stale'
-  | 'step'
-  | 'syntax'
-  | 'tail'
-  | 'taskType'
-  | 'template'
-  | 'template-value'
-  | 'term'
-  | 'terms'
-  | 'text'
-  | 'time'
-  | 'timeout'
-  | 'tls'
-  | 'tokens'
-  | 'too-far'
+  | 'not-a-directory'
+  | 'query'
+  | 'parameter'
+  | 'argument'
+  | 'params'
+  | 'unknown-name'
   | 'too-large'
-  | 'too-long'
   | 'too-many'
-  | 'too-many-subscriptions'
-  | 'ttl'
-  | 'type'
+  | 'too-much'
+  | 'budget'
+  | 'withheld'
+  | 'unreadable'
+  | 'refused'
   | 'unavailable'
-  | 'unknown-argument'
-  | 'unknown-prompt'
-  | 'unknown-template'
-  | 'unknown-tool'
-  | 'uri-too-long'
-  | 'url'
-  | 'userinfo'
-  | 'weight'
-  | 'white-space'
+  | 'busy'
+  | 'rate'
+  | 'share'
+  | 'timeout'
+  | 'ending'
+  | 'too-slow'
+  | 'configuration'
 
-/** Facts about a failure that a client can act on, such as `reason`, `limit`, `size`. They are sent unchanged. */
+/**
+ * Facts about a failure that a client can act on, such as `reason`, `limit`, `size`. They are sent unchanged. `fault` is the cause for
+ * code inside the server, of errors whose detail is not sent.
+ */
 export type ErrorDetail = Readonly<Record<string, string | number>> & { readonly reason?: ErrorReason }
 
 const brand: unique symbol = Symbol.for('hikidashi.ResourceError') as never
@@ -204,12 +106,12 @@ export function notFound(message = 'not found'): ResourceError {
 
 /** Returns the error for a path that the rules of a mount deny. A client cannot tell it from `not found`; the audit log can. */
 export function denied(): ResourceError {
-  return new ResourceError('not-found', 'denied', { reason: 'denied' })
+  return new ResourceError('not-found', 'denied', { fault: 'denied' })
 }
 
 /** Marks an error of a source as denied. It does not create a new error: the time for that would reveal the denial. */
 export function asDenied(error: ResourceError): ResourceError {
-  return Object.create(error, { detail: { value: { reason: 'denied' } } })
+  return Object.create(error, { detail: { value: { fault: 'denied' } } })
 }
 
 /**
@@ -218,12 +120,12 @@ export function asDenied(error: ResourceError): ResourceError {
  */
 export function later(size?: number): ResourceError {
   const known = size === undefined ? {} : { size }
-  return new ResourceError('too-large', 'It will be requested again in a moment.', { reason: 'later', ...known })
+  return new ResourceError('too-large', 'It will be requested again in a moment.', { fault: 'later', ...known })
 }
 
 /** Whether an error is that of {@link later}: the read is retried without a limit. */
 export function isLater(error: unknown): boolean {
-  return isResourceError(error, 'too-large') && error.detail.reason === 'later'
+  return isResourceError(error, 'too-large') && error.detail.fault === 'later'
 }
 
 /** Whether a later retry may succeed, so that the error must not be cached. */
@@ -249,16 +151,6 @@ export function invalid(message: string, reason: ErrorReason, detail: ErrorDetai
 /** The error for a cursor that the listing did not give to this principal. */
 export function foreignCursor(): ResourceError {
   return invalid('The cursor is not one that this listing gave to you. Begin again.', 'cursor')
-}
-
-/** Returns the reason that other code (another server, or a provider made with the toolkit) has chosen, unchanged, as an {@link ErrorReason}. */
-export function foreignReason(reason: string): ErrorReason {
-  return reason as ErrorReason
-}
-
-/** Returns the error of a malformed request. `reason` is a short, stable, machine-readable word of the provider, sent as `data.reason`. */
-export function invalidRequest(message: string, reason: string, detail: ErrorDetail = {}): ResourceError {
-  return invalid(message, foreignReason(reason), detail)
 }
 
 /** Returns the code of an error of the system or of a library, such as `ENOENT`. Undefined when it has none. */

@@ -20,7 +20,7 @@ const maxDepth = 20
 /** Parses a glob into tokens. Throws ResourceError `invalid` (reason `glob`) for a malformed glob, or one beyond a limit. */
 export function parseGlob(pattern: string): { readonly tokens: readonly GlobToken[]; readonly fault: GlobError } {
   const shown = pattern.length > 60 ? `${pattern.slice(0, 60)}…` : pattern
-  const fault: GlobError = (what) => invalid(`The glob ${JSON.stringify(shown)} is malformed: ${what}.`, 'glob')
+  const fault: GlobError = (what) => invalid(`The glob ${JSON.stringify(shown)} is malformed: ${what}.`, 'argument')
   if (pattern.length > maxLength) throw fault(`it is longer than ${maxLength} characters`)
   if (pattern.startsWith('!'))
     throw fault('it begins with "!", and there is no negation; write "\\!" for the character')

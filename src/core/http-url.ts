@@ -96,7 +96,7 @@ function targetOf(text: string): string {
 }
 
 function fault(message: string): ResourceError {
-  return invalid(message, 'url')
+  return invalid(message, 'uri')
 }
 
 /** Whether a text is an http or https URL in its strict spelling. */

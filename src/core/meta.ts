@@ -7,6 +7,8 @@ export const metaKeys = {
   version: 'dev.hikidashi/version',
   /** On the first page of a list: the mounts, as resources. */
   mounts: 'dev.hikidashi/mounts',
+  /** Of a mount: the kind of its data, for people (`MountKind`). */
+  kind: 'dev.hikidashi/kind',
   /** On a page: the addresses of the mounts that are missing because they did not answer. */
   unavailable: 'dev.hikidashi/unavailable',
   /** The part of a resource that a content holds, and how to request the next one. */

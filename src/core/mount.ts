@@ -2,6 +2,8 @@ import { type Access, decoyOf } from './access.ts'
 import { cleanTexts } from './entry.ts'
 import { isResourceError } from './errors.ts'
 import type { Reach } from './glob.ts'
+import { metaKeys } from './meta.ts'
+import type { MountKind } from './mount-kind.ts'
 import { baseName, comparePaths, parentOf } from './path.ts'
 import type { Context, Entry, Icon, ListQuery, Principal, Provider, Template } from './provider.ts'
 import { compileTemplate, type UriTemplate } from './template.ts'
@@ -23,6 +25,8 @@ export interface MountOptions {
   readonly title?: string
   readonly description?: string
   readonly icons?: readonly Icon[]
+  /** The kind of its data. It is sent with the mount. */
+  readonly kind?: MountKind
   /** How long clients may cache answers. Default: not at all, and for one user only. */
   readonly cache?: CacheHint
   /**
@@ -158,6 +162,7 @@ export function createMount(options: MountOptions): Mounted {
       ...(options.title === undefined ? {} : { title: options.title }),
       ...(options.description === undefined ? {} : { description: options.description }),
       ...(options.icons === undefined ? {} : { icons: options.icons }),
+      ...(options.kind === undefined ? {} : { meta: { [metaKeys.kind]: options.kind } }),
     },
     resourceOf: (entry) =>
       resourceAt(formatUri(address, entry.path), entry.path === '' ? name : baseName(entry.path), entry),

@@ -111,7 +111,7 @@ function createOpeningView(opening: Opening<Catalog>, abilities: Abilities, view
 function openingPrompts(whole: (options: CallOptions | undefined) => Promise<View>, live: boolean): PromptView {
   const prompts = async (options: CallOptions | undefined): Promise<PromptView> => {
     const view = await whole(options)
-    if (view.prompts === undefined) throw invalid('There is no such prompt.', 'unknown-prompt')
+    if (view.prompts === undefined) throw invalid('There is no such prompt.', 'unknown-name')
     return view.prompts
   }
   return {

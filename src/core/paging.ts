@@ -105,7 +105,7 @@ export function createPaging(options: Partial<Paging> = {}): Paging {
   const paging = { ...defaults, ...options }
   for (const [name, value] of Object.entries(paging))
     if (!Number.isSafeInteger(value) || value < 1)
-      throw invalid(`pages.${name} must be a whole number, at least 1.`, 'pages')
+      throw invalid(`pages.${name} must be a whole number, at least 1.`, 'configuration')
   return { ...paging, most: Math.max(paging.first, paging.most) }
 }
 

@@ -63,7 +63,7 @@ export function createPrompts(
 
   const find = async (name: string, context: Context): Promise<MountPrompt> => {
     const found = (await gather(context)).named.find((one) => one.name === name)
-    if (found === undefined) throw invalid('There is no such prompt.', 'unknown-prompt')
+    if (found === undefined) throw invalid('There is no such prompt.', 'unknown-name')
     return found
   }
 
@@ -99,7 +99,7 @@ export function createPrompts(
       const run = async () => mount.provider.prompts?.get(request, context)
       const answer = await Promise.resolve(tracedSource('prompt', mount.address.text, run)).catch((error: unknown) => {
         // The prompt was removed since it was listed.
-        throw isResourceError(error, 'not-found') ? invalid('There is no such prompt.', 'unknown-prompt') : error
+        throw isResourceError(error, 'not-found') ? invalid('There is no such prompt.', 'unknown-name') : error
       })
       const { messages = [], description } = answer ?? {}
       return {
@@ -131,7 +131,7 @@ export function createPrompts(
 async function embed(uri: string, view: Pick<View, 'read'>, context: Context): Promise<readonly PromptContent[]> {
   const { contents } = await view.read(uri, { signal: context.signal }).catch((error: unknown) => {
     if (!isResourceError(error, 'not-found')) throw error
-    throw invalid('A resource that this prompt holds is not there.', 'prompt-resource', { uri: uri.slice(0, 1024) })
+    throw invalid('A resource that this prompt holds is not there.', 'argument', { uri: uri.slice(0, 1024) })
   })
   return contents.map((resource) => ({ resource }))
 }
@@ -148,7 +148,7 @@ async function contentsOf(
   const { path } = 'entry' in part ? part.entry : part.content
   const uri = mount.uriOf(path)
   if (!mount.access(context.principal, path))
-    throw invalid('A resource that this prompt holds is not there.', 'prompt-resource', { uri: uri.slice(0, 1024) })
+    throw invalid('A resource that this prompt holds is not there.', 'argument', { uri: uri.slice(0, 1024) })
   if ('entry' in part) return [{ link: mount.resourceOf(part.entry) }]
   return [{ resource: { ...cleanTexts(part.content), uri, name: baseName(path) } }]
 }
@@ -228,10 +228,10 @@ function cleanArgument({ name, ...facts }: ListedArgument): ListedArgument {
 function checkArguments(declared: readonly PromptArgument[], given: ReadonlyMap<string, string>): void {
   for (const { name, required = false } of declared)
     if (required && !given.has(name))
-      throw invalid(`The argument ${JSON.stringify(name)} is missing.`, 'missing-argument', { argument: name })
+      throw invalid(`The argument ${JSON.stringify(name)} is missing.`, 'argument', { argument: name })
   const known = new Set(declared.map(({ name }) => name))
   for (const [name, value] of given) {
-    if (!known.has(name)) throw invalid('There is an argument that this prompt does not have.', 'unknown-argument')
+    if (!known.has(name)) throw invalid('There is an argument that this prompt does not have.', 'argument')
     if (value.length > maxArgument)
       throw invalid(`The argument ${JSON.stringify(name)} is too long.`, 'argument', { limit: maxArgument })
   }

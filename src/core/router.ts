@@ -76,7 +76,7 @@ function refuseOverlap(other: Mounted | undefined, mount: Mounted): void {
   throw invalid(
     `The addresses ${other.address.text} and ${mount.address.text} overlap: each mount needs an address of its own, ` +
       'neither at nor under another.',
-    'overlapping-addresses',
+    'configuration',
   )
 }
 
@@ -85,7 +85,7 @@ function refuseTwin(other: Mounted | undefined, mount: Mounted): void {
   throw invalid(
     `The addresses ${other.address.text} and ${mount.address.text} differ only in case or in the form of their letters: ` +
       'people would confuse them. Give one of them another name.',
-    'similar-addresses',
+    'configuration',
   )
 }
 

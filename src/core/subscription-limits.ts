@@ -37,7 +37,7 @@ export function createQuota(most: ChangeLimits) {
 
   /** Returns the error for a limit that is reached. `of` is its owner: the limit of one subscription is permanent, the others may have room later. */
   const refuse = (what: string, limit: number, of: 'subscription' | 'client' | 'all') =>
-    invalid(`There may be no more than ${limit} ${what}.`, 'too-many-subscriptions', { limit, of })
+    invalid(`There may be no more than ${limit} ${what}.`, 'too-many', { limit, of })
 
   return {
     /**

@@ -124,7 +124,7 @@ function shorten(text: string): string {
 }
 
 function fault(what: string) {
-  return invalid(`The URI template is malformed (RFC 6570): ${what}.`, 'template')
+  return invalid(`The URI template is malformed (RFC 6570): ${what}.`, 'configuration')
 }
 
 /**

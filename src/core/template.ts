@@ -136,7 +136,7 @@ function expandVariable(operator: Operator, variable: Variable, value: Defined):
     return [named(name, encode(text))]
   }
   if (limit !== Number.POSITIVE_INFINITY)
-    throw invalid(`The template takes a prefix of ${name}, whose value is a list or a map.`, 'template-value')
+    throw invalid(`The template takes a prefix of ${name}, whose value is a list or a map.`, 'argument')
   if (value instanceof Map) {
     const pairs = Array.from(
       value as ReadonlyMap<string, string>,
@@ -181,7 +181,7 @@ function encodeReserved(text: string): string {
 }
 
 function encode(text: string, encoder: (text: string) => string): string {
-  if (!text.isWellFormed()) throw invalid('A value for a URI template holds a lone surrogate.', 'template-value')
+  if (!text.isWellFormed()) throw invalid('A value for a URI template holds a lone surrogate.', 'argument')
   return encoder(text)
 }
 

@@ -100,12 +100,12 @@ function toolOf(named: NamedTool, principal: Principal): Tool {
     call: async (given, { signal }, report) => {
       const context = { principal, signal }
       // The rules may have changed since the tool was listed.
-      if (!maySee(named, principal)) throw invalid('There is no such tool.', 'unknown-tool')
+      if (!maySee(named, principal)) throw invalid('There is no such tool.', 'unknown-name')
       const request = { path, arguments: given, ...(report === undefined ? {} : { report }) }
       const run = async () => mount.provider.tools?.call(request, context)
       const outcome = await Promise.resolve(tracedSource('call', mount.address.text, run)).catch((error: unknown) => {
         // The tool was removed since it was listed.
-        throw isResourceError(error, 'not-found') ? invalid('There is no such tool.', 'unknown-tool') : error
+        throw isResourceError(error, 'not-found') ? invalid('There is no such tool.', 'unknown-name') : error
       })
       return answerOf(outcome ?? { parts: [] }, mount, context)
     },

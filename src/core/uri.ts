@@ -41,36 +41,36 @@ export function parseUri(raw: string, platform: NodeJS.Platform = process.platfo
   // A program in JavaScript may pass anything.
   if (typeof raw !== 'string') throw invalid('A URI is a text.', 'argument')
   if (raw.length > maxUriBytes || Buffer.byteLength(raw) > maxUriBytes)
-    throw invalid(`The URI is longer than ${maxUriBytes} bytes.`, 'uri-too-long', { limit: maxUriBytes })
-  if (!raw.isWellFormed()) throw invalid('The URI holds a lone surrogate.', 'not-unicode')
+    throw invalid(`The URI is longer than ${maxUriBytes} bytes.`, 'uri', { limit: maxUriBytes })
+  if (!raw.isWellFormed()) throw invalid('The URI holds a lone surrogate.', 'uri')
   if (/^[\s\u200b-\u200d\u2060\ufeff]|[\s\u200b-\u200d\u2060\ufeff]$/u.test(raw))
-    throw invalid('The URI begins or ends with white space.', 'white-space')
-  if (raw.includes('\\')) throw invalid('The URI holds a raw backslash; write %5C.', 'backslash')
-  if (raw.includes('#')) throw invalid('The URI has a fragment (#); write %23 for the character.', 'fragment')
+    throw invalid('The URI begins or ends with white space.', 'uri')
+  if (raw.includes('\\')) throw invalid('The URI holds a raw backslash; write %5C.', 'uri')
+  if (raw.includes('#')) throw invalid('The URI has a fragment (#); write %23 for the character.', 'uri')
   // The scheme may be written in any case (RFC 3986, section 3.1).
   if (/^data:/i.test(raw))
     return { scheme: 'data', authority: '', segments: [canonicalDataUri(raw).slice('data:'.length)], directory: false }
 
   const text = raw.replace(/^file:\/(?!\/)/i, 'file:///')
   const head = /^([A-Za-z][A-Za-z0-9+.-]*):\/\/([^/?]*)/.exec(text)
-  if (head === null) throw invalid('The URI is not of the form scheme://authority/path.', 'syntax')
+  if (head === null) throw invalid('The URI is not of the form scheme://authority/path.', 'uri')
   const [start, givenScheme = '', givenAuthority = ''] = head
   const scheme = givenScheme.toLowerCase()
-  if (givenAuthority.includes('@')) throw invalid('The URI has userinfo (@ before the path).', 'userinfo')
+  if (givenAuthority.includes('@')) throw invalid('The URI has userinfo (@ before the path).', 'uri')
   if (!/^[A-Za-z0-9._~!$&'()*+,;=:[\]-]*$/.test(givenAuthority))
-    throw invalid('The authority of the URI holds a character that it may not hold.', 'authority')
+    throw invalid('The authority of the URI holds a character that it may not hold.', 'uri')
   const host = givenAuthority.toLowerCase()
   const isWindowsFile = scheme === 'file' && platform === 'win32'
   const isLocalFile = scheme === 'file' && (host === '' || host === 'localhost')
   if (scheme === 'file' && !isLocalFile && !isWindowsFile)
-    throw invalid('A file URI has no host here but localhost: file:///path.', 'authority')
+    throw invalid('A file URI has no host here but localhost: file:///path.', 'uri')
   const authority = isLocalFile ? '' : host
 
   const rest = text.slice(start.length)
   const mark = rest.indexOf('?')
   const query = mark === -1 ? undefined : escapeLonePercents(rest.slice(mark + 1))
   const path = mark === -1 ? rest : rest.slice(0, mark)
-  if (path === '' && authority === '') throw invalid('The URI has neither an authority nor a path.', 'syntax')
+  if (path === '' && authority === '') throw invalid('The URI has neither an authority nor a path.', 'uri')
   const parts = path === '' ? [] : path.slice(1).split('/')
   const directory = parts.at(-1) === ''
   if (directory) parts.pop()
@@ -81,10 +81,10 @@ export function parseUri(raw: string, platform: NodeJS.Platform = process.platfo
 }
 
 function decodeSegment(raw: string): string {
-  if (/%2f/i.test(raw)) throw invalid('The path of the URI holds an encoded slash (%2F).', 'encoded-slash')
+  if (/%2f/i.test(raw)) throw invalid('The path of the URI holds an encoded slash (%2F).', 'uri')
   const segment = raw.includes('%') ? decode(raw) : raw
   const fault = segmentFault(segment)
-  if (fault !== undefined) throw invalid(`The path of the URI holds a segment with a fault: ${fault}.`, fault)
+  if (fault !== undefined) throw invalid(`The path of the URI holds a segment with a fault: ${fault}.`, 'uri')
   return segment
 }
 
@@ -93,7 +93,7 @@ function decode(raw: string): string {
   try {
     return decodeURIComponent(escapeLonePercents(raw))
   } catch {
-    throw invalid('The URI holds escapes (%) that are not valid UTF-8.', 'percent-encoding')
+    throw invalid('The URI holds escapes (%) that are not valid UTF-8.', 'uri')
   }
 }
 
@@ -136,9 +136,9 @@ export interface Address extends Pick<ParsedUri, 'scheme' | 'authority' | 'segme
  */
 export function parseAddress(text: string): Address {
   const { scheme, authority, segments, query } = parseUri(text)
-  if (query !== undefined) throw invalid('An address has no query (?).', 'query')
+  if (query !== undefined) throw invalid('An address has no query (?).', 'uri')
   if (segments.length === 0 && authority === '' && scheme !== 'file')
-    throw invalid('An address names an authority or a path behind its scheme.', 'syntax')
+    throw invalid('An address names an authority or a path behind its scheme.', 'uri')
   if (scheme === 'data') return { text: `data:${segments.join()}`, scheme, authority, segments }
   return { text: [`${scheme}://${authority}`, ...segments.map(encodeSegment)].join('/'), scheme, authority, segments }
 }
@@ -204,8 +204,7 @@ export function parseQuery(query: string): ReadonlyMap<string, string> {
     const value = equals === -1 ? '' : decode(part.slice(equals + 1))
     if (name === '') throw invalid('The URI has an empty query parameter.', 'query')
     if (params.has(name)) throw invalid('The URI has a query parameter twice.', 'query')
-    if (/\p{Cc}/u.test(name + value))
-      throw invalid('The query of the URI holds a control character.', 'control-character')
+    if (/\p{Cc}/u.test(name + value)) throw invalid('The query of the URI holds a control character.', 'uri')
     params.set(name, value)
   }
   return params

@@ -80,7 +80,7 @@ export interface Subscription {
    * Adds URIs. Resolves to those that can be listened to, once every later change of them is noticed. A URI that the principal may
    * not see, that is malformed, or whose source cannot notify is left out; the client cannot tell these cases apart.
    *
-   * @throws ResourceError `invalid` (reason `too-many-subscriptions`) beyond a limit; then nothing is added.
+   * @throws ResourceError `invalid` (reason `too-many`) beyond a limit; then nothing is added.
    */
   add(uris: readonly string[], options?: CallOptions): Promise<readonly string[]>
   /** Subscribes to changes of the list of entries. Resolves to whether any source can notify about them. */

@@ -106,7 +106,7 @@ async function filesOf(folder: string): Promise<readonly string[]> {
     (found) => found.isFile(),
     () => false,
   )
-  if (!isBuilt) throw invalid('The page of the explorer is not built. Build it with: npm run build', 'not-built')
+  if (!isBuilt) throw invalid('The page of the explorer is not built. Build it with: npm run build', 'configuration')
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })
   return entries.flatMap((entry) =>
     entry.isFile()

@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { errorCodeOf, isResourceError, unavailable } from '../core/errors.ts'
 import { isObject, memberOf, requireProvider } from '../core/kit/object.ts'
+import { isLabel, isLabelText, longestLabel, mountIcons } from '../core/mount-kind.ts'
 import type { Provider } from '../core/provider.ts'
 import type * as z from '../schema/builder.ts'
 import { documentEffects, documentsShape } from '../schema/shapes.ts'
@@ -27,6 +28,9 @@ type OutsideFacts<Options> = Pick<
   Source<Options>,
   | 'name'
   | 'noun'
+  | 'icon'
+  | 'label'
+  | 'isLive'
   | 'abilities'
   | 'programs'
   | 'changes'
@@ -136,9 +140,22 @@ function faultOf(value: unknown): string | undefined {
   if (sourceNamed(name) !== undefined) return `Its name ${JSON.stringify(name)} is that of a source of hikidashi.`
   if (typeof about !== 'string' || about === '') return 'Its "about" must describe what a mount serves.'
   if (typeof open !== 'function') return 'Its "open" must be a function that returns a provider.'
+  const shown = shownFault(value)
+  if (shown !== undefined) return shown
   if (!isObject(options)) return 'Its "options" must be an object of schemas.'
   const odd = Object.entries(options).find(([, schema]) => !isObject(schema) || typeof schema.safeParse !== 'function')
   return odd === undefined ? undefined : `Its option ${JSON.stringify(odd[0])} must be a schema, such as option.text().`
+}
+
+/** Returns why a page cannot show mounts of a source as it says, as a sentence. */
+function shownFault({ noun, icon, label }: Readonly<Record<string, unknown>>): string | undefined {
+  if (noun !== undefined && !isLabelText(noun))
+    return `Its "noun" must be a text of at most ${longestLabel} characters.`
+  if (icon !== undefined && !mountIcons.some((name) => name === icon))
+    return `Its "icon" must be one of ${mountIcons.join(', ')}.`
+  if (label !== undefined && !isLabel(label))
+    return `Its "label" must be { en, ja }, of texts of at most ${longestLabel} characters; "ja" may be missing.`
+  return undefined
 }
 
 function sourceFrom(outside: OutsideSource<z.Shape>): Source {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Within } from '../core/kit/within.ts'
 import type { Log, Measurements } from '../core/log.ts'
+import type { MountIcon, MountLabel } from '../core/mount-kind.ts'
 import type { MountReader } from '../core/mount-reader.ts'
 import type { Provider } from '../core/provider.ts'
 import type { Scrubber } from '../core/scrub.ts'
@@ -78,6 +79,12 @@ export interface Source<Options = Readonly<Record<string, unknown>>> {
   readonly name: string
   /** The noun for the data of a mount, for people and models. Default: the name. */
   readonly noun?: string
+  /** The icon of a mount in the explorer. Default `mount`. */
+  readonly icon?: MountIcon
+  /** The title of a mount in the explorer, unless it has one of its own or several mounts have the same. Default: its name. */
+  readonly label?: MountLabel
+  /** Whether resources differ at every read, such as measurements, so that a change of one is no news. */
+  readonly isLive?: boolean
   /** Loads the schema of mounts. */
   readonly schema: () => Promise<{ readonly source: WrittenSchema }>
   /** Loads the function that opens a mount. */
@@ -125,6 +132,11 @@ export interface Source<Options = Readonly<Record<string, unknown>>> {
   isMeasuring?(options: Options): boolean
   /** Loads the OAuth client with which a person lets a mount read an account (`hikidashi auth`). */
   readonly account?: () => Promise<{ readonly account: SourceAccount }>
+  /**
+   * The options of a small mount, for the tables of abilities in the documentation: without those that `test/support/samples` adds.
+   * Its paths are those of the folder that `scripts/abilities.ts` writes. Default none.
+   */
+  readonly sample?: Readonly<Record<string, unknown>>
   /** Loads the SQL statements that an operator runs once in a database (`hikidashi init --sql`). */
   readonly sql?: () => Promise<{ readonly setupSql: string }>
 }

@@ -82,7 +82,7 @@ async function readChunks(zip: Zip, parts: ReadonlyMap<string, string>, { form, 
 async function readChunk(bytes: Buffer, form: ReadingForm, limits: ReadingLimits, depth: number): Promise<string> {
   const head = bytes.toString('latin1', 0, 4096)
   if (head.startsWith('PK')) {
-    if (depth > maxChunkDepth) throw unreadable('The document is nested too deep.', 'damaged')
+    if (depth > maxChunkDepth) throw unreadable('The document is nested too deep.')
     return (await readDocx(bytes, form, limits, depth)).text
   }
   if (/^\s*\{\\rtf/.test(head)) return readRtf(bytes, form, limits).text
@@ -188,8 +188,7 @@ function createBody(
         break
       case 'w:altChunk': {
         const chunk = chunks.get(attributes['r:id'] ?? '')
-        if (chunk === undefined)
-          throw unreadable('The document is damaged: it names a part that is not there.', 'damaged')
+        if (chunk === undefined) throw unreadable('The document is damaged: it names a part that is not there.')
         if (!tables.add(chunk)) writer.document(chunk)
         break
       }

@@ -41,10 +41,7 @@ export type ReadingAnswer =
   | { readonly kind: 'invalid' | 'too-large'; readonly reason: ErrorReason; readonly message: string }
 
 /** Returns the error for a document without a reading. The message is for the client. */
-export function unreadable(
-  message: string,
-  reason: 'damaged' | 'encrypted' | 'no-text' | 'encoding' | 'as',
-): ResourceError {
+export function unreadable(message: string, reason: 'unreadable' | 'withheld' = 'unreadable'): ResourceError {
   return new ResourceError('invalid', message, { reason })
 }
 

@@ -42,7 +42,6 @@ export function readHtml(bytes: Uint8Array, form: ReadingForm, limits: ReadingLi
   if (encoding === undefined)
     throw unreadable(
       'The encoding of the page is not known: it declares none that fits. The operator can name it ("encodings").',
-      'encoding',
     )
   return readPage(decodeBytes(bytes, encoding) ?? '', form, limits)
 }
@@ -55,7 +54,7 @@ export function readPage(html: string, form: ReadingForm, limits: ReadingLimits)
   const parser = new Parser(
     {
       onopentag: (name, attributes) => {
-        if (++depth > maxDepth) throw unreadable(`The page is nested deeper than ${maxDepth} elements.`, 'damaged')
+        if (++depth > maxDepth) throw unreadable(`The page is nested deeper than ${maxDepth} elements.`)
         page.open(localName(name), attributes)
       },
       ontext: page.text,

@@ -1,10 +1,12 @@
 import { isUtf8 } from 'node:buffer'
 import PostalMime, { type Address, type Attachment, type Email } from 'postal-mime'
 import { isResourceError } from '../core/errors.ts'
+import { defined } from '../core/kit/object.ts'
 import { decodeBytes } from '../text/encoding/decode.ts'
 import { detectEncoding } from '../text/encoding/detect.ts'
+import { isCompound } from './binary/compound.ts'
+import { openMsg } from './binary/msg.ts'
 import {
-  type DocumentFormat,
   formatOf,
   type Reading,
   type ReadingForm,
@@ -14,7 +16,9 @@ import {
   unreadable,
 } from './formats.ts'
 import { readPage } from './html.ts'
+import type { AttachedPart, StoredMessage } from './message.ts'
 import { recognise } from './recognise.ts'
+import { readRtf } from './rtf.ts'
 import { createWriter, type Writer } from './writer.ts'
 
 /** Reads a document that is attached to a mail. */
@@ -31,7 +35,10 @@ interface Mailbox {
   attachments: number
 }
 
-/** Reads a mail (RFC 5322, MIME), a page that was saved as one (MHTML), or a mailbox (RFC 4155): headers, text, attachments. */
+/**
+ * Reads a mail (RFC 5322, MIME), a page that was saved as one (MHTML), a mailbox (RFC 4155), or a message of Outlook: headers, text,
+ * attachments.
+ */
 export async function readMail(
   bytes: Uint8Array,
   form: ReadingForm,
@@ -44,8 +51,9 @@ export async function readMail(
   const messages = source.toString('latin1', 0, 5) === 'From ' ? messagesIn(source) : [source]
   let title: string | undefined
   for (const message of messages) {
-    const { subject } = await writeMail(message, mailbox, 0)
-    title ??= subject
+    const opened = await openMessage(message, limits)
+    await writeMessage(opened, mailbox, 0)
+    title ??= opened.subject
   }
   const parts = messages.length > 1 ? messages.length : mailbox.attachments
   const shown = messages.length > 1 ? '' : Array.from(lineOf(title)).slice(0, 200).join('')
@@ -73,25 +81,41 @@ function messagesIn(source: Buffer): readonly Buffer[] {
   })
 }
 
-async function writeMail(message: Uint8Array, mailbox: Mailbox, depth: number): Promise<Email> {
-  const { writer, form, limits } = mailbox
-  const mail = await parse(message)
-  writer.heading(depth === 0 ? 1 : 3, writer.plain(mail.subject ?? ''))
-  const lines = [
-    ['From', namesOf([mail.from ?? mail.sender])],
-    ['To', namesOf(mail.to)],
-    ['Cc', namesOf(mail.cc)],
-    ['Date', lineOf(mail.date)],
-  ].flatMap(([name, value]) => (value === '' ? [] : [writer.plain(`${name}: ${value}`)]))
-  writer.paragraph(lines.join('\n'))
-  const page = mail.html === undefined ? '' : readPage(mail.html, form, limits).text
-  if (page.trim() !== '') writer.document(page)
-  else
-    for (const paragraph of (mail.text ?? '').split(/\r?\n(?:[ \t]*\r?\n)+/)) writer.paragraph(writer.plain(paragraph))
+/** Opens a mail, or a message of Outlook. */
+async function openMessage(bytes: Uint8Array, limits: ReadingLimits): Promise<StoredMessage> {
+  if (isCompound(bytes)) return openMsg(bytes, limits.unpacked)
+  const mail = await parse(bytes)
   const isPage = /^\s*multipart\/related/i.test(mail.headers.find(({ key }) => key === 'content-type')?.value ?? '')
-  for (const attachment of mail.attachments)
-    if (!isPartOfPage(attachment, isPage)) await writeAttached(attachment, mailbox, depth)
-  return mail
+  return {
+    subject: mail.subject ?? '',
+    headers: [
+      ['From', namesOf([mail.from ?? mail.sender])],
+      ['To', namesOf(mail.to)],
+      ['Cc', namesOf(mail.cc)],
+      ['Date', lineOf(mail.date)],
+    ],
+    ...defined({ html: mail.html, text: mail.text }),
+    attachments: mail.attachments
+      .filter((attachment) => !isPartOfPage(attachment, isPage))
+      .map(({ filename, mimeType, content }) => ({
+        name: filename ?? '',
+        mimeType,
+        open: () => (typeof content === 'string' ? Buffer.from(content) : new Uint8Array(content)),
+      })),
+  }
+}
+
+async function writeMessage(message: StoredMessage, mailbox: Mailbox, depth: number): Promise<void> {
+  const { writer, form, limits } = mailbox
+  writer.heading(depth === 0 ? 1 : 3, writer.plain(message.subject))
+  const lines = message.headers.flatMap(([name, value]) => (value === '' ? [] : [writer.plain(`${name}: ${value}`)]))
+  writer.paragraph(lines.join('\n'))
+  const { html, text = '', rtf } = message
+  const page = html === undefined ? '' : readPage(html, form, limits).text
+  if (page.trim() !== '') writer.document(page)
+  else if (text.trim() === '' && rtf !== undefined) writer.document(readRtf(rtf, form, limits).text)
+  else for (const paragraph of text.split(/\r?\n(?:[ \t]*\r?\n)+/)) writer.paragraph(writer.plain(paragraph))
+  for (const attachment of message.attachments) await writeAttached(attachment, mailbox, depth)
 }
 
 async function parse(message: Uint8Array): Promise<Email> {
@@ -102,7 +126,7 @@ async function parse(message: Uint8Array): Promise<Email> {
   try {
     return await PostalMime.parse(decoded ?? source, { forceRfc822Attachments: true, maxNestingDepth: maxNesting })
   } catch {
-    throw unreadable('The mail is damaged, or its parts are nested too deep.', 'damaged')
+    throw unreadable('The mail is damaged, or its parts are nested too deep.')
   }
 }
 
@@ -114,35 +138,49 @@ function isPartOfPage({ filename, mimeType, related }: Attachment, isPage: boole
   return isShown ? related === true || isPage || filename === null : isPage && filename === null
 }
 
-async function writeAttached(attachment: Attachment, mailbox: Mailbox, depth: number): Promise<void> {
+async function writeAttached(attachment: AttachedPart, mailbox: Mailbox, depth: number): Promise<void> {
   const { writer } = mailbox
   if (++mailbox.attachments > maxAttachments) throw tooMuch(`The mail has more than ${maxAttachments} attachments.`)
-  const { mimeType, content } = attachment
-  const name = lineOf(attachment.filename ?? '')
+  const { mimeType } = attachment
+  const name = lineOf(attachment.name)
   writer.end()
   writer.heading(2, writer.plain(`Attachment: ${name === '' ? mimeType : name}`))
-  const bytes = typeof content === 'string' ? Buffer.from(content) : new Uint8Array(content)
-  if (bytes.length === 0) return
-  const named = formatOf(name, mimeType)
-  if (named !== undefined) await writeDocument(bytes, named, mailbox, depth)
-  else if (mimeType.startsWith('text/')) {
-    const encoding = detectEncoding(bytes)
-    writer.block(encoding === undefined ? '' : (decodeBytes(bytes, encoding) ?? ''))
-  }
-}
-
-async function writeDocument(bytes: Uint8Array, named: DocumentFormat, mailbox: Mailbox, depth: number): Promise<void> {
-  const { writer, form, limits, readAttached } = mailbox
   try {
-    const format = await recognise(bytes, named, limits.unpacked)
-    if (format !== 'mail') writer.document((await readAttached({ format: named, form, bytes, limits })).text)
-    else if (depth >= maxDepth) writer.paragraph(writer.plain('[This message is nested too deep to be read.]'))
-    else await writeMail(bytes, mailbox, depth + 1)
+    const opened = attachment.open()
+    if (!(opened instanceof Uint8Array)) await writeInner(opened, mailbox, depth)
+    else if (opened.length > 0) await writeBytes(opened, name, mimeType, mailbox, depth)
   } catch (error) {
     // The mail stays readable if an attachment is damaged, but not if it has too much in it.
     if (!isResourceError(error, 'invalid')) throw error
     writer.paragraph(writer.plain(`[${error.message}]`))
   }
+}
+
+async function writeBytes(
+  bytes: Uint8Array,
+  name: string,
+  mimeType: string,
+  mailbox: Mailbox,
+  depth: number,
+): Promise<void> {
+  const { writer, form, limits, readAttached } = mailbox
+  const named = formatOf(name, mimeType)
+  if (named !== undefined) {
+    const format = await recognise(bytes, named, limits.unpacked)
+    if (format === 'mail' || format === 'msg') await writeInner(bytes, mailbox, depth)
+    else writer.document((await readAttached({ format: named, form, bytes, limits })).text)
+  } else if (mimeType.startsWith('text/')) {
+    const encoding = detectEncoding(bytes)
+    writer.block(encoding === undefined ? '' : (decodeBytes(bytes, encoding) ?? ''))
+  }
+}
+
+/** Writes a message that is attached to another. */
+async function writeInner(message: Uint8Array | StoredMessage, mailbox: Mailbox, depth: number): Promise<void> {
+  const { writer, limits } = mailbox
+  if (depth >= maxDepth) writer.paragraph(writer.plain('[This message is nested too deep to be read.]'))
+  else
+    await writeMessage(message instanceof Uint8Array ? await openMessage(message, limits) : message, mailbox, depth + 1)
 }
 
 function namesOf(addresses: readonly (Address | undefined)[] = []): string {

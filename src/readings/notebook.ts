@@ -24,7 +24,7 @@ function cellsIn(bytes: Uint8Array): readonly unknown[] {
   } catch {
     // The error below says it.
   }
-  throw unreadable('The document is damaged: it is no notebook of format 4.', 'damaged')
+  throw unreadable('The document is damaged: it is no notebook of format 4.')
 }
 
 function outputText(output: unknown): string {

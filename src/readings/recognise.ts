@@ -1,12 +1,26 @@
 import { detectEncoding } from '../text/encoding/detect.ts'
+import { isCompound, openCompound } from './binary/compound.ts'
 import { type DocumentFormat, unreadable } from './formats.ts'
 import { openZip, relationshipsOf, type Zip } from './package.ts'
 
 /** Formats whose files people also give the names of other formats. */
-const office: ReadonlySet<DocumentFormat> = new Set(['docx', 'xlsx', 'pptx', 'odf', 'epub', 'mail', 'rtf', 'doc'])
+const office: ReadonlySet<DocumentFormat> = new Set([
+  'docx',
+  'xlsx',
+  'xlsb',
+  'xls',
+  'pptx',
+  'ppt',
+  'odf',
+  'epub',
+  'mail',
+  'msg',
+  'rtf',
+  'doc',
+])
 
 /** Formats whose names programs give to tables and texts that they export. */
-const exported: ReadonlySet<DocumentFormat> = new Set(['xlsx', 'doc'])
+const exported: ReadonlySet<DocumentFormat> = new Set(['xlsx', 'xls', 'doc'])
 
 /** Signs of formats in the first part of a file. */
 const signs: readonly (readonly [sign: RegExp, format: DocumentFormat])[] = [
@@ -27,10 +41,28 @@ export async function recognise(
   if (!office.has(named)) return named
   const head = Buffer.from(bytes.subarray(0, 4096)).toString('latin1')
   if (head.startsWith('PK')) return (await formatOfPackage(bytes, limit)) ?? named
+  if (isCompound(bytes)) return formatOfCompound(bytes, limit) ?? named
   const told = signs.find(([sign]) => sign.test(head))?.[1]
   if (told !== undefined) return told
-  if (named === 'mail' && !/^\s*[\w-]+:/.test(head)) throw unreadable('This is no mail: it has no headers.', 'damaged')
+  if (named === 'mail' && !/^\s*[\w-]+:/.test(head)) throw unreadable('This is no mail: it has no headers.')
   return exported.has(named) && detectEncoding(bytes) !== undefined ? 'text' : named
+}
+
+/** The main streams of the formats that are compound files. */
+const streams: readonly (readonly [stream: string, format: DocumentFormat])[] = [
+  ['WordDocument', 'doc'],
+  ['Workbook', 'xls'],
+  ['Book', 'xls'],
+  ['PowerPoint Document', 'ppt'],
+  ['__properties_version1.0', 'msg'],
+]
+
+function formatOfCompound(bytes: Uint8Array, limit: number): DocumentFormat | undefined {
+  const root = openCompound(bytes, limit)
+  // An encrypted document of today is a stream in a compound file.
+  if (root.has('EncryptedPackage'))
+    throw unreadable('The document is encrypted: save it without a password.', 'withheld')
+  return streams.find(([stream]) => root.has(stream))?.[1]
 }
 
 /** The format of a zip archive, by the type that it states, or by the first element of its main part. */
@@ -41,6 +73,7 @@ async function formatOfPackage(bytes: Uint8Array, limit: number): Promise<Docume
   if (type.includes('epub+zip') || zip.has('META-INF/container.xml')) return 'epub'
   const main = (await relationshipsOf(zip, '')).find(({ type }) => type === 'officeDocument')?.target
   if (main === undefined || !zip.has(main)) return undefined
+  if (main.toLowerCase().endsWith('.bin')) return 'xlsb'
   const root = /<(?:[\w.-]+:)?(document|workbook|presentation)[\s>]/.exec(await beginningOf(zip, main))?.[1]
   return root === undefined ? undefined : roots[root]
 }

@@ -1,4 +1,4 @@
-import { decodeBytes, labelOf } from '../text/encoding/decode.ts'
+import { codePageOf, decodeCodePage } from './code-pages.ts'
 import { type Reading, type ReadingForm, type ReadingLimits, tooMuch, unreadable } from './formats.ts'
 import { isSymbolFont, symbolsIn } from './symbols.ts'
 import { createWriter, type Writer } from './writer.ts'
@@ -15,47 +15,6 @@ const skipped = new Set(
 const shown = new Set(['do', 'fldinst', 'listtext', 'moMath', 'moMathPara', 'pntext', 'shpinst', 'shptxt', 'ud'])
 /** Destinations with paragraphs of their own, in the middle of another. */
 const boxes = new Set(['shptxt', 'dptxbxtext', 'footnote'])
-
-/** Encodings of code pages that have names of their own. */
-const encodings: Readonly<Record<number, string>> = {
-  866: 'ibm866',
-  874: 'windows-874',
-  932: 'shift_jis',
-  936: 'gb18030',
-  949: 'euc-kr',
-  950: 'big5',
-  10000: 'macintosh',
-  10001: 'shift_jis',
-  10007: 'x-mac-cyrillic',
-  20866: 'koi8-r',
-  21866: 'koi8-u',
-  65001: 'utf-8',
-}
-
-/** Code pages by the character set of a font (`\fcharset`). Other sets are in the code page of the document. */
-const codePages: Readonly<Record<number, number>> = {
-  77: 10_000,
-  78: 10_001,
-  128: 932,
-  129: 949,
-  134: 936,
-  136: 950,
-  161: 1253,
-  162: 1254,
-  163: 1258,
-  177: 1255,
-  178: 1256,
-  186: 1257,
-  204: 1251,
-  222: 874,
-  238: 1250,
-}
-
-/** The bytes from 0x80 on in code pages of DOS, for which there are no decoders. */
-const dos: Readonly<Record<number, string>> = {
-  437: 'ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u00a0',
-  850: 'ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜø£Ø×ƒáíóúñÑªº¿®¬½¼¡«»░▒▓│┤ÁÂÀ©╣║╗╝¢¥┐└┴┬├─┼ãÃ╚╔╩╦╠═╬¤ðÐÊËÈıÍÎÏ┘┌█▄¦Ì▀ÓßÔÒõÕµþÞÚÛÙýÝ¯´\u00ad±‗¾¶§÷¸°¨·¹³²■\u00a0',
-}
 
 /** Words that stand for a character. */
 const characters: ReadonlyMap<string, string> = new Map([
@@ -84,7 +43,7 @@ const maxDepth = 1000
 export function readRtf(bytes: Uint8Array, form: ReadingForm, limits: ReadingLimits): Reading {
   const source = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const start = source.indexOf('{\\rtf')
-  if (start === -1 || start > 100) throw unreadable('The document is damaged: it is no RTF file.', 'damaged')
+  if (start === -1 || start > 100) throw unreadable('The document is damaged: it is no RTF file.')
   const writer = createWriter(form, limits.characters)
   const body = createBody(writer, limits.characters)
   readTokens(source.subarray(start), body)
@@ -239,7 +198,7 @@ function createBody(writer: Writer, most: number): TokenHandler & { readonly end
   const flush = () => {
     if (bytes.length === 0) return
     const { name = '', codePage: own = codePage } = declarations.fontOf(group.font ?? defaultFont) ?? {}
-    const text = isSymbolFont(name) ? Buffer.from(bytes).toString('latin1') : decode(Buffer.from(bytes), own)
+    const text = isSymbolFont(name) ? Buffer.from(bytes).toString('latin1') : decodeCodePage(Buffer.from(bytes), own)
     bytes = []
     write(text)
   }
@@ -283,8 +242,7 @@ function createBody(writer: Writer, most: number): TokenHandler & { readonly end
     open: () => {
       flush()
       ;[isFirst, isOptional, passedOver] = [true, false, 0]
-      if (groups.length >= maxDepth)
-        throw unreadable('The document is damaged: its groups are nested too deep.', 'damaged')
+      if (groups.length >= maxDepth) throw unreadable('The document is damaged: its groups are nested too deep.')
       groups.push(group)
     },
     close: () => {
@@ -386,7 +344,7 @@ function createDeclarations() {
         font = { name: '' }
         if (fonts.size < 10_000) fonts.set(value, font)
       } else {
-        const codePage = word === 'fcharset' ? codePages[value] : word === 'cpg' && value > 0 ? value : undefined
+        const codePage = word === 'fcharset' ? codePageOf(value) : word === 'cpg' && value > 0 ? value : undefined
         if (codePage !== undefined) font.codePage = codePage
       }
     },
@@ -475,25 +433,4 @@ function createLines(writer: Writer) {
       for (const note of notes) writer.paragraph(note)
     },
   }
-}
-
-function decode(bytes: Buffer, codePage: number): string {
-  if (bytes.every((byte) => byte < 0x80)) return bytes.toString('latin1')
-  const upper = dos[codePage]
-  if (upper !== undefined)
-    return bytes.toString('latin1').replace(/[\x80-\xff]/g, (byte) => upper.charAt(byte.charCodeAt(0) - 0x80))
-  const isWindows = codePage >= 1250 && codePage <= 1258
-  const label = encodings[codePage] ?? (isWindows ? `windows-${codePage}` : `iso-8859-${codePage - 28_590}`)
-  return decodeRun(bytes, label) ?? bytes.toString('latin1').replace(/[\x80-\xff]/g, '\ufffd')
-}
-
-const decoders = new Map<string, InstanceType<typeof TextDecoder>>()
-
-/** A document has very many short runs, for which a decoder each would take longer than the decoding. */
-function decodeRun(bytes: Buffer, label: string): string | undefined {
-  const known = decoders.get(label)
-  if (known !== undefined) return known.decode(bytes)
-  if (label !== 'windows-1252' && label !== 'euc-kr' && labelOf(label) !== undefined)
-    decoders.set(label, new TextDecoder(label, { ignoreBOM: true }))
-  return decodeBytes(bytes, label)
 }

@@ -2,6 +2,10 @@ import { parentPort } from 'node:worker_threads'
 import { isResourceError } from '../core/errors.ts'
 import { decodeBytes } from '../text/encoding/decode.ts'
 import { detectEncoding } from '../text/encoding/detect.ts'
+import { readDoc } from './binary/doc.ts'
+import { readPpt } from './binary/ppt.ts'
+import { readXls } from './binary/xls.ts'
+import { readXlsb } from './binary/xlsb.ts'
 import { readDocx } from './docx.ts'
 import { readEpub } from './epub.ts'
 import {
@@ -29,19 +33,21 @@ import { readSheets, readXlsx } from './xlsx.ts'
  * not be used again.
  */
 export async function readDocument({ format: named, form, bytes, limits }: ReadingJob): Promise<Reading> {
-  if (bytes.length === 0) throw unreadable('The document is empty.', 'damaged')
+  if (bytes.length === 0) throw unreadable('The document is empty.')
   const format = await recognise(bytes, named, limits.unpacked)
   if (form === 'csv') {
     if (format === 'xlsx') return readSheets(bytes, limits)
-    throw unreadable('Only a workbook has sheets.', 'damaged')
+    throw unreadable('Only a workbook has sheets.')
   }
   if (format === 'text') return readText(bytes, form, limits)
   const reading = await readers[format](bytes, form, limits)
   // A page, or a notebook, may well be empty.
   if (reading.text.trim() === '' && format !== 'html' && format !== 'ipynb')
-    throw unreadable('The document holds no text.', 'no-text')
+    throw unreadable('The document holds no text.')
   return reading
 }
+
+const readMessage: DocumentReader = (bytes, form, limits) => readMail(bytes, form, limits, readDocument)
 
 type DocumentReader = (bytes: Uint8Array, form: ReadingForm, limits: ReadingLimits) => Reading | Promise<Reading>
 
@@ -49,14 +55,16 @@ const readers: Readonly<Record<DocumentFormat, DocumentReader>> = {
   pdf: (bytes, _, limits) => readPdf(bytes, limits),
   docx: readDocx,
   xlsx: readXlsx,
+  xlsb: readXlsb,
+  xls: readXls,
   pptx: readPptx,
+  ppt: readPpt,
   odf: readOdf,
   epub: readEpub,
-  mail: (bytes, form, limits) => readMail(bytes, form, limits, readDocument),
+  mail: readMessage,
+  msg: readMessage,
   rtf: readRtf,
-  doc: () => {
-    throw unreadable('The document is in the format of Word 97, which is not read: save it as .docx.', 'as')
-  },
+  doc: readDoc,
   html: readHtml,
   ipynb: readNotebook,
 }
@@ -79,7 +87,7 @@ async function answer(job: ReadingJob): Promise<ReadingAnswer> {
     return { reading: await readDocument(job) }
   } catch (error) {
     if (isResourceError(error) && (error.kind === 'invalid' || error.kind === 'too-large'))
-      return { kind: error.kind, reason: error.detail.reason ?? 'damaged', message: error.message }
+      return { kind: error.kind, reason: error.detail.reason ?? 'unreadable', message: error.message }
     throw error
   }
 }

@@ -52,7 +52,7 @@ async function writeSheets(bytes: Uint8Array, limits: ReadingLimits, writer: Row
       if (name === 'x:workbookPr') since1904 = /^(?:1|true|on)$/.test(attributes.date1904 ?? '')
       if (name !== 'x:sheet') return
       const part = targets.get(attributes['r:id'] ?? '')
-      if (part === undefined) throw unreadable('The document is damaged: it names a sheet without a part.', 'damaged')
+      if (part === undefined) throw unreadable('The document is damaged: it names a sheet without a part.')
       sheets.push({ name: attributes.name ?? '', part })
     },
   })
@@ -167,7 +167,7 @@ function shownValue(text: string, type: string, { kind, font }: CellStyle, { str
   if (type === 'e' || type === 'd') return text
   if (type !== 's') return formatText(symbolsIn(unescapeText(text), font), kind)
   const shared = strings[Number(text)]
-  if (shared === undefined) throw unreadable('The document is damaged: a cell has a text that is not there.', 'damaged')
+  if (shared === undefined) throw unreadable('The document is damaged: a cell has a text that is not there.')
   return formatText(symbolsIn(shared, font), kind)
 }
 

@@ -49,7 +49,7 @@ export interface Attached {
 export function attach(given: AttachableServer, source: AttachSource, options: AttachOptions = {}): Attached {
   const { tools = false, log = () => {}, principal = localPrincipal } = options
   if (typeof source !== 'function' && typeof source?.read !== 'function')
-    throw invalid('attach needs a view, or a function that gives one.', 'attach')
+    throw invalid('attach needs a view, or a function that gives one.', 'configuration')
   const opened = openServer(given, tools !== false)
   const { server, handlers } = opened
   const live = options.subscriptions ?? !opened.isVersion2
@@ -217,7 +217,7 @@ function calls(own: SdkHandler | undefined, ofView: SdkHandler, list: SdkHandler
     try {
       return await ofView(request, context)
     } catch (error) {
-      if (!isUnknown(error) || error.data?.reason !== 'unknown-tool') throw error
+      if (!isUnknown(error) || error.data?.reason !== 'unknown-name') throw error
       return own(request, context)
     }
   }
@@ -263,10 +263,10 @@ function openServer(given: AttachableServer, tools: boolean) {
   if (!(handlers instanceof Map))
     throw invalid(
       'attach needs a Server or a McpServer of @modelcontextprotocol/sdk (1.20 and later) or @modelcontextprotocol/server (2).',
-      'attach',
+      'configuration',
     )
   if (Reflect.get(server, 'transport') !== undefined)
-    throw invalid('The server is connected already: attach before connect.', 'attach')
+    throw invalid('The server is connected already: attach before connect.', 'configuration')
   // A McpServer sets its handlers with its first resource or tool, and refuses to when others exist.
   if ('server' in given)
     for (const name of [

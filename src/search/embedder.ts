@@ -11,6 +11,8 @@ export type EmbedderOptions = ServiceNetwork & {
   readonly model: string
   /** Time-out of one request, in milliseconds. By default 10,000; for a query 1000. */
   readonly timeoutMs?: number
+  /** Weight of the ranking by vectors beside that by words, from 0 to 1. By default 0.3. */
+  readonly weight?: number
 } & (
     | {
         /** The base of an OpenAI-compatible API: `http://127.0.0.1:8080/v1`. */
@@ -172,7 +174,14 @@ function checked(found: unknown, count: number): readonly (readonly number[])[] 
 type Has = ((text: number) => boolean) | undefined
 
 /** Returns the ids of the passages with the nearest meaning, nearest first. Empty if it is unknown at the moment. */
-export type Nearest = (text: string, has?: Has, signal?: AbortSignal) => Promise<readonly number[]>
+type Nearest = (text: string, has?: Has, signal?: AbortSignal) => Promise<readonly number[]>
+
+/** A second ranking, by vectors. */
+export interface Meaning {
+  readonly nearest: Nearest
+  /** Its weight in the fusion with the ranking by words, from 0 to 1. */
+  readonly weight: number
+}
 
 /** Number of vectors read or compared before the task yields to the event loop. */
 const inOneTurn = { read: 2000, compared: 4000 }
@@ -264,7 +273,7 @@ async function createLocalEmbedder(model: string, { folder }: { readonly folder?
   if (library === undefined)
     throw invalid(
       `A local model needs the package ${packageName}. Install it beside hikidashi: npm install ${packageName}`,
-      'package',
+      'configuration',
     )
   if (folder !== undefined) {
     library.env.allowRemoteModels = false

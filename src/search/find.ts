@@ -3,7 +3,7 @@ import type { TextFilter, TextSet, Texts, WeightedTerm } from '../store/index.ts
 import { type Compound, fold, parseQuery, type Query, type QueryTerm } from '../text/analyser.ts'
 import { createLabelScore, rarityOf } from '../text/relevance.ts'
 import { type Documents, documentsOf, documentWords, isLong } from './documents.ts'
-import type { Nearest } from './embedder.ts'
+import type { Meaning } from './embedder.ts'
 import { afterHits, expandedBy, fusedTail, rankExpanded, withForms } from './expansion.ts'
 import { type FoundPassage, strong } from './part.ts'
 import { createRanker, type Ranker, type RatedTerm } from './rank.ts'
@@ -62,15 +62,15 @@ export async function* findPassages(
   texts: Texts,
   visibility: Visibility,
   query: SearchQuery,
-  nearest?: Nearest,
+  meaning?: Meaning,
 ): AsyncGenerator<SearchHit> {
   const { signal } = query
   const visible = await visibility.of(query.allows, signal)
   const block = Math.min(together.most, Math.max(together.least, together.perHit * (query.limit ?? defaultLimit)))
-  const hasFeedback = nearest === undefined && (query.limit ?? defaultLimit) > afterHits
-  const asked = { ...(await ask(texts, query.text, visible)), block, hasFeedback }
-  if (asked.ranker.terms.length === 0 && nearest === undefined) return
-  const near = nearest === undefined ? [] : await nearest(query.text, visible?.has, signal)
+  const hasFeedback = meaning === undefined && (query.limit ?? defaultLimit) > afterHits
+  const asked = { ...(await ask(texts, query.text, visible)), block, hasFeedback, vectorWeight: meaning?.weight ?? 0 }
+  if (asked.ranker.terms.length === 0 && meaning === undefined) return
+  const near = meaning === undefined ? [] : await meaning.nearest(query.text, visible?.has, signal)
   const isFor = eligible(query)
   const required = asked.isQuoted ? asked.phrases : []
   const choose = chooser(isFor, required, compoundTest(asked, near))
@@ -151,7 +151,7 @@ async function ask(
   texts: Texts,
   text: string,
   visible: Visible | undefined,
-): Promise<Omit<RankedQuery, 'block' | 'hasFeedback'>> {
+): Promise<Omit<RankedQuery, 'block' | 'hasFeedback' | 'vectorWeight'>> {
   const query = parseQuery(text)
   const terms = query.terms.map(({ term }) => term)
   const [counts, size] = await Promise.all([texts.counts(terms, visible?.set), visible ?? texts.size()])

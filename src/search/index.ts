@@ -2,7 +2,7 @@ import { defined } from '../core/kit/object.ts'
 import type { Log } from '../core/log.ts'
 import type { NewText, Store, Texts } from '../store/index.ts'
 import { edition } from '../text/analyser.ts'
-import { createEmbedder, createVectors, type EmbedderOptions, type Nearest, pack } from './embedder.ts'
+import { createEmbedder, createVectors, type EmbedderOptions, type Meaning, pack } from './embedder.ts'
 import { findPassages } from './find.ts'
 import { textOf, textOfPart } from './part.ts'
 import type { EmbeddingState, SearchDocument, SearchIndex } from './search-index.ts'
@@ -72,7 +72,7 @@ export async function openSearchIndex(options: SearchIndexOptions): Promise<Sear
       const found = await texts.list(query)
       return found.map(({ key, version, edition: made }) => ({ uri: key, version: made < edition ? '' : version }))
     },
-    search: (query) => findPassages(texts, visibility, query, embedding?.nearest(query.degraded)),
+    search: (query) => findPassages(texts, visibility, query, embedding?.vectors(query.degraded)),
     suggest: (query) => suggestWords(texts, visibility, query),
     mimeTypes: async ({ allows, signal } = {}) => texts.mimeTypes((await visibility.of(allows, signal))?.set),
     mounts: async (addresses, { allows, signal } = {}) => {
@@ -128,6 +128,8 @@ const mostUnits = 2000
 const retryMs = { first: 1000, most: 60_000 }
 /** Interval of checks for passages that another process has written, in milliseconds. */
 const checkIntervalMs = 5000
+/** Weight of the vectors, unless the configuration has another: a weak model harms little with it. */
+const defaultWeight = 0.3
 /** Maximum number of nearest passages per answer. */
 const mostNear = 100
 
@@ -202,9 +204,9 @@ async function openEmbedding(texts: Texts, options: EmbedderOptions, log: Log) {
 
   return {
     /** @param degraded Called with the reason if the answer is without vectors. */
-    nearest:
-      (degraded: (why: string) => void = () => {}): Nearest =>
-      async (text, has, signal) => {
+    vectors: (degraded: (why: string) => void = () => {}): Meaning => ({
+      weight: options.weight ?? defaultWeight,
+      nearest: async (text, has, signal) => {
         if (failing !== undefined && performance.now() < restingUntil) {
           degraded('The embedder does not answer: these are found by their words alone.')
           return []
@@ -219,6 +221,7 @@ async function openEmbedding(texts: Texts, options: EmbedderOptions, log: Log) {
           return []
         }
       },
+    }),
     state: async (): Promise<EmbeddingState> => {
       const { parts, embedded } = await texts.size(embedder.model)
       const waiting = Math.max(0, parts - embedded)

@@ -26,6 +26,8 @@ export interface Ranking {
   readonly averageDocumentLength: number
   /** Quoted texts of the query, folded and in lower case. */
   readonly phrases: readonly string[]
+  /** Weight of the passages that are near by vectors, from 0 to 1; the others have the rest. */
+  readonly vectorWeight: number
 }
 
 export interface ScoredPassage {
@@ -46,7 +48,7 @@ export async function rankPassages(
   near: readonly number[],
   whole?: Omit<Documents, 'ids'>,
 ): Promise<readonly ScoredPassage[]> {
-  const { ranker, averageDocumentLength } = ranking
+  const { ranker, averageDocumentLength, vectorWeight } = ranking
   const documents = new Map<string, JudgedPassage[]>()
   for await (const passage of judgedOf(texts, ids, ranking)) {
     const { uri } = passage.found.facts
@@ -70,7 +72,7 @@ export async function rankPassages(
   return ordered
     .map(({ found, score }, rank) => ({
       found,
-      score: share(score > 0 ? rank : undefined) + share(ranks.get(found.id)),
+      score: (1 - vectorWeight) * share(score > 0 ? rank : undefined) + vectorWeight * share(ranks.get(found.id)),
     }))
     .sort(byScore)
 }

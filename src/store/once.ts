@@ -139,7 +139,7 @@ async function takeLease({ store, name, ttlMs }: Computation): Promise<Lease | '
     return await store.lease(name, ttlMs)
   } catch (error) {
     if (!isResourceError(error, 'unavailable') && !isResourceError(error, 'internal')) throw error
-    return error.detail.reason === 'busy' ? undefined : 'gone'
+    return error.detail.fault === 'busy' ? undefined : 'gone'
   }
 }
 

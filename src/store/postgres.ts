@@ -59,7 +59,7 @@ export async function openPostgres(options: PostgresStore['postgres'], log: Log)
 /** The quoted name of a schema for statements, and the channel of its notifications. */
 function schemaOf(name: string) {
   if (!/^[a-z_][a-z0-9_]{0,62}$/.test(name))
-    throw refused('The schema of the store is named with small letters, digits and underscores.', 'schema')
+    throw refused('The schema of the store is named with small letters, digits and underscores.', 'configuration')
   // The name of a channel has at most 63 bytes, too.
   const channel = `hikidashi_${createHash('sha256').update(name).digest('hex').slice(0, 32)}`
   return { name, quoted: `"${name}"`, channel }
@@ -219,7 +219,7 @@ async function migrate(
     if (found > steps.length)
       throw refused(
         `The store was written by a newer hikidashi: its version is ${found}, and ${steps.length} is known here. Update this one, or name another schema.`,
-        'newer',
+        'configuration',
       )
     if (found === 0) await make(name, quoted, inside)
     for (const step of steps.slice(found)) await inside(step)
@@ -247,7 +247,7 @@ async function make(name: string, quoted: string, ask: RunStatement): Promise<vo
   )
   if (found.length === 0) await ask(`create schema ${quoted}`)
   else if (found[0]?.n !== 0)
-    throw refused('The schema of the store has tables of another program. Name another schema.', 'foreign')
+    throw refused('The schema of the store has tables of another program. Name another schema.', 'configuration')
   await ask(`create table ${quoted}.meta (version integer not null)`)
   await ask(`insert into ${quoted}.meta values (0)`)
 }

@@ -32,12 +32,12 @@ export const leases = 'leases'
 
 export function checkCollection(name: string): void {
   checkText(name, 'name of a collection', limits.name)
-  if (name === leases) throw refused(`The name ${leases} is the store's own.`, 'name')
+  if (name === leases) throw refused(`The name ${leases} is the store's own.`, 'argument')
 }
 
 export function checkLease(name: string, ttlMs: number): void {
   checkText(name, 'name of a lease', limits.key)
-  if (!(Number.isFinite(ttlMs) && ttlMs >= 1)) throw refused('A lease lasts for a millisecond or more.', 'ttl')
+  if (!(Number.isFinite(ttlMs) && ttlMs >= 1)) throw refused('A lease lasts for a millisecond or more.', 'argument')
 }
 
 export function checkKey(key: string): void {
@@ -48,9 +48,9 @@ export function checkRow({ key, value, expires, terms = [] }: NewRow): WholeRow 
   checkKey(key)
   if (value.byteLength > limits.value) throw refused(`A value has at most ${limits.value} bytes.`, 'too-large')
   if (expires !== undefined && !Number.isSafeInteger(expires))
-    throw refused('The expiry of a row is a whole number of milliseconds.', 'expires')
+    throw refused('The expiry of a row is a whole number of milliseconds.', 'argument')
   const each = checkTerms(terms)
-  if (each.length > limits.terms) throw refused(`A row has at most ${limits.terms} terms.`, 'terms')
+  if (each.length > limits.terms) throw refused(`A row has at most ${limits.terms} terms.`, 'too-many')
   return { key, value, terms: each, ...defined({ expires }) }
 }
 
@@ -69,14 +69,15 @@ export function checkQuery(query: RowQuery): RowQuery {
 }
 
 export function checkLimit(limit: number): number {
-  if (!(Number.isInteger(limit) && limit >= 0)) throw refused('A limit is a whole number.', 'limit')
+  if (!(Number.isInteger(limit) && limit >= 0)) throw refused('A limit is a whole number.', 'argument')
   return Math.min(limit, limits.rows)
 }
 
 function checkText(text: string, what: string, most: number): void {
-  if (text === '') throw refused(`The ${what} is empty.`, 'empty')
-  if (!text.isWellFormed() || text.includes('\0')) throw refused(`The ${what} has characters that no text has.`, 'text')
-  if (Buffer.byteLength(text) > most) throw refused(`The ${what} has more than ${most} bytes.`, 'too-long')
+  if (text === '') throw refused(`The ${what} is empty.`, 'argument')
+  if (!text.isWellFormed() || text.includes('\0'))
+    throw refused(`The ${what} has characters that no text has.`, 'argument')
+  if (Buffer.byteLength(text) > most) throw refused(`The ${what} has more than ${most} bytes.`, 'too-large')
 }
 
 /** Why a store could not do an operation, as `detail.reason`. */
@@ -101,12 +102,12 @@ const sentencesOfCodes: Readonly<Record<string, string>> = {
 export function failure(reason: Reason, code?: string): ResourceError {
   const sentence = sentencesOfCodes[code ?? ''] ?? sentences[reason]
   const text = code === undefined ? sentence : `${sentence} (${code})`
-  return new ResourceError(reason === 'damaged' ? 'internal' : 'unavailable', text, { reason })
+  return new ResourceError(reason === 'damaged' ? 'internal' : 'unavailable', text, { fault: reason })
 }
 
 /** Returns the error for a store whose SQLite cannot be loaded. @param why The end of the sentence. */
 export function notLoaded(why: string): ResourceError {
-  return new ResourceError('unavailable', `SQLite cannot be loaded: ${why}`, { reason: 'platform' })
+  return new ResourceError('unavailable', `SQLite cannot be loaded: ${why}`, { fault: 'platform' })
 }
 
 /** Returns the error for a bug in this program: the engine rejects the request as invalid. */
@@ -208,13 +209,14 @@ function checkNew(text: NewText): CheckedText {
   for (const plain of [version, value, labels.mimeType ?? '', ...(labels.audience ?? [])]) checkPlain(plain)
   const numbers = [labels.priority ?? 0, labels.modified ?? 0]
   if (!Number.isSafeInteger(edition) || !numbers.every(Number.isFinite) || !Number.isSafeInteger(numbers[1]))
-    throw refused('The numbers of a text are not valid.', 'number')
+    throw refused('The numbers of a text are not valid.', 'argument')
   return {
     ...text,
     parts: parts.map((part) => {
       checkPlain(part.value)
-      if (!Number.isSafeInteger(part.length) || part.length < 0) throw refused('A length is a whole number.', 'number')
-      if (part.terms.length > limits.terms) throw refused(`A part has at most ${limits.terms} terms.`, 'terms')
+      if (!Number.isSafeInteger(part.length) || part.length < 0)
+        throw refused('A length is a whole number.', 'argument')
+      if (part.terms.length > limits.terms) throw refused(`A part has at most ${limits.terms} terms.`, 'too-many')
       return { value: part.value, length: part.length, terms: joined(part.terms) }
     }),
   }
@@ -242,7 +244,8 @@ function wordsIn(text: string): number {
 
 /** PostgreSQL cannot store NUL, and neither engine can store a lone surrogate. */
 function checkPlain(text: string): void {
-  if (text.includes('\0') || !text.isWellFormed()) throw refused('The text has characters that no text has.', 'text')
+  if (text.includes('\0') || !text.isWellFormed())
+    throw refused('The text has characters that no text has.', 'argument')
   if (isLonger(text, limits.value)) throw refused(`A value has at most ${limits.value} bytes.`, 'too-large')
 }
 
@@ -252,19 +255,19 @@ function isLonger(text: string, maxBytes: number): boolean {
 }
 
 function checkTextTerms(terms: readonly string[]): void {
-  if (terms.length > limits.queryTerms) throw refused(`There are at most ${limits.queryTerms} terms.`, 'terms')
+  if (terms.length > limits.queryTerms) throw refused(`There are at most ${limits.queryTerms} terms.`, 'too-many')
   for (const term of terms) {
     if (!termText.test(term) || !term.isWellFormed())
-      throw refused('The term has characters that no term may have.', 'term')
-    if (term.length > limits.term) throw refused(`The term has more than ${limits.term} characters.`, 'too-long')
+      throw refused('The term has characters that no term may have.', 'argument')
+    if (term.length > limits.term) throw refused(`The term has more than ${limits.term} characters.`, 'too-large')
   }
 }
 
 function checkTextQuery(query: PartQuery): PartQuery {
   checkTextTerms(query.terms.map(({ term }) => term))
   if (query.terms.some(({ weight }) => !Number.isSafeInteger(weight) || weight < 1))
-    throw refused('A weight is a whole number from 1.', 'weight')
-  if (!(Number.isInteger(query.limit) && query.limit >= 0)) throw refused('A limit is a whole number.', 'limit')
+    throw refused('A weight is a whole number from 1.', 'argument')
+  if (!(Number.isInteger(query.limit) && query.limit >= 0)) throw refused('A limit is a whole number.', 'argument')
   return { ...query, limit: Math.min(query.limit, limits.found) }
 }
 

@@ -130,8 +130,34 @@ function createWatching(changes: Remote<SqliteOperations>['changes']) {
   }
 }
 
-/** Time-out of a request, in milliseconds. A request that has not begun by then is dropped. */
+/** Maximum time for which the worker answers none of the waiting requests, in milliseconds. The wait for earlier requests is not counted. */
 const requestTimeoutMs = 10_000
+/**
+ * Calls `giveUp` when the worker has answered nothing for that time since a request was sent to it. Returns the function that ends the wait.
+ *
+ * @param answeredAtMs Returns when the worker answered last.
+ */
+function waitForWork(answeredAtMs: () => number, giveUp: () => void): () => void {
+  const askedAtMs = performance.now()
+  let timer: NodeJS.Timeout
+  let isOver = false
+  const look = () => {
+    if (isOver) return
+    const leftMs = Math.max(askedAtMs, answeredAtMs()) + requestTimeoutMs - performance.now()
+    if (leftMs > 0) wait(leftMs)
+    else giveUp()
+  }
+  const wait = (ms: number) => {
+    // An answer that has arrived is taken first, even if this thread was busy for longer.
+    timer = setTimeout(() => setImmediate(look), ms)
+  }
+  wait(requestTimeoutMs)
+  return () => {
+    isOver = true
+    clearTimeout(timer)
+  }
+}
+
 /** Maximum number of waiting requests. */
 const mostWaiting = 10_000
 
@@ -148,6 +174,7 @@ function createThread(file: string, warn: (message: string) => void) {
   /** Requests of this turn, which go to the worker as one message: a message takes longer than most requests. */
   let unsent: Question[] = []
   let last = 0
+  let answeredAtMs = 0
   let closing: Promise<void> | undefined
   /** The fault because of which no worker can run in this process. */
   let unusable: ResourceError | undefined
@@ -164,6 +191,7 @@ function createThread(file: string, warn: (message: string) => void) {
     started.on('message', (message: Message) => {
       if ('warning' in message) return warn(message.warning)
       if ('leaving' in message) return follow(started)
+      answeredAtMs = performance.now()
       const asked = waiting.get(message.id)
       waiting.delete(message.id)
       if (waiting.size === 0) started.unref()
@@ -214,18 +242,21 @@ function createThread(file: string, warn: (message: string) => void) {
       worker ??= start()
       worker.ref()
       const id = ++last
-      const timer = setTimeout(() => reject(failure('busy')), requestTimeoutMs)
-      const question: Question = { id, name, values, deadline: Date.now() + requestTimeoutMs }
+      const release = waitForWork(
+        () => answeredAtMs,
+        () => reject(failure('busy')),
+      )
+      const question: Question = { id, name, values }
       waiting.set(id, {
         question,
         settle: (message) => {
-          clearTimeout(timer)
+          release()
           if (!('failed' in message)) return resolve(message.result)
           const { kind, message: text, detail } = message.failed
           reject(new ResourceError(kind, text, detail))
         },
         fail: (error) => {
-          clearTimeout(timer)
+          release()
           reject(error)
         },
       })

@@ -169,7 +169,7 @@ async function read(
   return undefined
 }
 
-const isSealed = ({ reason }: ErrorDetail) => reason === 'archived' || reason === 'encrypted'
+const isSealed = ({ reason }: ErrorDetail) => reason === 'withheld'
 
 async function bytesOf(content: Content, limit: number, { signal }: Context): Promise<Buffer> {
   if ('text' in content) return Buffer.from(content.text)

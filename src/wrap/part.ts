@@ -71,7 +71,7 @@ export function tailIn(params: Params): number | undefined {
 }
 
 export function badTail(message: string): ResourceError {
-  return invalid(message, 'tail')
+  return invalid(message, 'parameter', { parameter: name })
 }
 
 /** Returns the request for the whole resource, instead of a part or the end of it. */

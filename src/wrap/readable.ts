@@ -72,7 +72,7 @@ const forms: readonly string[] = ['text', 'markdown'] satisfies readonly Reading
  * first request. A document that crashes the worker fails only its own request. The size of a reading is that of its text; its
  * version is that of the document.
  *
- * Reads throw ResourceError `invalid` (reasons `as`, `damaged`, `encrypted`, `no-text`) and `too-large`.
+ * Reads throw ResourceError `invalid` (reasons `parameter`, `unreadable`, `withheld`) and `too-large`.
  */
 export function readable(provider: Provider, options: ReadableOptions = {}): Provider {
   const { maxBytes = 32 * 1024 * 1024, maxCharacters = 8_000_000, stored = provider } = options
@@ -108,7 +108,8 @@ export function readable(provider: Provider, options: ReadableOptions = {}): Pro
     if (found !== undefined) return found
     const failed = known === undefined ? undefined : hopeless.get(known)
     if (failed !== undefined && performance.now() < failed.until) throw failed.error
-    if (!formsOf(format).includes(form)) throw invalid('A PDF can be read as text only. Write ?as=text.', 'as')
+    if (!formsOf(format).includes(form))
+      throw invalid('A PDF can be read as text only. Write ?as=text.', 'parameter', { parameter: 'as' })
     const source = namesEncodings(format) ? stored : provider
     const { bytes, facts } = await readWhole(source, request, maxBytes, tooLargeFor(maxBytes), context)
     const key = keyOf(facts.version)
@@ -139,12 +140,16 @@ export function readable(provider: Provider, options: ReadableOptions = {}): Pro
       form === 'text'
         ? 'This has no reading as text: it is neither text nor a document in a format that is read.'
         : 'This has no reading as Markdown: it is no document in a format that is read.',
-      'as',
+      'parameter',
+      { parameter: 'as' },
     )
   }
 
   const readAsked = async (form: string, request: ReadRequest, context: Context): Promise<readonly Content[]> => {
-    if (!isForm(form)) throw invalid('A document can be read as text or as Markdown: ?as=text, ?as=markdown.', 'as')
+    if (!isForm(form))
+      throw invalid('A document can be read as text or as Markdown: ?as=text, ?as=markdown.', 'parameter', {
+        parameter: 'as',
+      })
     const params = new Map([...request.params].filter(([name]) => name !== 'as'))
     return readText(form, { ...request, params }, context)
   }
@@ -179,9 +184,9 @@ function withForms(content: Content, path: string): Content {
 
 function failureOf(failure: Failure, timeoutMs: number): ResourceError {
   return failure === 'late'
-    ? tooLarge(`The document takes longer than ${timeoutMs} ms to read.`, { reason: 'time' })
+    ? tooLarge(`The document takes longer than ${timeoutMs} ms to read.`, { reason: 'too-much' })
     : tooLarge('Reading the document exceeds the memory limit, or the document is damaged.', {
-        reason: 'memory',
+        reason: 'too-much',
       })
 }
 

@@ -72,7 +72,7 @@ export function redacted(given: Provider, options: RedactedOptions = {}): Provid
   // Without the parts of entries, which the source yields unredacted.
   const { parts: _, ...provider } = given
   if (mode !== 'mask' && mode !== 'withhold')
-    throw invalid('The mode of redaction must be mask, withhold or off.', 'mode')
+    throw invalid('The mode of redaction must be mask, withhold or off.', 'configuration')
   const seal = createSeal(key, mode)
   const redactor = options.redactor ?? sharedRedactor()
   const cleaner = createCleaner({ mode, seal, redactor, scrubber, except, log, without })
@@ -86,7 +86,7 @@ export function redacted(given: Provider, options: RedactedOptions = {}): Provid
       error.detail.reason !== 'too-large' ||
       (!cleaner.isVault(request.path) && (await readRange(request, { start: 0, end: 1 }, context)) !== undefined)
     if (mode === 'mask' && (await isInParts())) throw error
-    throw new ResourceError('too-large', tooLargeToSearch[mode], { ...error.detail, reason: 'secret' })
+    throw new ResourceError('too-large', tooLargeToSearch[mode], { ...error.detail, reason: 'withheld' })
   }
 
   /** Returns the beginning of a table of which the content is the end. */

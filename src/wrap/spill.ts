@@ -242,7 +242,7 @@ async function searchFiles(
   const query = params.get('q') ?? ''
   const words = [...new Set(wordsOf(query))].slice(0, maxWords)
   if (words.length === 0 || query.length > maxQuery)
-    throw invalid(`The query has no words, or over ${maxQuery} characters.`, 'query')
+    throw invalid(`The query has no words, or over ${maxQuery} characters.`, 'argument')
   const limit = Math.min(limits.most, Math.max(1, Number.parseInt(params.get('limit') ?? '', 10) || limits.otherwise))
   const hits: FoundHit[] = []
   for (const file of files) {

@@ -252,7 +252,10 @@ requires(
 
   test.each(denied)('the query %j never reaches it', async (query) => {
     for (const params of [{}, { start: '-1h' }, { as: 'chart' }, { as: 'csv' }])
-      await expect(read(query, params)).rejects.toMatchObject({ kind: 'invalid', detail: { reason: 'query' } })
+      await expect(read(query, params)).rejects.toMatchObject({
+        kind: 'invalid',
+        detail: { reason: 'parameter', parameter: 'query' },
+      })
     expect(relay.requests()).toBe(0)
   })
 

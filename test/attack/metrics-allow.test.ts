@@ -126,7 +126,10 @@ describe('a mount with an allow-list of metrics', () => {
   ])('refuses the query %j before anything is sent', async (query) => {
     const { api, ask } = await open()
     for (const params of [{}, { start: '-1h' }, { as: 'chart' }, { as: 'csv' }])
-      await expect(ask(query, params)).rejects.toMatchObject({ kind: 'invalid', detail: { reason: 'query' } })
+      await expect(ask(query, params)).rejects.toMatchObject({
+        kind: 'invalid',
+        detail: { reason: 'parameter', parameter: 'query' },
+      })
     expect(api.asked).toEqual([])
   })
 

@@ -153,7 +153,7 @@ describe('of an answer, they see', () => {
     ['O5: an error that repeats what was sent', answerOf(error(-32602, 'x'.repeat(3000)))],
     ['O5: inner workings', answerOf(error(-32603, 'ENOENT: no such file or directory'), 200)],
     ['O5: the stack of an error', answerOf(error(-32603, 'x\n    at read (file.ts:1:1)'), 200)],
-    ['O6: absence with a reason', answerOf(error(-32602, 'Resource not found', { ...params, reason: 'denied' }))],
+    ['O6: absence with a reason', answerOf(error(-32602, 'Resource not found', { ...params, fault: 'denied' }))],
     ['O6: absence by another code', answerOf(error(-32603, 'Resource not found', params), 200)],
     ['O6: absence of something else', answerOf(error(-32602, 'Resource not found', { uri: 'x://b' }))],
     ['O6: absence in a newer code on an old revision', answerOf(error(-32602, 'Resource not found', params)), old],

@@ -73,7 +73,7 @@ describe.each(['2026-07-28', '2025-11-25'] satisfies SchemaRevision[])('prompts 
   test('one that may not be seen is as one that is not there, by whatever name', async () => {
     const ask = await open(guest)
     const absent = await ask(...get('nothing', { what: 'x' }))
-    expect(absent.error).toMatchObject({ code: -32602, data: { reason: 'unknown-prompt' } })
+    expect(absent.error).toMatchObject({ code: -32602, data: { reason: 'unknown-name' } })
     for (const name of [
       ...['secret/hidden', 'zed://library/secret/hidden.md', 'zed://library/secret%2fhidden.md', 'open.md', 'OPEN', ''],
       ...['__proto__', 'constructor', 'a\0b', '\u202eopen', 'open\n', '\ud800', '../open', 'x'.repeat(1_000_000)],
@@ -91,7 +91,7 @@ describe.each(['2026-07-28', '2025-11-25'] satisfies SchemaRevision[])('prompts 
     const ask = await open(guest)
     const shape = ({ error }: Answer) => ({ ...error, data: { ...error?.data, uri: undefined } })
     const absent = shape(await ask(...get('by-path', { path: 'none.md' })))
-    expect(absent).toMatchObject({ code: -32602, data: { reason: 'prompt-resource' } })
+    expect(absent).toMatchObject({ code: -32602, data: { reason: 'argument' } })
     for (const path of ['secret/plan.md', 'secret/none.md', 'secret/'])
       expect(shape(await ask(...get('by-path', { path })))).toEqual(absent)
     for (const path of [
@@ -139,11 +139,9 @@ describe.each(['2026-07-28', '2025-11-25'] satisfies SchemaRevision[])('prompts 
     expect(
       await reasonOf(...get('open', Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`a${i}`, ''])))),
     ).toBe('params')
-    expect(await reasonOf(...get('open', { ...given, more: 'z' }))).toBe('unknown-argument')
-    expect(await reasonOf(...get('open', JSON.parse('{"what":"x","other":"y","__proto__":"z"}')))).toBe(
-      'unknown-argument',
-    )
-    expect(await reasonOf(...get('open', { what: 'x' }))).toBe('missing-argument')
+    expect(await reasonOf(...get('open', { ...given, more: 'z' }))).toBe('argument')
+    expect(await reasonOf(...get('open', JSON.parse('{"what":"x","other":"y","__proto__":"z"}')))).toBe('argument')
+    expect(await reasonOf(...get('open', { what: 'x' }))).toBe('argument')
     for (const wrong of [7, 'text', [], { what: 7 }, { what: { x: 1 } }])
       expect(await reasonOf(...get('open', wrong))).toBe('params')
     // 50,000 places for 65,536 characters would be three gigabytes.

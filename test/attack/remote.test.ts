@@ -3,7 +3,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { openMount } from '../../src/config/open-mount.ts'
 import { loadConfigSchema } from '../../src/config/schema.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
-import { foreignReason, isResourceError, ResourceError } from '../../src/core/errors.ts'
+import { type ErrorReason, isResourceError, ResourceError } from '../../src/core/errors.ts'
 import type { Principal } from '../../src/core/provider.ts'
 import type { View } from '../../src/core/view.ts'
 import { openView } from '../../src/server/serve.ts'
@@ -110,7 +110,7 @@ describe('another server', () => {
   test('SS19: that answers with what it was sent, or with words of its own, tells nobody by its errors', async () => {
     const view = await hostile((_, __, ___, request) => {
       const words = `bad: ${JSON.stringify(request.headers)} at db-1.internal`
-      return new ResourceError('invalid', words, { code: -32602, reason: foreignReason('db-1.internal'), path: '/srv' })
+      return new ResourceError('invalid', words, { code: -32602, reason: 'db-1.internal' as ErrorReason, path: '/srv' })
     })
     const told = await onTheWire(view, ['resources/read', { uri: `${address}/n/1` }], ['resources/list', {}])
     expect(told).not.toMatch(/the-secret-of|db-1|\/srv|x-key/i)

@@ -727,7 +727,7 @@ test('SE22: a part of a file that is too large to be searched as a whole is refu
     await expect(read(through('withhold'), 'a.log', params)).rejects.toMatchObject({
       kind: 'too-large',
       message: expect.stringContaining('is searched for secrets as a whole'),
-      detail: { size: 5e9, reason: 'secret' },
+      detail: { size: 5e9, reason: 'withheld' },
     })
   await expect(read(through('mask'), 'a.log')).rejects.toThrow('Ask for a part of it.')
 })

@@ -342,7 +342,7 @@ describe('a stream of changes (2026-07-28)', () => {
         const { message, status } = await arena.ask(wire, 'subscriptions/listen', listenParams(uris))
         expect(message?.error).toMatchObject({
           code: -32602,
-          data: { reason: 'too-many-subscriptions', limit: most.perSubscription, of: 'subscription' },
+          data: { reason: 'too-many', limit: most.perSubscription, of: 'subscription' },
         })
         // To try again later would not help.
         if (!isStdio(wire)) expect(status).toBe(200)
@@ -401,7 +401,7 @@ describe('a stream of changes (2026-07-28)', () => {
     )
     await control(arena.wire('http 2025-11-25'))
     await flood
-    const data = { reason: 'too-many-subscriptions', limit: most.subscriptions, of: 'client' }
+    const data = { reason: 'too-many', limit: most.subscriptions, of: 'client' }
     expect([...refusals]).toEqual([[JSON.stringify([429, -32602, data, true]), 1000]])
     expect(arena.http.facts().resident - before.resident).toBeLessThan(150)
     // Those that are open go on.
@@ -455,7 +455,7 @@ describe('a client that floods', () => {
   const expected = (count: number) =>
     new Map([
       ['honoured', most.perSubscription],
-      ['[-32602,"too-many-subscriptions"]', count - most.perSubscription],
+      ['[-32602,"too-many"]', count - most.perSubscription],
     ])
 
   test(

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -8,8 +8,17 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { findTool, type Tool } from '../../conformance/tools.ts'
 import type { HttpService } from '../../src/server/index.ts'
 import type { Folder } from '../support/folder.ts'
+import { writeOwnSource } from '../support/own-source.ts'
 import { requires } from '../support/require.ts'
-import { createSample, pixel, sampleAddress, sampleSize, serveSample, stdioCommand } from '../support/served-folder.ts'
+import {
+  createSample,
+  pixel,
+  sampleAddress,
+  sampleSize,
+  serveCommand,
+  serveSample,
+  stdioCommand,
+} from '../support/served-folder.ts'
 import { someOf, volume } from '../support/volume.ts'
 import { testOn } from '../support/wires.ts'
 
@@ -106,6 +115,30 @@ suite('the Inspector', () => {
       const overview = transport === 'stdio' ? 1 : 0
       expect(result?.resources).toHaveLength(sampleSize.resources + overview)
     })
+
+    if (transport === 'stdio')
+      row('lists and reads a source from outside like every other', async () => {
+        const own = join(home, era)
+        mkdirSync(own)
+        const { command, args } = serveCommand('--config', writeOwnSource(own))
+        const ask = async (method: string, ...more: readonly string[]) => {
+          const asked = [
+            '--transport',
+            'stdio',
+            '--protocol-era',
+            era,
+            '--method',
+            method,
+            ...more,
+            '--',
+            command,
+            ...args,
+          ]
+          return (await run('mcp-inspector', ['--cli', '-q', '--format', 'json', ...asked])).stdout
+        }
+        expect(await ask('resources/list')).toContain('notes://me/Shopping-list.md')
+        expect(await ask('resources/read', '--uri', 'notes://me/Shopping-list.md')).toContain('plums')
+      })
 
     row('lists the templates', async () => {
       const { result } = await call('resources/templates/list')

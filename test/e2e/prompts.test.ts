@@ -121,8 +121,8 @@ describe.each(some)('$name', (era) => {
       const [, , absent] = await refused('review', { path: 'absent.md' })
       const [code, message, hidden] = await refused('review', { path: 'private.md' })
       expect([code, message]).toEqual([-32602, expect.stringContaining('is not there')])
-      expect(hidden).toEqual({ reason: 'prompt-resource', uri: 'docs://notes/private.md' })
-      expect(absent).toEqual({ reason: 'prompt-resource', uri: 'docs://notes/absent.md' })
+      expect(hidden).toEqual({ reason: 'argument', uri: 'docs://notes/private.md' })
+      expect(absent).toEqual({ reason: 'argument', uri: 'docs://notes/absent.md' })
     })
 
     test('completes its arguments, from values and from what may be seen', async () => {
@@ -183,9 +183,9 @@ describe.each(transports)('our own client over %s', (transport) => {
     ])
     await expect(prompts.get({ name: 'review' })).rejects.toMatchObject({
       kind: 'invalid',
-      detail: { reason: 'missing-argument', argument: 'path' },
+      detail: { reason: 'argument', argument: 'path' },
     })
-    await expect(prompts.get({ name: 'absent' })).rejects.toMatchObject({ detail: { reason: 'unknown-prompt' } })
+    await expect(prompts.get({ name: 'absent' })).rejects.toMatchObject({ detail: { reason: 'unknown-name' } })
   })
 
   test('hears of prompts that change', async () => {

@@ -6,6 +6,7 @@ import { run } from '../support/cli.ts'
 import { authority } from '../support/database-tls.ts'
 import { type EraClient, eras } from '../support/era-clients.ts'
 import { createFolder } from '../support/folder.ts'
+import { writeOwnSource } from '../support/own-source.ts'
 import { type Postgres, startPostgres } from '../support/postgres.ts'
 import { type ItemsApi, listenTo, type Replica, startItemsApi, startReplica, withClock } from '../support/replicas.ts'
 import { requires } from '../support/require.ts'
@@ -49,6 +50,7 @@ beforeAll(async () => {
         ...{ provider: 'api', url: api.url, allowAddresses: ['127.0.0.1'], insecure: true },
         ...{ poll: '1s', routes: [{ template: 'items/{id}', list: { from: 'items', title: '/title' } }] },
       },
+      'notes://me': { provider: './notebook.js', file: 'notebook.json', poll: '1s' },
       'wallbounce://project': { provider: 'results' },
     },
     pages: { first: 2, most: 2 },
@@ -57,6 +59,7 @@ beforeAll(async () => {
     cursorSecret: { env: 'CURSORS' },
     http: { listen: '127.0.0.1:0', allowedHosts: ['localhost'], limits: { newConnections: 0 } },
   }
+  writeOwnSource(folder.outside)
   writeFileSync(config, JSON.stringify(content))
   env = { STORE: database.url, CURSORS: 'a secret of these tests, long enough' }
   for (const name of ['a', 'b', 'c'])
@@ -127,6 +130,19 @@ describe('three replicas', () => {
     const since = performance.now()
     await vi.waitFor(() => expect(api.lists - asked).toBeGreaterThanOrEqual(4), patience)
     expect(performance.now() - since).toBeGreaterThan(3 * 800)
+  })
+
+  test('a change of a source from outside is told in all, and read in all', async () => {
+    const note = 'notes://me/Shopping-list.md'
+    const clients = await Promise.all(replicas.map(({ url }) => connect(era2026, url)))
+    const heard = await Promise.all(clients.map((client) => listenTo(client, era2026.revision, [note])))
+    writeFileSync(
+      join(folder.outside, 'notebook.json'),
+      JSON.stringify({ 'Shopping list': { text: 'Quinces, and nothing else' } }),
+    )
+    for (const uris of heard) await vi.waitFor(() => expect(uris).toContain(note), patience)
+    for (const client of clients)
+      expect(JSON.stringify((await client.readResource({ uri: note })).contents)).toContain('Quinces')
   })
 
   test('what a client reads at another replica after the news is not older', async () => {

@@ -40,7 +40,7 @@ export function known([token = '', ...others]: readonly string[]): Provider {
   const failures: Readonly<Record<string, () => unknown>> = {
     throws: () => new Error(`connect failed: ${token}`, { cause: new Error(token, { cause: { token } }) }),
     aggregate: () => new AggregateError([new Error(token), token], token),
-    invalid: () => invalid(`No such thing as ${token}.`, 'known', { near: token }),
+    invalid: () => invalid(`No such thing as ${token}.`, 'argument', { near: token }),
     string: () => token,
     object: () => ({ config: { headers: { authorization: `Bearer ${token}` } }, toString: () => token }),
   }

@@ -49,7 +49,7 @@ interface Command {
   readonly args: string[]
 }
 
-function serveCommand(...what: readonly string[]): Command {
+export function serveCommand(...what: readonly string[]): Command {
   const cli = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
   if (!existsSync(cli)) throw new Error('dist/cli/main.js is missing: run npm run build first.')
   return {

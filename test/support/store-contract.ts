@@ -536,7 +536,7 @@ export function contract(name: string, subject: StoreUnderTest): void {
       const rows = store.collection(fresh())
       await put(rows, 'a')
       await Promise.all([store.close(), store.close()])
-      const gone = { kind: 'unavailable', detail: { reason: 'gone' } }
+      const gone = { kind: 'unavailable', detail: { fault: 'gone' } }
       await expect(rows.get('a')).rejects.toMatchObject(gone)
       await expect(rows.put({ key: 'a', value: bytes('') })).rejects.toMatchObject(gone)
       await expect(store.lease('x', 1000)).rejects.toMatchObject(gone)

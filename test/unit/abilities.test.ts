@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { beforeAll, expect, test } from 'vitest'
 import { type Abilities, findAbilities, withAbilities } from '../../scripts/abilities.ts'
+import { withSources } from '../../scripts/keys.ts'
 import { sources } from '../../src/providers/index.ts'
 
 let abilities: Abilities
@@ -10,7 +11,7 @@ beforeAll(async () => {
 const page = await readFile(new URL('../../docs/providers/README.md', import.meta.url), 'utf8')
 
 test('the tables in docs/providers/README.md are what the providers can do: if not, npm run schema', () => {
-  expect(page).toBe(withAbilities(page, abilities))
+  expect(page).toBe(withAbilities(withSources(page), abilities))
 })
 
 test('every provider is in them, with its page', () => {

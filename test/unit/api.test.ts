@@ -249,7 +249,11 @@ describe('a listing', () => {
     server.answer = (_, response) => response.writeHead(200, { 'content-type': 'application/json' }).end('[{"id":')
     await expect(listAll(open([route]))).rejects.toMatchObject({ kind: 'unavailable' })
     server.answer = (_, response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<form>')
-    await expect(listAll(open([route]))).rejects.toMatchObject({ kind: 'invalid', detail: { reason: 'type' } })
+    await expect(listAll(open([route]))).rejects.toMatchObject({
+      kind: 'invalid',
+      message: expect.stringContaining('media type'),
+      detail: { reason: 'refused' },
+    })
   })
 
   test('completes its variables, the others of which are filled in', async () => {

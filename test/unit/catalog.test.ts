@@ -565,7 +565,7 @@ describe('completion', () => {
   })
 
   test('of an unknown template is an error', async () => {
-    await expect(complete('{nothing}', 'nothing', '')).rejects.toMatchObject({ detail: { reason: 'unknown-template' } })
+    await expect(complete('{nothing}', 'nothing', '')).rejects.toMatchObject({ detail: { reason: 'unknown-name' } })
   })
 
   test('gives 100 values at most and says that there are more', async () => {

@@ -257,7 +257,7 @@ describe('the limits', () => {
     const catalog = serve(live({}), { changes: limits })
     const view = catalog.view(alice)
     const uris = (count: number, name = 'f') => Array.from({ length: count }, (_, i) => `file:///r/${name}${i}`)
-    const full = { kind: 'invalid', detail: { reason: 'too-many-subscriptions' } }
+    const full = { kind: 'invalid', detail: { reason: 'too-many' } }
     await expect(listening(view, uris(4))).rejects.toMatchObject(full)
     const one = await listening(view, uris(3))
     expect(() => view.subscribe?.(() => {})).toThrow('no more than 2')
@@ -275,8 +275,7 @@ describe('the limits', () => {
     const catalog = serve(live({}), { changes: limits })
     const [first, second] = [catalog.view(alice), catalog.view({ id: 'bob', roles: [] })]
     const open = (view: View) => view.subscribe?.(() => {})
-    const full = (limit: number, of: string) =>
-      expect.objectContaining({ detail: { reason: 'too-many-subscriptions', limit, of } })
+    const full = (limit: number, of: string) => expect.objectContaining({ detail: { reason: 'too-many', limit, of } })
     const one = open(first)
     open(first)
     expect(() => open(first)).toThrow(full(2, 'client'))

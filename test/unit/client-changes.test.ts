@@ -63,7 +63,7 @@ describe('what a server does not tell of', () => {
       const many = Array.from({ length: 50 }, (_, i) => `x://r/many/${i}`)
       expect(await failure(subscription.add(many))).toMatchObject({
         kind: 'invalid',
-        detail: { reason: 'too-many-subscriptions', limit: 50 },
+        detail: { reason: 'too-many', limit: 50 },
       })
       expect(subscription.uris).toEqual([server.uri])
       await server.touch(server.uri)

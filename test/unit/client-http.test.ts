@@ -125,7 +125,7 @@ describe('a server over HTTP', () => {
 
   test('is not at a URL that is not http', async () => {
     for (const url of ['file:///etc/passwd', 'ftp://host/', 'nonsense', ''])
-      expect(await failure(connect({ url }))).toMatchObject({ kind: 'invalid', detail: { reason: 'url' } })
+      expect(await failure(connect({ url }))).toMatchObject({ kind: 'invalid', detail: { reason: 'uri' } })
   })
 
   test('does not get the headers when it sends the client elsewhere', async () => {

@@ -133,7 +133,7 @@ describe('errors of a server', () => {
     expect(await failure(view.read('invalid:'))).toMatchObject({
       kind: 'invalid',
       message: 'Bad URI',
-      detail: { reason: 'syntax', limit: 3 },
+      detail: { reason: 'uri', limit: 3 },
     })
   })
 

@@ -208,8 +208,8 @@ describe('a content over the limit', () => {
       }
       return found
     }
-    expect(await offered('mask')).toEqual({ 'movie.mp4': 'secret', 'story.txt': 200 })
-    expect(await offered('withhold')).toEqual({ 'movie.mp4': 'secret', 'story.txt': 'secret' })
+    expect(await offered('mask')).toEqual({ 'movie.mp4': 'withheld', 'story.txt': 200 })
+    expect(await offered('withhold')).toEqual({ 'movie.mp4': 'withheld', 'story.txt': 'withheld' })
   })
 
   test('ends where it changes meanwhile: two versions are never mixed', async () => {

@@ -84,7 +84,7 @@ describe('after an earlier context', () => {
     const before = await assembled(files)
     const [first, second, third] = before.items.map((item) => item.uri)
     const path = third?.slice(uri('').length) ?? ''
-    const after = await assembled({ ...files, [path]: `${files[path]}\nOne more line.` }, { earlier: before.manifest })
+    const after = await assembled({ ...files, [path]: `One more line.\n${files[path]}` }, { earlier: before.manifest })
     expect(after.items.slice(0, 3).map((item) => item.uri)).toEqual([first, second, third])
     const head = before.tokens - before.items.reduce((sum, item) => sum + item.tokens, 0)
     const two = before.items.slice(0, 2).reduce((sum, item) => sum + item.tokens, head)

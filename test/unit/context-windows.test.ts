@@ -1,5 +1,12 @@
 import { expect, test } from 'vitest'
+import { formsOf } from '../../src/context/forms.ts'
+import { createReader } from '../../src/context/reader.ts'
+import { rendererOf } from '../../src/context/render.ts'
+import { openCounter } from '../../src/context/tokens.ts'
+import { defaultLimits } from '../../src/context/types.ts'
 import { windowsOf } from '../../src/context/windows.ts'
+import { createCatalog } from '../../src/core/catalog.ts'
+import { memory } from '../support/memory.ts'
 
 const filler = (name: string) => `function ${name}() {\n${'  return other\n'.repeat(30)}}\n`
 const wanted =
@@ -33,4 +40,46 @@ test('a text without the terms has no windows, and a long one without gaps is cu
   const lines = Array.from({ length: 200 }, (_, at) => (at === 130 ? 'the cursor' : 'x'))
   const [only] = windowsOf({ ...shown, text: lines.join('\n') }, terms, [100])
   expect(only?.ranges).toEqual([{ start: 121, end: 180 }])
+})
+
+test('windows of a larger budget are larger', async () => {
+  const long = Array.from({ length: 40 }, (_, at) => `function f${at}() {\n${'  return cursor\n'.repeat(30)}}\n`).join(
+    '\n',
+  )
+  const resource = { uri: 'memory://m/long.ts', name: 'long.ts' }
+  const view = createCatalog({
+    mounts: [{ address: 'memory://m', provider: memory({ 'long.ts': { text: long } }) }],
+  }).view({ id: 'a', roles: [] })
+  const reader = createReader(view, defaultLimits, () => false, {})
+  const [reading] = await reader.read([resource.uri])
+  const counter = await openCounter('o200k_base')
+  const smallestAt = async (most: number) => {
+    const forming = { counter, renderer: rendererOf('markdown'), format: 'markdown', terms, most } as const
+    const { forms } = await formsOf(
+      { resource, explanation: { score: 1, factors: [] }, found: [] },
+      reading,
+      forming,
+      0,
+    )
+    return forms.find(({ part }) => part.level === 'windows')?.part.body?.length ?? 0
+  }
+  expect(await smallestAt(4000)).toBe(await smallestAt(8000))
+  expect(await smallestAt(32_000)).toBeGreaterThan(3 * (await smallestAt(8000)))
+})
+
+test('a small text among the ten best counts as an eighth of the budget, so that it comes in full', async () => {
+  const resource = { uri: 'memory://m/small.ts', name: 'small.ts' }
+  const provider = memory({ 'small.ts': { text: 'cursor()\n' } })
+  const view = createCatalog({ mounts: [{ address: 'memory://m', provider }] }).view({ id: 'a', roles: [] })
+  const [reading] = await createReader(view, defaultLimits, () => false, {}).read([resource.uri])
+  const counter = await openCounter('o200k_base')
+  const sizeAt = async (index: number, most: number) => {
+    const forming = { counter, renderer: rendererOf('markdown'), format: 'markdown', terms, most } as const
+    const candidate = { resource, explanation: { score: 1, factors: [] }, found: [] }
+    return (await formsOf(candidate, reading, forming, index)).size
+  }
+  expect(await sizeAt(0, 8000)).toBe(1000)
+  expect(await sizeAt(9, 1000)).toBe(300)
+  expect(await sizeAt(0, 64_000)).toBe(4000)
+  expect(await sizeAt(10, 64_000)).toBe(300)
 })

@@ -335,7 +335,7 @@ test('times that are none are left out', async () => {
 
 test('faulty options are told of, each with what is wrong', async () => {
   const failing = assemble(viewOf({}), { budget: 1.5, now: Number.NaN, reserve: 2, limits: { items: 1000 } })
-  await expect(failing).rejects.toMatchObject({ kind: 'invalid', detail: { reason: 'options' } })
+  await expect(failing).rejects.toMatchObject({ kind: 'invalid', detail: { reason: 'argument' } })
   await expect(failing).rejects.toThrow(/budget: .*; reserve: .*; now: .*; limits: /)
 })
 

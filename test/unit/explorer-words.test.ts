@@ -1,26 +1,85 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { afterEach, describe, expect, test } from 'vitest'
+import { metaKeys } from '../../src/core/meta.ts'
 import { t as basket } from '../../src/explorer/web/basket/words.ts'
 import { t as host } from '../../src/explorer/web/host/words.ts'
 import { t as preview } from '../../src/explorer/web/preview/words.ts'
 import { t as shell } from '../../src/explorer/web/shell/words.ts'
-import { asideOfMount, iconOfMount, titleOfMount } from '../../src/explorer/web/state/offered.ts'
+import {
+  arranged,
+  asideOfMount,
+  iconOfMount,
+  isSearchMount,
+  kindAt,
+  noteMounts,
+  titleOfMount,
+} from '../../src/explorer/web/state/offered.ts'
 import { t as tree } from '../../src/explorer/web/tree/words.ts'
 import { language } from '../../src/explorer/web/words/texts.ts'
+import { packages } from '../../src/providers/packages/declaration.ts'
 
 const initial = language.value
 afterEach(() => {
   language.value = initial
 })
 
-describe('a mount of installed packages', () => {
-  test.each(['pkg://npm', 'packages://here'])('at %s has the icon and the name of its kind', (uri) => {
+describe('a mount whose kind the server tells', () => {
+  const mountOf = (uri: string, kind: unknown, more: object = {}) => ({
+    uri,
+    name: uri.replace(/^.*\//, ''),
+    meta: { [metaKeys.kind]: kind },
+    ...more,
+  })
+
+  test('has the icon and the label of its source, at any address', () => {
+    const { name: noun, icon, label } = packages
+    const mount = mountOf('any://npm', { noun, icon, label })
+    noteMounts([mount])
     language.value = 'en'
-    expect(iconOfMount(uri)).toBe('box')
-    expect(titleOfMount({ uri, name: 'npm' })).toBe('Packages')
+    expect(iconOfMount('any://npm')).toBe('box')
+    expect(titleOfMount(mount)).toBe('Packages')
+    expect(asideOfMount({ ...mount, title: 'Dependencies' })).toBe('npm')
     language.value = 'ja'
-    expect(titleOfMount({ uri, name: 'npm' })).toBe('パッケージ')
-    expect(asideOfMount({ uri, name: 'npm', title: 'Dependencies' })).toBe('npm')
+    expect(titleOfMount(mount)).toBe('パッケージ')
+  })
+
+  test('has its name as its title if another one has the same label, and the label beside it', () => {
+    const kind = { noun: 'rows', label: { en: 'Database' } }
+    const mounts = [mountOf('a://one', kind), mountOf('b://two', kind)]
+    noteMounts(mounts)
+    expect(mounts.map(titleOfMount)).toEqual(['one', 'two'])
+    expect(mounts.map(asideOfMount)).toEqual(['Database', 'Database'])
+  })
+
+  test('with a noun only has it beside its name', () => {
+    const mount = mountOf('clock://me', { noun: 'clock' })
+    noteMounts([mount])
+    expect([iconOfMount('clock://me'), titleOfMount(mount), asideOfMount(mount)]).toEqual(['mount', 'me', 'clock'])
+  })
+
+  test('stands first or last, and is live or a search, as the kind says', () => {
+    const mounts = [
+      mountOf('a://search', { noun: 'search', isSearch: true }),
+      mountOf('b://live', { noun: 'live', isLive: true }),
+      mountOf('c://first', { noun: 'first', isFirst: true }),
+    ]
+    noteMounts(mounts)
+    expect(arranged(mounts).map(({ name }) => name)).toEqual(['first', 'live', 'search'])
+    expect(isSearchMount('a://search/')).toBe(true)
+    expect([kindAt('b://live/x?y')?.isLive, kindAt('c://first/x')?.isLive]).toEqual([true, undefined])
+  })
+
+  test.each([
+    ['markup as its icon', { noun: 'x', icon: '<img src=x onerror=alert(1)>' }],
+    ['the name of a member of every object as its icon', { noun: 'x', icon: 'constructor' }],
+    ['a label that is no text', { noun: 'x', label: { en: { toString: 'y' } } }],
+    ['a label without end', { noun: 'x', label: { en: 'y'.repeat(61) } }],
+    ['no noun', { icon: 'box' }],
+    ['nothing', null],
+  ])('has the usual icon and its name if the kind has %s', (_, kind) => {
+    const mount = mountOf('x://me', kind)
+    noteMounts([mount])
+    expect([iconOfMount('x://me'), titleOfMount(mount)]).toEqual(['mount', 'me'])
   })
 })
 

@@ -343,7 +343,11 @@ describe('a files watch', () => {
     expect((await open({ watch: false })).watch).toBeUndefined()
     await provider.close?.()
     for (const reconcile of [0, 99, Number.NaN, 2 ** 31])
-      await expect(open({ reconcile })).rejects.toMatchObject({ kind: 'invalid', detail: { reason: 'reconcile' } })
+      await expect(open({ reconcile })).rejects.toMatchObject({
+        kind: 'invalid',
+        message: expect.stringContaining('reconcile must be'),
+        detail: { reason: 'configuration' },
+      })
   })
 
   test('works by path too, where there is no /proc', async () => {

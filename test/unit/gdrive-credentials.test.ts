@@ -121,7 +121,8 @@ describe('a service account', () => {
     async (key) => {
       await expect(read(await open({ credentials: { kind: 'service', key } }))).rejects.toMatchObject({
         kind: 'invalid',
-        detail: { reason: 'key' },
+        message: expect.stringContaining('"key" is not the key'),
+        detail: { reason: 'configuration' },
       })
     },
   )

@@ -5,12 +5,14 @@ import { countActivity } from '../../src/providers/git/history.ts'
 import { createGitFolder } from '../support/git.ts'
 
 const folder = createGitFolder()
+/** A busy machine takes longer than the default. */
+const timeoutMs = 60_000
 afterAll(() => folder.dispose())
 
 test('how often files were changed is counted in the history, without merges, and nothing of the repository runs', async () => {
   const repository = folder.repository('one')
   const { dir } = repository
-  expect(await countActivity({ repository: dir })).toBeUndefined()
+  expect(await countActivity({ timeoutMs, repository: dir })).toBeUndefined()
   repository.write('設計 one.md', '1')
   repository.write('sub/two.md', '1')
   repository.commit('first')
@@ -28,16 +30,16 @@ test('how often files were changed is counted in the history, without merges, an
     ['sub/two.md', 2],
     ['side.md', 1],
   ])
-  expect(await countActivity({ repository: dir })).toEqual(counts)
-  expect([...((await countActivity({ repository: dir, maxCommits: 1 })) ?? [])]).toEqual([['sub/two.md', 1]])
+  expect(await countActivity({ timeoutMs, repository: dir })).toEqual(counts)
+  expect([...((await countActivity({ timeoutMs, repository: dir, maxCommits: 1 })) ?? [])]).toEqual([['sub/two.md', 1]])
   expect(await countActivity({ repository: `${dir}/sub` })).toBeUndefined()
-  expect(await countActivity({ repository: dir, signal: AbortSignal.abort() })).toBeUndefined()
+  expect(await countActivity({ timeoutMs, repository: dir, signal: AbortSignal.abort() })).toBeUndefined()
 
   const mounts = [
     ...planFolders([dir, `${dir}/sub`], {}),
     { address: 'git://one', folder: dir, config: { provider: 'git' as const, repository: '.' } },
   ]
-  const { changes, known } = await activityOf(mounts, () => {})
+  const { changes, known } = await activityOf(mounts, () => {}, timeoutMs)
   expect(known).toEqual([mounts[0]?.address, 'git://one'])
   const uris = ['%E8%A8%AD%E8%A8%88%20one.md', 'sub/two.md', 'none.md', '%zz'].map((path) => `${known[0]}/${path}`)
   expect([...uris, 'git://one/HEAD/side.md', 'git://one/status', 'other://x'].map(changes)).toEqual([

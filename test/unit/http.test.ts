@@ -375,8 +375,8 @@ describe('the service', () => {
       log: () => {},
     }
     const everywhere = { ...options, host: '0.0.0.0', port: 0 }
-    const refused = (reason: string) => ({ kind: 'invalid', detail: { reason } })
-    await expect(serveHttp(everywhere)).rejects.toMatchObject(refused('allowed-hosts'))
+    const refused = (option: string) => ({ kind: 'invalid', detail: { reason: 'configuration', option } })
+    await expect(serveHttp(everywhere)).rejects.toMatchObject(refused('allowedHosts'))
     const named = { ...everywhere, allowedHosts: ['context.example.org'] }
     await expect(serveHttp(named)).rejects.toMatchObject(refused('insecure'))
     services.push(await serveHttp({ ...named, insecure: true }))

@@ -169,9 +169,7 @@ describe('subscriptions/listen on a pipe', () => {
     const client = pipe(live({}))
     client.send(listen(1, { resourceSubscriptions: Array.from({ length: 1001 }, (_, i) => `file:///r/${i}`) }))
     await client.answered(1)
-    expect(client.messages).toMatchObject([
-      { error: { code: -32602, data: { reason: 'too-many-subscriptions', limit: 1000 } } },
-    ])
+    expect(client.messages).toMatchObject([{ error: { code: -32602, data: { reason: 'too-many', limit: 1000 } } }])
   })
 })
 

@@ -73,7 +73,7 @@ describe('the end of a text that is redacted', () => {
     for (const value of ['0', '-1', 'x', '', '1e3', '100001'])
       await expect(readOne(served('mask'), 'plain.log', { params: { tail: value } })).rejects.toMatchObject({
         kind: 'invalid',
-        detail: { reason: 'tail' },
+        detail: { reason: 'parameter', parameter: 'tail' },
       })
   })
 })

@@ -26,13 +26,16 @@ const reading =
     return content.text
   }
 
-async function failureOf(work: Promise<unknown>): Promise<{ kind: ErrorKind; message: string; reason: unknown }> {
+async function failureOf(
+  work: Promise<unknown>,
+): Promise<{ kind: ErrorKind; message: string; reason: unknown; parameter: unknown }> {
   const error = await work.then(
     () => undefined,
     (thrown: unknown) => thrown,
   )
   if (!isResourceError(error)) throw new Error(`it came to ${String(error)}`)
-  return { kind: error.kind, message: error.message, reason: error.detail.reason }
+  const { reason, parameter } = error.detail
+  return { kind: error.kind, message: error.message, reason, parameter }
 }
 
 const json = (response: ServerResponse, status: number, body: unknown) => {
@@ -89,15 +92,15 @@ describe('what is asked of Prometheus', () => {
 
   test.each([
     ['series/up', { as: 'pdf' }, 'as'],
-    ['series/up', { start: 'soon' }, 'time'],
-    ['series/up', { start: 'now', end: '-1h' }, 'time'],
+    ['series/up', { start: 'soon' }, 'start'],
+    ['series/up', { start: 'now', end: '-1h' }, 'start'],
     ['series/up', { step: '1s', start: '-7d' }, 'step'],
     ['series/up', { match: 'job' }, 'match'],
     ['query', {}, 'query'],
     ['query', { query: 'x'.repeat(5000) }, 'query'],
-  ] as const)('nothing is, for %s with %j', async (path, params, reason) => {
+  ] as const)('nothing is, for %s with %j', async (path, params, parameter) => {
     const { api, read } = await open()
-    expect(await failureOf(read(path, params))).toMatchObject({ kind: 'invalid', reason })
+    expect(await failureOf(read(path, params))).toMatchObject({ kind: 'invalid', reason: 'parameter', parameter })
     expect(api.asked.filter(isQuery)).toEqual([])
   })
 })

@@ -10,7 +10,7 @@ function refusalOf(query: string): string {
     return `understood as ${metrics.join(' ')}`
   } catch (error) {
     if (!isResourceError(error, 'invalid')) throw error
-    expect(error.detail.reason).toBe('query')
+    expect(error.detail).toMatchObject({ reason: 'parameter', parameter: 'query' })
     return 'refused'
   }
 }

@@ -264,7 +264,7 @@ describe.each(['s3', 'gcs'] as const)('%s', (name) => {
       const read = (path: string) => provider.read({ path, params: new Map() }, { ...context, most: mib / 2 })
       await expect(read('movie.bin')).rejects.toMatchObject({
         kind: 'too-large',
-        detail: { reason: 'later', size: 9 * mib },
+        detail: { fault: 'later', size: 9 * mib },
       })
       store.requests.length = 0
       expect(await read('picture.bin')).toMatchObject([{ size: 2 * mib }])
@@ -327,14 +327,14 @@ describe.each(['s3', 'gcs'] as const)('%s', (name) => {
       }
       await expect(readText(provider, 'sealed.txt')).rejects.toMatchObject({
         kind: 'invalid',
-        detail: { reason: 'encrypted' },
+        detail: { reason: 'withheld' },
       })
       // Google's archive is read at once.
       if (name === 'gcs') return expect(await readText(provider, 'cold.txt')).toBe('cold')
       await expect(readText(provider, 'cold.txt')).rejects.toMatchObject({
         kind: 'invalid',
         message: expect.stringMatching(/archived\. Restore it/),
-        detail: { reason: 'archived' },
+        detail: { reason: 'withheld' },
       })
       expect((await provider.stat?.('cold.txt', context))?.size).toBe(4)
       expect((await checkProvider(provider)).problems).toEqual([])

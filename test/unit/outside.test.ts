@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { openCatalog } from '../../src/config/build.ts'
 import { type LoadOptions, loadConfig } from '../../src/config/load.ts'
 import { methodsOf, planConfig, sourceOf } from '../../src/config/plan.ts'
+import { kindIn } from '../../src/core/mount-kind.ts'
 import { createFolder, type Folder } from '../support/folder.ts'
 
 /** Sources from outside: a configuration names a module, by its path or as a package, as the provider of a mount. */
@@ -97,6 +98,15 @@ test('what a source declares is known before it is opened', async () => {
   expect(sourceOf(mount)).toMatchObject({ noun: 'samples', isDerived: true })
 })
 
+test('its noun, icon and label are sent with the mount, as the kind that a page shows', async () => {
+  folder.write({ 'sample.mjs': moduleOf(`noun: 'samples', icon: 'chart', label: { en: 'Samples' }`) })
+  const config = await configOf({ 'x://y': { provider: './sample.mjs' } })
+  const catalog = await openCatalog(planConfig(config), { log: () => {}, lazily: true })
+  const [mount] = await catalog.view({ id: 'x', roles: [] }).mounts()
+  expect(kindIn(mount?.meta)).toEqual({ noun: 'samples', icon: 'chart', label: { en: 'Samples' }, isSingle: false })
+  await catalog.close()
+})
+
 describe('a fault of a source from outside is a sentence about its module', () => {
   test.each([
     ['there is no module', undefined, 'There is no module ./bad.mjs. Correct the path.'],
@@ -112,6 +122,21 @@ describe('a fault of a source from outside is a sentence about its module', () =
     ['it takes a name', 'export const source = { name: "git" }', 'Its name "git" is that of a source of hikidashi.'],
     ['it does not say what it serves', 'export const source = { name: "a" }', 'Its "about" must describe'],
     ['it cannot be opened', 'export const source = { name: "a", about: "A." }', 'Its "open" must be a function'],
+    [
+      'its icon is markup',
+      'export const source = { name: "a", about: "A.", open() {}, icon: "<svg onload=x>" }',
+      'Its "icon" must be one of box, chart,',
+    ],
+    [
+      'its noun is no text',
+      'export const source = { name: "a", about: "A.", open() {}, noun: {} }',
+      'Its "noun" must be a text of at most 60 characters.',
+    ],
+    [
+      'its label is no text in languages',
+      'export const source = { name: "a", about: "A.", open() {}, label: "A" }',
+      'Its "label" must be { en, ja }',
+    ],
     [
       'an option has no schema',
       'export const source = { name: "a", about: "A.", open() {}, options: { x: "text" } }',

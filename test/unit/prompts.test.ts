@@ -97,7 +97,7 @@ describe('what a prompt is', () => {
     for (let i = 0; i < 2; i++) expect((await view.list()).items.map(({ name }) => name)).toEqual(['good'])
     expect(warnings).toHaveLength(1)
     expect(warnings[0]).toMatch(why)
-    expect(await refusal(view.get({ name: 'bad' }))).toEqual({ kind: 'invalid', reason: 'unknown-prompt' })
+    expect(await refusal(view.get({ name: 'bad' }))).toEqual({ kind: 'invalid', reason: 'unknown-name' })
   })
 
   test('front matter that is not at the beginning, or has no end, is text', async () => {
@@ -124,7 +124,7 @@ describe('filling in', () => {
 
   test('an argument that is left out is empty, and names of objects are none', async () => {
     expect(await said('---\narguments: [a]\n---\n<{{a}}> {{constructor}}')).toEqual([text('<> {{constructor}}')])
-    expect(await refusal(said('{{__proto__}}'))).toMatchObject({ reason: 'missing-argument', argument: '__proto__' })
+    expect(await refusal(said('{{__proto__}}'))).toMatchObject({ reason: 'argument', argument: '__proto__' })
   })
 
   test('roles take turns', async () => {
@@ -136,10 +136,10 @@ describe('filling in', () => {
   })
 
   test('says which argument is missing, and refuses one that there is not', async () => {
-    expect(await refusal(said('{{a}}'))).toEqual({ kind: 'invalid', reason: 'missing-argument', argument: 'a' })
-    expect(await refusal(said('{{a}}', { a: '', b: '' }))).toEqual({ kind: 'invalid', reason: 'unknown-argument' })
+    expect(await refusal(said('{{a}}'))).toEqual({ kind: 'invalid', reason: 'argument', argument: 'a' })
+    expect(await refusal(said('{{a}}', { a: '', b: '' }))).toEqual({ kind: 'invalid', reason: 'argument' })
     expect(await refusal(said('{{a}}', { a: 'x'.repeat(65_537) }))).toMatchObject({ reason: 'argument' })
-    expect(await refusal(said('{{a}}', { a: ' ' }))).toMatchObject({ reason: 'empty-prompt' })
+    expect(await refusal(said('{{a}}', { a: ' ' }))).toMatchObject({ reason: 'argument' })
   })
 })
 
@@ -214,7 +214,7 @@ describe('a view of prompts', () => {
     expect((await viewOf(mounts).get({ name: 'x' })).messages).toEqual([text('mine')])
     expect((await viewOf(mounts).get({ name: 'zed://b/y.md' })).messages).toEqual([text('other')])
     expect(await refusal(viewOf(mounts).get({ name: 'zed://a/hidden/a.md' }))).toMatchObject({
-      reason: 'unknown-prompt',
+      reason: 'unknown-name',
     })
     expect(
       await refusal(
@@ -222,7 +222,7 @@ describe('a view of prompts', () => {
           name: 'zed://b/y.md',
         }),
       ),
-    ).toMatchObject({ reason: 'unknown-prompt' })
+    ).toMatchObject({ reason: 'unknown-name' })
   })
 
   test('pages go on where the last one ended, for the same caller', async () => {
@@ -257,7 +257,7 @@ describe('a view of prompts', () => {
     expect(await complete('free', '')).toEqual({ values: [], total: 0, hasMore: false })
     expect(await complete('other', '')).toEqual({ values: [], total: 0, hasMore: false })
     expect(await refusal(view.complete({ name: 'b', argument: { name: 'a', value: '' } }))).toMatchObject({
-      reason: 'unknown-prompt',
+      reason: 'unknown-name',
     })
   })
 

@@ -67,13 +67,13 @@ describe('a book', () => {
     })
     const chapters = ['<p>text</p>']
     expect((await read(epub({ chapters, more: encryption('OEBPS/font.otf') }))).text).toContain('text')
-    for (const [bytes, reason] of [
+    for (const [bytes, message] of [
       [epub({ chapters, more: encryption('OEBPS/text/01.xhtml') }), 'encrypted'],
       [epub({ chapters, spine: '<itemref idref="gone"/>' }), 'damaged'],
       [epub({ chapters, more: { 'META-INF/container.xml': '<container/>' } }), 'damaged'],
-      [epub({ chapters: ['<img src="x.png"/>'], more: { 'OEBPS/toc.ncx': '<ncx/>' } }), 'no-text'],
+      [epub({ chapters: ['<img src="x.png"/>'], more: { 'OEBPS/toc.ncx': '<ncx/>' } }), 'holds no text'],
     ] as const)
-      await expect(read(bytes)).rejects.toMatchObject({ kind: 'invalid', detail: { reason } })
+      await expect(read(bytes)).rejects.toMatchObject({ kind: 'invalid', message: expect.stringContaining(message) })
   })
 
   test('with a chapter that cannot be read is read without it, and says so', async () => {

@@ -172,25 +172,24 @@ describe('a file in Rich Text Format', () => {
     expect(formatOf('', 'application/rtf')).toBe('rtf')
   })
 
-  test('with the name of Word 97 is read by its content, and the binary format of Word 97 is refused as that', async () => {
+  test('with the name of Word 97 is read by its content, and a damaged one of Word 97 is refused', async () => {
     expect(await readBytes(docx({ body: p('中身') }), 'text', 'doc')).toContain('中身')
     expect(await readBytes(Buffer.from(html), 'text', 'doc')).toBe(await readBytes(Buffer.from(html), 'text', 'html'))
     expect(await readBytes(Buffer.from('plain words\n'), 'text', 'doc')).toBe('plain words\n')
     const old = Buffer.from('d0cf11e0a1b11ae1'.padEnd(2000, '0'), 'hex')
     await expect(readBytes(old, 'text', 'doc')).rejects.toMatchObject({
       kind: 'invalid',
-      detail: { reason: 'as' },
-      message: expect.stringContaining('Word 97'),
+      detail: { reason: 'unreadable' },
     })
   })
 
   test('that is empty, another file, cut or nested without end is refused, or read as far as it goes', async () => {
-    await expect(readBytes(Buffer.from('words'))).rejects.toMatchObject({ detail: { reason: 'damaged' } })
-    await expect(read('{\\pict 0123}')).rejects.toMatchObject({ detail: { reason: 'no-text' } })
+    await expect(readBytes(Buffer.from('words'))).rejects.toThrow('no RTF file')
+    await expect(read('{\\pict 0123}')).rejects.toThrow('holds no text')
     expect(await readBytes(Buffer.from('{\\rtf1 one\\par{\\b two'))).toBe('one\n\ntwo\n')
     expect(await readBytes(Buffer.from("{\\rtf1 one}\\par two}{\\'4"))).toBe('one\n')
     expect(await read("a\\'zz b\\bin99999999999 c")).toBe('azz b\n')
-    await expect(read('{'.repeat(100_000))).rejects.toMatchObject({ detail: { reason: 'damaged' } })
+    await expect(read('{'.repeat(100_000))).rejects.toThrow('nested too deep')
     await expect(read('long '.repeat(50_000))).rejects.toMatchObject({ kind: 'too-large' })
   })
 

@@ -239,11 +239,16 @@ describe('a PDF', () => {
   test('without text, or with a password, is refused as that', async () => {
     await expect(read('pdf', 'text', japanesePdf([[]]))).rejects.toMatchObject({
       kind: 'invalid',
-      detail: { reason: 'no-text' },
+      message: expect.stringContaining('holds no text'),
+      detail: { reason: 'unreadable' },
     })
-    await expect(read('pdf', 'text', encryptedPdf('秘密'))).rejects.toMatchObject({ detail: { reason: 'encrypted' } })
+    await expect(read('pdf', 'text', encryptedPdf('秘密'))).rejects.toMatchObject({
+      message: expect.stringContaining('encrypted'),
+      detail: { reason: 'withheld' },
+    })
     await expect(read('pdf', 'text', Buffer.from('%PDF-1.7 nothing'))).rejects.toMatchObject({
-      detail: { reason: 'damaged' },
+      message: expect.stringContaining('no valid PDF'),
+      detail: { reason: 'unreadable' },
     })
   })
 })
@@ -346,11 +351,11 @@ describe('readings of files', () => {
   test('that cannot be are refused, with what can be', async () => {
     const refusal = (path: string, form: string) =>
       as(path, form).catch(({ kind, detail, message }) => `${kind} ${detail.reason}: ${message}`)
-    expect(await refusal('設計書.docx', 'html')).toMatch(/^invalid as: .*\?as=text/)
-    expect(await refusal('資料.pdf', 'markdown')).toMatch(/^invalid as: .*\?as=text/)
-    expect(await refusal('sjis.txt', 'markdown')).toMatch(/^invalid as:/)
-    expect(await refusal('data.bin', 'text')).toMatch(/^invalid as:/)
-    expect(await refusal('wrong.docx', 'text')).toMatch(/^invalid damaged: .*zip/)
+    expect(await refusal('設計書.docx', 'html')).toMatch(/^invalid parameter: .*\?as=text/)
+    expect(await refusal('資料.pdf', 'markdown')).toMatch(/^invalid parameter: .*\?as=text/)
+    expect(await refusal('sjis.txt', 'markdown')).toMatch(/^invalid parameter:/)
+    expect(await refusal('data.bin', 'text')).toMatch(/^invalid parameter:/)
+    expect(await refusal('wrong.docx', 'text')).toMatch(/^invalid unreadable: .*zip/)
     expect(await refusal('nothing.docx', 'text')).toMatch(/^not-found/)
   })
 

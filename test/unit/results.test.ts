@@ -183,7 +183,7 @@ describe('what is refused', () => {
     const error = await failure(own().put(value))
     expect(error.kind).toBe('invalid')
     expect(error.message).toMatch(message)
-    expect(error.detail).toEqual({ reason: 'record', field })
+    expect(error.detail).toEqual({ reason: 'argument', field })
     // Nothing of a value is repeated but numbers and lengths.
     expect(error.message.length).toBeLessThan(500)
   })
@@ -290,8 +290,11 @@ describe('a lookup', () => {
   test('refuses what is no question', async () => {
     const own = fresh()
     const ask = (params: Readonly<Record<string, string>>) => failure(textAt(own, 'lookup', params))
-    expect(await ask({})).toMatchObject({ kind: 'invalid', detail: { reason: 'prompt' } })
-    expect(await ask({ prompt: 'x', taskType: 'y' })).toMatchObject({ kind: 'invalid', detail: { reason: 'taskType' } })
+    expect(await ask({})).toMatchObject({ kind: 'invalid', detail: { reason: 'parameter', parameter: 'prompt' } })
+    expect(await ask({ prompt: 'x', taskType: 'y' })).toMatchObject({
+      kind: 'invalid',
+      detail: { reason: 'parameter', parameter: 'taskType' },
+    })
     expect((await jsonAt(own, 'lookup', { prompt: '\u0000%_\ud800' })).match).toBe('none')
   })
 })
@@ -310,7 +313,7 @@ describe('a report', () => {
       /^# Wall-bounce analysis\n[\s\S]*\n- Thresholds: \*\*not met\*\*\n/,
     )
     expect(await failure(textAt(own, `results/${id}/report`, { lang: 'fr' }))).toMatchObject({
-      detail: { reason: 'lang' },
+      detail: { reason: 'parameter', parameter: 'lang' },
     })
     expect(await textAt(own, `results/${(await own.put(analysisOf('why', { language: 'jam' }))).id}/report`)).toMatch(
       /^# Wall/,

@@ -193,14 +193,21 @@ describe('with programs of our own', () => {
 
   test('says what to do without a display, without a program, or for what is neither', async () => {
     const none: Machine = { platform: 'linux', env: {} }
-    await expect(createScreen({}, none)).rejects.toMatchObject({ kind: 'invalid', detail: { reason: 'display' } })
+    await expect(createScreen({}, none)).rejects.toMatchObject({
+      kind: 'invalid',
+      message: expect.stringContaining('"displays"'),
+      detail: { reason: 'configuration' },
+    })
     await expect(createScreen({}, none)).rejects.toThrow('The variable DISPLAY is not set'.slice(4))
     for (const display of ['0', ':0;reboot', '-display', ':0\n', '$(id)', ':0.1.2', 'x'.repeat(300)])
       await expect(createScreen({ displays: [display] }, x11)).rejects.toThrow('is no display')
     for (const display of [':0', '0', '1;', '100', '-1'])
       await expect(createScreen({ displays: [display] }, windows)).rejects.toThrow('is no display')
     for (const program of ['maim', './maim', '/bin/sh', '/none/maim', folder.root])
-      await expect(createScreen({ program }, x11)).rejects.toMatchObject({ detail: { reason: 'program' } })
+      await expect(createScreen({ program }, x11)).rejects.toMatchObject({
+        message: expect.stringContaining('"program"'),
+        detail: { reason: 'configuration' },
+      })
     const path = process.env.PATH
     process.env.PATH = `.:${folder.at('tmp')}`
     await expect(createScreen({}, x11).finally(() => (process.env.PATH = path))).rejects.toThrow('apt-get install maim')

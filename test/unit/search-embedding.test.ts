@@ -100,6 +100,22 @@ describe('vectors', () => {
     expect((await search(index, 'cat')).found).not.toContain('2')
   })
 
+  test('count by the weight of the configuration, less than the words unless it says more', async () => {
+    const texts = ['a cat and a banana', 'a car, a banana and a banana', 'a kitten', 'a feline']
+    const order = async (weight?: number) => {
+      const index = await open({ model: 'm', ollama: { url }, ...(weight === undefined ? {} : { weight }) })
+      await put(index, ...texts)
+      await done(index)
+      return (await search(index, 'banana kitten')).found
+    }
+    // By words 2 (the rarest), 1, 0; by vectors 0, 2, 3.
+    const byWords = await order(0)
+    const byVectors = await order(1)
+    expect(byWords.at(-1)).toBe('3')
+    expect(byVectors.at(-1)).toBe('1')
+    expect((await order()).indexOf('1')).toBeLessThan(byVectors.indexOf('1'))
+  })
+
   test('are those of the model: another one makes all anew', async () => {
     const first = await open({ model: 'one', ollama: { url } })
     await put(first, 'a kitten', 'a car')

@@ -230,7 +230,7 @@ describe('Feeding an index', () => {
     const flaky: SearchIndex = {
       ...index,
       put: async (documents) => {
-        if (failures-- > 0) throw new ResourceError('unavailable', 'The disk is full.', { reason: 'full' })
+        if (failures-- > 0) throw new ResourceError('unavailable', 'The disk is full.', { fault: 'full' })
         await index.put(documents)
       },
     }

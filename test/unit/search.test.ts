@@ -124,7 +124,7 @@ describe('A search', () => {
     for (const fault of faults)
       await expect(view.read(`search://all?${fault}`), fault).rejects.toMatchObject({
         kind: 'invalid',
-        detail: { reason: 'search' },
+        detail: { reason: 'parameter', parameter: expect.any(String) },
       })
     for (const fault of ['q=a%00b', 'q=a&q=b', 'x=1', 'q=a&limit=1&limit=2'])
       await expect(view.read(`search://all?${fault}`), fault).rejects.toMatchObject({ kind: 'invalid' })

@@ -97,7 +97,7 @@ describe('what is computed once', () => {
     const { runs, ask, begun } = computation()
     const first = ask(one)
     await begun(1)
-    await expect(ask(other, { waitMs: 300 })).rejects.toMatchObject({ kind: 'unavailable', detail: { reason: 'busy' } })
+    await expect(ask(other, { waitMs: 300 })).rejects.toMatchObject({ kind: 'unavailable', detail: { fault: 'busy' } })
     runs[0]?.finish('late')
     expect(textOf(await first)).toBe('late')
   })

@@ -45,7 +45,7 @@ const open = async (options: Partial<PostgresStore['postgres']> = {}): Promise<S
   return store
 }
 const value = Buffer.from('value')
-const gone = { kind: 'unavailable', detail: { reason: 'gone' } }
+const gone = { kind: 'unavailable', detail: { fault: 'gone' } }
 
 /** Listens to a collection until the test ends. */
 async function listen(store: Store, collection: string) {
@@ -173,7 +173,7 @@ describe('a store in PostgreSQL', () => {
     await client.connect()
     try {
       await client.query(`begin; lock table ${schema}.rows in access exclusive mode`)
-      const busy = { kind: 'unavailable', detail: { reason: 'busy' } }
+      const busy = { kind: 'unavailable', detail: { fault: 'busy' } }
       await expect(store.collection('c').get('a')).rejects.toMatchObject(busy)
       await expect(store.collection('c').put({ key: 'b', value })).rejects.toMatchObject(busy)
     } finally {
@@ -205,16 +205,26 @@ describe('a store in PostgreSQL', () => {
   test('is refused where its schema is of a newer version, another program’s, or none', async () => {
     await open()
     await server.run(`update ${schema}.meta set version = 99`)
-    await expect(open()).rejects.toMatchObject({ kind: 'invalid', detail: { reason: 'newer' } })
+    await expect(open()).rejects.toMatchObject({
+      kind: 'invalid',
+      message: expect.stringContaining('newer hikidashi'),
+      detail: { reason: 'configuration' },
+    })
     await server.run('create schema theirs; create table theirs.a (a int)')
-    await expect(open({ schema: 'theirs' })).rejects.toMatchObject({ kind: 'invalid', detail: { reason: 'foreign' } })
+    await expect(open({ schema: 'theirs' })).rejects.toMatchObject({
+      kind: 'invalid',
+      message: expect.stringContaining('another program'),
+      detail: { reason: 'configuration' },
+    })
     await expect(open({ schema: 'x"; drop table y' })).rejects.toMatchObject({
       kind: 'invalid',
-      detail: { reason: 'schema' },
+      message: expect.stringContaining('small letters'),
+      detail: { reason: 'configuration' },
     })
     await expect(open({ connectionString: 'postgres://[' })).rejects.toMatchObject({
       kind: 'invalid',
-      detail: { reason: 'url' },
+      message: expect.stringContaining('connection string'),
+      detail: { reason: 'configuration' },
     })
   })
 
@@ -227,7 +237,7 @@ describe('a store in PostgreSQL', () => {
       expect((await reader.collection('c').get('a'))?.key).toBe('a')
       await expect(reader.collection('c').put({ key: 'b', value })).rejects.toMatchObject({
         kind: 'unavailable',
-        detail: { reason: 'read-only' },
+        detail: { fault: 'read-only' },
       })
     } finally {
       await server.run('alter role app reset default_transaction_read_only')
@@ -266,6 +276,20 @@ describe('a store in PostgreSQL', () => {
       for (const socket of sockets) socket.destroy()
       silent.close()
     }
+  })
+
+  test('a request that waits for a connection longer than connecting may take is answered', async () => {
+    const store = await open({ connections: 1, connectTimeoutMs: 1000, statementTimeoutMs: 10_000 })
+    await store.collection('c').put({ key: 'a', value })
+    const other = new pg.Client(server.url)
+    await other.connect()
+    await other.query(`begin; lock table ${schema}.rows in access exclusive mode`)
+    const asked = Promise.all(['a', 'b', 'c'].map((key) => store.collection('c').get(key)))
+    asked.catch(() => {})
+    await new Promise((resolve) => setTimeout(resolve, 2500))
+    await other.query('commit')
+    await other.end()
+    await expect(asked).resolves.toMatchObject([{ key: 'a' }, undefined, undefined])
   })
 
   test('has no more connections than it was told, and none once it is closed', async () => {

@@ -83,12 +83,20 @@ describe('the file of a store', () => {
     for (const name of [file, `${file}-wal`, `${file}-shm`, `${file}-guard`]) {
       fs.writeFileSync(elsewhere, 'kept')
       fs.symlinkSync(elsewhere, name)
-      await expect(open()).rejects.toMatchObject({ kind: 'invalid', detail: { reason: 'link' } })
+      await expect(open()).rejects.toMatchObject({
+        kind: 'invalid',
+        message: expect.stringContaining('path of the store is'),
+        detail: { reason: 'configuration' },
+      })
       expect(fs.readFileSync(elsewhere, 'utf8')).toBe('kept')
       fs.rmSync(name)
     }
     fs.mkdirSync(file)
-    await expect(open()).rejects.toMatchObject({ kind: 'invalid', detail: { reason: 'link' } })
+    await expect(open()).rejects.toMatchObject({
+      kind: 'invalid',
+      message: expect.stringContaining('path of the store is'),
+      detail: { reason: 'configuration' },
+    })
   })
 
   test('is known as the store’s own', async () => {
@@ -104,7 +112,11 @@ describe('the file of a store', () => {
     fs.mkdirSync(dirname(file))
     const database = new DatabaseSync(file)
     database.exec('create table theirs (a); insert into theirs values (1)')
-    await expect(open()).rejects.toMatchObject({ kind: 'invalid', detail: { reason: 'foreign' } })
+    await expect(open()).rejects.toMatchObject({
+      kind: 'invalid',
+      message: expect.stringContaining('another program'),
+      detail: { reason: 'configuration' },
+    })
     expect(database.prepare('select a from theirs').all()).toHaveLength(1)
     database.close()
     expect(aside()).toEqual([])
@@ -117,7 +129,7 @@ describe('the file of a store', () => {
     database.close()
     await expect(open()).rejects.toMatchObject({
       kind: 'invalid',
-      detail: { reason: 'newer' },
+      detail: { reason: 'configuration' },
       message: expect.stringContaining('its version is 99, and 3 is known here'),
     })
     expect(aside()).toEqual([])
@@ -323,11 +335,24 @@ describe('another process', () => {
     // In this process it would not do: SQLite's locks are those of a process, and the store has a copy of SQLite of its own.
     const other = await lockElsewhere(file)
     const put = store.collection('c').put({ key: 'b', value })
-    await expect(put).rejects.toMatchObject({ kind: 'unavailable', detail: { reason: 'busy' } })
+    await expect(put).rejects.toMatchObject({ kind: 'unavailable', detail: { fault: 'busy' } })
     expect(await keysOf(store)).toEqual(['a'])
     await other.release()
     await store.collection('c').put({ key: 'c', value })
     expect(await keysOf(store)).toEqual(['a', 'c'])
+  })
+
+  test('a request that waits for others longer than one may take is answered', async () => {
+    const store = await open()
+    await store.collection('c').put({ key: 'a', value })
+    const other = await lockElsewhere(file)
+    // Each of them waits five seconds for the lock.
+    const puts = ['b', 'c', 'd'].map((key) => store.collection('c').put({ key, value }))
+    const found = store.collection('c').get('a')
+    const settled = await Promise.allSettled(puts)
+    expect(settled.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected'])
+    await expect(found).resolves.toMatchObject({ key: 'a' })
+    await other.release()
   })
 })
 
@@ -378,7 +403,7 @@ requires(
         },
       )
     }
-    expect(failed).toMatchObject({ kind: 'unavailable', detail: { reason: 'full' } })
+    expect(failed).toMatchObject({ kind: 'unavailable', detail: { fault: 'full' } })
     expect(String(failed)).not.toContain(disk)
     expect(written.length).toBeGreaterThan(5)
     expect(await keysOf(store)).toEqual(written)
@@ -399,7 +424,7 @@ requires(
     const store = await open()
     await expect(store.collection('c').put({ key: 'a', value: Buffer.alloc(9000) })).rejects.toMatchObject({
       kind: 'unavailable',
-      detail: { reason: 'full' },
+      detail: { fault: 'full' },
     })
     fs.rmSync(join(disk, 'filler'))
     await until(() => store.collection('c').put({ key: 'a', value }))
@@ -412,7 +437,7 @@ requires(
     remount('ro')
     const store = await open()
     expect(warnings).toEqual([expect.stringContaining('is on a file system that is mounted read-only')])
-    const refusal = { kind: 'unavailable', detail: { reason: 'read-only' } }
+    const refusal = { kind: 'unavailable', detail: { fault: 'read-only' } }
     await expect(store.collection('c').put({ key: 'a', value })).rejects.toMatchObject(refusal)
     await expect(store.lease('l', 1000)).rejects.toMatchObject(refusal)
     remount('rw')

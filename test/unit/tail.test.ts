@@ -224,7 +224,7 @@ describe('a tail that cannot be', () => {
   test('is refused, with the right form', async () => {
     folder.write({ 'a.txt': 'a\n' })
     for (const count of ['0', '-1', '', 'x', '1e3', '1.5', '100001', '9'.repeat(400)])
-      expect(await refusal(tailed(root), 'a.txt', count)).toMatch(/^invalid tail: .*\?tail=200/)
+      expect(await refusal(tailed(root), 'a.txt', count)).toMatch(/^invalid parameter: .*\?tail=200/)
   })
 
   test('is that of what is no text', async () => {
@@ -233,13 +233,15 @@ describe('a tail that cannot be', () => {
       'b.dat': Uint8Array.of(1, 0, 10, 2),
     })
     for (const path of ['a.png', 'b.dat'])
-      expect(await refusal(tailed(root), path, '2')).toMatch(/^invalid tail: .*\?bytes=0-4095/)
+      expect(await refusal(tailed(root), path, '2')).toMatch(/^invalid parameter: .*\?bytes=0-4095/)
   })
 
   test('is that of a part, or of several contents', async () => {
-    expect(await refusal(sliced(tailed(root)), 'a.txt', '2', { lines: '1-2' })).toMatch(/^invalid tail: .*not for both/)
+    expect(await refusal(sliced(tailed(root)), 'a.txt', '2', { lines: '1-2' })).toMatch(
+      /^invalid parameter: .*not for both/,
+    )
     const several: Provider = { ...memory({}), read: async () => [{ text: 'a' }, { text: 'b' }] }
-    expect(await refusal(tailed(several), 'x', '2')).toMatch(/^invalid tail: .*several contents/)
+    expect(await refusal(tailed(several), 'x', '2')).toMatch(/^invalid parameter: .*several contents/)
   })
 
   test('is not-found where nothing is', async () => {

@@ -20,7 +20,7 @@ const echo: Tool = {
   outputSchema: { type: 'object', properties: { text: { type: 'string' } } },
   annotations: { readOnly: true, destructive: false, idempotent: true, openWorld: false },
   call: async ({ text }, { principal }) => {
-    if (text === 'wrong') throw invalid('text: It is wrong.', 'text')
+    if (text === 'wrong') throw invalid('text: It is wrong.', 'argument')
     if (text === 'gone') throw new ResourceError('unavailable', 'db-1.internal refuses')
     if (text === 'hidden') throw notFound('the id may not be seen')
     if (text === 'fault') throw new Error('a fault at /srv/app')

@@ -82,7 +82,11 @@ describe('a page', () => {
 
   test('that is only listed is not fetched', async () => {
     const provider = open({ fetch: false, pages: [{ path: 'a' }] })
-    await expect(read(provider)).rejects.toMatchObject({ kind: 'invalid', detail: { reason: 'direct' } })
+    await expect(read(provider)).rejects.toMatchObject({
+      kind: 'invalid',
+      message: expect.stringContaining('fetch it from there'),
+      detail: { reason: 'refused' },
+    })
     expect(server.requests).toHaveLength(0)
   })
 
@@ -191,7 +195,11 @@ describe('a page', () => {
 
   test('of a type that is not served is refused before it comes', async () => {
     server.answer = (_, response) => void response.writeHead(200, { 'content-type': 'application/x-secret' }).write('x')
-    await expect(read(open())).rejects.toMatchObject({ kind: 'invalid', detail: { reason: 'type' } })
+    await expect(read(open())).rejects.toMatchObject({
+      kind: 'invalid',
+      message: expect.stringContaining('media type'),
+      detail: { reason: 'refused' },
+    })
     server.answer = (_, response) => response.writeHead(200, { 'content-type': 'application/x-secret' }).end('x')
     expect(await read(open({ types: ['application/*'] }))).toMatchObject({ mimeType: 'application/x-secret' })
   })

@@ -66,7 +66,7 @@ async function read(argument: string, options: ReadOptions, io: Io): Promise<voi
     const progress = createProgress(io, { what: `Reading ${escapeText(readableUri(uri))}`, besideOutput: true })
     const reading = view.read(uri).finally(progress.end)
     const result = await asked(uri, reading, view).catch((error: unknown) => {
-      if (!isResourceError(error, 'too-large') || error.detail.reason === 'secret') throw error
+      if (!isResourceError(error, 'too-large') || error.detail.reason === 'withheld') throw error
       return error
     })
     if (isResourceError(result)) return readLarge(uri, result, { view, options, io })

@@ -253,7 +253,7 @@ async function serveOverHttp(
   boundHeap()
   const running = await serveHttp(options).catch((error: unknown) => {
     // A port in use is not a fault of the command line.
-    if (isResourceError(error, 'invalid')) throw failed(`${error.message}${adviceOn(error.detail.reason)}`)
+    if (isResourceError(error, 'invalid')) throw failed(`${error.message}${adviceOn(error.detail.option)}`)
     throw error
   })
   try {

@@ -101,14 +101,14 @@ function shown(uri: string): string {
  * Counts the changes of each file in the git history, for mounted repositories and for mounted folders that are repositories.
  * `known`: the addresses of the mounts with counted changes.
  */
-export async function activityOf(mounts: readonly PlannedMount[], log: Log) {
+export async function activityOf(mounts: readonly PlannedMount[], log: Log, timeoutMs = 3000) {
   const repositories = mounts.flatMap(repositoryOf)
   if (repositories.length === 0) return { changes: () => undefined, known: [] }
   const { countActivity } = await import('../../providers/git/history.ts')
   const counted = await Promise.all(
     repositories.map(async (found) => ({
       ...found,
-      counts: await countActivity({ ...found.place, log }),
+      counts: await countActivity({ ...found.place, log, timeoutMs }),
     })),
   )
   const known = counted.filter(({ counts }) => counts !== undefined)

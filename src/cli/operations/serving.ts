@@ -203,10 +203,10 @@ export async function refuseServedTokens({ mounts }: Local, { tokens }: ServeOpt
   throw failed(`${message} ${fix}`)
 }
 
-export function adviceOn(reason: string | number | undefined): string {
-  if (reason === 'listen') return ' Choose another one: --http 0 takes a free port of the loopback interface.'
-  if (reason === 'insecure') return ' Or give --tokens FILE. To serve everybody who can reach it: --insecure.'
-  return reason === 'allowed-hosts' ? ' Or name them here: --allow-host NAME.' : ''
+export function adviceOn(option: string | number | undefined): string {
+  if (option === 'listen') return ' Choose another one: --http 0 takes a free port of the loopback interface.'
+  if (option === 'insecure') return ' Or give --tokens FILE. To serve everybody who can reach it: --insecure.'
+  return option === 'allowedHosts' ? ' Or name them here: --allow-host NAME.' : ''
 }
 
 /** Returns the arguments with which a host starts the same service over stdio. */

@@ -7,4 +7,5 @@ export const api: Source = {
   noun: 'API',
   changes: 'polled',
   isPolling: true,
+  sample: { url: 'https://api.example.org', routes: [{ template: 'users/{id}' }] },
 }

@@ -53,7 +53,7 @@ export function api(options: ApiOptions): Provider {
   const accept = (contentType: string | undefined) => {
     const { mimeType } = mediaTypeOf(contentType)
     if (mimeType !== undefined && !isWanted(mimeType))
-      throw invalid('The answer of the API has a media type that is not served ("types" of the mount).', 'type')
+      throw invalid('The answer of the API has a media type that is not served ("types" of the mount).', 'refused')
   }
 
   const load = (url: HttpUrl, signal: AbortSignal, fresh: boolean) =>

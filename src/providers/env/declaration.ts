@@ -5,6 +5,8 @@ export const env: Source<OptionsIn<typeof import('./config.ts')>> = {
   schema: () => import('./config.ts'),
   open: () => import('./open.ts'),
   noun: 'environment',
+  icon: 'key',
+  label: { en: 'Environment', ja: '環境変数' },
   unchanging: ({ file }) => (file === undefined ? 'The environment of a process does not change.' : undefined),
   isDerived: true,
 }

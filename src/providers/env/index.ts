@@ -59,7 +59,10 @@ export function env(options: EnvOptions = {}): Provider {
   const seal = createSeal(key, JSON.stringify(allow))
   const slashed = allow.find((pattern) => pattern.includes('/'))
   if (slashed !== undefined)
-    throw invalid(`No variable has a slash in its name, and ${JSON.stringify(slashed)} has one: remove it.`, 'allow')
+    throw invalid(
+      `No variable has a slash in its name, and ${JSON.stringify(slashed)} has one: remove it.`,
+      'configuration',
+    )
   const named = new Set(allow.filter((pattern) => !wildcard.test(pattern)))
   const matched = compileGlobs(allow)
   const isShown = (name: string) => named.has(name) || (kindOfKey(name) === undefined && matched(name))

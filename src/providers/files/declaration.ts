@@ -4,10 +4,13 @@ export const files: Source<OptionsIn<typeof import('./config.ts')>> = {
   name: 'files',
   schema: () => import('./config.ts'),
   open: () => import('./open.ts'),
+  icon: 'folder',
+  label: { en: 'Files', ja: 'ファイル' },
   abilities: ({ watch = true }) => ({ watch }),
   changes: 'seen',
   folder: { option: 'root', isPlain: true },
   leftOut: () => import('./open.ts'),
   absence: 'the access rules of the mount deny the path that a link leads to',
   isDecoded: true,
+  sample: { root: '.' },
 }

@@ -166,7 +166,7 @@ export function createRules(rules: readonly FileRule[]): Rules | undefined {
   if (rules.length === 0) return undefined
   const compiled = rules.map(({ match, ...facts }) => {
     if (facts.priority !== undefined && !(facts.priority >= 0 && facts.priority <= 1))
-      throw invalid(`The priority of the rule for ${JSON.stringify(match)} must be from 0 to 1.`, 'rules')
+      throw invalid(`The priority of the rule for ${JSON.stringify(match)} must be from 0 to 1.`, 'configuration')
     return { matches: compileGlobs(typeof match === 'string' ? [match] : match), facts }
   })
   const combined = new Map<string, RuleFacts>()

@@ -69,9 +69,9 @@ const maxReconcileMs = 24 * 3_600_000
 export function completeOptions(options: FilesOptions) {
   const { maxBytes = defaultMaxBytes, reconcile = defaultReconcileMs } = options
   if (!Number.isSafeInteger(maxBytes) || maxBytes < 1 || maxBytes > mostBytes)
-    throw invalid(`maxBytes must be a whole number from 1 to ${mostBytes}.`, 'max-bytes')
+    throw invalid(`maxBytes must be a whole number from 1 to ${mostBytes}.`, 'configuration')
   if (!Number.isFinite(reconcile) || reconcile < 100 || reconcile > maxReconcileMs)
-    throw invalid(`reconcile must be a number of milliseconds from 100 to ${maxReconcileMs}.`, 'reconcile')
+    throw invalid(`reconcile must be a number of milliseconds from 100 to ${maxReconcileMs}.`, 'configuration')
   return {
     gitignore: options.gitignore ?? true,
     worktrees: options.worktrees ?? false,

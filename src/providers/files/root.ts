@@ -56,7 +56,7 @@ export async function openAgain(
 
 async function resolveRoot({ root, within }: RootOptions): Promise<string> {
   const shown = JSON.stringify(root)
-  const fault = (what: string) => invalid(`The root ${shown} of a files mount ${what}`, 'root')
+  const fault = (what: string) => invalid(`The root ${shown} of a files mount ${what}`, 'configuration')
   if (root === '') throw fault('is empty. Give the absolute path of a directory.')
   if (root.includes('\0')) throw fault('holds a NUL. Give the absolute path of a directory.')
   if (!path.isAbsolute(root)) throw fault(`is not absolute. Did you mean ${JSON.stringify(path.resolve(root))}?`)
@@ -83,7 +83,7 @@ async function refuseGitDirectory(root: string, real: string): Promise<void> {
   const what = found === real ? 'is a git directory' : `lies in the git directory ${JSON.stringify(found)}`
   throw invalid(
     `The root ${JSON.stringify(root)} of a files mount ${what}. Serve its history with the provider "git", or name a working tree.`,
-    'root',
+    'configuration',
   )
 }
 

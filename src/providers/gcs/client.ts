@@ -149,7 +149,7 @@ export function refusal(status: number, reason: string | undefined, about: 'list
   if (status === 412) return new ObjectFault('replaced')
   if (status === 416) return new ObjectFault('unsatisfiable')
   if (reason === 'resourceIsEncryptedWithCustomerEncryptionKey')
-    return invalid('The object is encrypted with a key that only its owner has. It cannot be read here.', 'encrypted')
+    return invalid('The object is encrypted with a key that only its owner has. It cannot be read here.', 'withheld')
   if (reason === 'userProjectMissing' || (status === 400 && reason === 'required'))
     return unavailable('The reader of this bucket pays for requests. Name the project that pays in "userProject".')
   if (status === 401) return unavailable('The store does not know the credentials, or they have expired. Renew them.')

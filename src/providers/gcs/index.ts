@@ -40,7 +40,7 @@ export async function gcs(options: GcsOptions): Promise<Provider> {
   const { keyFile, userProject } = options
   const settings = completeOptions(options)
   if (settings.anonymous && keyFile !== undefined)
-    throw invalid('An anonymous client has no key: remove "keyFile", or "anonymous".', 'anonymous')
+    throw invalid('An anonymous client has no key: remove "keyFile", or "anonymous".', 'configuration')
   const client = createClient({ ...settings, keyFile })
   return createObjects(createStore(client, settings.bucket, userProject, settings.log), settings)
 }

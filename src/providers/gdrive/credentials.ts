@@ -87,7 +87,10 @@ function parseKey(text: string): { readonly email: string; readonly key: string;
   const { type, client_email: email, private_key: key, private_key_id: keyId } = objectOf(jsonIn(text))
   if (type === 'service_account' && typeof email === 'string' && typeof key === 'string')
     return { email, key, ...(typeof keyId === 'string' ? { keyId } : {}) }
-  throw invalid('"key" is not the key of a service account, as the Google Cloud console gives it out (JSON).', 'key')
+  throw invalid(
+    '"key" is not the key of a service account, as the Google Cloud console gives it out (JSON).',
+    'configuration',
+  )
 }
 
 /** The file that `hikidashi auth gdrive` writes: anyone who has it and the secret of the client can read everything that was allowed. */

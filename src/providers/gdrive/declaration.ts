@@ -5,6 +5,8 @@ export const gdrive: Source<OptionsIn<typeof import('./config.ts')>> = {
   schema: () => import('./config.ts'),
   open: () => import('./config.ts'),
   noun: 'Drive',
+  icon: 'database',
+  label: { en: 'Storage', ja: 'ストレージ' },
   abilities: ({ permissions = false }) => ({ watch: true, sees: permissions }),
   changes: 'polled',
   account: () => import('./account.ts'),

@@ -58,15 +58,18 @@ export function completeOptions(options: GdriveOptions) {
   const ids = what.kind === 'folder' ? [what.id] : what.kind === 'drives' ? (what.ids ?? []) : []
   for (const id of ids)
     if (!isId(id))
-      throw invalid('This is not an id of Drive. It is the last part of the link to a folder or drive.', 'id')
+      throw invalid(
+        'This is not an id of Drive. It is the last part of the link to a folder or drive.',
+        'configuration',
+      )
   if (what.kind === 'drives' && what.ids?.length === 0)
-    throw invalid('No shared drive is named. Name some, or write true for all.', 'drives')
-  if (!(intervalMs >= 100)) throw invalid('The interval must be at least 100 ms.', 'interval')
+    throw invalid('No shared drive is named. Name some, or write true for all.', 'configuration')
+  if (!(intervalMs >= 100)) throw invalid('The interval must be at least 100 ms.', 'configuration')
   if (!(maxFiles >= 1 && maxFiles <= 2_000_000))
-    throw invalid('The maximum number of files must be from 1 to 2,000,000.', 'maxFiles')
+    throw invalid('The maximum number of files must be from 1 to 2,000,000.', 'configuration')
   if (!(maxBytes >= 1 && maxBytes <= 256 * 2 ** 20))
-    throw invalid('The maximum size must be from 1 byte to 256 MiB.', 'maxBytes')
-  if (!(timeoutMs >= 100)) throw invalid('The time-out must be at least 100 ms.', 'timeout')
+    throw invalid('The maximum size must be from 1 byte to 256 MiB.', 'configuration')
+  if (!(timeoutMs >= 100)) throw invalid('The time-out must be at least 100 ms.', 'configuration')
   return {
     credentials,
     what,

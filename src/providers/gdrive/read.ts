@@ -87,10 +87,13 @@ export function createFileReader(client: DriveClient, maxBytes: number) {
     const sheet = params.get('sheet')
     const form = params.get('form') ?? Object.keys(kind.forms)[0] ?? ''
     const mimeType = Object.hasOwn(kind.forms, form) ? kind.forms[form] : undefined
-    if (mimeType === undefined) throw invalid(`It can be read as: ${Object.keys(kind.forms).join(', ')}.`, 'form')
-    if (sheet !== undefined && file.type !== spreadsheetType) throw invalid('Only a spreadsheet has sheets.', 'sheet')
+    if (mimeType === undefined)
+      throw invalid(`It can be read as: ${Object.keys(kind.forms).join(', ')}.`, 'parameter', { parameter: 'form' })
+    if (sheet !== undefined && file.type !== spreadsheetType)
+      throw invalid('Only a spreadsheet has sheets.', 'parameter', { parameter: 'sheet' })
     if (file.type === spreadsheetType && form === 'csv') return readSheets(one, mimeType, sheet, signal)
-    if (sheet !== undefined) throw invalid('A sheet is read as CSV: leave out "form".', 'sheet')
+    if (sheet !== undefined)
+      throw invalid('A sheet is read as CSV: leave out "form".', 'parameter', { parameter: 'sheet' })
     const bytes = await exported(file, mimeType, signal)
     const facts: ContentFacts = { mimeType, version: file.version, meta: metaOf(raw, {}) }
     const isTextual = /^text\/|svg/.test(mimeType) && isText(bytes)
@@ -111,7 +114,7 @@ export function createFileReader(client: DriveClient, maxBytes: number) {
       const kind = kindOf(one.file.type)
       if (kind !== undefined) return readExport(one, kind, params, context.signal)
       if (params.has('form') || params.has('sheet'))
-        throw invalid('It is read as it is stored: leave out "form" and "sheet".', 'form')
+        throw invalid('It is read as it is stored: leave out "form" and "sheet".', 'parameter', { parameter: 'form' })
       return readStored(one, range, context)
     },
     /** Returns the names of the sheets of a spreadsheet. */
@@ -213,9 +216,7 @@ function createSheets() {
     read: async (bytes: Uint8Array, signal: AbortSignal): Promise<readonly SheetText[]> => {
       const outcome = await host.run({ format: 'xlsx', form: 'csv', bytes, limits }, signal)
       if ('failure' in outcome)
-        throw tooLarge('Reading the sheets exceeds the limit of time or memory.', {
-          reason: outcome.failure === 'late' ? 'time' : 'memory',
-        })
+        throw tooLarge('Reading the sheets exceeds the limit of time or memory.', { reason: 'too-much' })
       const { result } = outcome
       if ('reading' in result) return result.reading.sheets ?? []
       throw new ResourceError(result.kind, result.message, { reason: result.reason })

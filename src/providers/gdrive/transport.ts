@@ -92,7 +92,7 @@ export function standInEndpoint(text: string): string {
   if (!isLoopback(host))
     throw invalid(
       'The endpoint is for tests on this machine, such as "http://127.0.0.1:4443": tokens go to Google alone. Remove it.',
-      'endpoint',
+      'configuration',
     )
   return url
 }
@@ -193,10 +193,10 @@ export function errorOf(fault: RequestFault, about: RequestSubject): ResourceErr
   if (reason === 'exportSizeLimitExceeded')
     return tooLarge(
       `Google exports at most ${maxExportBytes} bytes of a document, and this one is larger. Split it, or open its link.`,
-      { reason: 'export-limit', limit: maxExportBytes },
+      { reason: 'too-much', limit: maxExportBytes },
     )
   if (reason === 'cannotDownloadAbusiveFile')
-    return invalid('Google classifies this file as malware or spam, and refuses the download.', 'abusive')
+    return invalid('Google classifies this file as malware or spam, and refuses the download.', 'refused')
   if (status === 416) return invalid('The range begins after the end.', 'range')
   if (reason === 'accessNotConfigured')
     return unavailable('The Google Drive API is not enabled for the project of the credentials. Enable it.')

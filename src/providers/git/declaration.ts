@@ -5,6 +5,8 @@ export const git: Source<OptionsIn<typeof import('./config.ts')>> = {
   schema: () => import('./config.ts'),
   open: () => import('./open.ts'),
   noun: 'history',
+  icon: 'history',
+  label: { en: 'History', ja: '履歴' },
   abilities: ({ watch = true }) => ({ watch }),
   programs: ({ git = 'git' }) => ({ names: [git], install: 'git', option: 'git' }),
   changes: 'seen',
@@ -13,4 +15,5 @@ export const git: Source<OptionsIn<typeof import('./config.ts')>> = {
   absence: 'the last commit has no such file',
   // Pages of a history are not files on a forge.
   isUnlinked: (path) => /^(?:branches|tags|log|status|commits|diff|blame)(?:\/|$)/.test(path),
+  sample: { repository: '.' },
 }

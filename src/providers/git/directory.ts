@@ -322,7 +322,7 @@ export async function locateRepository(
   { repository, within }: Pick<GitOptions, 'repository' | 'within'>,
   workTreeOf: WorkTreeOf,
 ): Promise<Location> {
-  const fault = (what: string) => invalid(`The repository ${JSON.stringify(repository)} ${what}`, 'repository')
+  const fault = (what: string) => invalid(`The repository ${JSON.stringify(repository)} ${what}`, 'configuration')
   if (repository === '' || repository.includes('\0') || !isAbsolute(repository))
     throw fault(`is not an absolute path. Did you mean ${JSON.stringify(resolve(repository.replaceAll('\0', '')))}?`)
   try {
@@ -496,7 +496,7 @@ export function linkedObjects(): ResourceError {
 
 /** Returns the error for invalid objects of the repository. `what` continues "The repository". */
 export function fault(what: string): ResourceError {
-  return unavailable(`The repository ${what}`, { reason: 'repository' })
+  return unavailable(`The repository ${what}`, { reason: 'unavailable' })
 }
 
 function sentence(error: unknown): string {
@@ -582,5 +582,5 @@ async function parse(text: Buffer, launcher: Launcher): Promise<ReadonlyMap<stri
 }
 
 export function configFault(what: string) {
-  return invalid(`The repository ${what}`, 'repository')
+  return invalid(`The repository ${what}`, 'configuration')
 }

@@ -231,19 +231,18 @@ interface ActivityOptions {
   readonly within?: Within
   /** Maximum number of commits to count, newest first. Default 1000. */
   readonly maxCommits?: number
+  /** Time-out of the count, in milliseconds. Default 3000. */
+  readonly timeoutMs?: number
   readonly log?: Log
   readonly signal?: AbortSignal
 }
-
-/** Time-out of the count, in milliseconds. */
-const timeoutMs = 3000
 
 /**
  * Counts how often each file was changed, by path, in the newest commits reachable from `HEAD`, without merges. As with the provider, nothing
  * of the repository runs. Returns undefined when git, a repository or a commit is missing, or on a time-out.
  */
 export async function countActivity(options: ActivityOptions): Promise<ReadonlyMap<string, number> | undefined> {
-  const { maxCommits = 1000, log, repository, within } = options
+  const { maxCommits = 1000, timeoutMs = 3000, log, repository, within } = options
   const settings = completeOptions({ repository, refs: ['HEAD'], watch: false, timeoutMs, ...defined({ log, within }) })
   const { signal, release } = followFor(options.signal ?? [], timeoutMs)
   try {

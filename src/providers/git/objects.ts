@@ -161,15 +161,15 @@ function faultOf(head: Request | undefined, complaint: string): ResourceError | 
   return ++head.deaths > 1 ? damaged('git cat-file ended over an object.') : undefined
 }
 
-const damagedReason = 'damaged-object'
+const damagedFault = 'damaged-object'
 
 /** Returns the error for an object whose bytes do not match its id. */
 export function damaged(message: string): ResourceError {
-  return unavailable(`${message} It is damaged: see git fsck.`, { reason: damagedReason })
+  return unavailable(`${message} It is damaged: see git fsck.`, { fault: damagedFault })
 }
 
 export function isDamaged(error: unknown): boolean {
-  return isResourceError(error, 'unavailable') && error.detail.reason === damagedReason
+  return isResourceError(error, 'unavailable') && error.detail.fault === damagedFault
 }
 
 interface AnswerEvents {
@@ -358,16 +358,16 @@ export function createObjects(launcher: Launcher, format: ObjectFormat, timeoutM
 
 export type Objects = ReturnType<typeof createObjects>
 
-const missingReason = 'missing-object'
+const missingFault = 'missing-object'
 
 /** Returns the error for a missing object: see {@link isMissing}. */
 export function missing(name: string): ResourceError {
-  return new ResourceError('not-found', `the object ${name} is not in the repository`, { reason: missingReason })
+  return new ResourceError('not-found', `the object ${name} is not in the repository`, { fault: missingFault })
 }
 
 /** Whether an error means a missing object: it may have been packed or pruned meanwhile, or never fetched. */
 export function isMissing(error: unknown): boolean {
-  return isResourceError(error, 'not-found') && error.detail.reason === missingReason
+  return isResourceError(error, 'not-found') && error.detail.fault === missingFault
 }
 
 /** Returns the contents of an object that must be read as a whole. */

@@ -72,7 +72,7 @@ export function completeOptions(options: GitOptions): Settings {
 
 function whole(name: string, value: number, most: number, least = 1): number {
   if (Number.isSafeInteger(value) && value >= least && value <= most) return value
-  throw invalid(`${name} must be a whole number from ${least} to ${most}.`, 'limit')
+  throw invalid(`${name} must be a whole number from ${least} to ${most}.`, 'configuration')
 }
 
 /** Returns the ref, or the directory of all refs, that a glob can match: its segments before the first wildcard. Empty for `HEAD`. */

@@ -222,7 +222,7 @@ export function requireBlamable(bytes: Uint8Array | undefined, size: number): st
   const encoding = detectEncoding(bytes)
   // git splits lines by bytes, which fails for UTF-16 and UTF-32.
   if (encoding === undefined || hasZeros(encoding))
-    throw invalid('The file is not text, so that it has no lines to blame.', 'binary')
+    throw invalid('The file is not text, so that it has no lines to blame.', 'unreadable')
   return encoding
 }
 
@@ -322,7 +322,11 @@ export function parseLogQuery(params: Params, maxCommits: number): LogQuery {
   const path = pathIn(params)
   const author = params.get('author')
   if (author !== undefined && (author === '' || author.length > maxAuthor || /\p{Cc}/u.test(author)))
-    throw invalid(`The parameter "author" is a part of a name or address of 1 to ${maxAuthor} characters.`, 'author')
+    throw invalid(
+      `The parameter "author" is a part of a name or address of 1 to ${maxAuthor} characters.`,
+      'parameter',
+      { parameter: 'author' },
+    )
   const since = params.get('since')
   const until = params.get('until')
   return {
@@ -337,14 +341,19 @@ export function parseLogQuery(params: Params, maxCommits: number): LogQuery {
 export function pathIn(params: Params): string | undefined {
   const path = params.get('path')
   if (path === undefined || (path !== '' && isPath(path))) return path
-  throw invalid('The parameter "path" is not a path: write src/main.ts, or src/ for a directory.', 'path')
+  throw invalid('The parameter "path" is not a path: write src/main.ts, or src/ for a directory.', 'parameter', {
+    parameter: 'path',
+  })
 }
 
 function parseLimit(text: string | undefined, most: number): number {
   if (text === undefined) return Math.min(defaultLimit, most)
   const limit = /^\d{1,9}$/.test(text) ? Number(text) : 0
   if (limit >= 1 && limit <= most) return limit
-  throw invalid(`The parameter "limit" is a whole number from 1 to ${most}.`, 'limit', { limit: most })
+  throw invalid(`The parameter "limit" is a whole number from 1 to ${most}.`, 'parameter', {
+    parameter: 'limit',
+    limit: most,
+  })
 }
 
 /** Reads a commit and its ancestors, newest first, in the order of `git log`. `cut` tells whether there are more. */
@@ -431,7 +440,11 @@ export function parseTime(name: string, text: string, now: number): number {
   const [whole, day, minutes = '00:00', seconds = ':00', zone = 'Z'] = absolute.exec(text) ?? []
   const time = whole === undefined ? Number.NaN : Date.parse(`${day}T${minutes}${seconds}${zone}`)
   if (!Number.isNaN(time)) return Math.max(0, Math.floor(time / 1000))
-  throw invalid(`The parameter "${name}" is no time: write 2026-11-21, 2026-11-21T10:00:00Z or "2 weeks".`, 'time')
+  throw invalid(
+    `The parameter "${name}" is no time: write 2026-11-21, 2026-11-21T10:00:00Z or "2 weeks".`,
+    'parameter',
+    { parameter: name },
+  )
 }
 
 /** Maximum number of branches or tags listed. */

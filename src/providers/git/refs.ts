@@ -625,10 +625,7 @@ export function createCommits(launcher: Launcher, objects: Objects, idLength: nu
     if (!isId || first.length < idLength) {
       const found = table.names.find(path)
       if (found === 'ambiguous')
-        throw invalid(
-          'This is the name of a branch and of a tag. Write refs/heads/… or refs/tags/… before it.',
-          'ambiguous-ref',
-        )
+        throw invalid('This is the name of a branch and of a tag. Write refs/heads/… or refs/tags/… before it.', 'uri')
       if (found !== undefined) {
         const commit = await stillAt(found.ref)
         const spelled = found.rest === '' ? path.replace(/\/$/, '') : path.slice(0, -found.rest.length - 1)

@@ -631,5 +631,5 @@ async function requireVersion(path: string, launcher: Launcher): Promise<Version
 }
 
 function fault(what: string): ResourceError {
-  return invalid(`${what} ${wanted}`, 'git')
+  return invalid(`${what} ${wanted}`, 'configuration')
 }

@@ -197,10 +197,10 @@ export function openOrigin(options: OriginOptions) {
     maxBytes = 8 * 1024 * 1024,
   } = options
   const base = checkedUrl('url', options.url, insecure)
-  if (base.target.includes('?')) throw invalid('"url" has a query (?). Remove it.', 'url')
+  if (base.target.includes('?')) throw invalid('"url" has a query (?). Remove it.', 'configuration')
   const guard = createGuard(parseAllowed(allowAddresses), options.resolve)
   const refusal = guard.refusal(base)
-  if (refusal !== undefined) throw invalid(`"url" cannot be requested: ${refusal}.`, 'url')
+  if (refusal !== undefined) throw invalid(`"url" cannot be requested: ${refusal}.`, 'configuration')
   const get = createClient({
     guard,
     timeoutMs,
@@ -213,7 +213,8 @@ export function openOrigin(options: OriginOptions) {
 
 function checkedOrigin(text: string, insecure: boolean): string {
   const url = checkedUrl('redirects', text, insecure)
-  if (url.target !== '/') throw invalid('"redirects" names origins, without a path: https://www.example.org.', 'url')
+  if (url.target !== '/')
+    throw invalid('"redirects" names origins, without a path: https://www.example.org.', 'configuration')
   return originOf(url)
 }
 
@@ -223,12 +224,12 @@ function checkedUrl(key: string, text: string, insecure: boolean): HttpUrl {
     url = parseHttpUrl(text)
   } catch (error) {
     if (!isResourceError(error)) throw error
-    throw invalid(`"${key}" holds no address of the web. ${error.message}`, 'url')
+    throw invalid(`"${key}" holds no address of the web. ${error.message}`, 'configuration')
   }
   if (url.scheme === 'http' && !insecure && !isLoopback(url.host))
     throw invalid(
       `"${key}" is not encrypted. Write https://, or add "insecure": true if you trust the network.`,
-      'insecure',
+      'configuration',
     )
   return url
 }

@@ -7,4 +7,5 @@ export const inline: Source<OptionsIn<typeof import('./config.ts')>> = {
   noun: 'texts',
   unchanging: () => 'A text in the configuration does not change while it is served.',
   isSingle: ({ resources }) => resources === undefined,
+  sample: { resources: { greeting: { text: 'Hello' } } },
 }

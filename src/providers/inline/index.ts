@@ -43,7 +43,7 @@ export function inline(options: InlineOptions): Provider {
     if (!isPath(path) || path.endsWith('/'))
       throw invalid(
         `${JSON.stringify(path)} is no path of a resource: write one such as "greeting" or "team/hello".`,
-        'path',
+        'configuration',
       )
     const found = holdOf(path, resource)
     total += found.entry.size ?? 0
@@ -82,7 +82,10 @@ function refuseNested(path: string, held: ReadonlyMap<string, unknown>): void {
   for (let above = parentOf(path); above !== ''; above = parentOf(above)) {
     const name = above.slice(0, -1)
     if (held.has(name))
-      throw invalid(`${JSON.stringify(path)} lies under ${JSON.stringify(name)}, which is a resource itself.`, 'path')
+      throw invalid(
+        `${JSON.stringify(path)} lies under ${JSON.stringify(name)}, which is a resource itself.`,
+        'configuration',
+      )
   }
 }
 
@@ -110,12 +113,12 @@ function bodyOf(
   data: string | undefined,
 ): { readonly bytes: Buffer; readonly mimeType?: string } {
   if (text !== undefined && bytes === undefined && data === undefined) {
-    if (!text.isWellFormed()) throw invalid('A text holds a lone surrogate.', 'not-unicode')
+    if (!text.isWellFormed()) throw invalid('A text holds a lone surrogate.', 'configuration')
     return { bytes: Buffer.from(text), mimeType: 'text/plain' }
   }
   if (bytes !== undefined && text === undefined && data === undefined) return { bytes: Buffer.from(bytes) }
   if (data === undefined || text !== undefined || bytes !== undefined)
-    throw invalid('A resource has one of "text" and "base64": write exactly one of them.', 'content')
+    throw invalid('A resource has one of "text" and "base64": write exactly one of them.', 'configuration')
   const { mimeType, parameters, bytes: stored } = parseDataUri(data)
   return { mimeType, bytes: inUtf8(stored, mimeType, parameters.get('charset')) }
 }

@@ -165,6 +165,7 @@ function formIn(as: string | undefined): SeriesForm {
   if (form !== undefined) return form
   throw invalid(
     'Series can be read as JSON, as a table or as a picture: leave "as" out, or write as=csv or as=chart.',
-    'as',
+    'parameter',
+    { parameter: 'as' },
   )
 }

@@ -4,9 +4,13 @@ export const metrics: Source<OptionsIn<typeof import('./config.ts')>> = {
   name: 'metrics',
   schema: () => import('./config.ts'),
   open: () => import('./config.ts'),
+  icon: 'chart',
+  label: { en: 'Metrics', ja: 'メトリクス' },
+  isLive: true,
   abilities: () => ({ watch: true }),
   isDerived: true,
   keeps: true,
   isUnsearched: true,
   isMeasuring: ({ source }) => source === 'self',
+  sample: { source: 'self' },
 }

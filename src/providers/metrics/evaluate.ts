@@ -102,10 +102,10 @@ export function parseExpression(text: string): Expression {
   const over = overTimeNames.find((one) => one === name)
   const isCall = over !== undefined && reader.take(/\(/y) !== undefined
   const metric = isCall ? reader.take(/[A-Za-z_:][A-Za-z0-9_:]*/y) : name
-  if (metric === undefined) throw invalid(advice, 'query')
+  if (metric === undefined) throw invalid(advice, 'parameter', { parameter: 'query' })
   const matchers = parseMatchers(reader.take(/\{(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`[^`]*`|[^}"'`])*\}/y) ?? '')
   const range = isCall ? reader.take(/\[\s*\w+\s*\]\s*\)/y) : undefined
   const seconds = parseDuration(/\w+/.exec(range ?? '')?.[0] ?? '')
-  if (!reader.atEnd() || (isCall && !seconds)) throw invalid(advice, 'query')
+  if (!reader.atEnd() || (isCall && !seconds)) throw invalid(advice, 'parameter', { parameter: 'query' })
   return { metric, matchers, ...(isCall && seconds ? { over: { name: over, seconds } } : {}) }
 }

@@ -55,7 +55,8 @@ export async function metrics(options: MetricsOptions): Promise<Provider> {
   const showSeries = async (metric: Metric, params: Params, { signal }: Context): Promise<TextContent> => {
     const matchers = parseMatchers(params.get('match') ?? '')
     const wanted = wantedIn(params, { intervalSeconds: source.intervalSeconds, now: now(), spans: true })
-    if ('at' in wanted.when) throw invalid('Series need a span of time, not one time.', 'time')
+    if ('at' in wanted.when)
+      throw invalid('Series need a span of time, not one time.', 'parameter', { parameter: 'start' })
     const selector = { metric: metric.name, matchers }
     const answer = await source.select(selector, wanted.when, signal)
     return contentOf(answer, wanted, { query: formatSelector(selector), ...metric })
@@ -64,8 +65,11 @@ export async function metrics(options: MetricsOptions): Promise<Provider> {
   const showQuery = async (params: Params, { signal }: Context): Promise<TextContent> => {
     const query = params.get('query') ?? ''
     if (query.trim() === '')
-      throw invalid('Write the query: ?query=up, or ?query=sum(rate(http_requests_total[5m])).', 'query')
-    if (query.length > maxQueryLength) throw invalid(`The query is longer than ${maxQueryLength} characters.`, 'query')
+      throw invalid('Write the query: ?query=up, or ?query=sum(rate(http_requests_total[5m])).', 'parameter', {
+        parameter: 'query',
+      })
+    if (query.length > maxQueryLength)
+      throw invalid(`The query is longer than ${maxQueryLength} characters.`, 'parameter', { parameter: 'query' })
     const wanted = wantedIn(params, { intervalSeconds: source.intervalSeconds, now: now(), spans: false })
     const answer = await source.query(query, wanted.when, signal)
     return contentOf(answer, wanted, { query })
@@ -211,7 +215,7 @@ function* differences(before: PollState, now: PollState): Generator<Change> {
  */
 function allowed(source: Source, allow: readonly string[]): Source {
   if (allow.some((glob) => glob.includes('/')))
-    throw invalid('A glob of "allow" is about the name of a metric in a path, which has no slash.', 'allow')
+    throw invalid('A glob of "allow" is about the name of a metric in a path, which has no slash.', 'configuration')
   const matches = compileGlobs(allow)
   const isAllowed = (metric: string): boolean => {
     const segment = segmentOf(metric)
@@ -228,7 +232,8 @@ function allowed(source: Source, allow: readonly string[]): Source {
     },
     query: async (text, when, signal) => {
       const { metrics, text: checked } = parseQuery(text)
-      if (!metrics.every(isAllowed)) throw invalid('The query names a metric that this mount does not serve.', 'query')
+      if (!metrics.every(isAllowed))
+        throw invalid('The query names a metric that this mount does not serve.', 'parameter', { parameter: 'query' })
       return source.query(checked, when, signal)
     },
     labels: async (metric, signal) => (isAllowed(metric) ? source.labels(metric, signal) : []),
@@ -293,5 +298,5 @@ const defaults = {
 /** @throws ResourceError `invalid` (reason `limit`) unless the value is a whole number within the bounds. */
 function bounded(name: string, value: number, least: number, most: number): number {
   if (Number.isSafeInteger(value) && value >= least && value <= most) return value
-  throw invalid(`${name} must be a whole number from ${least} to ${most}.`, 'limit')
+  throw invalid(`${name} must be a whole number from ${least} to ${most}.`, 'configuration')
 }

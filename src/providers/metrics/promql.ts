@@ -22,7 +22,8 @@ const maxDepth = 64
  * https://github.com/prometheus/prometheus/blob/main/promql/parser/generated_parser.y
  */
 export function parseQuery(query: string) {
-  if (query.length > maxQueryLength) throw invalid(`The query is longer than ${maxQueryLength} characters.`, 'query')
+  if (query.length > maxQueryLength)
+    throw invalid(`The query is longer than ${maxQueryLength} characters.`, 'parameter', { parameter: 'query' })
   const tokens = query.isWellFormed() ? tokenize(query) : { wrongAt: 0 }
   if ('wrongAt' in tokens) throw notUnderstood(tokens.wrongAt)
   const cursor = createCursor(tokens)
@@ -35,7 +36,8 @@ export function parseQuery(query: string) {
 function notUnderstood(at: number) {
   return invalid(
     `The query is not understood at character ${at + 1}. This mount serves chosen metrics only, and takes queries in the plain PromQL of Prometheus.`,
-    'query',
+    'parameter',
+    { parameter: 'query' },
   )
 }
 
@@ -108,7 +110,8 @@ function parseExpression(parsing: Parsing, depth: number): void {
   if (depth > maxDepth)
     throw invalid(
       `The query is nested more than ${maxDepth} levels deep at character ${parsing.peek().at + 1}.`,
-      'query',
+      'parameter',
+      { parameter: 'query' },
     )
   for (;;) {
     while (parsing.takeSymbol('-') || parsing.takeSymbol('+'));
@@ -243,6 +246,7 @@ function selectedMetric(parsing: Parsing, start: Token, name: string | undefined
 function notOneMetric({ at }: Token) {
   return invalid(
     `The selector at character ${at + 1} does not name exactly one metric. This mount serves chosen metrics only: write each by its name, such as up{job="node"} or {__name__="up"}.`,
-    'query',
+    'parameter',
+    { parameter: 'query' },
   )
 }

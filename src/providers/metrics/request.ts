@@ -1,12 +1,5 @@
 import { createServiceGuard, type ServiceNetwork, sendGuarded } from '../../core/address-guard.ts'
-import {
-  type ErrorReason,
-  invalid,
-  isResourceError,
-  type ResourceError,
-  tooLarge,
-  unavailable,
-} from '../../core/errors.ts'
+import { invalid, isResourceError, type ResourceError, tooLarge, unavailable } from '../../core/errors.ts'
 import { httpUrlBelow, parseHttpUrl } from '../../core/http-url.ts'
 import { followFor } from '../../core/kit/abort.ts'
 import { reasonOf, unpackedBody } from '../http/client.ts'
@@ -128,7 +121,7 @@ export function faultOf(status: number, body: ApiError | undefined, query: strin
   const said = typeof body?.error === 'string' ? body.error : ''
   if (type === 'bad_data' && query !== undefined) return badQuery(said)
   if (type === 'execution') return failedQuery(said)
-  if (type === 'timeout') return tooMuch('exceeds the time-out of Prometheus', 'timeout')
+  if (type === 'timeout') return tooMuch('exceeds the time-out of Prometheus')
   if (status >= 300 && status < 400)
     return unavailable('Prometheus redirects, and redirects are not followed: set "url" to the target.')
   if (status === 401 || status === 403)
@@ -151,36 +144,47 @@ function badQuery(said: string): ResourceError {
   if (/invalid expression type/.test(said))
     return invalid(
       'The query has no one value at each step: put a function such as rate(…) around a range such as x[5m], and leave texts out.',
-      'query',
+      'parameter',
+      { parameter: 'query' },
     )
   // Prometheus writes `invalid parameter "query": 1:5: parse error: …`.
   const words = /parse error: ([\s\S]*)$/.exec(said)?.[1]
   const position = /(\d+):(\d+): parse error/.exec(said)
   const where = position === null ? '' : ` (line ${position[1]}, column ${position[2]})`
   if (words === undefined)
-    return invalid('Prometheus rejects this query, or its times: check "query", "start", "end" and "step".', 'query')
-  return invalid(`The query is not valid PromQL${where}: ${cleaned(words)}`, 'query')
+    return invalid(
+      'Prometheus rejects this query, or its times: check "query", "start", "end" and "step".',
+      'parameter',
+      { parameter: 'query' },
+    )
+  return invalid(`The query is not valid PromQL${where}: ${cleaned(words)}`, 'parameter', { parameter: 'query' })
 }
 
 function failedQuery(said: string): ResourceError {
   if (/too many samples|exceeds? (?:the )?limit|maximum/i.test(said))
-    return tooMuch('exceeds the limit of samples of Prometheus', 'samples')
+    return tooMuch('exceeds the limit of samples of Prometheus')
   if (/many-to-many|multiple matches|duplicate series/i.test(said))
     return invalid(
       'The query joins series that do not match one to one: add on(…) or ignoring(…), and group_left or group_right.',
-      'query',
+      'parameter',
+      { parameter: 'query' },
     )
   if (/same labelset/i.test(said))
-    return invalid('The query makes several series with the same labels: keep a label that tells them apart.', 'query')
+    return invalid(
+      'The query makes several series with the same labels: keep a label that tells them apart.',
+      'parameter',
+      { parameter: 'query' },
+    )
   return invalid(
     'Prometheus could not evaluate the query: look at its functions, labels and regular expressions.',
-    'query',
+    'parameter',
+    { parameter: 'query' },
   )
 }
 
-function tooMuch(what: string, reason: ErrorReason): ResourceError {
+function tooMuch(what: string): ResourceError {
   const advice = 'ask for a shorter range, a larger step or fewer series'
-  return tooLarge(`The query ${what}: ${advice}.`, { reason })
+  return tooLarge(`The query ${what}: ${advice}.`, { reason: 'too-much' })
 }
 
 /** Cleans a text to one bounded line of printable characters. */

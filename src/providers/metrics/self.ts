@@ -136,7 +136,8 @@ function parseSteps(pattern: string): readonly PatternStep[] {
     else
       throw invalid(
         'In regular expressions, the measurements of this server support only alternatives (a|b) of texts with ., .* and .+ in them.',
-        'match',
+        'parameter',
+        { parameter: 'match' },
       )
   }
   return steps

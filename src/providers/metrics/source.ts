@@ -27,7 +27,9 @@ const maxMatch = 2000
 const example = 'match={job="node",instance=~"web.*"}'
 
 function wrong(why: string) {
-  return invalid(`The parameter "match" ${why}. Write label matchers, such as ${example}.`, 'match')
+  return invalid(`The parameter "match" ${why}. Write label matchers, such as ${example}.`, 'parameter', {
+    parameter: 'match',
+  })
 }
 
 /**
@@ -201,8 +203,8 @@ export interface Source {
 export function apiAddress(url: string): string {
   const { scheme, authority, query } = parseUri(url)
   if ((scheme !== 'http' && scheme !== 'https') || authority === '')
-    throw invalid('It does not begin with http:// or https:// and a host.', 'url')
-  if (query !== undefined) throw invalid('It has a query (?).', 'url')
+    throw invalid('It does not begin with http:// or https:// and a host.', 'configuration')
+  if (query !== undefined) throw invalid('It has a query (?).', 'configuration')
   parseHttpUrl(url)
   return url.replace(/\/+$/, '')
 }

@@ -164,7 +164,8 @@ export function parseTime(name: string, text: string, now: number): number {
   if (time !== undefined && time >= 0 && time < lastTimeSeconds) return time
   throw invalid(
     `The parameter "${name}" is no time: write one such as -1h, -7d, now, 2026-11-21T10:00:00Z or 1795255200 (Unix seconds).`,
-    'time',
+    'parameter',
+    { parameter: name },
   )
 }
 
@@ -195,7 +196,9 @@ function calendarTime(text: string): number | undefined {
 export function parseStep(text: string): number {
   const step = parseDuration(text) ?? unixTime(text)
   if (step !== undefined && step >= 0.001) return step
-  throw invalid('The parameter "step" is no duration: write one such as 15s, 5m or 1h.', 'step')
+  throw invalid('The parameter "step" is no duration: write one such as 15s, 5m or 1h.', 'parameter', {
+    parameter: 'step',
+  })
 }
 
 const niceSteps = [
@@ -217,13 +220,14 @@ export function chooseStep(seconds: number, intervalSeconds: number, most: numbe
 /** Rejects a span that ends before it begins, or has too many points. */
 export function checkSpan(span: TimeSpan): TimeSpan {
   const { start, end, step } = span
-  if (end <= start) throw invalid('The range ends before it begins: "start" must be before "end".', 'time')
+  if (end <= start)
+    throw invalid('The range ends before it begins: "start" must be before "end".', 'parameter', { parameter: 'start' })
   const steps = (end - start) / step
   if (steps <= mostSteps) return span
   throw invalid(
     `That would be ${Math.ceil(steps)} points for each series, and there can be ${mostSteps}: ask for a step of at least ${formatDuration(chooseStep(end - start, 1, mostSteps - 1))}, or for a shorter range.`,
-    'step',
-    { limit: mostSteps },
+    'parameter',
+    { parameter: 'step', limit: mostSteps },
   )
 }
 

@@ -75,17 +75,17 @@ export function isBrokenView(error: unknown): boolean {
 export function brokenView(): ResourceError {
   return invalid(
     'The view cannot be read: a table, column or function that it names is not there, or its definer may not use it. Correct the view.',
-    'database',
+    'unreadable',
   )
 }
 
 /** Whether trying once more, over another connection, may help: the catalog changed, or the connection had ended. */
 export function isPassing(error: unknown): boolean {
-  return isResourceError(error) && (error.detail.reason === 'gone' || error.detail.reason === 'ended')
+  return isResourceError(error) && (error.detail.fault === 'gone' || error.detail.fault === 'ended')
 }
 
 export function refused(message: string, code = 'refused'): ResourceError {
-  return unavailable(message, { reason: 'refused', code })
+  return unavailable(message, { fault: 'refused', code })
 }
 
 export function lateError(): ResourceError {
@@ -116,7 +116,7 @@ export function statementError(error: unknown): ResourceError {
   const [number, code] = [numberOf(error), codeOf(error)]
   // Errors without a server error number concern the connection only.
   if (number === undefined || ends.has(number)) return endedError()
-  if (gone.has(number)) return new ResourceError('not-found', `not there (${code})`, { code, reason: 'gone' })
+  if (gone.has(number)) return new ResourceError('not-found', `not there (${code})`, { code, fault: 'gone' })
   const message = away[number]
   // An error in a row or a view does not make the source unavailable.
   if (message === undefined) return new ResourceError('internal', `The database did not answer (${code}).`, { code })

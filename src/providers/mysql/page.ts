@@ -200,7 +200,8 @@ export async function readRows(session: Session, query: RowQuery, options: PageO
     if (error !== unusableKey && !isUnusableValue(error)) throw error
     // A view can also fail on a value in a row that it converts.
     if (only !== undefined) return { rows: [], more: false }
-    if (after !== undefined) throw invalid('The parameter "after" is not the key of a row of this table.', 'after')
+    if (after !== undefined)
+      throw invalid('The parameter "after" is not the key of a row of this table.', 'parameter', { parameter: 'after' })
     throw error
   }
 }

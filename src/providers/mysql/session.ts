@@ -230,16 +230,17 @@ export function targetOf(url: string, tls: TlsOptions | undefined): Target {
   if (match === null)
     throw invalid(
       'The URL of the database is not of the form mysql://account:password@host:3306/database, without parameters. Percent-encode the special characters of its password.',
-      'url',
+      'configuration',
     )
   const [, user, password = '', named = '', port = '3306', database = ''] = match
   const [account, secret, address, schema] = [user ?? '', password, named, database].map(decoded)
   if (account === undefined || secret === undefined || address === undefined || schema === undefined)
     throw invalid(
       'The URL of the database cannot be read. Percent-encode the special characters of its password.',
-      'url',
+      'configuration',
     )
-  if (Number(port) < 1 || Number(port) > 65_535) throw invalid('The URL of the database has no such port.', 'url')
+  if (Number(port) < 1 || Number(port) > 65_535)
+    throw invalid('The URL of the database has no such port.', 'configuration')
   const host = address.replace(/^\[|\]$/g, '')
   const isSocket = host.startsWith('/')
   const mode = tls?.mode ?? (isSocket || isLoopback(host) ? 'off' : 'verify')
@@ -264,7 +265,7 @@ function verifiedName(host: string, tls: TlsOptions | undefined): string {
   if (isIP(name) === 0 && !name.startsWith('/')) return name
   throw invalid(
     'The connection must be encrypted, and the URL has no host name that a certificate can have: write the name, or "tls": { "serverName": … }.',
-    'tls',
+    'configuration',
   )
 }
 

@@ -36,6 +36,9 @@ export const objectsEffects = {
 export function bucketOptions(options: OptionsOf<typeof objectsShape>) {
   const { bucket, prefix, maxBytes, links, timeout, redact = 'off' } = options
   if (links !== undefined && redact !== 'off')
-    throw invalid('A link bypasses "redact": its content is not searched for secrets. Remove one of the two.', 'links')
+    throw invalid(
+      'A link bypasses "redact": its content is not searched for secrets. Remove one of the two.',
+      'configuration',
+    )
   return { bucket, ...defined({ prefix, maxBytes, linkMs: links, timeoutMs: timeout }) }
 }

@@ -31,7 +31,7 @@ export const guardedLookup = createLookup(isMetadataAddress, refusedAddress)
  * @throws ResourceError `invalid` (reason `endpoint`); the message says what to do.
  */
 export function parseEndpoint(text: string, insecure: boolean): Endpoint {
-  const refuse = (message: string) => invalid(`The endpoint ${message}`, 'endpoint')
+  const refuse = (message: string) => invalid(`The endpoint ${message}`, 'configuration')
   const { scheme, authority, segments, query } = parsed(text)
   const match = /^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?)(?::(\d{1,5}))?$/.exec(authority)
   const [, host = '', port] = match ?? []
@@ -58,7 +58,7 @@ function parsed(text: string) {
   } catch {
     throw invalid(
       'The endpoint is no address of a server, or holds a name and password. Write one such as "https://storage.example.com".',
-      'endpoint',
+      'configuration',
     )
   }
 }

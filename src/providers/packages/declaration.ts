@@ -5,6 +5,9 @@ export const packages: Source = {
   schema: () => import('./config.ts'),
   open: () => import('./config.ts'),
   noun: 'documentation and types of the dependencies, at the installed versions',
+  icon: 'box',
+  label: { en: 'Packages', ja: 'パッケージ' },
   changes: 'seen',
   isDerived: true,
+  sample: { root: 'project' },
 }

@@ -23,19 +23,25 @@ export interface Target {
  */
 export function targetOf(url: string, tls: TlsOptions | undefined): Target {
   if (!/^postgres(?:ql)?:\/\//.test(url))
-    throw invalid('The URL of the database is not of the form postgres://role:password@host:5432/database.', 'url')
+    throw invalid(
+      'The URL of the database is not of the form postgres://role:password@host:5432/database.',
+      'configuration',
+    )
   let client: pg.Client
   try {
     client = new pg.Client({ connectionString: url })
   } catch {
     throw invalid(
       'The URL of the database cannot be read. Percent-encode the special characters of its password.',
-      'url',
+      'configuration',
     )
   }
   const { host, port, user = '', database = '', password } = client
   if (user === '' || database === '')
-    throw invalid('The URL of the database has to name a role and a database: postgres://role@host/database.', 'url')
+    throw invalid(
+      'The URL of the database has to name a role and a database: postgres://role@host/database.',
+      'configuration',
+    )
   return {
     host,
     port,
@@ -52,10 +58,13 @@ function sslOf(host: string, asked: boolean | ConnectionOptions, tls: TlsOptions
   const mode = tls?.mode ?? (isNear && asked === false ? 'off' : 'verify')
   if (mode === 'off') {
     if (asked === false) return false
-    throw invalid('The URL of the database asks for TLS, and "tls" is "off": remove one of them.', 'tls')
+    throw invalid('The URL of the database asks for TLS, and "tls" is "off": remove one of them.', 'configuration')
   }
   if (own.rejectUnauthorized === false)
-    throw invalid('The URL asks for a connection whose server is not verified: remove "sslmode" from it.', 'tls')
+    throw invalid(
+      'The URL asks for a connection whose server is not verified: remove "sslmode" from it.',
+      'configuration',
+    )
   const { cert, key, ca } = own
   const serverName = tls?.serverName
   return {
@@ -117,12 +126,12 @@ export function isUnusableValue(error: unknown): boolean {
 
 /** Whether an object in the catalog was dropped while it was described: a retry helps. */
 export function isDisturbed(error: unknown): boolean {
-  return isResourceError(error) && (error.detail.sqlstate === 'XX000' || error.detail.reason === 'gone')
+  return isResourceError(error) && (error.detail.sqlstate === 'XX000' || error.detail.fault === 'gone')
 }
 
 /** Whether a connection has ended, for example because the server was restarted: another one may work. */
 export function isEnded(error: unknown): boolean {
-  return isResourceError(error) && error.detail.reason === 'ended'
+  return isResourceError(error) && error.detail.fault === 'ended'
 }
 
 /** Converts an error of connecting. The text of the server is left out, because it may name hosts and roles. */
@@ -131,7 +140,7 @@ export function connectError(error: unknown): ResourceError {
   const code = errorCodeOf(error) ?? 'unknown'
   const isPlain = error instanceof Error && /does not support SSL/.test(error.message)
   const fault = faults[code] ?? tlsFault(code, isPlain)
-  if (fault !== undefined) return unavailable(fault, { reason: 'refused', sqlstate: code })
+  if (fault !== undefined) return unavailable(fault, { fault: 'refused', sqlstate: code })
   const message = away[code] ?? `The database cannot be reached (${code}).`
   return unavailable(message, { sqlstate: code })
 }
@@ -140,14 +149,14 @@ export function connectError(error: unknown): ResourceError {
 export function statementError(error: unknown): ResourceError {
   if (isResourceError(error)) return error
   const code = errorCodeOf(error) ?? 'unknown'
-  if (gone.has(code)) return new ResourceError('not-found', `not there (${code})`, { sqlstate: code, reason: 'gone' })
+  if (gone.has(code)) return new ResourceError('not-found', `not there (${code})`, { sqlstate: code, fault: 'gone' })
   if (code === '55000')
     return invalid(
       'The database has no rows here: a materialized view was made WITH NO DATA, or lost its data. Run REFRESH MATERIALIZED VIEW there.',
-      'empty',
+      'unreadable',
     )
   const message = away[code] ?? `The database did not answer (${code}).`
-  if (/^57P0[125]$/.test(code)) return unavailable(message, { sqlstate: code, reason: 'ended' })
+  if (/^57P0[125]$/.test(code)) return unavailable(message, { sqlstate: code, fault: 'ended' })
   // An error in a row or a view does not make the source unavailable.
   const isOurs = /^(?:2[0-8]|3|4[2-4]|P0|XX|0A|38|39|54)/.test(code)
   return new ResourceError(isOurs ? 'internal' : 'unavailable', message, { sqlstate: code })

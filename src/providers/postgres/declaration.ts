@@ -5,7 +5,10 @@ export const postgres: Source<OptionsIn<typeof import('./config.ts')>> = {
   schema: () => import('./config.ts'),
   open: () => import('./config.ts'),
   noun: 'database',
+  icon: 'database',
+  label: { en: 'Database', ja: 'データベース' },
   abilities: ({ watch = true, rows = false }) => ({ watch, parts: rows !== false }),
   changes: 'polled',
   sql: () => import('./role.ts'),
+  sample: { rows: true },
 }

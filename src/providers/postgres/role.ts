@@ -81,7 +81,7 @@ export function requireHarmless(
   { version, encoding, powers }: SessionFacts,
   { allowPrivileged }: ServerSettings,
 ): void {
-  const refuse = (message: string) => unavailable(message, { reason: 'refused' })
+  const refuse = (message: string) => unavailable(message, { fault: 'refused' })
   if (version < minVersion) throw refuse('The server is older than PostgreSQL 12, and is not served.')
   if (encoding === 'SQL_ASCII')
     throw refuse('The database has the encoding SQL_ASCII, in which names are ambiguous. Move it to UTF8.')

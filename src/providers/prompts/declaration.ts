@@ -4,10 +4,13 @@ export const prompts: Source<OptionsIn<typeof import('./config.ts')>> = {
   name: 'prompts',
   schema: () => import('./config.ts'),
   open: () => import('./open.ts'),
+  icon: 'text',
+  label: { en: 'Prompts', ja: 'プロンプト' },
   abilities: ({ watch = true }) => ({ watch, prompts: true }),
   changes: 'seen',
   folder: { option: 'root' },
   leftOut: () => import('./open.ts'),
   absence: 'the provider "prompts" serves only files that are prompts',
   isDecoded: true,
+  sample: { root: 'prompts' },
 }

@@ -21,7 +21,7 @@ export interface Header {
 
 /** Returns the error for a file that is not a prompt. Its message is only logged. */
 export function promptFault(message: string): ResourceError {
-  return invalid(message, 'prompt')
+  return invalid(message, 'unreadable')
 }
 
 /** Maximum length of front matter, in characters, and its maximum nesting depth. */

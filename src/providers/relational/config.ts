@@ -165,7 +165,7 @@ export async function serverOptions<Rows extends object>(options: ServerOptions<
 async function urlIn(source: SecretSource, folder: string): Promise<string> {
   const found = await resolveSecret(source, { folder })
   if ('value' in found) return found.value.trim()
-  throw invalid(`There is no "url". ${found.message} ${found.fix}`, 'secret')
+  throw invalid(`There is no "url". ${found.message} ${found.fix}`, 'configuration')
 }
 
 async function tlsIn(tls: OptionsOf<typeof serverShape>['tls'], folder: string) {
@@ -182,5 +182,5 @@ async function tlsIn(tls: OptionsOf<typeof serverShape>['tls'], folder: string) 
 async function certificatesIn(file: string): Promise<string> {
   const text = await readFile(file, 'utf8').catch(() => '')
   if (text.includes('-----BEGIN CERTIFICATE-----')) return text
-  throw invalid(`The file ${file} holds no certificates (PEM), or cannot be read.`, 'tls')
+  throw invalid(`The file ${file} holds no certificates (PEM), or cannot be read.`, 'configuration')
 }

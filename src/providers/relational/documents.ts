@@ -126,7 +126,7 @@ export async function readOverview(
 ): Promise<Content | undefined> {
   const format = params.get('format')
   if (format !== undefined && format !== 'mermaid')
-    throw invalid('An overview can be read as mermaid: write ?format=mermaid.', 'format')
+    throw invalid('An overview can be read as mermaid: write ?format=mermaid.', 'parameter', { parameter: 'format' })
   const prefix = schema === undefined || source.schema !== undefined ? '' : `${segmentOf(schema)}/`
   const sees = seenBy(source.schema, context.allows)
   const { names, more, found } = await namesOf(source, prefix, sees, context)

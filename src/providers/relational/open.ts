@@ -23,14 +23,14 @@ interface Opening extends Omit<RelationalOptions, 'rows' | 'watch' | 'reconcile'
  */
 export async function openRelational(opening: Opening): Promise<Provider> {
   const { source, pool, explain = ({ message }) => message, options } = opening
-  const { isFault = ({ detail }) => detail.reason === 'refused' } = opening
+  const { isFault = ({ detail }) => detail.fault === 'refused' } = opening
   try {
     await pool.use(new AbortController().signal, async () => {})
   } catch (error) {
     if (!isResourceError(error)) throw error
     if (isFault(error)) {
       await source.close()
-      throw invalid(explain(error), 'database')
+      throw invalid(explain(error), 'configuration')
     }
     options.log?.('warn', 'the database does not answer: it is tried again at the next request', {
       reason: error.message,
@@ -219,7 +219,7 @@ export function askingAgain<C extends PooledConnection>(pool: Pool<C>, isPassing
 }
 
 export function endedError(): ResourceError {
-  return unavailable('The connection to the database has ended.', { reason: 'ended' })
+  return unavailable('The connection to the database has ended.', { fault: 'ended' })
 }
 
 /** Returns the message for a failed TLS connection, by its error code. @param isPlain Whether the server does not encrypt. */

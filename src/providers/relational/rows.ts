@@ -141,7 +141,10 @@ function limitIn(params: Params, most: number): number {
   if (text === undefined) return Math.min(defaultLimit, most)
   const limit = Number(text)
   if (!/^[0-9]{1,9}$/.test(text) || limit < 1 || limit > most)
-    throw invalid(`The parameter "limit" is a whole number from 1 to ${most}.`, 'limit', { limit: most })
+    throw invalid(`The parameter "limit" is a whole number from 1 to ${most}.`, 'parameter', {
+      parameter: 'limit',
+      limit: most,
+    })
   return limit
 }
 
@@ -153,7 +156,8 @@ function columnsIn(params: Params, { readable }: RowAccess): readonly string[] {
   if (columns === undefined || !isKnown)
     throw invalid(
       'The parameter "columns" is names of columns of this table, each once, separated by commas.',
-      'columns',
+      'parameter',
+      { parameter: 'columns' },
     )
   return columns
 }
@@ -161,10 +165,13 @@ function columnsIn(params: Params, { readable }: RowAccess): readonly string[] {
 function afterIn(params: Params, { key }: RowAccess): readonly string[] | undefined {
   const text = params.get('after')
   if (text === undefined) return undefined
-  if (key.length === 0) throw invalid('The rows of this table have no key, so there is no "after".', 'after')
+  if (key.length === 0)
+    throw invalid('The rows of this table have no key, so there is no "after".', 'parameter', { parameter: 'after' })
   const after = rowKeyOf(text, key.length)
   if (after === undefined)
-    throw invalid('The parameter "after" is the key of a row, as an answer gives it in "next".', 'after')
+    throw invalid('The parameter "after" is the key of a row, as an answer gives it in "next".', 'parameter', {
+      parameter: 'after',
+    })
   return after
 }
 

@@ -128,7 +128,13 @@ export function createSession(connect: (signal: AbortSignal) => Promise<RemoteVi
 }
 
 /** Error reasons that are relayed from a server to callers. No other text of its errors is relayed. */
-const knownReasons = ['range', 'query', 'not-a-directory', 'unknown-template'] as const satisfies readonly ErrorReason[]
+const knownReasons = [
+  'range',
+  'query',
+  'parameter',
+  'not-a-directory',
+  'unknown-name',
+] as const satisfies readonly ErrorReason[]
 
 const knownReason = (reason: ErrorReason | undefined) => knownReasons.find((known) => known === reason)
 

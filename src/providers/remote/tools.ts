@@ -1,4 +1,4 @@
-import { isAnswer, isHeaderMismatch, outputReason, type RemoteView } from '../../client/index.ts'
+import { brokenOutput, isAnswer, isHeaderMismatch, type RemoteView } from '../../client/index.ts'
 import type { RemoteTool, RemoteToolResult } from '../../client/target.ts'
 import { pathsOfNames } from '../../core/access.ts'
 import { isResourceError, notFound } from '../../core/errors.ts'
@@ -148,7 +148,7 @@ function failureOf(error: unknown, tool: string, log: Log): ToolOutcome {
   // The model needs the words of the server to correct the call.
   if (isResourceError(error, 'invalid'))
     return { parts: [{ text: shorten(error.message, longest.title) }], failed: true }
-  if (isResourceError(error, 'internal') && error.detail.reason === outputReason) {
+  if (isResourceError(error, 'internal') && error.detail.fault === brokenOutput) {
     log('warn', 'the result of a tool does not match its output schema', { tool, error })
     return { parts: [{ text: wrongOutput }], failed: true }
   }

@@ -162,18 +162,20 @@ function reportLanguageIn(params: Params) {
   const given = params.get('lang')
   const language = reportLanguages.find((known) => known === given)
   if (given !== undefined && language === undefined)
-    throw invalid('A report is written in ja or en: write ?lang=ja or ?lang=en.', 'lang')
+    throw invalid('A report is written in ja or en: write ?lang=ja or ?lang=en.', 'parameter', { parameter: 'lang' })
   return language
 }
 
 function questionIn(params: Params): Question {
   const prompt = params.get('prompt')
   if (prompt === undefined || prompt.trim() === '')
-    throw invalid('Name the prompt to look up: lookup?prompt=…, and &taskType=… if it matters.', 'prompt')
+    throw invalid('Name the prompt to look up: lookup?prompt=…, and &taskType=… if it matters.', 'parameter', {
+      parameter: 'prompt',
+    })
   const given = params.get('taskType')
   const taskType = taskTypes.find((known) => known === given)
   if (given !== undefined && taskType === undefined)
-    throw invalid(`There are these task types: ${taskTypes.join(', ')}.`, 'taskType')
+    throw invalid(`There are these task types: ${taskTypes.join(', ')}.`, 'parameter', { parameter: 'taskType' })
   return taskType === undefined ? { prompt } : { prompt, taskType }
 }
 

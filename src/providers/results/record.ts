@@ -184,7 +184,7 @@ export function parseAnalysis(value: unknown): NewAnalysis {
   const { data, error } = analysisSchema.safeParse(value, { error: wordsFor })
   if (data === undefined) {
     const faults = faultsOf(error.issues)
-    throw invalid(faults.map(({ text }) => text).join('\n'), 'record', { field: faults[0]?.field ?? '' })
+    throw invalid(faults.map(({ text }) => text).join('\n'), 'argument', { field: faults[0]?.field ?? '' })
   }
   const { tags, ...rest } = wellFormed(data) as NewAnalysis
   return tags === undefined ? rest : { ...rest, tags: [...new Set(tags.map((tag) => tag.normalize('NFC')))].sort() }

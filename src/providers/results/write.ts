@@ -71,7 +71,7 @@ export function createWriter(records: Collection, tags: Tags, options: WriteOpti
   const clean = (value: NewAnalysis): NewAnalysis => {
     if (scrubber === undefined) return value
     if (value.id !== undefined && scrubber.scrub(value.id) !== value.id)
-      throw invalid('id: It holds a secret.', 'record', { field: 'id' })
+      throw invalid('id: It holds a secret.', 'argument', { field: 'id' })
     const { prompt, votes, consensus, tags } = value
     const texts = { prompt, votes, consensus, ...defined({ tags }) }
     return { ...value, ...(mapTexts(texts, (text) => scrubber.scrub(text)) as typeof texts) }
@@ -148,7 +148,7 @@ export function createWriter(records: Collection, tags: Tags, options: WriteOpti
 }
 
 function wrongTime(field: 'created' | 'expires', why: string): ResourceError {
-  return invalid(`${field}: ${why}`, 'record', { field })
+  return invalid(`${field}: ${why}`, 'argument', { field })
 }
 
 /** The last time that ISO 8601 can write with a year of four digits, in milliseconds since 1970. */

@@ -73,7 +73,10 @@ async function keysIn(options: OptionsOf<typeof s3Shape>, folder: string) {
   const { accessKeyId, secretAccessKey, sessionToken } = options
   if (accessKeyId === undefined && secretAccessKey === undefined && sessionToken === undefined) return undefined
   if (accessKeyId === undefined || secretAccessKey === undefined)
-    throw invalid('An access key has two parts. Add "accessKeyId" and "secretAccessKey", or remove them.', 'keys')
+    throw invalid(
+      'An access key has two parts. Add "accessKeyId" and "secretAccessKey", or remove them.',
+      'configuration',
+    )
   const token = sessionToken === undefined ? undefined : await namedSecret('sessionToken', sessionToken, folder)
   return {
     accessKeyId: await namedSecret('accessKeyId', accessKeyId, folder),

@@ -5,4 +5,6 @@ export const s3: Source = {
   schema: () => import('./config.ts'),
   open: () => import('./config.ts'),
   noun: 'objects',
+  icon: 'database',
+  label: { en: 'Storage', ja: 'ストレージ' },
 }

@@ -73,10 +73,10 @@ export function translate(error: unknown, about: 'list' | 'object', log: Log): u
   if (code === 'InvalidObjectState')
     return invalid(
       'The object is archived. Restore it in the store first; it can be read once that is done.',
-      'archived',
+      'withheld',
     )
   if (code === 'ObjectIsEncrypted' || (about === 'object' && code === 'InvalidRequest'))
-    return invalid('The object is encrypted with a key that only its owner has. It cannot be read here.', 'encrypted')
+    return invalid('The object is encrypted with a key that only its owner has. It cannot be read here.', 'withheld')
   // The client itself throws this before it sends a request.
   if (error instanceof Error && error.message === 'Region is missing') return away(bucketFaults.NoRegion)
   const known = credentials.get(code) ?? bucketFault(code) ?? wayFault(system)

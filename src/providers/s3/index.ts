@@ -48,9 +48,9 @@ export async function s3(options: S3Options): Promise<Provider> {
   const settings = completeOptions(options)
   const { bucket, endpoint, anonymous } = settings
   if (/--x-s3$/.test(bucket))
-    throw invalid('A directory bucket does not list its keys in order, and cannot be served.', 'bucket')
+    throw invalid('A directory bucket does not list its keys in order, and cannot be served.', 'configuration')
   if (anonymous && (keys !== undefined || profile !== undefined))
-    throw invalid('An anonymous client has no keys and no profile: remove them, or "anonymous".', 'anonymous')
+    throw invalid('An anonymous client has no keys and no profile: remove them, or "anonymous".', 'configuration')
   const client = createClient({
     endpoint,
     region: options.region,

@@ -41,7 +41,7 @@ export function checkDisplay(display: string, { platform }: Machine): void {
 }
 
 function displayFault(what: string, example = ':0'): ResourceError {
-  return invalid(`${what} Name one in the option "displays", such as ${JSON.stringify(example)}.`, 'display')
+  return invalid(`${what} Name one in the option "displays", such as ${JSON.stringify(example)}.`, 'configuration')
 }
 
 /** Returns the command that captures a display. `program` is the absolute path of one that {@link programsOf} names. */

@@ -12,6 +12,8 @@ export const screen: Source<OptionsIn<typeof import('./config.ts')>> = {
   schema: () => import('./config.ts'),
   open: () => import('./config.ts'),
   noun: 'displays',
+  icon: 'image',
+  label: { en: 'Screen', ja: '画面' },
   programs: ({ program }) => ({
     names: program === undefined ? programsOf(process.platform) : [program],
     install: 'maim',
@@ -20,4 +22,5 @@ export const screen: Source<OptionsIn<typeof import('./config.ts')>> = {
   isComputed: true,
   isDerived: true,
   isUnsearched: true,
+  sample: { displays: [':0'] },
 }

@@ -123,7 +123,7 @@ async function programFor(given: string | undefined, { platform }: Machine): Pro
     if (isAbsolute(given) && isKnown && (await isProgram(given))) return given
     throw invalid(
       `The option "program" is not the absolute path of ${names.map((name) => basename(name)).join(' or ')}.`,
-      'program',
+      'configuration',
     )
   }
   for (const name of names) {
@@ -131,7 +131,7 @@ async function programFor(given: string | undefined, { platform }: Machine): Pro
     if (found !== undefined && (await isProgram(found))) return found
   }
   const advice = platform === 'linux' ? ' On Debian: apt-get install maim.' : ''
-  throw invalid(`There is no program that captures a display: ${names.join(' or ')}.${advice}`, 'program')
+  throw invalid(`There is no program that captures a display: ${names.join(' or ')}.${advice}`, 'configuration')
 }
 
 interface CaptureLimits {

@@ -31,6 +31,13 @@ const embeddings = z
       .optionalKey(
         'A model in this process, by the package @huggingface/transformers, which you install beside hikidashi.',
       ),
+    weight: z
+      .number()
+      .min(0)
+      .max(1)
+      .optionalKey(
+        'Weight of the ranking by vectors beside the ranking by words, from 0 to 1. By default 0.3; more for a model that wins in a measurement of your texts.',
+      ),
     timeout: duration.optionalKey('Time-out of one request. By default "10s", and "1s" for a query.'),
     allowAddresses: allowAddresses.describe(
       'Addresses outside the internet to which the name in "url" may lead, such as "10.0.0.0/8". An IP address in "url" and localhost are always allowed. By default none.',

@@ -4,10 +4,13 @@ export const search: Source<OptionsIn<typeof import('./config.ts')>> = {
   name: 'search',
   schema: () => import('./config.ts'),
   open: () => import('./open.ts'),
+  icon: 'search',
+  label: { en: 'Search', ja: '検索' },
   isDerived: true,
   isComputed: true,
   keeps: true,
   isUnsearched: true,
   searches: { option: 'over', indexedBytes: ({ maxBytes }) => maxBytes },
   isPersonal: true,
+  sample: { over: ['files://sample'] },
 }

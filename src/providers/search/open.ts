@@ -57,8 +57,8 @@ async function embedderOf(
   context: OpenContext,
 ): Promise<EmbedderOptions | undefined> {
   if (given === undefined) return undefined
-  const { model, timeout, openai, ollama, local, allowAddresses } = given
-  const common = { model, ...defined({ timeoutMs: timeout, allowAddresses }) }
+  const { model, weight, timeout, openai, ollama, local, allowAddresses } = given
+  const common = { model, ...defined({ weight, timeoutMs: timeout, allowAddresses }) }
   if (ollama !== undefined) return { ...common, ollama }
   if (openai === undefined)
     return {
@@ -70,10 +70,11 @@ async function embedderOf(
   if (isInTheClear(url))
     throw invalid(
       'The key would go over the network in the clear: write https:// in "embeddings.openai.url".',
-      'insecure',
+      'configuration',
     )
   const found = await resolveSecret(key, context)
-  if ('message' in found) throw invalid(`There is no "embeddings.openai.key". ${found.message} ${found.fix}`, 'secret')
+  if ('message' in found)
+    throw invalid(`There is no "embeddings.openai.key". ${found.message} ${found.fix}`, 'configuration')
   return { ...common, openai: { url, key: found.value } }
 }
 

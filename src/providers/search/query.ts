@@ -61,7 +61,7 @@ export function parseAsked(text: string, params: Params, now = Date.now()): Sear
 }
 
 function refused(parameter: string, message: string) {
-  return invalid(message, 'search', { parameter })
+  return invalid(message, 'parameter', { parameter })
 }
 
 function parseCount(name: string, value: string, least: number, most: number): number {

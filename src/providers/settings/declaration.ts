@@ -4,10 +4,13 @@ export const settings: Source<OptionsIn<typeof import('./config.ts')>> = {
   name: 'settings',
   schema: () => import('./config.ts'),
   open: () => import('./open.ts'),
+  icon: 'gear',
+  label: { en: 'Settings', ja: '設定' },
   abilities: ({ watch = true }) => ({ watch }),
   changes: 'seen',
   isDerived: true,
   folder: { option: 'root' },
   leftOut: () => import('./open.ts'),
   absence: 'the provider "settings" serves only files of settings, in formats that it can read',
+  sample: { root: '.' },
 }

@@ -69,7 +69,7 @@ async function readText(source: Provider, path: string, maxBytes: number, contex
   const [content] = contents
   if (content === undefined) throw new ResourceError('internal', 'the source of settings answered a read with nothing')
   const size = content.size ?? 0
-  if (!('text' in content) || contents.length > 1) throw invalid(noText, 'settings', { line: 1, column: 1 })
+  if (!('text' in content) || contents.length > 1) throw invalid(noText, 'unreadable', { line: 1, column: 1 })
   if (Math.max(size, Buffer.byteLength(content.text)) <= maxBytes) return content
   throw tooLarge(`A file of settings is read up to ${maxBytes} bytes, and this one has more.`, { limit: maxBytes })
 }
@@ -77,14 +77,14 @@ async function readText(source: Provider, path: string, maxBytes: number, contex
 function faulty({ what, offset, limit }: SettingsFault, text: string, format: Format): ResourceError {
   const { line, column } = positionOf(text, offset)
   const message = `The file cannot be read as ${format}. Line ${line}, column ${column}: ${what}`
-  if (limit === undefined) return invalid(message, 'settings', { line, column })
-  return tooLarge(message, { reason: 'settings', line, column, limit })
+  if (limit === undefined) return invalid(message, 'unreadable', { line, column })
+  return tooLarge(message, { reason: 'too-much', line, column, limit })
 }
 
 function unreadable(outcome: { readonly failure: string } | { readonly result: unknown }): ResourceError {
   if ('failure' in outcome && outcome.failure === 'late')
     return tooLarge('Reading this file exceeds the time limit: it is too complex.', {
-      reason: 'settings',
+      reason: 'too-much',
     })
   return new ResourceError('internal', 'a file of settings could not be read')
 }

@@ -37,7 +37,10 @@ export function createFormats({ include, formats: own = {} }: FormatRules): Form
   const included = include === undefined ? () => true : compileGlobs(include)
   const rules = Object.entries(own).map(([pattern, format]) => {
     if (!formats.includes(format))
-      throw invalid(`${JSON.stringify(format)} is no format of settings: write one of ${formats.join(', ')}.`, 'format')
+      throw invalid(
+        `${JSON.stringify(format)} is no format of settings: write one of ${formats.join(', ')}.`,
+        'configuration',
+      )
     return { matches: compileGlobs([pattern]), format }
   })
   return (path) => {

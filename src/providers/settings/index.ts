@@ -135,7 +135,8 @@ function served(formatOf: FormatOf, path: string) {
 
 function wantIn(params: Params): SettingsPart {
   const as = params.get('as')
-  if (as !== undefined && as !== 'json') throw invalid('Settings can be read as json: write ?as=json.', 'as')
+  if (as !== undefined && as !== 'json')
+    throw invalid('Settings can be read as json: write ?as=json.', 'parameter', { parameter: 'as' })
   const pointer = params.get('pointer')
   if (as === undefined && pointer === undefined) return { kind: 'source' }
   return { kind: 'json', steps: parsePointer(pointer ?? '') }

@@ -73,7 +73,7 @@ process.on('message', async (question: Question) => {
   } catch (thrown) {
     // A process that opens the file again may find it undamaged, or another file at its path.
     const { kind, message, detail } = failureOf(thrown)
-    const told = isLost(thrown) && name !== 'open' ? { ...detail, reason: 'stale' as const } : detail
+    const told = isLost(thrown) && name !== 'open' ? { ...detail, fault: 'stale' } : detail
     process.send?.({ id, failed: { kind, message, detail: told } } satisfies ChildAnswer)
   }
 })

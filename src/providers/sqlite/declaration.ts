@@ -5,6 +5,9 @@ export const sqlite: Source<OptionsIn<typeof import('./config.ts')>> = {
   schema: () => import('./config.ts'),
   open: () => import('./open.ts'),
   noun: 'database',
+  icon: 'database',
+  label: { en: 'Database', ja: 'データベース' },
   abilities: ({ watch = true, rows = false }) => ({ watch, parts: rows !== false }),
   changes: 'seen',
+  sample: { rows: true },
 }

@@ -1,36 +1,36 @@
 import { invalid, isResourceError, ResourceError, tooLarge, unavailable } from '../../core/errors.ts'
 import { codeOf, systemCodeOf } from '../../store/sqlite/codes.ts'
 
-/** Why a file does not answer, as `detail.reason`. */
-type Reason = 'refused' | 'stale' | 'away'
+/** Why a file does not answer, as `detail.fault`. */
+type Fault = 'refused' | 'stale' | 'away'
 
 /** Returns the error for a fault that an operator must fix before the file can be served. */
 export function refused(message: string): ResourceError {
-  return unavailable(message, { reason: 'refused' satisfies Reason })
+  return unavailable(message, { fault: 'refused' satisfies Fault })
 }
 
 /** Returns the error for a file that was replaced: another process opens the new one. */
 export function stale(): ResourceError {
   return unavailable('The file of the database was replaced.', {
-    reason: 'stale' satisfies Reason,
+    fault: 'stale' satisfies Fault,
   })
 }
 
 /** Returns the error for a database that does not answer at the moment. */
 export function away(message: string, code?: string): ResourceError {
   const text = code === undefined ? message : `${message} (${code})`
-  return unavailable(text, { reason: 'away' satisfies Reason })
+  return unavailable(text, { fault: 'away' satisfies Fault })
 }
 
-export function reasonOf(error: unknown): Reason | undefined {
-  return isResourceError(error) ? (error.detail.reason as Reason | undefined) : undefined
+export function faultOf(error: unknown): Fault | undefined {
+  return isResourceError(error) ? (error.detail.fault as Fault | undefined) : undefined
 }
 
 /** Returns the error for a view, or a generated column, that names what is not there. */
 export function brokenView(): ResourceError {
   return invalid(
     'The view cannot be read: a table, column or function that it names is not there. Correct the view. (SQLite 1)',
-    'database',
+    'unreadable',
   )
 }
 

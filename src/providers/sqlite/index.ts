@@ -9,7 +9,7 @@ import type { RowOptions } from '../relational/index.ts'
 import type { CatalogItem, ObjectName, Relation, RowPage, Source, SourceContext } from '../relational/model.ts'
 import { completeDatabaseOptions, createPool, type DatabaseOptions, openRelational } from '../relational/open.ts'
 import type { Question } from './child.ts'
-import { reasonOf, refused } from './errors.ts'
+import { faultOf, refused } from './errors.ts'
 import type { Operations } from './operations.ts'
 import { startMs, startProcess } from './process.ts'
 
@@ -41,10 +41,10 @@ export interface SqliteRowOptions extends RowOptions {
 export async function sqlite(options: SqliteOptions): Promise<Provider> {
   requireKeys('sqlite({ file })', options, { file: 'a text' })
   if (!isAbsolute(options.file) || options.file.includes('\0'))
-    throw invalid('The file of the database has to be named by an absolute path.', 'file')
+    throw invalid('The file of the database has to be named by an absolute path.', 'configuration')
   return openRelational({
     ...createSource(options),
-    isFault: (error) => reasonOf(error) === 'refused' || error.kind === 'internal',
+    isFault: (error) => faultOf(error) === 'refused' || error.kind === 'internal',
     explain: ({ message }) => `${message} The file is ${JSON.stringify(options.file)}.`,
     options,
   })
@@ -73,7 +73,7 @@ function createSource(options: SqliteOptions) {
         return await reader.ask(name, values)
       } catch (error) {
         // After a lack of memory, end the process, which frees all of its memory.
-        if (reasonOf(error) === 'stale' || isResourceError(error, 'too-large')) reader.close()
+        if (faultOf(error) === 'stale' || isResourceError(error, 'too-large')) reader.close()
         throw error
       }
     })
@@ -82,7 +82,7 @@ function createSource(options: SqliteOptions) {
       try {
         return await once(signal, name, values)
       } catch (error) {
-        if (reasonOf(error) !== 'stale' || attempt === attempts) throw error
+        if (faultOf(error) !== 'stale' || attempt === attempts) throw error
       }
     }
   }

@@ -140,7 +140,10 @@ function createRowReader(database: DatabaseSyncInstance, catalog: Catalog) {
         (text, i) => key[i]?.isRowid === true && typeof boundOf(text, key[i].affinity) !== 'bigint',
       )
       if (isUnusable && only !== undefined) return { rows: [], more: false }
-      if (isUnusable) throw invalid('The parameter "after" is not the key of a row of this table.', 'after')
+      if (isUnusable)
+        throw invalid('The parameter "after" is not the key of a row of this table.', 'parameter', {
+          parameter: 'after',
+        })
       // Key values are needed in full.
       const parts = new Map([
         ...columns.map((name) => [name, maxValueBytes] as const),

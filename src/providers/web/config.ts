@@ -107,9 +107,9 @@ export function originOptions(options: OptionsOf<typeof originShape>) {
 export const open: OpenSource<typeof source> = async (options, { address, documents }) => {
   const { pages = [], llms, match, fetch, poll } = options
   const url = options.url ?? parseAddress(address).text
-  if (!isHttpUrl(url)) throw invalid(noUrl, 'url')
+  if (!isHttpUrl(url)) throw invalid(noUrl, 'configuration')
   if (poll !== undefined && ((pages.length === 0 && llms === undefined) || fetch === false))
-    throw invalid('There are no pages to poll: "pages" is empty, or "fetch" is false. Remove "poll".', 'poll')
+    throw invalid('There are no pages to poll: "pages" is empty, or "fetch" is false. Remove "poll".', 'configuration')
   const { web } = await import('./index.ts')
   const opened = web({
     ...originOptions(options),

@@ -5,6 +5,9 @@ export const web: Source = {
   schema: () => import('./config.ts'),
   open: () => import('./config.ts'),
   noun: 'web pages',
+  icon: 'globe',
+  label: { en: 'Web', ja: 'ウェブ' },
   changes: 'polled',
   isPolling: true,
+  sample: { url: 'https://www.example.org', pages: ['intro'], match: 'docs/**' },
 }

@@ -66,13 +66,13 @@ export function web(options: WebOptions): Provider {
   if (bad !== undefined)
     throw invalid(
       `${JSON.stringify(bad.path)} is no path of a page: write one such as "docs/intro", without a slash at either end.`,
-      'path',
+      'configuration',
     )
-  if (named.size < pages.length) throw invalid('A page is named twice in "pages".', 'path')
+  if (named.size < pages.length) throw invalid('A page is named twice in "pages".', 'configuration')
 
   const requireWanted = (mimeType: string | undefined) => {
     if (mimeType !== undefined && !isWanted(mimeType))
-      throw invalid('The page has a media type that is not served ("types" of the mount).', 'type')
+      throw invalid('The page has a media type that is not served ("types" of the mount).', 'refused')
   }
   const accept = (contentType: string | undefined) => requireWanted(mediaTypeOf(contentType).mimeType)
 
@@ -90,7 +90,10 @@ export function web(options: WebOptions): Provider {
     if (!isPath(path) || path.endsWith('/') || !(await isNamed(path, signal)))
       throw notFound('no page that the configuration names')
     if (!fetch)
-      throw invalid('This page is not read through this server. Its URI is its address: fetch it from there.', 'direct')
+      throw invalid(
+        'This page is not read through this server. Its URI is its address: fetch it from there.',
+        'refused',
+      )
     const fetched = await load({ url: httpUrlBelow(base, encodePath(path)), accept, signal, fresh })
     // The list of the pages may be cached with any type.
     requireWanted(fetched.mimeType)

@@ -89,12 +89,13 @@ export async function listen(server: Server, host: string, port: number, backlog
             : error.code === 'EADDRNOTAVAIL'
               ? 'this machine has no such address'
               : error.code
-      reject(invalid(`Cannot listen on ${host}:${port}: ${why}.`, 'listen'))
+      reject(invalid(`Cannot listen on ${host}:${port}: ${why}.`, 'configuration', { option: 'listen' }))
     })
     server.listen({ port, host, backlog }, resolve)
   })
   const address = server.address()
-  if (address === null || typeof address === 'string') throw invalid('The server has no port.', 'listen')
+  if (address === null || typeof address === 'string')
+    throw invalid('The server has no port.', 'configuration', { option: 'listen' })
   return address
 }
 

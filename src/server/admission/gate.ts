@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ResourceError } from '../../core/errors.ts'
+import { type ErrorReason, ResourceError } from '../../core/errors.ts'
 
 /** Handle of a running task. */
 export interface Pass {
@@ -163,7 +163,7 @@ function tooMuch(): ResourceError {
 }
 
 /** Why there is no slot: the share is exhausted, or the whole semaphore. */
-export type Crowded = 'share' | 'busy'
+export type Crowded = Extract<ErrorReason, 'share' | 'busy'>
 
 interface SlotCount {
   /** Maximum number of claims that hold a slot at once. */

@@ -1,3 +1,4 @@
+import type { ErrorReason } from '../../core/errors.ts'
 import type { Principal } from '../../core/provider.ts'
 import { codes, failure, isObject, type RequestId, type Response } from '../protocol/messages.ts'
 import type { Meter } from '../telemetry/meter.ts'
@@ -6,7 +7,7 @@ import type { TurnedAway } from './limits.ts'
 
 /** Answers that tell a client to retry later, in JSON-RPC and in HTTP. */
 
-export type Overload = Crowded | 'rate'
+export type Overload = Crowded | Extract<ErrorReason, 'rate'>
 
 const messages: Readonly<Record<Overload, string>> = {
   rate: 'There were too many requests. Try again later.',

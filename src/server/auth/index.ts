@@ -89,7 +89,7 @@ export async function createAuthorizer(options: AuthorizerOptions) {
 
 export type Authorizer = Awaited<ReturnType<typeof createAuthorizer>>
 
-const refuse = (why: string) => invalid(why, 'authorization')
+const refuse = (why: string) => invalid(why, 'configuration')
 
 /** Returns the resource for which the issuers' tokens must be. Tokens of this server's own file have no audience. */
 function resourceOf({ issuers = [], resource, url }: AuthorizerOptions): string {

@@ -48,7 +48,7 @@ const preflight = { 'Access-Control-Allow-Methods': 'GET', 'Access-Control-Allow
 export function canonicalResource(resource: string): string {
   const { scheme, query } = parseUri(resource)
   if (!/^https?$/.test(scheme) || query !== undefined)
-    throw invalid(`${resource} is not the URL of a resource, such as https://context.example.org/mcp.`, 'resource')
+    throw invalid(`${resource} is not the URL of a resource, such as https://context.example.org/mcp.`, 'configuration')
   return resource.replace(/\/$/, '')
 }
 

@@ -50,11 +50,11 @@ export async function readTokenFile(file: string): Promise<TokenFile> {
     handle = await open(file, 'r')
   } catch (error) {
     if (errorCodeOf(error) === 'ENOENT') return { tokens: [], mark: absent, local: false }
-    throw invalid(`The file of tokens ${file} cannot be read (${errorCodeOf(error) ?? 'unknown'}).`, 'tokens')
+    throw invalid(`The file of tokens ${file} cannot be read (${errorCodeOf(error) ?? 'unknown'}).`, 'configuration')
   }
   try {
     const stat = await handle.stat({ bigint: true })
-    const refuse = (why: string) => invalid(`The file of tokens ${file} ${why}.`, 'tokens')
+    const refuse = (why: string) => invalid(`The file of tokens ${file} ${why}.`, 'configuration')
     if (!stat.isFile()) throw refuse('is not a file')
     if (stat.size > maxBytes) throw refuse(`is longer than ${maxBytes} bytes`)
     if (process.platform !== 'win32' && (Number(stat.mode) & 0o022) !== 0)
@@ -209,5 +209,5 @@ export async function replaceFile(file: string, text: string): Promise<void> {
 }
 
 function unwritable(file: string, error: unknown): ResourceError {
-  return invalid(`${file} cannot be written (${errorCodeOf(error) ?? 'unknown'}).`, 'tokens')
+  return invalid(`${file} cannot be written (${errorCodeOf(error) ?? 'unknown'}).`, 'configuration')
 }

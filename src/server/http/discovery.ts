@@ -56,9 +56,12 @@ interface PublicDocument {
 export function createDiscovery(given: PublicOptions, version: string, path: string) {
   const { name, description, title, websiteUrl } = given
   if (!cardName.test(name) || name.length > 200)
-    throw invalid(`${JSON.stringify(name)} is no name of a public server, such as "org.example/context".`, 'public')
+    throw invalid(
+      `${JSON.stringify(name)} is no name of a public server, such as "org.example/context".`,
+      'configuration',
+    )
   if (description.length === 0 || description.length > 100)
-    throw invalid('The description of a public server has 1 to 100 characters.', 'public')
+    throw invalid('The description of a public server has 1 to 100 characters.', 'configuration')
   const url = canonicalResource(given.url)
   const card = {
     $schema: 'https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json',

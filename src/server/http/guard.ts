@@ -30,7 +30,8 @@ export function createGuard({ host, port, allowedHosts = [], allowedOrigins = []
   if (!isLoopback(host) && allowedHosts.length === 0)
     throw invalid(
       `Listening on ${host} needs a list of the host names that clients will use: set http.allowedHosts, such as ["context.example.org"].`,
-      'allowed-hosts',
+      'configuration',
+      { option: 'allowedHosts' },
     )
   const own = loopback.flatMap((name) => [`${name}:${port}`, ...(port === 80 ? [name] : [])])
   const hosts = new Set([...own, ...allowedHosts.map((name) => name.toLowerCase())])

@@ -68,13 +68,14 @@ export async function createHandler(source: HandlerSource, options: HandlerOptio
   if (auth !== undefined && principals !== undefined)
     throw invalid(
       'auth and principals exclude each other: callers are identified either by tokens, or by each call.',
-      'handler',
+      'configuration',
     )
   const asked = auth !== undefined || principals === 'given'
   if (!asked && !insecure && allowedHosts.length > 0)
     throw invalid(
       'Other machines can connect with these allowedHosts, and clients would not be authenticated. Set auth, or principals: "given".',
-      'insecure',
+      'configuration',
+      { option: 'insecure' },
     )
   const served = { ...options, log, view: viewsOf(source) }
   const endpoint = createEndpoint(served, asked)
@@ -167,7 +168,10 @@ function viewsOf(source: HandlerSource): (principal: Principal) => View {
     if ('read' in source) return () => source
     if (typeof source.view === 'function') return (principal) => source.view(principal)
   }
-  throw invalid('createHandler needs a catalog, a view, or a function that gives a view to a principal.', 'handler')
+  throw invalid(
+    'createHandler needs a catalog, a view, or a function that gives a view to a principal.',
+    'configuration',
+  )
 }
 
 /** Returns the body that the application has read already, as bytes: they are checked like any others. */

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ErrorReason } from '../../core/errors.ts'
 import type { Principal } from '../../core/provider.ts'
 import { type TraceContext, traceContextIn } from '../../core/trace.ts'
 import type { Gate } from '../admission/gate.ts'
@@ -248,5 +249,5 @@ function statusOf(answer: unknown): number {
 const tooManySessions: WireError = {
   code: codes.internal,
   message: 'There are too many sessions. Try again later.',
-  data: { reason: 'busy' },
+  data: { reason: 'busy' satisfies ErrorReason },
 }

@@ -211,7 +211,7 @@ function headOf(answer: Response): Head {
 /** Answers for a stream that could not be opened. When other subscriptions exhaust a limit, the client may retry later. */
 function replyUnopened(response: ServerResponse, answer: Response): void {
   const { reason, of } = ('error' in answer ? answer.error.data : undefined) ?? {}
-  const later = reason === 'too-many-subscriptions' && of !== 'subscription'
+  const later = reason === 'too-many' && of !== 'subscription'
   replyJson(response, later ? 429 : 200, answer, later ? { 'Retry-After': '5' } : {})
 }
 

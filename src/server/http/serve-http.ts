@@ -183,7 +183,8 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
   if (!isLoopback(options.host) && options.auth === undefined && options.insecure !== true)
     throw invalid(
       `Other machines can reach ${options.host}, and clients would not be authenticated. Set http.auth: issuers of tokens, or a file of them.`,
-      'insecure',
+      'configuration',
+      { option: 'insecure' },
     )
   // Backlog for bursts of connections; the system drops connections beyond it.
   const address = await listen(server, options.host, options.port, Math.max(511, limits.connections * 2))

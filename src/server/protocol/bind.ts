@@ -229,5 +229,5 @@ async function completePrompt({ prompts }: View, request: PromptCompletionReques
 }
 
 function unknownPrompt() {
-  return invalid('There is no such prompt.', 'unknown-prompt')
+  return invalid('There is no such prompt.', 'unknown-name')
 }

@@ -1,3 +1,4 @@
+import type { ErrorReason } from '../../core/errors.ts'
 import { untilAborted } from '../../core/kit/abort.ts'
 import type { Log } from '../../core/log.ts'
 import { type TraceContext, traceContextIn } from '../../core/trace.ts'
@@ -120,7 +121,7 @@ const freePass: Pass = { room: async () => {}, turn: async () => {}, breath: asy
 const timedOut: WireError = {
   code: codes.internal,
   message: 'The request took too long. Try again later, or ask for less.',
-  data: { reason: 'timeout' },
+  data: { reason: 'timeout' satisfies ErrorReason },
 }
 
 export function openChannel(served: Served, options: ChannelOptions): Channel {

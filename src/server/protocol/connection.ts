@@ -1,3 +1,4 @@
+import type { ErrorReason } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { createGate, type Gate, type Pass } from '../admission/gate.ts'
 import { overloaded } from '../admission/overload.ts'
@@ -45,7 +46,7 @@ const unwritable: WireError = { code: codes.internal, message: 'Internal error' 
 const tooSlow: WireError = {
   code: codes.internal,
   message: 'The client reads its notifications too slowly. Read everything again, and listen again.',
-  data: { reason: 'too-slow' },
+  data: { reason: 'too-slow' satisfies ErrorReason },
 }
 
 /**

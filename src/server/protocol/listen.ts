@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events'
-import { invalid } from '../../core/errors.ts'
+import { type ErrorReason, invalid } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import type { Subscription, View, ViewChange } from '../../core/view.ts'
 import {
@@ -84,7 +84,7 @@ export async function listen(request: Request, options: ListenOptions): Promise<
 const ending: WireError = {
   code: codes.internal,
   message: 'The server is ending. Try again later.',
-  data: { reason: 'ending' },
+  data: { reason: 'ending' satisfies ErrorReason },
 }
 
 function filterOf(notifications: unknown) {

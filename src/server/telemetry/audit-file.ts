@@ -137,7 +137,7 @@ export async function openAuditFile(options: AuditFileOptions): Promise<AuditFil
 
   await openFile().catch((error: unknown) => {
     const code = errorCodeOf(error) ?? 'unknown'
-    throw invalid(`The audit log ${file} cannot be written (${code}).`, 'audit')
+    throw invalid(`The audit log ${file} cannot be written (${code}).`, 'configuration')
   })
 
   return {

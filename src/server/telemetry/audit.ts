@@ -196,7 +196,7 @@ function auditedSubscription(
 
 function outcomeOf(error: unknown): string {
   if (!isResourceError(error)) return 'internal'
-  return error.kind === 'not-found' && error.detail.reason === 'denied' ? 'denied' : error.kind
+  return error.kind === 'not-found' && error.detail.fault === 'denied' ? 'denied' : error.kind
 }
 
 function bytesOf({ contents }: ReadResult): Answered {

@@ -201,7 +201,7 @@ async function ask(
     const { contents } = await view.read(uri, { signal })
     const [content] = contents
     const found = content !== undefined && 'text' in content ? parseFound(content.text) : undefined
-    return found === undefined ? { error: invalid('The search gave no answer.', 'search') } : { found }
+    return found === undefined ? { error: invalid('The search gave no answer.', 'unreadable') } : { found }
   } catch (error) {
     signal.throwIfAborted()
     if (!isResourceError(error)) throw error

@@ -1,5 +1,6 @@
 import { invalid } from '../../core/errors.ts'
 import { defined, objectSchema } from '../../core/kit/object.ts'
+import { metaKeys } from '../../core/meta.ts'
 import type { JsonObject } from '../../core/tool.ts'
 import { directoryMimeType, type Page, type Resource } from '../../core/view.ts'
 import { oneLine, shorten } from '../../text/excerpt.ts'
@@ -17,6 +18,7 @@ export const resourceSchema: JsonObject = objectSchema(['uri', 'name', 'type'], 
   mimeType: { type: 'string' },
   size: { type: 'integer', description: 'Bytes.' },
   lastModified: { type: 'string' },
+  _meta: { type: 'object', description: 'Of a mount: the kind of its data.' },
 })
 
 export const cursorSchema = { type: 'string', description: 'The nextCursor of the previous answer.' }
@@ -28,7 +30,8 @@ export const limitSchema = (otherwise: number, most: number) => ({
 })
 
 /** Returns a resource as a tool shows it. */
-export function shown({ uri, name, title, description, mimeType, size, modified }: Resource): JsonObject {
+export function shown({ uri, name, title, description, mimeType, size, modified, meta }: Resource): JsonObject {
+  const kind = meta?.[metaKeys.kind]
   return {
     uri,
     name,
@@ -38,6 +41,7 @@ export function shown({ uri, name, title, description, mimeType, size, modified 
     ...(mimeType === undefined || mimeType === directoryMimeType ? {} : { mimeType }),
     ...defined({ size }),
     ...(isTime(modified) ? { lastModified: formatTime(modified) } : {}),
+    ...(kind === undefined ? {} : { _meta: { [metaKeys.kind]: kind } }),
   }
 }
 

@@ -39,7 +39,7 @@ export function toolMethods(toolbox: Toolbox | undefined, log: Log): Readonly<Re
     const called = requiredString(params, 'name')
     if (!isObject(params.arguments ?? {})) throw invalid('The arguments of the tool are not an object.', 'params')
     const tool = tools.find(({ name }) => name === called)
-    if (tool === undefined) throw invalid('There is no such tool.', 'unknown-tool')
+    if (tool === undefined) throw invalid('There is no such tool.', 'unknown-name')
     const given = isObject(params.arguments) ? params.arguments : {}
     const fault = headersFault?.(tool.inputSchema, given)
     if (fault !== undefined) throw new ProtocolError(fault.code, fault.message)

@@ -45,10 +45,16 @@ export function connectTo(options: PostgresStore['postgres']) {
   } catch {
     throw refused(
       'The connection string of the store is not valid. Write one like postgres://user@host:5432/database.',
-      'url',
+      'configuration',
     )
   }
-  const pool = new pg.Pool({ ...config, max: connections, idleTimeoutMillis: 30_000 })
+  // The time-out is that of a connection: in the options of the pool it would also count the wait for one that others use.
+  class Client extends pg.Client {
+    constructor() {
+      super(config)
+    }
+  }
+  const pool = new pg.Pool({ max: connections, idleTimeoutMillis: 30_000, Client })
   // An idle connection ended. The pool opens another.
   pool.on('error', () => {})
 

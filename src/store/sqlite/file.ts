@@ -154,7 +154,7 @@ function checkOwn(name: string): void {
   if (found === undefined) return
   if (!found.isFile()) {
     const what = found.isSymbolicLink() ? 'a link' : 'not a file'
-    throw refused(`The path of the store is ${what}. Name another file, or remove it.`, 'link')
+    throw refused(`The path of the store is ${what}. Name another file, or remove it.`, 'configuration')
   }
   if ((found.mode & 0o077) !== 0 && process.platform !== 'win32') chmodSync(name, 0o600)
 }
@@ -238,7 +238,7 @@ const bySystem: Readonly<Record<string, Reason>> = {
 
 /** Returns the reason for which an operation on the file has failed. */
 export function reasonOf(error: unknown): Reason | undefined {
-  if (isResourceError(error)) return error.detail.reason === 'damaged' ? 'damaged' : undefined
+  if (isResourceError(error)) return error.detail.fault === 'damaged' ? 'damaged' : undefined
   const code = codeOf(error)
   if (code !== undefined) return extended[code] ?? reasons[code & 0xff]
   const system = systemCodeOf(error)

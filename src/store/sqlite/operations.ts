@@ -19,8 +19,6 @@ export interface Question {
   readonly id: number
   readonly name: keyof SqliteOperations | 'open' | 'close'
   readonly values: readonly unknown[]
-  /** Deadline by the clock: after it no caller waits for the answer. */
-  readonly deadline: number
 }
 
 /** Message of the worker: an answer, a warning for the operator, or that it ends and another worker should take the rest. */

@@ -1,6 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { isResourceError } from '../../core/errors.ts'
-import { failure } from '../rules.ts'
 import { failureOf, looks, type OpenFile, openFile, reasonOf, type Warn } from './file.ts'
 import type { Message, Question, SqliteOperations } from './operations.ts'
 
@@ -8,9 +7,8 @@ const port = parentPort
 const say = (message: Message) => port?.postMessage(message)
 const keeper = createKeeper(String(workerData), (warning) => say({ warning }))
 
-function answer({ name, values, deadline }: Question): unknown {
+function answer({ name, values }: Question): unknown {
   if (name === 'close') return keeper.close()
-  checkInTime(deadline)
   return keeper.perform((operations) => {
     if (name === 'open') return undefined
     const operation = operations[name] as (...values: readonly unknown[]) => unknown
@@ -95,9 +93,4 @@ export function createKeeper(file: string, warn: Warn) {
     },
     close,
   }
-}
-
-/** The time after which the answer to a request is of no use. */
-function checkInTime(deadline: number): void {
-  if (Date.now() > deadline) throw failure('busy')
 }

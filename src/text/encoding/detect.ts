@@ -248,7 +248,7 @@ function knownLabel(encoding: string): string {
   throw invalid(
     `There is no encoding ${JSON.stringify(encoding.slice(0, 60))}. ` +
       'Write a label of the WHATWG Encoding Standard, such as "shift_jis", "euc-jp" or "windows-1252", or "binary".',
-    'encoding',
+    'argument',
   )
 }
 

@@ -229,7 +229,7 @@ async function collect({ stream, length }: Stream): Promise<Buffer> {
   if (Math.max(collected, length) <= maxStreamBytes) return Buffer.concat(pieces)
   throw tooLarge(
     `The resource has ${length} bytes. Content that is not text is searched for secrets as a whole, up to ${maxStreamBytes} bytes.`,
-    { reason: 'secret', size: length, limit: maxStreamBytes },
+    { reason: 'withheld', size: length, limit: maxStreamBytes },
   )
 }
 

@@ -117,6 +117,6 @@ function createPart({ start, end = Number.POSITIVE_INFINITY }: ByteRange, from: 
 function tooFar(place: number): ResourceError {
   return tooLarge(
     `The range begins too far after the part that was searched for secrets. Ask for a part at ${place} first.`,
-    { reason: 'too-far', place },
+    { reason: 'range', place },
   )
 }

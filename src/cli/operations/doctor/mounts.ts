@@ -176,8 +176,8 @@ export async function checkStore(
 }
 
 /** Returns what to do about a store in a file that cannot be used. */
-function fixOfFile(file: string, { detail: { reason } }: ResourceError): string {
-  switch (reason) {
+function fixOfFile(file: string, { detail: { fault } }: ResourceError): string {
+  switch (fault) {
     case 'platform':
       return 'Do that, or keep the store in a database: "store": { "postgres": … }'
     case 'full':

@@ -111,8 +111,8 @@ export function followBrowse(): void {
         noteMounts(mounts)
         return arranged(mounts)
       },
-      mayBeSingle: ({ uri }) => kindOf(uri) === undefined,
-      isOpenAtFirst: ({ uri }) => kindOf(uri) === 'files',
+      mayBeSingle: ({ uri }) => kindOf(uri)?.isSingle !== false,
+      isOpenAtFirst: ({ uri }) => kindOf(uri)?.isFirst === true,
     })
     const listed = createResourceList(now.view, {
       onChange: createThrottle(() => bump(listTick)),

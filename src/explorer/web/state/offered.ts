@@ -1,108 +1,87 @@
 import { computed, type Signal, signal } from '@preact/signals'
+import { isBelow } from '../../../browse/tree.ts'
 import { singleFlight } from '../../../core/kit/abort.ts'
 import { pagesOf } from '../../../core/kit/groups.ts'
+import { kindIn, type MountKind } from '../../../core/mount-kind.ts'
 import { searchMounts } from '../../../core/search-answer.ts'
 import type { ListedPrompt, Page, Resource, ResourceTemplate, View } from '../../../core/view.ts'
 import type { IconName } from '../shell/icons.tsx'
-import { createWords } from '../words/texts.ts'
+import { language } from '../words/texts.ts'
 import { connected } from './session.ts'
 
-const t = createWords({
-  files: ['Files', 'ファイル'],
-  history: ['History', '履歴'],
-  settings: ['Settings', '設定'],
-  environment: ['Environment', '環境変数'],
-  search: ['Search', '検索'],
-  metrics: ['Metrics', 'メトリクス'],
-  database: ['Database', 'データベース'],
-  storage: ['Storage', 'ストレージ'],
-  web: ['Web', 'ウェブ'],
-  screen: ['Screen', '画面'],
-  prompts: ['Prompts', 'プロンプト'],
-  packages: ['Packages', 'パッケージ'],
-})
+/** The kinds of the mounts, by their URIs without a final slash, as the server tells them. */
+const kinds = signal<ReadonlyMap<string, MountKind>>(new Map())
 
-/** The kind of a mount, which follows from the scheme of its address. */
-type MountKind = Parameters<typeof t>[0]
+const bare = (uri: string) => uri.replace(/\/$/, '')
 
-/** The icons of the kinds, and the schemes of their addresses. */
-const kinds: Readonly<Record<MountKind, readonly [icon: IconName, ...schemes: readonly string[]]>> = {
-  files: ['folder', 'file', 'files'],
-  history: ['history', 'git'],
-  settings: ['gear', 'config', 'settings'],
-  environment: ['key', 'env'],
-  search: ['search', 'search'],
-  metrics: ['chart', 'metrics', 'prometheus'],
-  database: ['database', 'postgres', 'postgresql', 'mysql', 'sqlite', 'db'],
-  storage: ['database', 's3', 'gs', 'gcs', 'gdrive'],
-  web: ['globe', 'http', 'https', 'web'],
-  screen: ['image', 'screen'],
-  prompts: ['text', 'prompts'],
-  packages: ['box', 'pkg', 'packages'],
+/** Returns the kind of a mount; undefined if the server does not tell it. */
+export function kindOf(uri: string): MountKind | undefined {
+  return kinds.value.get(bare(uri))
 }
 
-const kindOfScheme = new Map(
-  Object.entries(kinds).flatMap(([kind, [, ...schemes]]) => schemes.map((scheme) => [scheme, kind as MountKind])),
-)
-
-/** Returns the kind of a mount; undefined if the scheme of its address is unknown. */
-export function kindOf(uri: string): MountKind | undefined {
-  if (isSearchMount(uri)) return 'search'
-  return kindOfScheme.get(/^[^:]*/.exec(uri)?.[0].toLowerCase() ?? '')
+/** Returns the kind of the mount that a resource is in. */
+export function kindAt(uri: string): MountKind | undefined {
+  const mount = [...kinds.value.keys()].find((root) => bare(uri) === root || isBelow(uri, root))
+  return mount === undefined ? undefined : kindOf(mount)
 }
 
 /** Whether a mount is a search: it cannot be opened, only queried. */
 export function isSearchMount(uri: string): boolean {
-  const address = uri.replace(/\/$/, '')
-  return /^search:/i.test(address) || searchable.value.some((place) => place.address.replace(/\/$/, '') === address)
+  return kindOf(uri)?.isSearch === true || searchable.value.some((place) => bare(place.address) === bare(uri))
 }
 
 export function iconOfMount(uri: string): IconName {
-  const kind = kindOf(uri)
-  return kind === undefined ? 'mount' : kinds[kind][0]
+  return kindOf(uri)?.icon ?? (isSearchMount(uri) ? 'search' : 'mount')
 }
 
-interface NamedRoot {
+interface NamedRoot extends Pick<Resource, 'meta'> {
   readonly uri: string
   readonly name: string
   readonly title?: string
 }
 
-/** Kinds that two or more mounts without a title have in common. */
-const repeatedKinds = signal<ReadonlySet<MountKind>>(new Set())
+/** Labels that two or more mounts without a title have in common. */
+const repeatedLabels = signal<ReadonlySet<string>>(new Set())
 
-/** Examines the mounts, so that {@link titleOfMount} distinguishes mounts of the same kind. */
+/** Notes the kinds of the mounts, and which labels {@link titleOfMount} must not use, because several mounts have them. */
 export function noteMounts(mounts: readonly NamedRoot[]): void {
-  const kinds = mounts.flatMap(({ uri, title }) => (title === undefined ? (kindOf(uri) ?? []) : []))
-  repeatedKinds.value = new Set(kinds.filter((kind, index) => kinds.indexOf(kind) !== index))
+  kinds.value = new Map(
+    mounts.flatMap(({ uri, meta }) => {
+      const kind = kindIn(meta)
+      return kind === undefined ? [] : [[bare(uri), kind] as const]
+    }),
+  )
+  const labels = mounts.flatMap(({ uri, title }) => (title === undefined ? (kindOf(uri)?.label?.en ?? []) : []))
+  repeatedLabels.value = new Set(labels.filter((label, index) => labels.indexOf(label) !== index))
 }
 
-/** Returns the kind that serves as the title of a mount. `undefined`: the mount has a title, or shares its kind with another one. */
-function callingKind({ uri, title }: NamedRoot): MountKind | undefined {
+function labelOf(kind: MountKind | undefined): string | undefined {
+  const { en, ja } = kind?.label ?? {}
+  return language.value === 'ja' ? (ja ?? en) : en
+}
+
+/** Returns the label that serves as the title of a mount. `undefined`: the mount has a title, or shares its label with another one. */
+function callingLabel({ uri, title }: NamedRoot): string | undefined {
   const kind = title === undefined ? kindOf(uri) : undefined
-  return kind === undefined || repeatedKinds.value.has(kind) ? undefined : kind
+  return kind?.label === undefined || repeatedLabels.value.has(kind.label.en) ? undefined : labelOf(kind)
 }
 
-/** The displayed title of a mount: the configured title; else its kind, if no other mount has the same; else its name. */
+/** The displayed title of a mount: the configured title; else the label of its kind, if no other mount has the same; else its name. */
 export function titleOfMount(mount: NamedRoot): string {
-  const kind = callingKind(mount)
-  return mount.title ?? (kind === undefined ? mount.name : t(kind))
+  return mount.title ?? callingLabel(mount) ?? mount.name
 }
 
 /** Returns the text after the title of a mount: its name, or its kind after the name; undefined if it would add nothing. */
 export function asideOfMount(mount: NamedRoot): string | undefined {
   const kind = kindOf(mount.uri)
-  const isNamed = mount.title === undefined && callingKind(mount) === undefined
-  const aside = isNamed ? kind && t(kind) : mount.name
+  const isNamed = mount.title === undefined && callingLabel(mount) === undefined
+  const aside = isNamed ? (labelOf(kind) ?? (kind?.isSingle === true ? undefined : kind?.noun)) : mount.name
   return aside === undefined || titleOfMount(mount).toLowerCase() === aside.toLowerCase() ? undefined : aside
 }
 
 /** Sorts mounts: files first, searches last, all others between them. Within each group, the order of the server stays. */
 export function arranged<M extends NamedRoot>(mounts: readonly M[]): readonly M[] {
-  const rank = ({ uri }: M) => {
-    const kind = kindOf(uri)
-    return kind === 'files' ? 0 : kind === 'search' ? 2 : 1
-  }
+  const rank = ({ uri }: M) => (isSearchMount(uri) ? 2 : kindOf(uri)?.isFirst === true ? 0 : 1)
   return [...mounts].sort((a, b) => rank(a) - rank(b))
 }
 

@@ -1,0 +1,72 @@
+import { isObject } from './kit/object.ts'
+import { metaKeys } from './meta.ts'
+
+/** The icons that a mount can have. A page draws each from its own set, so that no server gives it markup. */
+export const mountIcons = [
+  'box',
+  'chart',
+  'code',
+  'data',
+  'database',
+  'file',
+  'folder',
+  'gear',
+  'globe',
+  'history',
+  'image',
+  'key',
+  'mount',
+  'search',
+  'table',
+  'text',
+] as const
+
+export type MountIcon = (typeof mountIcons)[number]
+
+/** The title of a mount without a title of its own, in the languages of the page. */
+export interface MountLabel {
+  readonly en: string
+  /** Default: that in English. */
+  readonly ja?: string
+}
+
+/** The kind of the data of a mount, as a page shows it. */
+export interface MountKind {
+  readonly noun: string
+  /** Default `mount`. */
+  readonly icon?: MountIcon
+  readonly label?: MountLabel
+  /** Whether it is shown first, and open. */
+  readonly isFirst?: boolean
+  /** Whether it can only be queried. It is shown last. */
+  readonly isSearch?: boolean
+  /** Whether its resources differ at every read. */
+  readonly isLive?: boolean
+  /** Whether it is a single resource. Undefined: a page lists it to find out. */
+  readonly isSingle?: boolean
+}
+
+/** Maximum length of a noun and of a label, in characters. */
+export const longestLabel = 60
+
+/** Returns the kind in the metadata of a mount. Members of another form are left out, because a server may send anything. */
+export function kindIn(meta: Readonly<Record<string, unknown>> | undefined): MountKind | undefined {
+  const kind = meta?.[metaKeys.kind]
+  if (!isObject(kind) || !isLabelText(kind.noun)) return undefined
+  const { noun, label } = kind
+  const icon = mountIcons.find((name) => name === kind.icon)
+  const flags = Object.fromEntries(
+    (['isFirst', 'isSearch', 'isLive', 'isSingle'] as const).flatMap((flag) =>
+      typeof kind[flag] === 'boolean' ? [[flag, kind[flag]]] : [],
+    ),
+  )
+  return { noun, ...(icon && { icon }), ...(isLabel(label) && { label }), ...flags }
+}
+
+export function isLabel(value: unknown): value is MountLabel {
+  return isObject(value) && isLabelText(value.en) && (value.ja === undefined || isLabelText(value.ja))
+}
+
+export function isLabelText(value: unknown): value is string {
+  return typeof value === 'string' && value.trim() !== '' && value.length <= longestLabel
+}

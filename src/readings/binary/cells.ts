@@ -1,0 +1,66 @@
+import { formatNumber, formatText, type NumberKind } from '../number-formats.ts'
+import { symbolsIn } from '../symbols.ts'
+import type { Writer } from '../writer.ts'
+
+/** Effect of a style on the value of a cell. */
+export interface CellStyle {
+  readonly kind: NumberKind
+  /** The name of the font, whose letters may be symbols. */
+  readonly font: string
+}
+
+const plainStyle: CellStyle = { kind: 'plain', font: '' }
+
+/** The values of a cell that are no numbers or texts ([MS-XLS], 2.5.10). */
+const errors: Readonly<Record<number, string>> = {
+  0: '#NULL!',
+  7: '#DIV/0!',
+  15: '#VALUE!',
+  23: '#REF!',
+  29: '#NAME?',
+  36: '#NUM!',
+  42: '#N/A',
+  43: '#GETTING_DATA',
+}
+
+const maxColumns = 16_384
+
+/** The cells of a sheet, in any order. */
+export function createCells(writer: Pick<Writer, 'plain' | 'row' | 'end'>) {
+  const rows = new Map<number, Map<number, string>>()
+  const add = (row: number, column: number, text: string) => {
+    if (text === '' || column >= maxColumns) return
+    const cells = rows.get(row) ?? new Map<number, string>()
+    rows.set(row, cells)
+    cells.set(column, writer.plain(text.toWellFormed()))
+  }
+  return {
+    text: (row: number, column: number, text: string, { kind, font }: CellStyle = plainStyle) =>
+      add(row, column, formatText(symbolsIn(text, font), kind)),
+    number: (row: number, column: number, value: number, since1904: boolean, { kind }: CellStyle = plainStyle) =>
+      add(row, column, formatNumber(String(value), kind, since1904)),
+    boolean: (row: number, column: number, value: boolean) => add(row, column, value ? 'TRUE' : 'FALSE'),
+    error: (row: number, column: number, code: number) => add(row, column, errors[code] ?? '#ERR!'),
+    /** Writes the rows. An empty row separates two tables. */
+    write: () => {
+      let last = -1
+      for (const [number, cells] of [...rows].sort(([a], [b]) => a - b)) {
+        if (number > last + 1) writer.end()
+        const width = Math.max(...cells.keys()) + 1
+        writer.row(Array.from({ length: width }, (_, column) => cells.get(column) ?? ''))
+        last = number
+      }
+    },
+  }
+}
+
+export type SheetCells = ReturnType<typeof createCells>
+
+/** A number in 30 bits: an integer, or the upper part of a double; perhaps a hundred times the value. */
+export function readPackedNumber(bytes: Buffer, at: number): number {
+  const packed = bytes.readInt32LE(at)
+  const double = Buffer.alloc(8)
+  double.writeInt32LE(packed & ~3, 4)
+  const value = (packed & 2) === 0 ? double.readDoubleLE(0) : packed >> 2
+  return (packed & 1) === 0 ? value : value / 100
+}

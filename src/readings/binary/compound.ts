@@ -1,0 +1,158 @@
+import { tooMuch, unreadable } from '../formats.ts'
+
+/** A folder of a compound file. Names are equal without regard to case. */
+export interface Storage {
+  /** The names of the storages in it, in the order of the file. */
+  readonly storages: readonly string[]
+  /** Whether it has a stream. */
+  readonly has: (name: string) => boolean
+  readonly storage: (name: string) => Storage | undefined
+  /**
+   * The bytes of a stream.
+   *
+   * @throws ResourceError `invalid` for a stream that is cut off, `too-large` if all streams that were read have too many bytes.
+   */
+  readonly stream: (name: string) => Buffer | undefined
+}
+
+const signature = 'd0cf11e0a1b11ae1'
+const headerBytes = 512
+const entryBytes = 128
+const maxEntries = 200_000
+/** Numbers of sectors from here on are no sectors: the end of a chain, a free sector, a sector of a table. */
+const noSector = 0xfffffffa
+
+const damaged = (what: string) => unreadable(`The document is damaged: ${what}.`)
+
+/** Whether bytes are a compound file, which is a file system in a file. */
+export function isCompound(bytes: Uint8Array): boolean {
+  return Buffer.from(bytes.subarray(0, 8)).toString('hex') === signature
+}
+
+/**
+ * Opens a compound file ([MS-CFB]) in memory.
+ *
+ * @param limit Maximum size of all streams that are read, in bytes.
+ */
+export function openCompound(bytes: Uint8Array, limit: number): Storage {
+  const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  if (!isCompound(file) || file.length < headerBytes) throw damaged('it is no compound file')
+  const [shift, miniShift] = [file.readUInt16LE(30), file.readUInt16LE(32)]
+  if (shift < 7 || shift > 16 || miniShift < 4 || miniShift >= shift) throw damaged('its sectors have no possible size')
+  const sector = (number: number) => file.subarray((number + 1) << shift, (number + 2) << shift)
+  const maxSectors = (file.length >> shift) + 1
+
+  const table = numbersIn(tableSectors(file, sector, maxSectors).map(sector))
+  const read = (start: number, size: number) => Buffer.concat(chain(start, size, shift, table, maxSectors).map(sector))
+  const directory = entriesIn(read(file.readUInt32LE(48), Number.POSITIVE_INFINITY))
+  const [root] = directory
+  if (root === undefined) throw damaged('it has no directory')
+  const miniTable = numbersIn([read(file.readUInt32LE(60), Number.POSITIVE_INFINITY)])
+  const miniSize = file.readUInt32LE(56)
+  let miniStream: Buffer | undefined
+  let left = limit
+
+  const readStream = ({ start, size }: DirectoryEntry): Buffer => {
+    left -= size
+    if (size > file.length) throw damaged('a stream in it is cut off')
+    if (left < 0) throw tooMuch(`The document has streams of more than ${limit} bytes.`)
+    if (size >= miniSize) return whole(read(start, size), size)
+    miniStream ??= read(root.start, root.size)
+    const numbers = chain(start, size, miniShift, miniTable, (miniStream.length >> miniShift) + 1)
+    const all = miniStream
+    return whole(Buffer.concat(numbers.map((at) => all.subarray(at << miniShift, (at + 1) << miniShift))), size)
+  }
+  return storageOf(root, directory, readStream)
+}
+
+function whole(stream: Buffer, size: number): Buffer {
+  if (stream.length < size) throw damaged('a stream in it is cut off')
+  return stream.subarray(0, size)
+}
+
+/** The sectors of the table of sectors: the first 109 are in the header, the others in a chain of sectors. */
+function tableSectors(file: Buffer, sector: (number: number) => Buffer, maxSectors: number): readonly number[] {
+  const found = Array.from({ length: 109 }, (_, index) => file.readUInt32LE(76 + index * 4))
+  let next = file.readUInt32LE(68)
+  for (let count = 0; next < noSector; count++) {
+    if (count > maxSectors) throw damaged('its table of sectors has no end')
+    const numbers = numbersIn([sector(next)])
+    found.push(...numbers.subarray(0, -1))
+    next = numbers.at(-1) ?? noSector
+  }
+  return found.filter((number) => number < maxSectors).slice(0, maxSectors)
+}
+
+function numbersIn(sectors: readonly Buffer[]): Uint32Array {
+  const bytes = Buffer.concat(sectors)
+  return Uint32Array.from({ length: bytes.length >> 2 }, (_, index) => bytes.readUInt32LE(index * 4))
+}
+
+/** The numbers of the sectors of a stream of a size. */
+function chain(start: number, size: number, shift: number, table: Uint32Array, most: number): readonly number[] {
+  const numbers: number[] = []
+  for (let at = start; at < noSector && numbers.length * 2 ** shift < size; at = table[at] ?? noSector) {
+    if (numbers.length >= most) throw damaged('a chain of sectors has no end')
+    numbers.push(at)
+  }
+  return numbers
+}
+
+interface DirectoryEntry {
+  readonly name: string
+  readonly kind: number
+  readonly left: number
+  readonly right: number
+  readonly child: number
+  readonly start: number
+  readonly size: number
+}
+
+const [storageKind, streamKind] = [1, 2]
+
+function entriesIn(directory: Buffer): readonly DirectoryEntry[] {
+  if (directory.length > maxEntries * entryBytes) throw tooMuch(`The document has more than ${maxEntries} parts.`)
+  return Array.from({ length: Math.floor(directory.length / entryBytes) }, (_, index) => {
+    const entry = directory.subarray(index * entryBytes, (index + 1) * entryBytes)
+    return {
+      name: entry.toString('utf16le', 0, Math.max(0, Math.min(64, entry.readUInt16LE(64)) - 2)),
+      kind: entry[66] ?? 0,
+      left: entry.readUInt32LE(68),
+      right: entry.readUInt32LE(72),
+      child: entry.readUInt32LE(76),
+      start: entry.readUInt32LE(116),
+      size: entry.readUInt32LE(120),
+    }
+  })
+}
+
+function storageOf(
+  { child }: DirectoryEntry,
+  directory: readonly DirectoryEntry[],
+  readStream: (entry: DirectoryEntry) => Buffer,
+): Storage {
+  // The entries of a storage are a binary tree.
+  const numbers = new Set<number>()
+  const open = [child]
+  for (let at = open.pop(); at !== undefined; at = open.pop()) {
+    const entry = directory[at]
+    if (entry === undefined || numbers.has(at)) continue
+    numbers.add(at)
+    open.push(entry.left, entry.right)
+  }
+  const entries = [...numbers].sort((a, b) => a - b).flatMap((number) => directory[number] ?? [])
+  const find = (kind: number, name: string) =>
+    entries.find((entry) => entry.kind === kind && entry.name.toLowerCase() === name.toLowerCase())
+  return {
+    storages: entries.filter(({ kind }) => kind === storageKind).map(({ name }) => name),
+    has: (name) => find(streamKind, name) !== undefined,
+    storage: (name) => {
+      const entry = find(storageKind, name)
+      return entry === undefined ? undefined : storageOf(entry, directory, readStream)
+    },
+    stream: (name) => {
+      const entry = find(streamKind, name)
+      return entry === undefined ? undefined : readStream(entry)
+    },
+  }
+}

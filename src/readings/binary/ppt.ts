@@ -1,0 +1,282 @@
+import { type Reading, type ReadingForm, type ReadingLimits, tooMuch, unreadable } from '../formats.ts'
+import { createWriter, type Writer } from '../writer.ts'
+import { isCompound, openCompound } from './compound.ts'
+
+/** Types of records ([MS-PPT], 2.13.24; [MS-ODRAW] from 0xf000 on). */
+const type = {
+  slide: 0x03ee,
+  notesFacts: 0x03f1,
+  slidePlace: 0x03f3,
+  drawing: 0x040c,
+  placeholder: 0x0bc3,
+  outline: 0x0f9e,
+  textKind: 0x0f9f,
+  wideText: 0x0fa0,
+  formatting: 0x0fa1,
+  narrowText: 0x0fa8,
+  list: 0x0ff0,
+  edit: 0x0ff5,
+  places: 0x1772,
+  shape: 0xf004,
+} as const
+
+/** Kinds of texts: titles, and texts of the notes. Lists are in bodies, of which there are four kinds. */
+const [titles, notesKind, bodies] = [new Set([0, 6]), 2, new Set([1, 5, 7, 8])]
+/** Kinds of lists of slides. */
+const [slideList, notesList] = [0, 2]
+/** Placeholders that are the same on each slide: date, number, footer, header. */
+const repeated = new Set([7, 8, 9, 10])
+const maxSlides = 5000
+const maxDepth = 50
+
+interface DrawingRecord {
+  readonly type: number
+  readonly instance: number
+  readonly data: Buffer
+  readonly isContainer: boolean
+}
+
+interface SlideText {
+  kind: number
+  text: string
+  depths: readonly number[]
+}
+
+/** A slide, or the notes on one, as the list of slides names it. */
+interface ListedSlide {
+  readonly place: number
+  readonly number: number
+  readonly texts: SlideText[]
+}
+
+const damaged = (what: string) => unreadable(`The document is damaged: ${what}.`)
+
+/** Reads a presentation of PowerPoint 97 to 2003 ([MS-PPT]): slide by slide, with its notes. */
+export function readPpt(bytes: Uint8Array, form: ReadingForm, limits: ReadingLimits): Reading {
+  if (!isCompound(bytes)) throw damaged('it is no presentation of PowerPoint')
+  const root = openCompound(bytes, limits.unpacked)
+  const stream = root.stream('PowerPoint Document')
+  const user = root.stream('Current User')
+  if (stream === undefined)
+    throw unreadable('The document is in a format before PowerPoint 97, or it is damaged: save it as .pptx.')
+  if (root.has('EncryptedSummary') || (user !== undefined && user.length >= 16 && user.readUInt32LE(12) === encrypted))
+    throw unreadable('The document is encrypted: save it without a password.', 'withheld')
+  const { document, places } = readPlaces(stream, user)
+  const slides = slidesIn(document, slideList)
+  const notes = notesIn(stream, places, slidesIn(document, notesList))
+  const writer = createWriter(form, limits.characters)
+  for (const [index, slide] of slides.entries()) {
+    const shapes = textsOf(recordAt(stream, places.get(slide.place)), slide.texts)
+    const title = lineOf(shapes.find(({ kind }) => titles.has(kind))?.text ?? '')
+    writer.heading(1, title === '' ? `Slide ${index + 1}` : `Slide ${index + 1}: ${writer.plain(title)}`)
+    for (const shape of shapes) if (!titles.has(shape.kind)) writeText(writer, shape)
+    const said = (notes.get(slide.number) ?? []).flatMap(({ text }) => linesOf(text))
+    if (said.length === 0) continue
+    writer.heading(2, 'Notes')
+    for (const line of said) writer.paragraph(writer.plain(line))
+  }
+  return { text: writer.finish(), parts: slides.length }
+}
+
+const encrypted = 0xf3d1c4df
+
+/** The record at an offset. */
+function recordAt(stream: Buffer, at: number | undefined): DrawingRecord | undefined {
+  if (at === undefined || at + 8 > stream.length) return undefined
+  const head = stream.readUInt16LE(at)
+  const data = stream.subarray(at + 8, at + 8 + stream.readUInt32LE(at + 4))
+  return { type: stream.readUInt16LE(at + 2), instance: head >> 4, data, isContainer: (head & 0xf) === 0xf }
+}
+
+function* recordsIn(data: Buffer): Generator<DrawingRecord> {
+  for (let at = 0; at + 8 <= data.length; at += 8 + data.readUInt32LE(at + 4)) {
+    const record = recordAt(data, at)
+    if (record !== undefined) yield record
+  }
+}
+
+/** All records in a container, also those in containers in it. */
+function* recordsWithin(data: Buffer, depth = 0): Generator<DrawingRecord> {
+  for (const record of recordsIn(data)) {
+    yield record
+    if (record.isContainer && record.type !== type.shape && depth < maxDepth)
+      yield* recordsWithin(record.data, depth + 1)
+  }
+}
+
+/** The document, and the offsets of slides and notes by their numbers, as the last edit left them. */
+function readPlaces(stream: Buffer, user: Buffer | undefined) {
+  const places = new Map<number, number>()
+  let documentPlace: number | undefined
+  const seen = new Set<number>()
+  let at = user !== undefined && user.length >= 20 ? user.readUInt32LE(16) : 0
+  for (
+    let edit = recordAt(stream, at);
+    edit?.type === type.edit && edit.data.length >= 20;
+    edit = recordAt(stream, at)
+  ) {
+    if (seen.has(at)) break
+    seen.add(at)
+    // A reference to a key follows in encrypted presentations.
+    if (edit.data.length >= 32 && edit.data.readUInt32LE(28) !== 0)
+      throw unreadable('The document is encrypted: save it without a password.', 'withheld')
+    documentPlace ??= edit.data.readUInt32LE(16)
+    const directory = recordAt(stream, edit.data.readUInt32LE(12))
+    if (directory?.type === type.places) readDirectory(directory.data, places)
+    at = edit.data.readUInt32LE(8)
+    if (at === 0) break
+  }
+  const document = documentPlace === undefined ? undefined : recordAt(stream, places.get(documentPlace))
+  if (document === undefined) throw damaged('it names no slides')
+  return { document: document.data, places }
+}
+
+function readDirectory(data: Buffer, places: Map<number, number>): void {
+  for (let at = 0; at + 4 <= data.length; ) {
+    const head = data.readUInt32LE(at)
+    at += 4
+    const [first, count] = [head & 0xfffff, head >>> 20]
+    for (let index = 0; index < count && at + 4 <= data.length; index++, at += 4)
+      if (!places.has(first + index)) places.set(first + index, data.readUInt32LE(at))
+  }
+}
+
+/** The slides, or the notes, that the document lists, with the texts that are stored in the list. */
+function slidesIn(document: Buffer, kind: number): readonly ListedSlide[] {
+  const slides: ListedSlide[] = []
+  for (const list of recordsIn(document)) {
+    if (list.type !== type.list || list.instance !== kind) continue
+    const texts = createTexts()
+    for (const record of recordsIn(list.data)) {
+      if (record.type !== type.slidePlace) texts.add(record)
+      else if (record.data.length >= 16) {
+        if (slides.length >= maxSlides) throw tooMuch(`The document has more than ${maxSlides} slides.`)
+        const slide = { place: record.data.readUInt32LE(0), number: record.data.readUInt32LE(12), texts: [] }
+        texts.begin(slide.texts)
+        slides.push(slide)
+      }
+    }
+  }
+  return slides
+}
+
+/** Collects texts: a kind, characters, and formatting, each in a record. */
+function createTexts() {
+  let list: SlideText[] = []
+  return {
+    begin: (texts: SlideText[]) => {
+      list = texts
+    },
+    add: ({ type: kind, data }: DrawingRecord) => {
+      const last = list.at(-1)
+      if (kind === type.textKind && data.length >= 4) list.push({ kind: data.readUInt32LE(0), text: '', depths: [] })
+      else if (last === undefined) return
+      else if (kind === type.wideText) last.text = data.toString('utf16le').toWellFormed()
+      else if (kind === type.narrowText) last.text = data.toString('latin1')
+      else if (kind === type.formatting) last.depths = depthsIn(data, last.text)
+    },
+  }
+}
+
+/** Texts of notes by the numbers of their slides. */
+function notesIn(stream: Buffer, places: ReadonlyMap<number, number>, notes: readonly ListedSlide[]) {
+  const found = new Map<number, readonly SlideText[]>()
+  for (const { place, texts } of notes) {
+    const record = recordAt(stream, places.get(place))
+    if (record === undefined) continue
+    const facts = [...recordsIn(record.data)].find((inner) => inner.type === type.notesFacts)
+    if (facts === undefined || facts.data.length < 4) continue
+    found.set(
+      facts.data.readUInt32LE(0),
+      textsOf(record, texts).filter(({ kind }) => kind === notesKind),
+    )
+  }
+  return found
+}
+
+/** The texts of the shapes of a slide, in their order. Those of its outline are stored in the list of slides. */
+function textsOf(slide: DrawingRecord | undefined, outline: readonly SlideText[]): readonly SlideText[] {
+  if (slide === undefined) return outline
+  const found: SlideText[] = []
+  const used = new Set<SlideText>()
+  for (const shape of recordsWithin(slide.data)) {
+    if (shape.type !== type.shape) continue
+    const texts = createTexts()
+    const own: SlideText[] = []
+    texts.begin(own)
+    let isRepeated = false
+    for (const record of recordsWithin(shape.data)) {
+      texts.add(record)
+      if (record.type === type.placeholder && record.data.length >= 5) isRepeated ||= repeated.has(record.data[4] ?? 0)
+      const listed =
+        record.type === type.outline && record.data.length >= 4 ? outline[record.data.readUInt32LE(0)] : undefined
+      if (listed === undefined) continue
+      used.add(listed)
+      own.push(listed)
+    }
+    if (!isRepeated) found.push(...own)
+  }
+  // A text that no shape shows is still one of the slide.
+  return [...found, ...outline.filter((text) => !used.has(text))]
+}
+
+function linesOf(text: string): readonly string[] {
+  return text
+    .split('\r')
+    .map((line) => line.replaceAll('\x0b', '\n'))
+    .filter((line) => line.trim() !== '')
+}
+
+function lineOf(text: string): string {
+  return text.replace(/\s+/g, ' ').trim()
+}
+
+function writeText(writer: Writer, { kind, text, depths }: SlideText): void {
+  writer.end()
+  const paragraphs = text.split('\r')
+  const isList = bodies.has(kind) && linesOf(text).length > 1
+  for (const [index, paragraph] of paragraphs.entries()) {
+    const depth = depths[index] ?? 0
+    const shown = writer.plain(paragraph.replaceAll('\x0b', '\n'))
+    if (isList || depth > 0) writer.item(depth, undefined, shown)
+    else writer.paragraph(shown)
+  }
+}
+
+/** The depth of each paragraph. Formatting is told for runs of characters ([MS-PPT], 2.9.44). */
+function depthsIn(data: Buffer, text: string): readonly number[] {
+  const ends = Array.from(text.matchAll(/\r|$/g), ({ index }) => index)
+  const depths: number[] = []
+  let [at, covered] = [0, 0]
+  while (at + 10 <= data.length && covered <= text.length) {
+    covered += data.readUInt32LE(at)
+    const depth = Math.min(8, data.readUInt16LE(at + 4))
+    while (depths.length < ends.length && (ends[depths.length] ?? 0) < covered) depths.push(depth)
+    at = formattingEnd(data, at + 6)
+  }
+  return depths
+}
+
+/** The offset behind the formatting of a run of paragraphs, whose mask tells which fields there are ([MS-PPT], 2.9.20). */
+function formattingEnd(data: Buffer, start: number): number {
+  const mask = data.readUInt32LE(start)
+  const has = (...bits: readonly number[]) => bits.some((bit) => ((mask >>> bit) & 1) === 1)
+  const sizes = [
+    has(0, 1, 2, 3),
+    has(7),
+    has(4),
+    has(6),
+    has(5),
+    has(5),
+    has(11),
+    has(12),
+    has(13),
+    has(14),
+    has(8),
+    has(10),
+    has(15),
+  ]
+  let at = start + 4 + sizes.filter((is) => is).length * 2
+  if (has(20)) at += 2 + (at + 2 <= data.length ? data.readUInt16LE(at) : 0) * 4
+  return at + [has(16), has(17, 18, 19), has(21)].filter((is) => is).length * 2
+}

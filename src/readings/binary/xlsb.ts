@@ -1,0 +1,156 @@
+import { type Reading, type ReadingForm, type ReadingLimits, tooMuch, unreadable } from '../formats.ts'
+import { numberKindOf } from '../number-formats.ts'
+import { bytesOf, mainPartOf, openZip, relationshipsOf, type Zip } from '../package.ts'
+import { createWriter } from '../writer.ts'
+import { type CellStyle, createCells, readPackedNumber, type SheetCells } from './cells.ts'
+
+/** Types of records ([MS-XLSB], 2.3.2). */
+const type = { row: 0, sharedText: 19, font: 43, format: 44, style: 47, richText: 62, book: 153, sheet: 156 } as const
+const [stylesBegin, stylesEnd] = [617, 618]
+/** Values of cells: each type is that of a value, of the result of a formula, or of a cell that follows another. */
+const values: Readonly<Record<number, 'packed' | 'error' | 'boolean' | 'number' | 'text' | 'shared'>> = {
+  2: 'packed',
+  3: 'error',
+  4: 'boolean',
+  5: 'number',
+  6: 'text',
+  7: 'shared',
+  8: 'text',
+  9: 'number',
+  10: 'boolean',
+  11: 'error',
+  13: 'packed',
+  14: 'error',
+  15: 'boolean',
+  16: 'number',
+  17: 'text',
+  18: 'shared',
+}
+const isWithoutColumn = (kind: number) => kind >= 12 && kind <= 18
+
+interface Workbook {
+  readonly strings: readonly string[]
+  readonly styles: readonly CellStyle[]
+  readonly since1904: boolean
+}
+
+/** Reads a workbook of binary records ([MS-XLSB]): each sheet as a table of the values that are shown. */
+export async function readXlsb(bytes: Uint8Array, form: ReadingForm, limits: ReadingLimits): Promise<Reading> {
+  const zip = await openZip(bytes, limits.unpacked)
+  const main = await mainPartOf(zip)
+  const relationships = await relationshipsOf(zip, main)
+  const partOf = (kind: string) => relationships.find(({ type }) => type === kind)?.target
+  const targets = new Map(relationships.map(({ id, target }) => [id, target]))
+  const sheets: { readonly name: string; readonly part: string }[] = []
+  let since1904 = false
+  for (const { kind, data } of await recordsOf(zip, main)) {
+    if (kind === type.book) since1904 = ((data[0] ?? 0) & 1) === 1
+    if (kind !== type.sheet) continue
+    // A beta of Excel 2007 wrote four bytes more.
+    const [id, end] = [8, 12].map((at) => textAt(data, at)).find(([id]) => targets.has(id)) ?? ['', 0]
+    const part = targets.get(id)
+    if (part === undefined) throw unreadable('The document is damaged: it names a sheet without a part.')
+    sheets.push({ name: textAt(data, end)[0], part })
+  }
+  const workbook: Workbook = {
+    strings: await readStrings(zip, partOf('sharedStrings'), limits.characters),
+    styles: await readStyles(zip, partOf('styles')),
+    since1904,
+  }
+  const writer = createWriter(form, limits.characters)
+  for (const { name, part } of sheets) {
+    writer.heading(1, writer.plain(name.toWellFormed()))
+    const cells = createCells(writer)
+    readSheet(await recordsOf(zip, part), workbook, cells)
+    cells.write()
+  }
+  return { text: writer.finish(), parts: sheets.length }
+}
+
+interface SheetRecord {
+  readonly kind: number
+  readonly data: Buffer
+}
+
+async function recordsOf(zip: Zip, part: string | undefined): Promise<Iterable<SheetRecord>> {
+  return part === undefined || !zip.has(part) ? [] : recordsIn(await bytesOf(zip.read(part)))
+}
+
+/** The records of a part: a type of one or two bytes, a length of one to four, data. The upper bit tells that a byte follows. */
+function* recordsIn(bytes: Buffer): Generator<SheetRecord> {
+  for (let at = 0; at < bytes.length; ) {
+    let kind = bytes[at++] ?? 0
+    if (kind >= 128) kind = (kind & 127) + (bytes[at++] ?? 0) * 128
+    let length = 0
+    for (let index = 0; index < 4; index++) {
+      const byte = bytes[at++] ?? 0
+      length += (byte & 127) * 128 ** index
+      if (byte < 128) break
+    }
+    yield { kind, data: bytes.subarray(at, at + length) }
+    at += length
+  }
+}
+
+/** A text whose length is four bytes, and the offset behind it. */
+function textAt(data: Buffer, at: number): readonly [text: string, end: number] {
+  const length = at + 4 <= data.length ? data.readUInt32LE(at) : 0
+  if (length === 0xffffffff) return ['', at + 4]
+  const end = Math.min(data.length, at + 4 + length * 2)
+  return [data.toString('utf16le', at + 4, end), end]
+}
+
+async function readStrings(zip: Zip, part: string | undefined, limit: number): Promise<readonly string[]> {
+  const strings: string[] = []
+  let length = 0
+  for (const { kind, data } of await recordsOf(zip, part)) {
+    if (kind !== type.sharedText) continue
+    const [text] = textAt(data, 1)
+    length += text.length
+    if (length > limit) throw tooMuch(`The document has more than ${limit} characters of text.`)
+    strings.push(text)
+  }
+  return strings
+}
+
+async function readStyles(zip: Zip, part: string | undefined): Promise<readonly CellStyle[]> {
+  const codes = new Map<number, string>()
+  const fonts: string[] = []
+  const styles: CellStyle[] = []
+  let isOfCells = false
+  for (const { kind, data } of await recordsOf(zip, part)) {
+    if (kind === stylesBegin || kind === stylesEnd) isOfCells = kind === stylesBegin
+    else if (kind === type.font) fonts.push(textAt(data, 21)[0])
+    else if (kind === type.format && data.length >= 2) codes.set(data.readUInt16LE(0), textAt(data, 2)[0])
+    else if (kind === type.style && isOfCells && data.length >= 6) {
+      const format = data.readUInt16LE(2)
+      styles.push({ kind: numberKindOf(format, codes.get(format)), font: fonts[data.readUInt16LE(4)] ?? '' })
+    }
+  }
+  return styles
+}
+
+function readSheet(records: Iterable<SheetRecord>, { strings, styles, since1904 }: Workbook, cells: SheetCells): void {
+  let [row, column] = [0, -1]
+  for (const { kind, data } of records) {
+    if (kind === type.row && data.length >= 4) [row, column] = [data.readUInt32LE(0), -1]
+    const value = kind === type.richText ? 'text' : values[kind]
+    const start = isWithoutColumn(kind) ? 0 : 4
+    if ((value === undefined && kind !== 1 && kind !== 12) || data.length < start + 4) continue
+    column = isWithoutColumn(kind) ? column + 1 : data.readUInt32LE(0)
+    const style = styles[data.readUIntLE(start, 3)]
+    const at = start + 4
+    if (value === 'packed' && data.length >= at + 4)
+      cells.number(row, column, readPackedNumber(data, at), since1904, style)
+    else if (value === 'number' && data.length >= at + 8)
+      cells.number(row, column, data.readDoubleLE(at), since1904, style)
+    else if (value === 'boolean') cells.boolean(row, column, data[at] === 1)
+    else if (value === 'error') cells.error(row, column, data[at] ?? 0)
+    else if (value === 'text') cells.text(row, column, textAt(data, kind === type.richText ? at + 1 : at)[0], style)
+    else if (value === 'shared' && data.length >= at + 4) {
+      const text = strings[data.readUInt32LE(at)]
+      if (text === undefined) throw unreadable('The document is damaged: a cell has a text that is not there.')
+      cells.text(row, column, text, style)
+    }
+  }
+}

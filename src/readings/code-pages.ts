@@ -1,0 +1,69 @@
+import { decodeBytes, labelOf } from '../text/encoding/decode.ts'
+
+/** Encodings of code pages that have names of their own. */
+const encodings: Readonly<Record<number, string>> = {
+  866: 'ibm866',
+  874: 'windows-874',
+  932: 'shift_jis',
+  936: 'gb18030',
+  949: 'euc-kr',
+  950: 'big5',
+  10000: 'macintosh',
+  10001: 'shift_jis',
+  10007: 'x-mac-cyrillic',
+  20866: 'koi8-r',
+  21866: 'koi8-u',
+  65001: 'utf-8',
+}
+
+/** Code pages by the character set of a font. */
+const codePages: Readonly<Record<number, number>> = {
+  77: 10_000,
+  78: 10_001,
+  128: 932,
+  129: 949,
+  134: 936,
+  136: 950,
+  161: 1253,
+  162: 1254,
+  163: 1258,
+  177: 1255,
+  178: 1256,
+  186: 1257,
+  204: 1251,
+  222: 874,
+  238: 1250,
+}
+
+/** The bytes from 0x80 on in code pages of DOS, for which there are no decoders. */
+const dos: Readonly<Record<number, string>> = {
+  437: 'ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u00a0',
+  850: 'ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜø£Ø×ƒáíóúñÑªº¿®¬½¼¡«»░▒▓│┤ÁÂÀ©╣║╗╝¢¥┐└┴┬├─┼ãÃ╚╔╩╦╠═╬¤ðÐÊËÈıÍÎÏ┘┌█▄¦Ì▀ÓßÔÒõÕµþÞÚÛÙýÝ¯´\u00ad±‗¾¶§÷¸°¨·¹³²■\u00a0',
+}
+
+/** The code page of the character set of a font (`\fcharset`). Other sets are in the code page of the document. */
+export function codePageOf(charset: number): number | undefined {
+  return codePages[charset]
+}
+
+/** Decodes bytes in a code page of Windows, DOS or the Mac, or of ISO 8859. Bytes in one that is not known become U+FFFD, but for ASCII. */
+export function decodeCodePage(bytes: Buffer, codePage: number): string {
+  if (bytes.every((byte) => byte < 0x80)) return bytes.toString('latin1')
+  const upper = dos[codePage]
+  if (upper !== undefined)
+    return bytes.toString('latin1').replace(/[\x80-\xff]/g, (byte) => upper.charAt(byte.charCodeAt(0) - 0x80))
+  const isWindows = codePage >= 1250 && codePage <= 1258
+  const label = encodings[codePage] ?? (isWindows ? `windows-${codePage}` : `iso-8859-${codePage - 28_590}`)
+  return decodeRun(bytes, label) ?? bytes.toString('latin1').replace(/[\x80-\xff]/g, '\ufffd')
+}
+
+const decoders = new Map<string, InstanceType<typeof TextDecoder>>()
+
+/** A document has very many short runs, for which a decoder each would take longer than the decoding. */
+function decodeRun(bytes: Buffer, label: string): string | undefined {
+  const known = decoders.get(label)
+  if (known !== undefined) return known.decode(bytes)
+  if (label !== 'windows-1252' && label !== 'euc-kr' && labelOf(label) !== undefined)
+    decoders.set(label, new TextDecoder(label, { ignoreBOM: true }))
+  return decodeBytes(bytes, label)
+}

@@ -1,0 +1,18 @@
+/** A mail or message, in whatever format it is stored. */
+export interface StoredMessage {
+  readonly subject: string
+  /** The headers that are shown, such as `From`. */
+  readonly headers: readonly (readonly [name: string, value: string])[]
+  readonly html?: string
+  readonly text?: string
+  /** The text in Rich Text Format. */
+  readonly rtf?: Uint8Array
+  readonly attachments: readonly AttachedPart[]
+}
+
+export interface AttachedPart {
+  readonly name: string
+  readonly mimeType: string
+  /** Opens it: its bytes, or a message that is stored in parts. */
+  readonly open: () => Uint8Array | StoredMessage
+}

@@ -1,0 +1,13 @@
+import { copyFileSync, mkdirSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+
+const root = join(import.meta.dirname, '../..')
+
+/** Copies the example of a source from outside into a folder where its module finds the package by its name. Returns its configuration. */
+export function writeOwnSource(folder: string): string {
+  for (const name of ['notebook.js', 'notebook.json', 'package.json', 'hikidashi.json'])
+    copyFileSync(join(root, 'examples/own-source', name), join(folder, name))
+  mkdirSync(join(folder, 'node_modules'))
+  symlinkSync(root, join(folder, 'node_modules/hikidashi'), 'junction')
+  return join(folder, 'hikidashi.json')
+}

@@ -1,0 +1,3 @@
+import { startDriveMount } from '../drive-samples.ts'
+
+export const start = startDriveMount
