@@ -17,7 +17,8 @@ export function styleOf(path: string): FileStyle {
 }
 
 /** Files that are tables. In other files, a table is searched only after a line that looks like column names. */
-const tableFile = /\.(?:csv|tsv|tab|psv|xlsx|xlsm|ods)(?:\.(?:bak|old|orig|backup|copy|tmp|txt|\d+)|~)?$/i
+const tableFile =
+  /\.(?:csv|tsv|tab|psv|xlsx|xlsm|xltx|xltm|xlsb|xls|xlt|ods|ots|fods)(?:\.(?:bak|old|orig|backup|copy|tmp|txt|\d+)|~)?$/i
 
 /** Whether a file is a table by its name, so that its first line names the columns of all others. */
 export function isTableFile(path: string): boolean {

@@ -30,7 +30,7 @@ interface Header {
   readonly columns: Columns
 }
 
-const spreadsheet = /\.(?:xlsx|xlsm|ods)$/i
+const spreadsheet = /\.(?:xlsx|xlsm|xltx|xltm|xlsb|xls|xlt|ods|ots|fods)$/i
 
 /**
  * A file that is a table. Behind an empty line or a title, a row may name more columns; behind the name of a sheet, a row of words

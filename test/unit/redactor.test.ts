@@ -81,6 +81,20 @@ test('a text that holds no secret below one header of a table may hold some belo
   redactor.close()
 })
 
+test.each(['xlsx', 'xlsb', 'xls', 'xlt', 'ods'])(
+  'the table below the name of a sheet in .%s has secret columns of its own',
+  async (type) => {
+    const redactor = createRedactor()
+    const text =
+      'Plain\n\nid\tnickname\n0\tplainword\n\nUsers\n\nname\tpassword\nann\thunter2xy0Q\nbob\tcorrect7Horse\n'
+    const clean = await redactor.window({ text, from: 0, final: true }, { path: `users.${type}` }, signal)
+    expect(clean).toMatchObject({ changed: true })
+    expect(JSON.stringify(clean)).toContain('plainword')
+    expect(JSON.stringify(clean)).not.toMatch(/hunter2xy0Q|correct7Horse/)
+    redactor.close()
+  },
+)
+
 test('bytes in which nothing was found are not looked through again', async () => {
   const redactor = createRedactor({ file })
   const look = (text: string) => redactor.bytes(Buffer.from(text), { path: 'a.bin', ...none }, signal)
