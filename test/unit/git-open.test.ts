@@ -205,6 +205,25 @@ describe('every kind of repository is served', () => {
     expect(await asked.text('log')).toContain('second')
   })
 
+  test.each(['blob:none', 'tree:0'])(
+    'a page over an object that a partial clone (%s) lacks has the command that fetches it',
+    async (filter) => {
+      repository.git('config', 'uploadpack.allowFilter', 'true')
+      const asked = await open(clone(`${filter.replace(':', '-')}.git`, '--bare', `--filter=${filter}`).dir)
+      const head = repository.git('rev-parse', 'HEAD').trim()
+      const pages = [
+        `commits/${head}`,
+        `diff/${repository.git('rev-parse', 'HEAD~').trim()}/${head}`,
+        'blame/HEAD/a.txt',
+        'HEAD/a.txt',
+      ]
+      for (const path of pages) await expect(asked.text(path)).rejects.toThrow('git fetch --refetch --no-filter')
+      if (filter !== 'tree:0') return
+      await expect(asked.text('log', { path: 'a.txt' })).rejects.toThrow('git fetch --refetch --no-filter')
+      await expect(asked.list({ prefix: 'HEAD/' })).rejects.toThrow('git fetch --refetch --no-filter')
+    },
+  )
+
   test('one that belongs to another user, with a warning', async ({ skip }) => {
     skip(process.geteuid?.() !== 0, 'only root can give a folder away')
     for (const name of readdirSync(repository.dir, { recursive: true, encoding: 'utf8' }))
