@@ -13,7 +13,13 @@ const vitest = join(root, 'node_modules/vitest/vitest.mjs')
 const cache = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'hikidashi', 'nodes')
 
 /** The quick tests, and those that they leave out and that depend on Node. */
-const paths = ['test/unit', 'test/wire', 'test/contract', 'test/attack/sqlite-memory.test.ts']
+const paths = [
+  'test/unit',
+  'test/wire',
+  'test/contract',
+  'test/e2e/sqlite.test.ts',
+  'test/attack/sqlite-memory.test.ts',
+]
 
 /** Installs a version of Node, and returns the path of its program. */
 async function installNode(version: string): Promise<string> {
@@ -32,7 +38,7 @@ async function installNode(version: string): Promise<string> {
  */
 async function test(node: string): Promise<boolean> {
   const path = `${dirname(node)}${delimiter}${process.env.PATH ?? ''}`
-  const env = { ...process.env, HIKIDASHI_QUICK: 'node', HIKIDASHI_VOLUME: '0.02', PATH: path }
+  const env = { ...process.env, HIKIDASHI_VOLUME: '0.02', PATH: path }
   const child = spawn(node, [vitest, 'run', ...paths], { cwd: root, env, stdio: 'inherit' })
   const [code] = await once(child, 'exit')
   return code === 0

@@ -1,8 +1,8 @@
 import { CommanderError } from 'commander'
-import { createSecrets, secretsInArguments, secretsInEnvironment } from './operations/secrets.ts'
 import { createProgram, meantBy, replacements, welcome } from './program.ts'
 import { exitCodes, explain } from './terminal/exit.ts'
 import { createIo, outputClosed, type ProcessIo, writeError } from './terminal/io.ts'
+import { createSecrets, secretsInArguments, secretsInEnvironment } from './terminal/secrets.ts'
 
 /** Runs a command line. The commands are in program.ts. Returns the exit code. */
 export async function run(words: readonly string[], io: ProcessIo): Promise<number> {

@@ -4,8 +4,18 @@ import type { Principal } from '../core/provider.ts'
 import type { FeedStatus, MountProgress } from '../core/tool.ts'
 import { parseAddress } from '../core/uri.ts'
 import type { MountOpening, OpenedCatalog } from './build.ts'
-import { kindOf, type OverviewSources, seesAnyOf } from './overview.ts'
-import { isSearch, type PlannedMount, searchesOf, servesFiles, tellsOfChanges } from './plan.ts'
+import { isSearch, kindOf, type PlannedMount, searchesOf, seesAnyOf, servesFiles, tellsOfChanges } from './plan.ts'
+
+export interface OverviewSources {
+  /** The name of the server. */
+  readonly name: string
+  /** The mounts that are known before the catalog is open. */
+  readonly mounts: readonly PlannedMount[]
+  /** The catalog. `undefined`: it is not open yet. */
+  readonly opened: () => OpenedCatalog | undefined
+  /** Interval at which the overview is compared while a client listens to it, in milliseconds. Default 2,000. */
+  readonly compareIntervalMs?: number
+}
 
 /** Maximum number of mounts in the table of the overview. */
 const maxRows = 200

@@ -1,4 +1,3 @@
-import { compileAccess } from '../core/access.ts'
 import { attempt, fallbackTo, invalid, isResourceError } from '../core/errors.ts'
 import { overviewUri } from '../core/meta.ts'
 import type { Views } from '../core/opening.ts'
@@ -14,20 +13,8 @@ import type {
   Subscription,
   View,
 } from '../core/view.ts'
-import type { OpenedCatalog } from './build.ts'
-import { isSearch, type PlannedMount, servesFiles, sourceOf } from './plan.ts'
-import type { MountConfig } from './schema.ts'
-
-export interface OverviewSources {
-  /** The name of the server. */
-  readonly name: string
-  /** The mounts that are known before the catalog is open. */
-  readonly mounts: readonly PlannedMount[]
-  /** The catalog. `undefined`: it is not open yet. */
-  readonly opened: () => OpenedCatalog | undefined
-  /** Interval at which the overview is compared while a client listens to it, in milliseconds. Default 2,000. */
-  readonly compareIntervalMs?: number
-}
+import type { OverviewSources } from './overview-text.ts'
+import { isSearch, kindOf, type PlannedMount, seesAnyOf, servesFiles } from './plan.ts'
 
 const resource: Resource = {
   uri: overviewUri,
@@ -234,19 +221,6 @@ export function guideFor(mounts: readonly PlannedMount[]): (principal: Principal
 
 function addressOf({ address }: PlannedMount): string | undefined {
   return attempt(() => parseAddress(address).text, fallbackTo(undefined))
-}
-
-/** Returns the kind of data of a mount as a noun: for mounts without a title, and for counts of mounts. */
-export function kindOf(config: MountConfig): string {
-  const { name, noun = name } = sourceOf(config)
-  return noun
-}
-
-/** Whether rules and scopes let a principal see anything of a mount. */
-export function seesAnyOf({ access, scopes = [] }: MountConfig): (principal: Principal) => boolean {
-  const rules = access === undefined ? undefined : compileAccess(access)
-  return (principal) =>
-    scopes.every((scope) => principal.scopes?.includes(scope) ?? true) && rules?.reach?.(principal, '') !== 'none'
 }
 
 function write(mounts: readonly PlannedMount[]): string {

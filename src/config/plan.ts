@@ -1,4 +1,5 @@
 import { isAbsolute, relative, resolve } from 'node:path'
+import { compileAccess } from '../core/access.ts'
 import type { Catalog, Mount } from '../core/catalog.ts'
 import { attempt, fallbackTo, invalid, isResourceError } from '../core/errors.ts'
 import { defined } from '../core/kit/object.ts'
@@ -258,4 +259,17 @@ async function openSkills(below: readonly string[], log: Log) {
     /** The skills in a view. */
     skillsOf: (view: View) => skillsOf(view, { below, digests, log }),
   }
+}
+
+/** Returns the kind of data of a mount as a noun: for mounts without a title, and for counts of mounts. */
+export function kindOf(config: MountConfig): string {
+  const { name, noun = name } = sourceOf(config)
+  return noun
+}
+
+/** Whether rules and scopes let a principal see anything of a mount. */
+export function seesAnyOf({ access, scopes = [] }: MountConfig): (principal: Principal) => boolean {
+  const rules = access === undefined ? undefined : compileAccess(access)
+  return (principal) =>
+    scopes.every((scope) => principal.scopes?.includes(scope) ?? true) && rules?.reach?.(principal, '') !== 'none'
 }

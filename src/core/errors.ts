@@ -67,8 +67,8 @@ export type ErrorReason =
   | 'configuration'
 
 /**
- * Facts about a failure that a client can act on, such as `reason`, `limit`, `size`. They are sent unchanged. `fault` is the cause for
- * code inside the server, of errors whose detail is not sent.
+ * Facts about a failure that a client can act on, such as `reason`, `limit`, `size`. They are sent unchanged, except `fault`: the
+ * cause, for code inside the server.
  */
 export type ErrorDetail = Readonly<Record<string, string | number>> & { readonly reason?: ErrorReason }
 

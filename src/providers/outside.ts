@@ -1,6 +1,7 @@
+import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
-import { pathToFileURL } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { errorCodeOf, isResourceError, unavailable } from '../core/errors.ts'
 import { isObject, memberOf, requireProvider } from '../core/kit/object.ts'
 import { isLabel, isLabelText, longestLabel, mountIcons } from '../core/mount-kind.ts'
@@ -122,8 +123,8 @@ export async function loadOutside(name: string, url: string): Promise<Source | O
 
 function unloadable(name: string, url: string, error: unknown): OutsideFault {
   const text = error instanceof Error ? error.message : String(error)
-  const isMissing = errorCodeOf(error) === 'ERR_MODULE_NOT_FOUND' && memberOf(error, 'url') === url
-  if (isMissing) return { message: `There is no module ${name}.`, fix: 'Correct the path.' }
+  if (url.startsWith('file:') && !existsSync(fileURLToPath(url)))
+    return { message: `There is no module ${name}.`, fix: 'Correct the path.' }
   const line = (text.split('\n')[0] ?? '').replace(/[.!]?$/, '.')
   return {
     message: `The module ${name} cannot be loaded: ${line}`,

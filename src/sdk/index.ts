@@ -6,7 +6,7 @@ import type { Scrubber } from '../core/scrub.ts'
 import type { Tool } from '../core/tool.ts'
 import type { View } from '../core/view.ts'
 import { type Audit, attachedTo, localPrincipal, type MethodCaller } from '../server/attached.ts'
-import { ProtocolError } from '../server/protocol/messages.ts'
+import { ProtocolError } from '../server/messages/messages.ts'
 
 /**
  * One view for all callers, or a function from the `authInfo` of the SDK (undefined over stdio) to the view of that caller.

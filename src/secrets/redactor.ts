@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { extname, join } from 'node:path'
+import { join } from 'node:path'
 import { createRecent } from '../core/kit/lru.ts'
 import { defined } from '../core/kit/object.ts'
 import { createHost, type Failure, workerLimits } from '../core/kit/workers.ts'
@@ -25,7 +25,7 @@ interface RedactorOptions {
 }
 
 export function createRedactor(options: RedactorOptions = {}): Redactor {
-  const { file = join(import.meta.dirname, `worker${extname(import.meta.filename)}`) } = options
+  const { file = join(import.meta.dirname, '../../dist/secrets/worker.js') } = options
   const host = createHost<Job, ScanAnswer>(file, {
     ...workerLimits.redaction,
     ...defined({ timeoutMs: options.timeoutMs }),

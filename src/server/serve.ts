@@ -8,15 +8,15 @@ import type { Tool, ToolApp } from '../core/tool.ts'
 import { type SpanKind, setTelemetry, type Telemetry, type TraceContext, traceContextIn } from '../core/trace.ts'
 import type { Subscription, View } from '../core/view.ts'
 import type { TurnedAway } from './admission/limits.ts'
+import { type Notification, ProtocolError } from './messages/messages.ts'
 import { bind, type Identity } from './protocol/bind.ts'
 import { type Channel, openChannel } from './protocol/channel.ts'
 import { createEgress } from './protocol/egress.ts'
 import type { ServedOpening } from './protocol/envelope.ts'
 import { createOutbox, type Outbox } from './protocol/listen.ts'
-import { type Notification, ProtocolError } from './protocol/messages.ts'
 import { type ClientName, type ClientProfile, createGiven } from './protocol/method.ts'
+import { ownToolNames } from './protocol/tools.ts'
 import { type Audit, audited, auditedTool } from './telemetry/audit.ts'
-import { ownToolNames } from './tools/tools.ts'
 
 /** Options of every transport: a view for each principal. */
 export interface ServeOptions extends Identity {

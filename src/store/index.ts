@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import type { Log } from '../core/log.ts'
 import type { Engine } from './engine.ts'
+import type { StoreOptions } from './options.ts'
 import {
   checkCollection,
   checkKey,
@@ -19,6 +19,7 @@ import type { Collection, Lease, Store } from './store.ts'
 export { type ChangeLogOptions, createChangeLog } from './change-log.ts'
 export { resultsInStore } from './long-results.ts'
 export { type OnceOptions, once } from './once.ts'
+export type { PostgresStore, SqliteStore, StoreOptions } from './options.ts'
 export type { Collection, NewRow, Row, Store } from './store.ts'
 export type {
   FoundPart,
@@ -30,34 +31,6 @@ export type {
   Texts,
   WeightedTerm,
 } from './texts.ts'
-
-/** Location of a store. */
-export type StoreOptions = (SqliteStore | PostgresStore) & {
-  /** Log for the operator: a damaged file was put aside, a server is gone. Default: no log. */
-  readonly log?: Log
-}
-
-export interface SqliteStore {
-  readonly sqlite: {
-    /** An absolute path. The file and missing folders above it are created, readable only for this user. */
-    readonly file: string
-  }
-}
-
-export interface PostgresStore {
-  readonly postgres: {
-    /** A complete URL: role, password, host, port, database, and how to verify the server (`sslmode=verify-full`). */
-    readonly connectionString: string
-    /** The schema of the tables. By default `hikidashi`. */
-    readonly schema?: string
-    /** Maximum number of connections, besides the one that listens. By default 8. */
-    readonly connections?: number
-    /** Time-out of connecting, and of waiting for a connection, in milliseconds. By default 5000. */
-    readonly connectTimeoutMs?: number
-    /** Time-out of one statement, in milliseconds. By default 10,000. */
-    readonly statementTimeoutMs?: number
-  }
-}
 
 /**
  * Opens a store. Only now the library of the engine is loaded. If the engine does not answer, opening succeeds, and requests

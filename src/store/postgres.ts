@@ -3,7 +3,7 @@ import { isResourceError } from '../core/errors.ts'
 import { doneOnce } from '../core/kit/once.ts'
 import type { Log } from '../core/log.ts'
 import { type Dialect, type Engine, listSql, type Operations, type Remote } from './engine.ts'
-import type { PostgresStore } from './index.ts'
+import type { PostgresStore } from './options.ts'
 import { removalsSql, rowsSql, textTablesSql, textWritesSql } from './postgres/schema.ts'
 import {
   connectTo,

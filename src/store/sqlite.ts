@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { isResourceError, ResourceError } from '../core/errors.ts'
 import { repeatedly } from '../core/kit/once.ts'
@@ -281,10 +282,7 @@ function createThread(file: string, warn: (message: string) => void) {
   }
 }
 
-/**
- * Starts the worker without an environment. Its TypeScript source needs a loader when it is not built and Node does not run
- * TypeScript.
- */
+/** Starts the worker, without an environment. */
 function startWorker(file: string): Worker {
   const settings = {
     name: 'hikidashi-store',
@@ -293,11 +291,5 @@ function startWorker(file: string): Worker {
     execArgv: [],
     resourceLimits: { maxYoungGenerationSizeMb: youngGenerationMb },
   }
-  const code = new URL(import.meta.url.endsWith('.ts') ? './sqlite/worker.ts' : './sqlite/worker.js', import.meta.url)
-  if (!code.pathname.endsWith('.ts') || 'typescript' in process.features) return new Worker(code, settings)
-  const loader = import.meta.resolve('tsx/esm/api')
-  return new Worker(
-    `import(${JSON.stringify(loader)}).then((tsx) => (tsx.register(), import(${JSON.stringify(code.href)})))`,
-    { ...settings, eval: true },
-  )
+  return new Worker(join(import.meta.dirname, '../../dist/store/sqlite/worker.js'), settings)
 }

@@ -3,7 +3,7 @@
  * of terms. The writer makes the terms, and gives each part a value. `contract` (test/support/texts-contract.ts) runs against
  * both engines.
  *
- * Every method throws like those of a {@link import('./store.ts').Store}.
+ * Every method throws like those of a `Store`.
  */
 export interface Texts {
   /** Replaces the texts under these keys: all of them or none. */

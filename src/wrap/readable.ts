@@ -1,4 +1,4 @@
-import { extname, join } from 'node:path'
+import { join } from 'node:path'
 import { invalid, ResourceError, tooLarge, unavailable } from '../core/errors.ts'
 import { createRecent } from '../core/kit/lru.ts'
 import { defined } from '../core/kit/object.ts'
@@ -78,7 +78,7 @@ export function readable(provider: Provider, options: ReadableOptions = {}): Pro
   const { maxBytes = 32 * 1024 * 1024, maxCharacters = 8_000_000, stored = provider } = options
   const { timeoutMs = workerLimits.documents.timeoutMs, memoryMb = workerLimits.documents.memoryMb } = options
   const limits = { characters: maxCharacters, unpacked: maxBytes * unpackedPerByte }
-  const file = join(import.meta.dirname, '../readings', `worker${extname(import.meta.filename)}`)
+  const file = join(import.meta.dirname, '../../dist/readings/worker.js')
   const host = createHost<ReadingJob, ReadingAnswer>(file, { timeoutMs, memoryMb })
   const kept = createRecent<Content & { readonly text: string }>(keptCharacters, ({ text }) => text.length)
   const hopeless = createRecent<{ readonly error: ResourceError; readonly until: number }>(1000)

@@ -1,17 +1,22 @@
-import type { LookupAddress } from 'node:dns'
-import { afterEach, expect, test, vi } from 'vitest'
+import dns, { type LookupAddress } from 'node:dns'
+import { syncBuiltinESMExports } from 'node:module'
+import { afterAll, afterEach, expect, test, vi } from 'vitest'
 import { gcs } from '../../src/providers/gcs/index.ts'
 import { s3 } from '../../src/providers/s3/index.ts'
 import { listAll } from '../support/object-stores.ts'
 
-/** What hosts lead to, as whoever answers for their names says. */
-const names = vi.hoisted(() => new Map<string, readonly LookupAddress[]>())
+/** Addresses of hosts, as whoever answers for their names says. */
+const names = new Map<string, readonly LookupAddress[]>()
 
-vi.mock('node:dns', async (load) => {
-  const dns = await load<typeof import('node:dns')>()
-  const lookup = (host: string, _: unknown, done: (error: Error | null, found: readonly LookupAddress[]) => void) =>
-    done(null, names.get(host) ?? [{ address: '127.0.0.1', family: 4 }])
-  return { ...dns, lookup }
+vi.spyOn(dns, 'lookup').mockImplementation(((
+  host: string,
+  _: unknown,
+  done: (error: Error | null, found: readonly LookupAddress[]) => void,
+) => done(null, names.get(host) ?? [{ address: '127.0.0.1', family: 4 }])) as typeof dns.lookup)
+syncBuiltinESMExports()
+afterAll(() => {
+  vi.restoreAllMocks()
+  syncBuiltinESMExports()
 })
 // A machine with other work takes its time.
 vi.setConfig({ testTimeout: 120_000 })

@@ -15,7 +15,7 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Content, Context, Entry, ListQuery, Provider } from '../../src/core/provider.ts'
-import { sharedVariable } from './bundle-folder.ts'
+import { sharedVariable } from './run-folders.ts'
 
 /** A folder for a test, with real repositories in it. */
 export interface GitFolder {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { createConnection } from 'mysql2/promise'
-import { sharedVariable } from './bundle-folder.ts'
+import { sharedVariable } from './run-folders.ts'
 
 const run = promisify(execFile)
 // Where Debian puts servers, for those whose path has not got it.

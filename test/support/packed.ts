@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmdirSync 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { home, sharedVariable } from './bundle-folder.ts'
+import { home, sharedVariable } from './run-folders.ts'
 
 const run = promisify(execFile)
 

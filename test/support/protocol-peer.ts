@@ -1,8 +1,8 @@
 import { type JSONRPCMessage, PerRequestHTTPServerTransport, Server } from '@modelcontextprotocol/server'
+import type { Request, Response } from '../../src/server/messages/messages.ts'
+import { assumed, isRevision, modern, revisions } from '../../src/server/messages/revisions.ts'
 import type { Era, Served } from '../../src/server/protocol/channel.ts'
-import type { Request, Response } from '../../src/server/protocol/messages.ts'
 import type { Call } from '../../src/server/protocol/method.ts'
-import { assumed, isRevision, modern, revisions } from '../../src/server/protocol/revisions.ts'
 
 /** The official SDK's server, which serves the same methods as a channel of ours. */
 export interface Peer {

@@ -1,7 +1,7 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { sharedVariable } from './bundle-folder.ts'
+import { sharedVariable } from './run-folders.ts'
 
 /** A pair of RSA keys for a stand-in, made once for all files of a run of tests: it takes the processor up to half a second. */
 export function rsaPair(): { readonly publicKey: KeyObject; readonly privateKey: KeyObject } {

@@ -1,7 +1,7 @@
 import { relative } from 'node:path'
 import type { Reporter, TestCase, TestModule } from 'vitest/node'
 import { commandOf, type Failed } from './again.ts'
-import { home } from './bundle-folder.ts'
+import { home } from './run-folders.ts'
 
 /** Failures beyond these are counted, and not listed. */
 const maxListed = 20

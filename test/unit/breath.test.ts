@@ -66,4 +66,15 @@ describe('long work', () => {
     expect(new Set(turns.slice(0, 4)).size).toBe(1)
     expect(turns[4]).toBeGreaterThan(turns[3] ?? 0)
   })
+
+  test('that asks while other work waits goes behind it', async () => {
+    await nextTurn()
+    const order: string[] = []
+    const first = breath.take().then(() => order.push('first'))
+    expect(breath.due()).toBe(true)
+    const second = breath.take().then(() => order.push('second'))
+    await Promise.all([first, second])
+    expect(order).toEqual(['first', 'second'])
+    expect(breath.due()).toBe(false)
+  })
 })

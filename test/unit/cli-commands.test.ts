@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs'
 import { stripVTControlCharacters } from 'node:util'
 import type { Command } from 'commander'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { createSecrets } from '../../src/cli/operations/secrets.ts'
 import { commands, createProgram, welcome } from '../../src/cli/program.ts'
 import { exitCodes } from '../../src/cli/terminal/exit.ts'
 import type { ProcessIo } from '../../src/cli/terminal/io.ts'
+import { createSecrets } from '../../src/cli/terminal/secrets.ts'
 
 const io: ProcessIo = {
   ...{ out: { isTerminal: false, write: async () => {} }, say: () => {}, complain: () => {}, saysToTerminal: false },

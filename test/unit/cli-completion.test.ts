@@ -6,8 +6,8 @@ import { Argument, Command, Option } from 'commander'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { scripts, shells } from '../../src/cli/commands/completion.ts'
 import { completeLine, wantedAt } from '../../src/cli/operations/complete-line.ts'
-import { createSecrets } from '../../src/cli/operations/secrets.ts'
 import type { ProcessIo } from '../../src/cli/terminal/io.ts'
+import { createSecrets } from '../../src/cli/terminal/secrets.ts'
 import { findProgram } from '../../src/providers/program.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'hikidashi-completion-'))

@@ -3,10 +3,10 @@ import { createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Findings } from '../../src/cli/commands/health.ts'
+import type { Findings } from '../../src/cli/operations/doctor/findings.ts'
 import { checkMachine } from '../../src/cli/operations/doctor/needs.ts'
 import { checkLocal } from '../../src/cli/operations/doctor/targets.ts'
-import { createSecrets } from '../../src/cli/operations/secrets.ts'
+import { createSecrets } from '../../src/cli/terminal/secrets.ts'
 import type { Diagnosis } from '../../src/core/kit/diagnosis.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'hikidashi-doctor-'))

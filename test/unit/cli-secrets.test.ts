@@ -2,13 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import {
-  createSecrets,
-  isDistinct,
-  secretsInArguments,
-  secretsInEnvironment,
-} from '../../src/cli/operations/secrets.ts'
 import { createLog } from '../../src/cli/terminal/log.ts'
+import { createSecrets, isDistinct, secretsInArguments, secretsInEnvironment } from '../../src/cli/terminal/secrets.ts'
 import { secretSourcesIn } from '../../src/schema/values.ts'
 import { runHere } from '../support/cli-here.ts'
 

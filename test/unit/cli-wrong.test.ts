@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
-import { createSecrets } from '../../src/cli/operations/secrets.ts'
 import { run } from '../../src/cli/run.ts'
 import type { ProcessIo } from '../../src/cli/terminal/io.ts'
+import { createSecrets } from '../../src/cli/terminal/secrets.ts'
 
 /** Runs a command line in this process: for those that end before they open anything. */
 async function ran(words: readonly string[]): Promise<{ code: number; out: string; err: string }> {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parseLarge } from '../../src/client/large-json.ts'
-import { formatJson, JsonError, parseJson } from '../../src/server/protocol/json.ts'
+import { formatJson, JsonError, parseJson } from '../../src/server/messages/json.ts'
 import { volumeOf } from '../support/volume.ts'
 
 const parse = (text: string) => parseJson(Buffer.from(text))

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
-import { writeStreamed } from '../../src/server/http/content/sending.ts'
-import { blobStreamOf } from '../../src/server/protocol/json.ts'
+import { writeStreamed } from '../../src/server/exchange/reply.ts'
+import { blobStreamOf } from '../../src/server/messages/json.ts'
 
 /** Sends bytes in pieces of some sizes, and returns the body of the answer. */
 async function sent(bytes: Buffer, sizes: readonly number[]): Promise<string> {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { formatTime, isTime } from '../../src/server/protocol/format.ts'
+import { formatTime, isTime } from '../../src/server/messages/format.ts'
 
 test('a time is formatted as Date does it, over all that clients accept', () => {
   const day = 86_400_000

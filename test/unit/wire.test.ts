@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
+import { ResourceError } from '../../src/core/errors.ts'
 import type { Resource, ResourceContent } from '../../src/core/view.ts'
-import { revisions } from '../../src/server/protocol/revisions.ts'
+import { wireError } from '../../src/server/messages/messages.ts'
+import { revisions } from '../../src/server/messages/revisions.ts'
 import { promptToWire, readToWire, resourceToWire } from '../../src/server/protocol/wire.ts'
 
 const rich: Resource = {
@@ -149,5 +151,17 @@ describe('a resource in a prompt', () => {
       resource: { blob: data },
     })
     expect(await block('image/png\r\nx: y', { bytes }, revision)).toMatchObject({ type: 'resource' })
+  })
+})
+
+describe('an error of a source on the wire', () => {
+  test('carries what a client can act on, and no cause for code inside the server', () => {
+    const detail = { reason: 'too-large', limit: 10, fault: 'torn' } as const
+    for (const kind of ['invalid', 'too-large'] as const)
+      expect(wireError(new ResourceError(kind, 'Too large.', detail), '2026-07-28', undefined, () => {})).toEqual({
+        code: -32602,
+        message: 'Too large.',
+        data: { reason: 'too-large', limit: 10 },
+      })
   })
 })

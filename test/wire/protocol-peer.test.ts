@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { isObject } from '../../src/core/kit/object.ts'
 import { createCatalog } from '../../src/index.ts'
+import { codes, ProtocolError, type Request, type Response } from '../../src/server/messages/messages.ts'
+import { revisions } from '../../src/server/messages/revisions.ts'
 import { type Channel, type Era, openChannel, type Served } from '../../src/server/protocol/channel.ts'
-import { codes, ProtocolError, type Request, type Response } from '../../src/server/protocol/messages.ts'
 import type { Method } from '../../src/server/protocol/method.ts'
-import { revisions } from '../../src/server/protocol/revisions.ts'
 import { memory } from '../support/memory.ts'
 import { openPeer, type Peer } from '../support/protocol-peer.ts'
 

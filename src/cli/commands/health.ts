@@ -1,12 +1,14 @@
 import type { Command } from 'commander'
 import type { Withheld } from '../../config/untrusted.ts'
 import type { Catalog } from '../../core/catalog.ts'
-import type { Diagnosis, Tell } from '../../core/kit/diagnosis.ts'
+import type { Diagnosis } from '../../core/kit/diagnosis.ts'
 import { defined } from '../../core/kit/object.ts'
 import { parseSearchStatus, type SearchStatus, type SearchStatusMount } from '../../core/search-answer.ts'
 import type { View } from '../../core/view.ts'
 import { packageVersion } from '../operations/command-line.ts'
+import type { Findings } from '../operations/doctor/findings.ts'
 import { requireUrl } from '../operations/headers.ts'
+import { searchMountsOf, textAt } from '../operations/search-mounts.ts'
 import { addSourceOptions, parseCount, type SourceOptions, withSource } from '../operations/source.ts'
 import { reasonsOf, withheldJson } from '../operations/withheld.ts'
 import { examples, failed } from '../terminal/exit.ts'
@@ -14,18 +16,10 @@ import { count, counted, formatSize, type Io, writeJson } from '../terminal/io.t
 import { createTextLog } from '../terminal/log.ts'
 import { createProgress } from '../terminal/progress.ts'
 import { type Colours, coloursFor, createColumns, escapeText } from '../terminal/text.ts'
-import { searchMountsOf, textAt } from './search.ts'
 
 interface DoctorOptions extends SourceOptions {
   readonly limit: number
   readonly json?: true
-}
-
-/** Receives the results and the progress of the checks. */
-export interface Findings {
-  readonly tell: Tell
-  /** Shows the current step to a waiting person. */
-  doing(what: string): void
 }
 
 export function defineDoctor(command: Command, io: Io): void {

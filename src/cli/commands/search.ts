@@ -1,7 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { searchesOf } from '../../config/plan.ts'
 import type { Catalog } from '../../core/catalog.ts'
-import { pagesOf } from '../../core/kit/groups.ts'
 import {
   type FoundHit,
   type FoundQuery,
@@ -10,11 +9,11 @@ import {
   piecesOf,
   type SearchAnswer,
   type SearchMount,
-  searchMounts,
 } from '../../core/search-answer.ts'
 import type { View } from '../../core/view.ts'
 import { waitForIndex } from '../operations/indexing.ts'
-import { addSourceOptions, asked, type SourceOptions, withSource } from '../operations/source.ts'
+import { searchMountsOf, textAt } from '../operations/search-mounts.ts'
+import { addSourceOptions, type SourceOptions, withSource } from '../operations/source.ts'
 import { examples, failed, misused } from '../terminal/exit.ts'
 import { type Io, writeJson } from '../terminal/io.ts'
 import { type Colours, coloursFor, escapeLines, escapeText, readableUri } from '../terminal/text.ts'
@@ -83,19 +82,6 @@ async function search(query: string, options: SearchOptions, io: Io): Promise<vo
     }
     if (found.next !== undefined) io.say(`There is more: --after ${found.next}`)
   })
-}
-
-/** Returns the searches of a view. */
-export async function searchMountsOf(view: View): Promise<readonly SearchMount[]> {
-  const all: SearchMount[] = []
-  for await (const { items } of pagesOf((query) => view.templates(query))) all.push(...searchMounts(items))
-  return all
-}
-
-/** Reads the text at a URI; empty if the content is not text. */
-export async function textAt(view: View, uri: string): Promise<string> {
-  const [content] = (await asked(uri, view.read(uri))).contents
-  return content !== undefined && 'text' in content ? content.text : ''
 }
 
 async function searchMountFor(view: View, at: string | undefined): Promise<SearchMount> {

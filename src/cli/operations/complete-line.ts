@@ -7,12 +7,12 @@ import type { View } from '../../core/view.ts'
 import { lazyStore } from '../../providers/source.ts'
 import { createProgram } from '../program.ts'
 import type { ProcessIo } from '../terminal/io.ts'
+import type { Secrets } from '../terminal/secrets.ts'
 import { escapeText } from '../terminal/text.ts'
 import { cleanView } from './clean-view.ts'
 import { splitCommand } from './command-line.ts'
 import { headersOf } from './headers.ts'
 import { planLocal, storeOf } from './local.ts'
-import type { Secrets } from './secrets.ts'
 
 /**
  * Prints completions for a shell, one candidate on each line (`hikidashi __complete`). `args` is `words`, followed by the words after

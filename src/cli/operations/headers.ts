@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { type Command, InvalidArgumentError } from 'commander'
 import { errorCodeOf } from '../../core/errors.ts'
 import { misused } from '../terminal/exit.ts'
+import type { Secrets } from '../terminal/secrets.ts'
 import { headerForm } from './command-line.ts'
-import type { Secrets } from './secrets.ts'
 
 /** The options that give headers to the requests to a server. Every user of a machine can read the words of a command line, but not these. */
 export interface HeaderOptions {

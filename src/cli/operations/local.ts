@@ -14,8 +14,8 @@ import type { Scrubber } from '../../core/scrub.ts'
 import { isInside } from '../../schema/values.ts'
 import { failed, failedBy, misused } from '../terminal/exit.ts'
 import { count, type Io } from '../terminal/io.ts'
+import type { Secrets } from '../terminal/secrets.ts'
 import { escapeText } from '../terminal/text.ts'
-import type { Secrets } from './secrets.ts'
 import { loadFound, withheldNote } from './withheld.ts'
 
 export interface LocalOptions {

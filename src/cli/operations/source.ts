@@ -17,11 +17,11 @@ import { CommandError, exitCodes, misused } from '../terminal/exit.ts'
 import type { Io } from '../terminal/io.ts'
 import { createTextLog, logLevels } from '../terminal/log.ts'
 import { createProgress } from '../terminal/progress.ts'
+import type { Secrets } from '../terminal/secrets.ts'
 import { cleanView } from './clean-view.ts'
 import { splitCommand } from './command-line.ts'
 import { addHeaderOptions, type HeaderOptions, headersOf, requireUrl } from './headers.ts'
 import { type LocalOptions, openLocal, requireLocal } from './local.ts'
-import type { Secrets } from './secrets.ts'
 
 /** The options that choose the source of `ls`, `read`, `search` and similar commands: the local configuration, or a server. */
 export interface SourceOptions extends Omit<LocalOptions, 'name'>, HeaderOptions {

@@ -1,8 +1,8 @@
 import { createWriteStream, openSync } from 'node:fs'
 import type { Writable } from 'node:stream'
 import type { Resource } from '../../core/view.ts'
-import type { Secrets } from '../operations/secrets.ts'
 import { failed } from './exit.ts'
+import type { Secrets } from './secrets.ts'
 import { coloursFor, displayWidth, escapeLines } from './text.ts'
 
 /** The outputs of a command: data goes to `out`, everything else to `say`. */

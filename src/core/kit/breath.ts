@@ -14,6 +14,11 @@ function begin(): number {
   return begun
 }
 
+/** Whether the slice is used up. */
+function isUsedUp(): boolean {
+  return performance.now() - (begun ?? begin()) > sliceMs
+}
+
 function end(): void {
   begun = undefined
 }
@@ -32,16 +37,16 @@ function resume(): void {
 
 function goOn(): void {
   if (waiting.length === 0) isResuming = false
-  else if (breath.due()) setImmediate(next)
+  else if (isUsedUp()) setImmediate(next)
   else resume()
 }
 
 /**
  * Cooperative yield for long work: `if (breath.due()) await breath.take()`. Between two yields the event loop is blocked for about 8 ms,
- * however many such tasks run at once: they share the slice of a turn, and those that have waited longest go first.
+ * however many such tasks run at once: they share the slice of a turn, and none overtakes one that waits.
  */
 export const breath = {
-  due: (): boolean => performance.now() - (begun ?? begin()) > sliceMs,
+  due: (): boolean => waiting.length > 0 || isUsedUp(),
   take: (): Promise<void> =>
     new Promise((resolve) => {
       waiting.push(resolve)

@@ -254,12 +254,10 @@ export function createHost<Job, Result>(file: string, { timeoutMs, memoryMb }: W
 
 /**
  * Starts a worker thread with an empty environment. Its output is discarded, so that nothing that a library prints ends up among
- * the messages on stdout. Sources that run as they are, as in tests, need a loader on Node 20.
+ * the messages on stdout.
  */
 function startWorker(file: string, memoryMb: number): Worker {
-  const source = file.endsWith('.ts')
-  const started = new Worker(source ? `require('tsx/cjs/api').register(); require(${JSON.stringify(file)})` : file, {
-    eval: source,
+  const started = new Worker(file, {
     env: {},
     stdout: true,
     stderr: true,

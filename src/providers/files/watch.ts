@@ -610,18 +610,11 @@ function threadEnded(cause: unknown): ResourceError {
 }
 
 function startWorker(): Worker {
-  const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
-  const file = new URL(`./watch-worker.${extension}`, import.meta.url)
+  const file = path.join(import.meta.dirname, '../../../dist/providers/files/watch-worker.js')
   // The thread allocates few large short-lived objects: a small young generation is collected early.
   const settings = { name: 'hikidashi-files', execArgv: [], resourceLimits: { maxYoungGenerationSizeMb: 4 } }
   try {
-    if (extension === 'js' || 'typescript' in process.features) return new Worker(file, settings)
-    // Node versions that do not load TypeScript themselves run the source through tsx.
-    const code = `import(${JSON.stringify(import.meta.resolve('tsx/esm/api'))}).then(({ register }) => {
-      register()
-      return import(${JSON.stringify(file.href)})
-    })`
-    return new Worker(code, { ...settings, eval: true })
+    return new Worker(file, settings)
   } catch (error) {
     // The system refuses to start another thread.
     throw threadEnded(error)

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { extname, join } from 'node:path'
+import { join } from 'node:path'
 import { invalid, notFound, ResourceError, tooLarge } from '../../core/errors.ts'
 import { createRecent } from '../../core/kit/lru.ts'
 import { defined } from '../../core/kit/object.ts'
@@ -209,7 +209,7 @@ const limits = { characters: 8_000_000, unpacked: 256 * 2 ** 20 }
 
 /** Splits workbooks into their sheets, in the worker thread that reads documents. */
 function createSheets() {
-  const file = join(import.meta.dirname, '../../readings', `worker${extname(import.meta.filename)}`)
+  const file = join(import.meta.dirname, '../../../dist/readings/worker.js')
   const host = createHost<ReadingJob, ReadingAnswer>(file, workerLimits.documents)
   return {
     /** Returns the sheets of a workbook, each as CSV. Throws `invalid` and `too-large`, as readings of documents do. */

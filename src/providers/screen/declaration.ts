@@ -1,11 +1,5 @@
 import type { OptionsIn, Source } from '../source.ts'
-
-/** The programs that can capture a display. The first existing one is used. */
-export function programsOf(platform: NodeJS.Platform): readonly string[] {
-  if (platform === 'darwin') return ['/usr/sbin/screencapture']
-  if (platform === 'win32') return ['powershell.exe']
-  return ['maim', 'scrot']
-}
+import { programsOf } from './programs.ts'
 
 export const screen: Source<OptionsIn<typeof import('./config.ts')>> = {
   name: 'screen',

@@ -8,7 +8,7 @@ import { childLimits } from '../../core/kit/workers.ts'
 import type { Context, Entry, Provider, Template } from '../../core/provider.ts'
 import { findProgram, isProgram, spawnLimited } from '../program.ts'
 import { type CaptureCommand, captureCommand, checkDisplay, displaysOf, type Machine } from './command.ts'
-import { programsOf } from './declaration.ts'
+import { programsOf } from './programs.ts'
 
 export interface ScreenOptions {
   /** The displays, by their names in the system: `:0` (X11), `1` (macOS, Windows). Default that of `DISPLAY`, or the first. */

@@ -1,4 +1,4 @@
-import { extname, join } from 'node:path'
+import { join } from 'node:path'
 import { invalid, isResourceError, ResourceError, tooLarge } from '../../core/errors.ts'
 import { createHost, workerLimits } from '../../core/kit/workers.ts'
 import type { Content, Context, Provider, ReadRequest } from '../../core/provider.ts'
@@ -24,7 +24,7 @@ export type Desk = ReturnType<typeof createDesk>
 /** Creates access to files of settings, which a worker parses. A complete file without secrets is scanned only once. */
 export function createDesk(options: DeskOptions) {
   const { source, policy, limits, without, timeoutMs } = options
-  const file = options.file ?? join(import.meta.dirname, `worker${extname(import.meta.filename)}`)
+  const file = options.file ?? join(import.meta.dirname, '../../../dist/providers/settings/worker.js')
   const host = createHost<SettingsRequest, Reply>(file, { ...workerLimits.settings, timeoutMs })
   const harmless = createHarmless()
   return {

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import type { Socket } from 'node:net'
-import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
 import { ResourceError, tooLarge } from '../../core/errors.ts'
 import { doneOnce } from '../../core/kit/once.ts'
 import { residentBytes } from '../../core/kit/process-group.ts'
@@ -131,15 +131,12 @@ function endedFor(cause: string, name: Question['name']): ResourceError {
 const heapMb = 128
 
 /**
- * Starts a child process that inherits neither the environment nor file descriptors. Its TypeScript source needs a loader when it is not
- * built and Node.js does not run TypeScript.
+ * Starts a child process that inherits neither the environment nor file descriptors.
  */
 function launch(limits: ChildLimits): ChildProcess {
-  const code = new URL(import.meta.url.endsWith('.ts') ? './child.ts' : './child.js', import.meta.url)
-  const needsLoader = code.pathname.endsWith('.ts') && !('typescript' in process.features)
+  const code = join(import.meta.dirname, '../../../dist/providers/sqlite/child.js')
   const { SystemRoot } = process.env
-  const loader = needsLoader ? ['--import', import.meta.resolve('tsx/esm')] : []
-  const args = [`--max-old-space-size=${heapMb}`, ...loader, fileURLToPath(code)]
+  const args = [`--max-old-space-size=${heapMb}`, code]
   return spawnLimited(process.execPath, args, limits, {
     env: SystemRoot === undefined ? {} : { SystemRoot },
     serialization: 'advanced',

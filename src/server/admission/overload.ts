@@ -1,6 +1,6 @@
 import type { ErrorReason } from '../../core/errors.ts'
 import type { Principal } from '../../core/provider.ts'
-import { codes, failure, isObject, type RequestId, type Response } from '../protocol/messages.ts'
+import { codes, failure, isObject, type RequestId, type Response } from '../messages/messages.ts'
 import type { Meter } from '../telemetry/meter.ts'
 import type { Crowded } from './gate.ts'
 import type { TurnedAway } from './limits.ts'

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { valuesOf } from './guard.ts'
-import { replyEmpty } from './reply.ts'
+import { valuesOf } from '../exchange/headers.ts'
+import { replyEmpty } from '../exchange/reply.ts'
 
 /** Headers of a request that a page may set, in lower case: those of MCP, of content links and of traces. */
 const requestHeaders = [

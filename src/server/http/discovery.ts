@@ -4,12 +4,12 @@ import { invalid } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Principal } from '../../core/provider.ts'
 import type { Scrubber } from '../../core/scrub.ts'
-import type { Entrance } from '../admission/entrance.ts'
 import { canonicalResource } from '../auth/metadata.ts'
-import { revisions } from '../protocol/revisions.ts'
+import { refuseMethod, replyFile, replyText } from '../exchange/reply.ts'
+import { revisions } from '../messages/revisions.ts'
 import type { Audit } from '../telemetry/audit.ts'
 import { matchesTag } from './content/serve.ts'
-import { refuseMethod, replyFile, replyText } from './reply.ts'
+import type { Entrance } from './entrance.ts'
 
 /** Public facts of a server, which anyone may know before they connect to it. */
 export interface PublicOptions {

@@ -3,8 +3,9 @@ import { invalid } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/tool.ts'
 import { paramHeadersOf, paramIn } from '../../core/tool-headers.ts'
 import { isLoopback } from '../../core/uri.ts'
+import { valuesOf } from '../exchange/headers.ts'
+import { codes, type Request, type WireError } from '../messages/messages.ts'
 import { claimedRevision, envelopeFault } from '../protocol/envelope.ts'
-import { codes, type Request, type WireError } from '../protocol/messages.ts'
 
 /** Returns why a request is refused by its headers alone; undefined when it is not. */
 export type Guard = (request: IncomingMessage) => { readonly status: 400 | 403; readonly message: string } | undefined
@@ -84,32 +85,6 @@ export function replaceAbsoluteTarget(request: WithTargetHost): void {
   if (host === undefined) return
   request[targetHostKey] = host
   request.url = path.startsWith('/') ? path : `/${path}`
-}
-
-/** The end of a target that counts for nothing when its endpoint is found: a final slash of the path, and the query. */
-export const afterRoute = /\/?(?:\?.*)?$/
-
-/** The values of a request by the names of its headers in lower case, under a key of ours. */
-const valuesKey = Symbol('values of headers')
-
-const noValues: readonly string[] = []
-
-/** Returns every value of a header, unchanged: Node keeps only one value of some headers. */
-export function valuesOf(request: IncomingMessage, name: string): readonly string[] {
-  const known = request as IncomingMessage & { [valuesKey]?: Map<string, string[]> }
-  if (known[valuesKey] === undefined) {
-    // Seven headers are needed: one pass over the headers finds all of them.
-    const values = new Map<string, string[]>()
-    const raw = request.rawHeaders
-    for (let i = 0; i + 1 < raw.length; i += 2) {
-      const header = raw[i]?.toLowerCase() ?? ''
-      const others = values.get(header)
-      if (others === undefined) values.set(header, [raw[i + 1] ?? ''])
-      else others.push(raw[i + 1] ?? '')
-    }
-    known[valuesKey] = values
-  }
-  return known[valuesKey].get(name) ?? noValues
 }
 
 /** Returns why a body is refused: only unencoded JSON in UTF-8 is accepted, with any other parameters. Forms and plain text, which any web page may send, are refused. */

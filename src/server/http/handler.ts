@@ -8,10 +8,10 @@ import type { Principal } from '../../core/provider.ts'
 import type { View } from '../../core/view.ts'
 import { alwaysCaller, type Caller } from '../auth/caller.ts'
 import { createAuthorizer } from '../auth/index.ts'
+import { refuse, taken } from '../exchange/reply.ts'
 import type { Meter } from '../telemetry/meter.ts'
 import { createEndpoint, type EndpointOptions } from './endpoint.ts'
 import { createMountedGuard } from './guard.ts'
-import { refuse, taken } from './reply.ts'
 
 /** Source of a handler: a catalog, one view for everyone, or a view for each principal. */
 export type HandlerSource = Pick<Catalog, 'view'> | View | ((principal: Principal) => View)

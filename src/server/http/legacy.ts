@@ -7,11 +7,6 @@ import type { Gate } from '../admission/gate.ts'
 import type { ServedLimits } from '../admission/limits.ts'
 import { countOverload, statusOfOverload } from '../admission/overload.ts'
 import { type Caller, ownerOf } from '../auth/caller.ts'
-import { type Connection, createConnection } from '../protocol/connection.ts'
-import { codes, failure, isObject, type RequestId, type Response, type WireError } from '../protocol/messages.ts'
-import { isRevision, legacyRevisions } from '../protocol/revisions.ts'
-import { type Announcements, openView, type ServedOptions } from '../serve.ts'
-import type { Meter } from '../telemetry/meter.ts'
 import {
   type EventStream,
   offerLink,
@@ -22,7 +17,12 @@ import {
   replyJson,
   replyLong,
   taken,
-} from './reply.ts'
+} from '../exchange/reply.ts'
+import { codes, failure, isObject, type RequestId, type Response, type WireError } from '../messages/messages.ts'
+import { isRevision, legacyRevisions } from '../messages/revisions.ts'
+import { type Connection, createConnection } from '../protocol/connection.ts'
+import { type Announcements, openView, type ServedOptions } from '../serve.ts'
+import type { Meter } from '../telemetry/meter.ts'
 import { createMailbox, createSessions, type HttpSession } from './sessions.ts'
 
 const idHeader = 'Mcp-Session-Id'

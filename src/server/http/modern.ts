@@ -5,9 +5,15 @@ import { traceContextIn } from '../../core/trace.ts'
 import type { Crowded, Gate } from '../admission/gate.ts'
 import { countOverload, overloaded, statusOfOverload } from '../admission/overload.ts'
 import { type Caller, lifetimeOf } from '../auth/caller.ts'
-import type { Channel } from '../protocol/channel.ts'
-import { claimedRevision, envelopeFault, immediate } from '../protocol/envelope.ts'
-import { listen } from '../protocol/listen.ts'
+import {
+  type EventStream,
+  offerLink,
+  openEventStream,
+  replyEmpty,
+  replyJson,
+  replyLong,
+  taken,
+} from '../exchange/reply.ts'
 import {
   classify,
   codes,
@@ -17,11 +23,13 @@ import {
   type RequestId,
   type Response,
   type WireError,
-} from '../protocol/messages.ts'
+} from '../messages/messages.ts'
+import type { Channel } from '../protocol/channel.ts'
+import { claimedRevision, envelopeFault, immediate } from '../protocol/envelope.ts'
+import { listen } from '../protocol/listen.ts'
 import { openView, type ServedOptions } from '../serve.ts'
 import type { Meter } from '../telemetry/meter.ts'
 import { paramHeadersFault, requestFault } from './guard.ts'
-import { type EventStream, offerLink, openEventStream, replyEmpty, replyJson, replyLong, taken } from './reply.ts'
 
 /** Maximum number of principals whose channel is kept for their next request. */
 const maxChannels = 1000
@@ -228,7 +236,7 @@ async function sendStreamed(
   stream: EventStream | undefined,
 ): Promise<void> {
   if (stream === undefined) return replyLong(response, 200, answer)
-  const { collected } = await import('./content/sending.ts')
+  const { collected } = await import('../protocol/large.ts')
   stream.send(await collected(answer))
   stream.end()
 }

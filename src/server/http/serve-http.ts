@@ -7,6 +7,8 @@ import { createLiveness, createRoom, listen, watchSockets } from '../admission/c
 import { deadlinesOf } from '../admission/limits.ts'
 import type { Caller } from '../auth/caller.ts'
 import { createAuthorizer } from '../auth/index.ts'
+import { afterRoute } from '../exchange/headers.ts'
+import { refuse, replyFile } from '../exchange/reply.ts'
 import { createEgress } from '../protocol/egress.ts'
 import { waitUntilOpen } from '../protocol/envelope.ts'
 import { auditedPosting } from '../telemetry/audit.ts'
@@ -15,7 +17,7 @@ import { type ContentLinkOptions, contentPath, createContentLinks } from './cont
 import { createContentServer } from './content/serve.ts'
 import { createDiscovery, createLlms, llmsPath, type PublicOptions, type WriteLlms } from './discovery.ts'
 import { createEndpoint, type EndpointOptions } from './endpoint.ts'
-import { afterRoute, createGuard, type Guard } from './guard.ts'
+import { createGuard, type Guard } from './guard.ts'
 import {
   createExposed,
   healthPath,
@@ -27,7 +29,6 @@ import {
   servePosting,
 } from './other-routes.ts'
 import { inTurn } from './pipeline.ts'
-import { refuse, replyFile } from './reply.ts'
 
 export interface HttpOptions extends EndpointOptions {
   readonly host: string

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { Principal } from '../../core/provider.ts'
 import type { Owner } from '../auth/caller.ts'
+import type { EventStream } from '../exchange/reply.ts'
+import type { Notification } from '../messages/messages.ts'
 import type { Connection } from '../protocol/connection.ts'
-import type { Notification } from '../protocol/messages.ts'
-import type { EventStream } from './reply.ts'
 
 /** A client of a revision with sessions. */
 export interface HttpSession {

@@ -11,11 +11,19 @@ import {
   type Subscription,
   type View,
 } from '../../core/view.ts'
-import { type Toolbox, toolMethods, withApps } from '../tools/tools.ts'
+import {
+  codes,
+  filledIn,
+  optionalString,
+  type Params,
+  ProtocolError,
+  requiredString,
+  stringsIn,
+} from '../messages/messages.ts'
 import type { Served } from './channel.ts'
 import type { ServerInfo } from './envelope.ts'
-import { codes, filledIn, optionalString, type Params, ProtocolError, requiredString, stringsIn } from './messages.ts'
 import type { ExtraMethod, Method } from './method.ts'
+import { type Toolbox, toolMethods, withApps } from './tools.ts'
 import {
   cached,
   completionToWire,
@@ -111,19 +119,19 @@ const readMethod: Method = async ({ params, revision, view, signal, pass, linkFo
   const large: ReadOptions['large'] =
     sending &&
     (async (size, readPart) => {
-      const { openLarge } = await import('../http/content/sending.ts')
+      const { openLarge } = await import('./large.ts')
       return openLarge(uri, size, readPart, sending())
     })
   try {
     let result = await view.read(uri, { signal, room, large })
     if (linkFor !== undefined && result.contents[0]?.meta?.[metaKeys.truncated] === true) {
-      const { linkedResult } = await import('../http/content/sending.ts')
+      const { linkedResult } = await import('./large.ts')
       result = linkedResult(result, uri, linkFor)
     }
     return await readToWire(result, revision, turn, sending !== undefined)
   } catch (error) {
     if (linkFor === undefined) throw error
-    const { linkedError } = await import('../http/content/sending.ts')
+    const { linkedError } = await import('./large.ts')
     throw linkedError(error, uri, linkFor)
   }
 }

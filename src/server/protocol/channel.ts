@@ -4,8 +4,20 @@ import type { Log } from '../../core/log.ts'
 import { type TraceContext, traceContextIn } from '../../core/trace.ts'
 import type { View } from '../../core/view.ts'
 import type { Pass } from '../admission/gate.ts'
-import type { LinkFor } from '../auth/caller.ts'
-import type { Sending } from '../http/content/sending.ts'
+import type { LinkFor } from '../messages/messages.ts'
+import {
+  codes,
+  failure,
+  isObject,
+  type Notification,
+  ProtocolError,
+  type Request,
+  type Response,
+  toWireError,
+  type WireError,
+  wireError,
+} from '../messages/messages.ts'
+import { assumed, modern, type Revision, wantsLog } from '../messages/revisions.ts'
 import type { Egress } from './egress.ts'
 import {
   completeResult,
@@ -18,18 +30,7 @@ import {
   shakeHands,
   whenWorkable,
 } from './envelope.ts'
-import {
-  codes,
-  failure,
-  isObject,
-  type Notification,
-  ProtocolError,
-  type Request,
-  type Response,
-  toWireError,
-  type WireError,
-  wireError,
-} from './messages.ts'
+import type { Sending } from './large.ts'
 import {
   type Call,
   type ClientName,
@@ -39,7 +40,6 @@ import {
   tracedRequest,
   withProgress,
 } from './method.ts'
-import { assumed, modern, type Revision, wantsLog } from './revisions.ts'
 
 /** The two ways to begin: every request is independent (2026-07-28), or `initialize` comes first. */
 export type Era = 'modern' | 'legacy'

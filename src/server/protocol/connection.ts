@@ -2,10 +2,7 @@ import type { ErrorReason } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { createGate, type Gate, type Pass } from '../admission/gate.ts'
 import { overloaded } from '../admission/overload.ts'
-import type { Channel, RequestOptions } from './channel.ts'
-import { claimedRevision, envelopeFault, immediate } from './envelope.ts'
-import { formatJson } from './json.ts'
-import { listen } from './listen.ts'
+import { formatJson } from '../messages/json.ts'
 import {
   classify,
   codes,
@@ -17,8 +14,11 @@ import {
   type Response,
   type WireError,
   wireError,
-} from './messages.ts'
-import { assumed, hasBatches, modern, type Revision } from './revisions.ts'
+} from '../messages/messages.ts'
+import { assumed, hasBatches, modern, type Revision } from '../messages/revisions.ts'
+import type { Channel, RequestOptions } from './channel.ts'
+import { claimedRevision, envelopeFault, immediate } from './envelope.ts'
+import { listen } from './listen.ts'
 
 /** Maximum number of messages in one batch. */
 const maxBatch = 50

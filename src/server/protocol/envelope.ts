@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { followFor } from '../../core/kit/abort.ts'
-import { refuse } from '../http/reply.ts'
+import { refuse } from '../exchange/reply.ts'
 import {
   codes,
   invalidParams,
@@ -9,9 +9,9 @@ import {
   type Params,
   type Request,
   type WireError,
-} from './messages.ts'
+} from '../messages/messages.ts'
+import { isLogLevel, isRevision, modern, protocolKeys, type Revision, revisions, since } from '../messages/revisions.ts'
 import { type ClientName, isClientName, type Result } from './method.ts'
-import { isLogLevel, isRevision, modern, protocolKeys, type Revision, revisions, since } from './revisions.ts'
 
 /** Returns the revision that a message declares in its `_meta` (since 2026-07-28); undefined in older messages. */
 export function claimedRevision({ params }: { readonly params?: unknown }): unknown {

@@ -12,8 +12,8 @@ import {
   type Response,
   type WireError,
   wireError,
-} from './messages.ts'
-import { modern, protocolKeys } from './revisions.ts'
+} from '../messages/messages.ts'
+import { modern, protocolKeys } from '../messages/revisions.ts'
 
 interface ListenOptions {
   readonly view: View

@@ -3,11 +3,11 @@ import type { JsonObject, Tool, ToolApp, ToolProgress } from '../../core/tool.ts
 import { type TraceContext, traced } from '../../core/trace.ts'
 import type { View } from '../../core/view.ts'
 import type { Pass } from '../admission/gate.ts'
-import type { LinkFor } from '../auth/caller.ts'
-import type { Sending } from '../http/content/sending.ts'
+import type { LinkFor } from '../messages/messages.ts'
+import { isObject, type Notification, type Params, type Request, type WireError } from '../messages/messages.ts'
+import { type LogLevel, protocolKeys, type Revision } from '../messages/revisions.ts'
 import { connectorTools, resourceTools } from '../tools/index.ts'
-import { isObject, type Notification, type Params, type Request, type WireError } from './messages.ts'
-import { type LogLevel, protocolKeys, type Revision } from './revisions.ts'
+import type { Sending } from './large.ts'
 
 /** The result of a method: the member `result` of a JSON-RPC response. */
 export type Result = Record<string, unknown>

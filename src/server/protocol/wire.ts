@@ -14,9 +14,9 @@ import type {
   ResourceContent,
   ResourceTemplate,
 } from '../../core/view.ts'
-import { formatTime, isTime, printable } from './format.ts'
-import { blobStreamOf, longText } from './json.ts'
-import { modern, type Revision, since } from './revisions.ts'
+import { formatTime, isTime, printable } from '../messages/format.ts'
+import { blobStreamOf, longText } from '../messages/json.ts'
+import { modern, type Revision, since } from '../messages/revisions.ts'
 
 type Wire = Record<string, unknown>
 

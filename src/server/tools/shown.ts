@@ -4,7 +4,7 @@ import { metaKeys } from '../../core/meta.ts'
 import type { JsonObject } from '../../core/tool.ts'
 import { directoryMimeType, type Page, type Resource } from '../../core/view.ts'
 import { oneLine, shorten } from '../../text/excerpt.ts'
-import { formatTime, isTime } from '../protocol/format.ts'
+import { formatTime, isTime } from '../messages/format.ts'
 
 /** Maximum length of a description in a list, in characters. */
 const maxDescription = 300

@@ -3,7 +3,7 @@ import pg from 'pg'
 import { errorCodeOf, isResourceError, type ResourceError } from '../../core/errors.ts'
 import { sleep, withResolvers } from '../../core/kit/abort.ts'
 import { type Change, createNews } from '../engine.ts'
-import type { PostgresStore } from '../index.ts'
+import type { PostgresStore } from '../options.ts'
 import { failure, fault, type Reason, refused } from '../rules.ts'
 
 export type PostgresRow = Readonly<Record<string, unknown>>

@@ -12,12 +12,12 @@ import type { Degradation } from '../../../core/provider.ts'
 import { parseSearchStatus, type SearchStatusMount } from '../../../core/search-answer.ts'
 import type { LazyStore } from '../../../providers/source.ts'
 import { formatProblem } from '../../../testing/index.ts'
-import type { Findings } from '../../commands/health.ts'
-import { searchMountsOf, textAt } from '../../commands/search.ts'
 import { counted, formatSize } from '../../terminal/io.ts'
+import type { Secrets } from '../../terminal/secrets.ts'
 import { checkMount, hiddenFrom, isWrong, type MountReport } from '../check-mounts.ts'
 import { type Local, openLocal, storeOf } from '../local.ts'
-import type { Secrets } from '../secrets.ts'
+import { searchMountsOf, textAt } from '../search-mounts.ts'
+import type { Findings } from './findings.ts'
 
 /** Opens each mount that lacks nothing, checks its answers, and watches it for a moment. */
 export async function checkMounts(

@@ -6,10 +6,10 @@ import type { PathStep } from '../../../config/problem.ts'
 import { failed, ok, warning } from '../../../core/kit/diagnosis.ts'
 import { findProgram, isProgram, programFiles } from '../../../providers/program.ts'
 import { resolveFolder, resolveSecret, secretSourcesIn } from '../../../schema/values.ts'
-import type { Findings } from '../../commands/health.ts'
 import { count, formatTime } from '../../terminal/io.ts'
 import { packageVersion } from '../command-line.ts'
 import { ownPackage } from '../publish/manifest.ts'
+import type { Findings } from './findings.ts'
 import type { Case } from './mounts.ts'
 
 /** Checks the requirements of hikidashi itself. */

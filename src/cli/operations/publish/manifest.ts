@@ -1,7 +1,7 @@
 import { readFileSync, realpathSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { defined } from '../../../core/kit/object.ts'
-import type { Json, JsonObject } from '../../hosts/types.ts'
+import type { JsonObject } from '../../../core/tool.ts'
 import { misused } from '../../terminal/exit.ts'
 
 /** The version of the manifest's specification: github.com/modelcontextprotocol/mcpb, MANIFEST.md. */
@@ -55,7 +55,7 @@ export function bundleManifest(own: OwnPackage, author: string, platforms: reado
         required: true,
       },
     },
-  } satisfies Record<string, Json>
+  } satisfies JsonObject
 }
 
 const longDescription = `Serves the folders that you choose, to be attached to a conversation as resources, or found and read by tools.

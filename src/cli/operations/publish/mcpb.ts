@@ -4,7 +4,7 @@ import { readdir, readFile, rename, stat, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { ZipFile } from 'yazl'
-import type { JsonObject } from '../../hosts/types.ts'
+import type { JsonObject } from '../../../core/tool.ts'
 import { failed } from '../../terminal/exit.ts'
 import { localePath, localized } from './manifest.ts'
 

@@ -3,6 +3,7 @@ import { createUrl, releaseUrl } from '../state/browser.ts'
 import { linkTo } from '../state/route.ts'
 import { connected } from '../state/session.ts'
 import { shown } from '../words/texts.ts'
+import { made, scrollable } from './elements.ts'
 import { bodyOf } from './load.ts'
 import { imageTypeOf, languageOfFence } from './model/kind.ts'
 import type { TokenLine } from './model/lines.ts'
@@ -192,21 +193,6 @@ function boxed(table: HTMLTableElement): void {
   scrollable(box, 'region', t('table'))
   table.replaceWith(box)
   box.append(table)
-}
-
-/** Makes an element focusable, so that keys scroll it, and names it for screen readers. */
-export function scrollable(box: HTMLElement, role: 'group' | 'region', label: string): void {
-  box.tabIndex = 0
-  box.setAttribute('role', role)
-  box.setAttribute('aria-label', label)
-}
-
-/** Creates an element with the given properties. */
-export function made<Name extends keyof HTMLElementTagNameMap>(
-  name: Name,
-  properties: Partial<HTMLElementTagNameMap[Name]>,
-): HTMLElementTagNameMap[Name] {
-  return Object.assign(document.createElement(name), properties)
 }
 
 async function colour(code: HTMLElement, signal: AbortSignal): Promise<void> {

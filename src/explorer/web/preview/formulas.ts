@@ -1,5 +1,5 @@
 import './formulas.css'
-import { made, scrollable } from './dressed.ts'
+import { made, scrollable } from './elements.ts'
 import type { FormulaNode } from './model/formula.ts'
 import { t } from './words.ts'
 import { inWorker } from './workers.ts'

@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { attempt, fallbackTo } from '../../../core/errors.ts'
 import { createCursorSeal } from '../../../core/paging.ts'
 import type { Principal } from '../../../core/provider.ts'
-import type { Caller, LinkFor } from '../../auth/caller.ts'
+import type { Caller } from '../../auth/caller.ts'
+import type { LinkFor } from '../../messages/messages.ts'
 
 /** Signed links to contents that are too large for an answer. */
 export type ContentLinks = ReturnType<typeof createContentLinks>

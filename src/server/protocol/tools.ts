@@ -3,10 +3,10 @@ import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import type { Principal } from '../../core/provider.ts'
 import type { Tool, ToolAnswer, ToolBlock, ToolLink } from '../../core/tool.ts'
-import { codes, isObject, optionalString, ProtocolError, requiredString, wireError } from '../protocol/messages.ts'
-import type { Call, ClientName, Method } from '../protocol/method.ts'
-import { type Revision, since } from '../protocol/revisions.ts'
-import { embeddedToWire, readToWire, resourceToWire, shownIcons } from '../protocol/wire.ts'
+import { codes, isObject, optionalString, ProtocolError, requiredString, wireError } from '../messages/messages.ts'
+import { type Revision, since } from '../messages/revisions.ts'
+import type { Call, ClientName, Method } from './method.ts'
+import { embeddedToWire, readToWire, resourceToWire, shownIcons } from './wire.ts'
 
 /** The current tools of one principal: its roles may change. */
 export interface Toolbox {

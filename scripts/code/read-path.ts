@@ -1,4 +1,7 @@
-/** The path of a request: which of our files and functions run for one read of a small file over HTTP, by V8's precise coverage. */
+/**
+ * `npx tsx scripts/code/read-path.ts`: prints the files and the number of functions that run for one read of a small file over HTTP, as
+ * JSON, by V8's precise coverage. With `--names`: prints the functions, one per line.
+ */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { Session } from 'node:inspector/promises'
 import { tmpdir } from 'node:os'
@@ -6,7 +9,7 @@ import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { root } from './source.ts'
 
-export interface Passed {
+interface Passed {
   /** Paths relative to `src/`, sorted. */
   readonly files: readonly string[]
   /** Number of functions that ran at least once. */
@@ -15,16 +18,11 @@ export interface Passed {
   readonly calls: readonly string[]
 }
 
-/** The first read of a file, and the next read of the same file, which is answered from memory because nothing has changed. */
-export interface ReadPath extends Passed {
-  readonly again: Passed
-}
-
 const source = join(root, 'src')
 
-/** Serves a folder, warms up with reads of one file, and traces two reads of another file of 1 KiB. */
-export async function traceRead(): Promise<ReadPath> {
-  const folder = mkdtempSync(join(tmpdir(), 'hikidashi-house-'))
+/** Serves a folder, warms up with reads of one file, and traces a read of another file of 1 KiB. */
+async function traceRead(): Promise<Passed> {
+  const folder = mkdtempSync(join(tmpdir(), 'hikidashi-read-'))
   for (const name of ['a.md', 'b.md']) writeFileSync(join(folder, name), 'a'.repeat(1024))
   const [{ createCatalog }, { files }, { serveHttp }] = await Promise.all([
     import('../../src/core/catalog.ts'),
@@ -34,7 +32,7 @@ export async function traceRead(): Promise<ReadPath> {
   const catalog = createCatalog({ mounts: [{ address: 'file:///a', provider: await files({ root: folder }) }] })
   const service = await serveHttp({
     view: (principal) => catalog.view(principal),
-    name: 'house',
+    name: 'traced',
     version: '0',
     log: () => {},
     host: '127.0.0.1',
@@ -46,8 +44,7 @@ export async function traceRead(): Promise<ReadPath> {
     // Open the connection, and cache the folder.
     for (let time = 0; time < 2; time++) await readOnce(service.url, 'file:///a/b.md')
     await read()
-    const walked = await trace(read)
-    return { ...walked, again: await trace(read) }
+    return await trace(read)
   } finally {
     await service.close()
     await catalog.close()
@@ -110,7 +107,7 @@ async function readOnce(url: string, uri: string): Promise<void> {
   const revision = '2026-07-28'
   const meta = {
     'io.modelcontextprotocol/protocolVersion': revision,
-    'io.modelcontextprotocol/clientInfo': { name: 'house', version: '1' },
+    'io.modelcontextprotocol/clientInfo': { name: 'traced', version: '1' },
     'io.modelcontextprotocol/clientCapabilities': {},
   }
   const answer = await fetch(url, {
@@ -127,3 +124,8 @@ async function readOnce(url: string, uri: string): Promise<void> {
   const text = await answer.text()
   if (!answer.ok || !text.includes('"contents"')) throw new Error(`The read failed: ${text.slice(0, 200)}`)
 }
+
+const walked = await traceRead()
+const names = walked.calls.map((call) => `${call}\n`).join('')
+const total = `${walked.functions} functions in ${walked.files.length} files\n`
+process.stdout.write(process.argv.includes('--names') ? names + total : `${JSON.stringify(walked)}\n`)

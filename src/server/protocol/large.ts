@@ -1,15 +1,12 @@
-import type { ServerResponse } from 'node:http'
-import { setImmediate as nextTurn } from 'node:timers/promises'
-import { openBody, type ReadFor } from '../../../core/body.ts'
-import { isResourceError, ResourceError } from '../../../core/errors.ts'
-import { followFor } from '../../../core/kit/abort.ts'
-import { metaKeys } from '../../../core/meta.ts'
-import type { CallOptions, ReadResult, ResourceContent } from '../../../core/view.ts'
-import type { Gate } from '../../admission/gate.ts'
-import type { LinkFor } from '../../auth/caller.ts'
-import { base64Length, blobStreamKey, isBlobStream, type StreamedMessage, tooLong } from '../../protocol/json.ts'
-import { codes, failure, ProtocolError, type Response } from '../../protocol/messages.ts'
-import { drained } from '../reply.ts'
+import { openBody, type ReadFor } from '../../core/body.ts'
+import { isResourceError, ResourceError } from '../../core/errors.ts'
+import { followFor } from '../../core/kit/abort.ts'
+import { metaKeys } from '../../core/meta.ts'
+import type { CallOptions, ReadResult, ResourceContent } from '../../core/view.ts'
+import type { Gate } from '../admission/gate.ts'
+import { blobStreamKey, isBlobStream } from '../messages/json.ts'
+import type { LinkFor } from '../messages/messages.ts'
+import { codes, failure, ProtocolError, type Response } from '../messages/messages.ts'
 
 /** How a transport sends an answer that is read while it is sent. */
 export interface Sending {
@@ -86,58 +83,6 @@ async function* exactly(pieces: AsyncIterable<Uint8Array>, length: number): Asyn
     yield piece
   }
   if (sent !== length) throw new ResourceError('unavailable', 'The content is not as long as it was said to be.')
-}
-
-/** Number of bytes that are encoded at once: base64 of a multiple of three has no padding. */
-const groupBytes = 48 * 1024
-
-/**
- * Sends a message whose one content is a stream, in base64, as fast as the client takes it. The answer has no length: if the source fails, or the
- * client is gone, the connection is cut before its last chunk, so no client takes it for complete.
- *
- * @param refuse Answers with an error, for a message that would be longer than `limit` bytes.
- */
-export async function writeStreamed(
-  response: ServerResponse,
-  { head, blob, tail }: StreamedMessage,
-  headers: Readonly<Record<string, string>>,
-  limit: number,
-  refuse: (error: Error) => void,
-): Promise<void> {
-  try {
-    const around = Buffer.byteLength(head) + Buffer.byteLength(tail)
-    const isTooLong = around + base64Length(blob.length) > limit
-    if (isTooLong || response.headersSent || response.destroyed) {
-      if (isTooLong) refuse(tooLong(limit))
-      // The source may hold a connection open for it.
-      await blob[blobStreamKey][Symbol.asyncIterator]().return?.()
-      return
-    }
-    response.writeHead(200, headers)
-    response.write(head)
-    let written = around
-    /** The last bytes of the pieces so far, which are fewer than three. */
-    let rest: Uint8Array = Buffer.alloc(0)
-    for await (const piece of blob[blobStreamKey]) {
-      const bytes =
-        rest.length === 0 ? Buffer.from(piece.buffer, piece.byteOffset, piece.length) : Buffer.concat([rest, piece])
-      const whole = bytes.length - (bytes.length % 3)
-      for (let from = 0; from < whole; from += groupBytes) {
-        const text = bytes.toString('base64', from, Math.min(whole, from + groupBytes))
-        written += text.length
-        // Redaction can make it longer than it was.
-        if (written > limit) response.destroy()
-        else if (!response.write(text, 'latin1')) await drained(response)
-        if (response.destroyed) return
-      }
-      rest = bytes.subarray(whole)
-      // A socket that takes all at once is drained within the turn.
-      await nextTurn()
-    }
-    response.end(`${Buffer.from(rest).toString('base64')}${tail}`)
-  } catch {
-    response.destroy()
-  }
 }
 
 /** Returns the same answer with its content as a string. If the source fails, the answer is an error. */

@@ -2,14 +2,12 @@ import { afterAll, afterEach, vi } from 'vitest'
 import { seedVariable } from './again.ts'
 import { endAll } from './endings.ts'
 import { countProcessors } from './processor-time.ts'
-import { endTurn, takeTurn } from './turns.ts'
 
-// Before each file of tests. Most files share their process with others: each leaves it as it was.
+// Before each file of tests. Files share their process: each leaves it as it was.
 
 /** What vitest sets for each file, and what `providers/s3` sets when it is loaded. */
 const setByOthers = /^(?:VITEST_.*|AWS_EC2_METADATA_DISABLED)$/
 
-await takeTurn()
 const folder = process.cwd()
 const environment = environmentNow()
 
@@ -17,7 +15,6 @@ const environment = environmentNow()
 // biome-ignore lint/correctness/noEmptyPattern: vitest reads the parameter, and takes a name in it for a fixture.
 afterAll(({}, file) => {
   countProcessors(file)
-  endTurn()
   const changed = changesOf(environment)
   if (process.cwd() !== folder) changed.push('the current folder')
   if (vi.isFakeTimers()) changed.push('the clock')

@@ -1,6 +1,5 @@
 import { invalid, isResourceError, ResourceError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import type { ContentLink } from '../auth/caller.ts'
 import { formatJson, isBlobStream } from './json.ts'
 import { modern, type Revision } from './revisions.ts'
 
@@ -19,6 +18,16 @@ export interface Notification {
 export type Response =
   | { readonly jsonrpc: '2.0'; readonly id: RequestId; readonly result: Readonly<Record<string, unknown>> }
   | { readonly jsonrpc: '2.0'; readonly id: RequestId | null; readonly error: WireError }
+
+/** A URL for the bytes of one resource. It is a secret: everyone who has it can read the resource until it expires. */
+export interface ContentLink {
+  readonly href: string
+  /** Time at which it expires (ISO 8601). */
+  readonly expires: string
+}
+
+/** Creates the link to a resource for the caller of one request. Undefined when it would be too long. */
+export type LinkFor = (uri: string) => ContentLink | undefined
 
 /** A JSON value classified as a JSON-RPC 2.0 message, or the answer to an invalid one. */
 type Inbound =
@@ -210,8 +219,10 @@ export function wireError(error: unknown, revision: Revision, uri: string | unde
         ...(uri === undefined || uri.length > maxEcho ? {} : { data: { uri } }),
       }
     case 'invalid':
-    case 'too-large':
-      return { code: codes.invalidParams, message: error.message, data: { ...error.detail } }
+    case 'too-large': {
+      const { fault: _, ...data } = error.detail
+      return { code: codes.invalidParams, message: error.message, data }
+    }
     case 'unavailable':
       log('warn', 'a source is unavailable', { error })
       return {

@@ -2,7 +2,10 @@
 import type { SourceFile } from './source.ts'
 
 /** Returns the import circles of a set of files, each sorted by path. `atRunTime`: imports of only types are ignored. */
-export function circlesOf(files: readonly SourceFile[], atRunTime = false): readonly (readonly string[])[] {
+export function circlesOf(
+  files: readonly Pick<SourceFile, 'file' | 'imports'>[],
+  atRunTime = false,
+): readonly (readonly string[])[] {
   const targets = new Map(
     files.map(({ file, imports }) => [
       file,

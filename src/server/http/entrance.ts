@@ -1,14 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Addresses } from '../admission/connections.ts'
+import { type ServedLimits, sustainedRate, type TurnedAway } from '../admission/limits.ts'
+import { type Overload, overloaded, statusOfOverload } from '../admission/overload.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { Authorizer } from '../auth/index.ts'
 import type { Refusal } from '../auth/metadata.ts'
-import { refuse, replyJson } from '../http/reply.ts'
-import type { Response } from '../protocol/messages.ts'
+import { refuse, replyJson } from '../exchange/reply.ts'
+import type { Response } from '../messages/messages.ts'
 import type { Meter } from '../telemetry/meter.ts'
-import type { Addresses } from './connections.ts'
-import { type ServedLimits, sustainedRate, type TurnedAway } from './limits.ts'
-import { type Overload, overloaded, statusOfOverload } from './overload.ts'
 
 /** Admission of requests: first authentication, then the rate limits. */
 export interface Entrance {

@@ -1,7 +1,8 @@
 import type { ServerResponse } from 'node:http'
-import type { ContentLink, LinkFor } from '../auth/caller.ts'
-import { streamedMessage } from '../protocol/json.ts'
-import { codes, failure, formatMessage, formatUnwritten, isStreamed, type Request } from '../protocol/messages.ts'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { base64Length, blobStreamKey, type StreamedMessage, streamedMessage, tooLong } from '../messages/json.ts'
+import type { ContentLink, LinkFor } from '../messages/messages.ts'
+import { codes, failure, formatMessage, formatUnwritten, isStreamed, type Request } from '../messages/messages.ts'
 
 /** Headers of every answer: no cache stores it, and no browser guesses another type. */
 const common = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' }
@@ -64,7 +65,6 @@ export async function replyLong(
 /** Sends JSON with a content that is read while it is sent. */
 async function replyStreamed(response: HttpResponse, status: number, body: unknown, headers?: Headers): Promise<void> {
   const { answer } = limitsOf(response)
-  const { writeStreamed } = await import('./content/sending.ts')
   const refuse = (error: Error) => replyBody(response, status, formatUnwritten(body, error, response[linkKey]), headers)
   await writeStreamed(
     response,
@@ -73,6 +73,58 @@ async function replyStreamed(response: HttpResponse, status: number, body: unkno
     answer,
     refuse,
   )
+}
+
+/** Number of bytes that are encoded at once: base64 of a multiple of three has no padding. */
+const groupBytes = 48 * 1024
+
+/**
+ * Sends a message whose one content is a stream, in base64, as fast as the client takes it. The answer has no length: if the source fails, or the
+ * client is gone, the connection is cut before its last chunk, so no client takes it for complete.
+ *
+ * @param refuse Answers with an error, for a message that would be longer than `limit` bytes.
+ */
+export async function writeStreamed(
+  response: ServerResponse,
+  { head, blob, tail }: StreamedMessage,
+  headers: Readonly<Record<string, string>>,
+  limit: number,
+  refuse: (error: Error) => void,
+): Promise<void> {
+  try {
+    const around = Buffer.byteLength(head) + Buffer.byteLength(tail)
+    const isTooLong = around + base64Length(blob.length) > limit
+    if (isTooLong || response.headersSent || response.destroyed) {
+      if (isTooLong) refuse(tooLong(limit))
+      // The source may hold a connection open for it.
+      await blob[blobStreamKey][Symbol.asyncIterator]().return?.()
+      return
+    }
+    response.writeHead(200, headers)
+    response.write(head)
+    let written = around
+    /** The last bytes of the pieces so far, which are fewer than three. */
+    let rest: Uint8Array = Buffer.alloc(0)
+    for await (const piece of blob[blobStreamKey]) {
+      const bytes =
+        rest.length === 0 ? Buffer.from(piece.buffer, piece.byteOffset, piece.length) : Buffer.concat([rest, piece])
+      const whole = bytes.length - (bytes.length % 3)
+      for (let from = 0; from < whole; from += groupBytes) {
+        const text = bytes.toString('base64', from, Math.min(whole, from + groupBytes))
+        written += text.length
+        // Redaction can make it longer than it was.
+        if (written > limit) response.destroy()
+        else if (!response.write(text, 'latin1')) await drained(response)
+        if (response.destroyed) return
+      }
+      rest = bytes.subarray(whole)
+      // A socket that takes all at once is drained within the turn.
+      await nextTurn()
+    }
+    response.end(`${Buffer.from(rest).toString('base64')}${tail}`)
+  } catch {
+    response.destroy()
+  }
 }
 
 type Headers = Readonly<Record<string, string>>
@@ -198,7 +250,7 @@ function cutWhenSlow(response: ServerResponse): void {
 }
 
 /** Resolves when the client has taken what was written, or is gone. */
-export function drained(response: ServerResponse): Promise<void> {
+function drained(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     if (response.destroyed) return resolve()
     const done = () => {

@@ -4,11 +4,8 @@ import { join, resolve } from 'node:path'
 /** The root of the project. */
 export const home = resolve(import.meta.dirname, '../..')
 
-/** Holds the bundles of test runs, each in a folder with the id of the run's process. In `node_modules`, so that packages resolve. */
-export const bundlesFolder = join(home, 'node_modules/.hikidashi-test')
-
-/** The environment variable that tells the processes of a test run where its bundle is. */
-export const bundleVariable = 'HIKIDASHI_TEST_BUNDLE'
+/** `src/` and the programs of tests, compiled. In `node_modules`, so that packages resolve. */
+export const bundleFolder = join(home, 'node_modules/.hikidashi-test/dist')
 
 /** The folder of a test run, by the id of its process: it holds all that the run leaves in the folder for temporary files. */
 export const runFolderOf = (pid: number) => join(tmpdir(), `hikidashi-test-${pid}`)
