@@ -226,6 +226,24 @@ describe('the source', () => {
     expect(circlesOf(later)).toEqual([])
   })
 
+  test.each(['cli', 'explorer/web', 'server'])(
+    'has folders in %s that import each other in one direction',
+    (parent) => {
+      const folderOf = (file: string) => new RegExp(`^(${parent}/[\\w-]+)/`).exec(file)?.[1] ?? []
+      const folders = new Map<string, string[]>()
+      for (const { file, imports, loads } of code) {
+        const targets = [...imports.map((target) => target.file), ...loads].flatMap(folderOf)
+        for (const folder of [folderOf(file)].flat()) folders.set(folder, [...(folders.get(folder) ?? []), ...targets])
+      }
+      expect(folders.size).toBeGreaterThan(3)
+      const graph = [...folders].map(([file, targets]) => {
+        const others = targets.filter((target) => target !== file)
+        return { file, imports: others.map((target) => ({ file: target, typeOnly: false })) }
+      })
+      expect(circlesOf(graph)).toEqual([])
+    },
+  )
+
   test('gives one name to few types, and to numbers names with their units', () => {
     expect(repeatedNames(code)).toEqual([])
     expect(code.flatMap(({ file, withoutUnit }) => withoutUnit.map((name) => `${file} ${name}`))).toEqual([])

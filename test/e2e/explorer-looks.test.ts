@@ -120,10 +120,10 @@ requires(
       'all',
     ])
     // The README is laid out in the colours of the page, although nothing was previewed so far.
-    const link = page.locator('.home-readme .markdown a')
+    const link = page.locator('.readme .markdown a')
     const colourOf = (selector: string) => page.locator(selector).evaluate((one) => getComputedStyle(one).color)
     await link.waitFor()
-    expect(await colourOf('.home-readme .markdown a')).toBe(await colourOf('.home-readme > h3 a'))
+    expect(await colourOf('.readme .markdown a')).toBe(await colourOf('.readme > h3 a'))
     expect(await axe(page)).toEqual([])
     await page.locator('#tree .row', { hasText: 'empty' }).first().click()
     await page.getByText('This folder is empty.').waitFor()

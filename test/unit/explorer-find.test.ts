@@ -11,7 +11,7 @@ import {
 } from '../../src/explorer/web/find/combobox.tsx'
 import { find, queryOf } from '../../src/explorer/web/find/finder.ts'
 import { nameMarks } from '../../src/explorer/web/find/hit.tsx'
-import { growthOf } from '../../src/explorer/web/home/survey.ts'
+import { growthOf } from '../../src/explorer/web/listing/survey.ts'
 import { fitOf, type Option, ranked } from '../../src/explorer/web/palette/options.ts'
 
 const { signal } = new AbortController()

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { FoundHit } from '../../src/core/search-answer.ts'
 import { groupsOf, nameHits } from '../../src/explorer/web/find/hit.tsx'
 import { hostNameOf, hostWays } from '../../src/explorer/web/home/hosts.ts'
-import { insideOf, readmeIn } from '../../src/explorer/web/home/survey.ts'
+import { insideOf, readmeIn } from '../../src/explorer/web/listing/survey.ts'
 import { createWords } from '../../src/explorer/web/words/texts.ts'
 
 const resource = (uri: string) => ({ uri, name: decodeURIComponent(uri.split('/').at(-1) ?? '') })

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
-import { writeStreamed } from '../../src/server/exchange/reply.ts'
+import { writeStreamed } from '../../src/server/exchange.ts'
 import { blobStreamOf } from '../../src/server/messages/json.ts'
 
 /** Sends bytes in pieces of some sizes, and returns the body of the answer. */

@@ -87,6 +87,8 @@ export async function watchResults(
           next = incoming.next()
         }
       }
+    } catch (error) {
+      if (!signal.aborted) throw error
     } finally {
       // No caller waits for the pending notification any more, so its failure is handled here.
       next.catch(() => {})

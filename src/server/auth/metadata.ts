@@ -1,8 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { invalid } from '../../core/errors.ts'
 import { parseUri } from '../../core/uri.ts'
-import { afterRoute } from '../exchange/headers.ts'
-import { refuseMethod, replyEmpty, replyJson } from '../exchange/reply.ts'
+import { afterRoute, refuseMethod, replyEmpty, replyJson } from '../exchange.ts'
 
 const wellKnown = '/.well-known/oauth-protected-resource'
 

@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { valuesOf } from '../exchange/headers.ts'
-import { replyEmpty } from '../exchange/reply.ts'
+import { replyEmpty, valuesOf } from '../exchange.ts'
 
 /** Headers of a request that a page may set, in lower case: those of MCP, of content links and of traces. */
 const requestHeaders = [

@@ -6,7 +6,7 @@ import { type Overload, overloaded, statusOfOverload } from '../admission/overlo
 import type { Caller } from '../auth/caller.ts'
 import type { Authorizer } from '../auth/index.ts'
 import type { Refusal } from '../auth/metadata.ts'
-import { refuse, replyJson } from '../exchange/reply.ts'
+import { refuse, replyJson } from '../exchange.ts'
 import type { Response } from '../messages/messages.ts'
 import type { Meter } from '../telemetry/meter.ts'
 

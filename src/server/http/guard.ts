@@ -3,7 +3,7 @@ import { invalid } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/tool.ts'
 import { paramHeadersOf, paramIn } from '../../core/tool-headers.ts'
 import { isLoopback } from '../../core/uri.ts'
-import { valuesOf } from '../exchange/headers.ts'
+import { valuesOf } from '../exchange.ts'
 import { codes, type Request, type WireError } from '../messages/messages.ts'
 import { claimedRevision, envelopeFault } from '../protocol/envelope.ts'
 

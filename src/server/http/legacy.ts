@@ -17,7 +17,7 @@ import {
   replyJson,
   replyLong,
   taken,
-} from '../exchange/reply.ts'
+} from '../exchange.ts'
 import { codes, failure, isObject, type RequestId, type Response, type WireError } from '../messages/messages.ts'
 import { isRevision, legacyRevisions } from '../messages/revisions.ts'
 import { type Connection, createConnection } from '../protocol/connection.ts'

@@ -5,15 +5,7 @@ import { traceContextIn } from '../../core/trace.ts'
 import type { Crowded, Gate } from '../admission/gate.ts'
 import { countOverload, overloaded, statusOfOverload } from '../admission/overload.ts'
 import { type Caller, lifetimeOf } from '../auth/caller.ts'
-import {
-  type EventStream,
-  offerLink,
-  openEventStream,
-  replyEmpty,
-  replyJson,
-  replyLong,
-  taken,
-} from '../exchange/reply.ts'
+import { type EventStream, offerLink, openEventStream, replyEmpty, replyJson, replyLong, taken } from '../exchange.ts'
 import {
   classify,
   codes,

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Principal } from '../../core/provider.ts'
 import type { Owner } from '../auth/caller.ts'
-import type { EventStream } from '../exchange/reply.ts'
+import type { EventStream } from '../exchange.ts'
 import type { Notification } from '../messages/messages.ts'
 import type { Connection } from '../protocol/connection.ts'
 

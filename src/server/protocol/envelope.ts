@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { followFor } from '../../core/kit/abort.ts'
-import { refuse } from '../exchange/reply.ts'
+import { refuse } from '../exchange.ts'
 import {
   codes,
   invalidParams,

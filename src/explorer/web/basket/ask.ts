@@ -2,8 +2,8 @@ import { type BasketItem, type Cost, type Level, levels, type Plan } from '../..
 import { resourcesOf, type Wire } from '../../../client/wire.ts'
 import { objectOf, objectsIn, textsIn } from '../../../core/kit/object.ts'
 import type { Resource } from '../../../core/view.ts'
+import { readableUri } from '../listing/columns.ts'
 import type { PageConnection } from '../mcp/connect.ts'
-import { readableUri } from '../tree/columns.ts'
 
 /** The tool that counts tokens, suggests resources and assembles contexts. */
 export const tool = 'assemble_context'

@@ -1,10 +1,10 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { Resource } from '../../../core/view.ts'
+import { type Facet, facets, noFacets } from '../listing/select.ts'
 import { Button, type Option, Select } from '../shell/fields.tsx'
 import { go, route } from '../state/route.ts'
 import { connected } from '../state/session.ts'
-import { type Facet, facets, noFacets } from '../tree/select.ts'
 import { shown } from '../words/texts.ts'
 import { t } from './words.ts'
 

@@ -11,8 +11,8 @@ import {
   withWords,
 } from '../../../core/search-answer.ts'
 import type { View } from '../../../core/view.ts'
-import { type Growth, growthOf } from '../home/survey.ts'
-import { healed } from '../state/browse.ts'
+import { healed } from '../listing/browse.ts'
+import { type Growth, growthOf } from '../listing/survey.ts'
 import { searchable, templates } from '../state/offered.ts'
 import { type Route, route } from '../state/route.ts'
 import { connected } from '../state/session.ts'

@@ -1,7 +1,7 @@
 import { useComputed } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { askFor, mostPicked } from '../basket/picked.ts'
-import type { Growth } from '../home/survey.ts'
+import type { Growth } from '../listing/survey.ts'
 import { Button } from '../shell/fields.tsx'
 import { reasonOf } from '../state/announce.ts'
 import { loadNames, loadTemplates, names, searchable, templates } from '../state/offered.ts'

@@ -102,6 +102,4 @@ export const t = createWords({
   roleAssistant: ['Assistant', 'アシスタント'],
   pickResources: ['Add {count} {count:resource|resources} to the basket', 'リソース {count} 件をバスケットに追加'],
   noMessages: ['This prompt has no messages.', 'このプロンプトにメッセージはありません。'],
-  messageImage: ['The image of this message', 'このメッセージの画像'],
-  messageSound: ['The sound of this message', 'このメッセージの音声'],
 })

@@ -2,12 +2,12 @@ import { fold } from '../../../core/kit/matching.ts'
 import { defined } from '../../../core/kit/object.ts'
 import type { Resource } from '../../../core/view.ts'
 import { isPicked, toggle } from '../basket/picked.ts'
+import { focusSearch, open, toggleBasket } from '../shell/keys.ts'
 import { copy } from '../state/announce.ts'
 import { prompts, templates } from '../state/offered.ts'
 import { theme } from '../state/remembered.ts'
 import { addressOf, go, linkTo, route } from '../state/route.ts'
 import { language } from '../words/texts.ts'
-import { focusSearch, open, toggleBasket } from './keys.ts'
 import { t } from './words.ts'
 
 /** An action or a resource of the palette. */

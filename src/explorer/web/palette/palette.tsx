@@ -4,13 +4,13 @@ import { useEffect, useRef } from 'preact/hooks'
 import type { Resource } from '../../../core/view.ts'
 import { find } from '../find/finder.ts'
 import { groupsOf, resourceOf } from '../find/hit.tsx'
+import { readableUri } from '../listing/columns.ts'
 import { Button, Text } from '../shell/fields.tsx'
+import { commandKey, hasSingleKeys, open, takeTypedAhead } from '../shell/keys.ts'
 import { followPrompts } from '../state/live.ts'
 import { loadNames, loadTemplates, names, prompts, searchable, templates } from '../state/offered.ts'
 import { connected } from '../state/session.ts'
-import { readableUri } from '../tree/columns.ts'
 import { tailOf } from '../words/texts.ts'
-import { commandKey, hasSingleKeys, open, takeTypedAhead } from './keys.ts'
 import {
   actions,
   isUri,

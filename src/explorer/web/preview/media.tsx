@@ -1,7 +1,6 @@
 import './pictures.css'
 import { useEffect, useState } from 'preact/hooks'
 import { lastSegment } from '../../../client/wire.ts'
-import { t as findText } from '../find/words.ts'
 import { Button } from '../shell/fields.tsx'
 import { createUrl, releaseUrl } from '../state/browser.ts'
 import { largeContentUrl } from '../state/session.ts'
@@ -137,10 +136,10 @@ export function PromptMedia({ bytes, mimeType }: { readonly bytes: Uint8Array; r
   return (
     <figure class="prompt-media">
       {!isShown ? null : isImage ? (
-        <img src={url} alt={findText('messageImage')} onError={onError} />
+        <img src={url} alt={t('messageImage')} onError={onError} />
       ) : (
         // biome-ignore lint/a11y/useMediaCaption: MCP has no captions for a sound.
-        <audio controls src={url} aria-label={findText('messageSound')} onError={onError} />
+        <audio controls src={url} aria-label={t('messageSound')} onError={onError} />
       )}
       <figcaption class="quiet">
         {shown(mimeType)}, {formatSize(bytes.length)}

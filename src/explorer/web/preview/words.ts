@@ -226,4 +226,6 @@ export const t = createWords({
   thresholdsMissed: ['The thresholds are not met.', '基準を満たしていません。'],
   report: ['Report', 'レポート'],
   previousItem: ['Previous', '前へ'],
+  messageImage: ['The image of this message', 'このメッセージの画像'],
+  messageSound: ['The sound of this message', 'このメッセージの音声'],
 })

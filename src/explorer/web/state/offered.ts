@@ -2,10 +2,9 @@ import { computed, type Signal, signal } from '@preact/signals'
 import { isBelow } from '../../../browse/tree.ts'
 import { singleFlight } from '../../../core/kit/abort.ts'
 import { pagesOf } from '../../../core/kit/groups.ts'
-import { kindIn, type MountKind } from '../../../core/mount-kind.ts'
+import { kindIn, type MountIcon, type MountKind } from '../../../core/mount-kind.ts'
 import { searchMounts } from '../../../core/search-answer.ts'
 import type { ListedPrompt, Page, Resource, ResourceTemplate, View } from '../../../core/view.ts'
-import type { IconName } from '../shell/icons.tsx'
 import { language } from '../words/texts.ts'
 import { connected } from './session.ts'
 
@@ -30,7 +29,7 @@ export function isSearchMount(uri: string): boolean {
   return kindOf(uri)?.isSearch === true || searchable.value.some((place) => bare(place.address) === bare(uri))
 }
 
-export function iconOfMount(uri: string): IconName {
+export function iconOfMount(uri: string): MountIcon | 'search' | 'mount' {
   return kindOf(uri)?.icon ?? (isSearchMount(uri) ? 'search' : 'mount')
 }
 

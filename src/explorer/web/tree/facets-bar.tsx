@@ -1,9 +1,9 @@
 import { useSignal } from '@preact/signals'
+import { browse, selected } from '../listing/browse.ts'
+import { ages, type Facet, facets, noFacets, noType, priorities } from '../listing/select.ts'
 import { type Option, Select } from '../shell/fields.tsx'
-import { browse, selected } from '../state/browse.ts'
 import { go, route } from '../state/route.ts'
 import { formatDay, shown } from '../words/texts.ts'
-import { ages, type Facet, facets, noFacets, noType, priorities } from './select.ts'
 import { t } from './words.ts'
 
 /** The facets of the rows: a choice for each facet, with the number of rows for each value. */

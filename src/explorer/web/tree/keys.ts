@@ -1,8 +1,9 @@
-import { type Enters, type Folder, isFolder, shownFolder, type Tree } from '../../../browse/tree.ts'
+import { isFolder } from '../../../browse/tree.ts'
 import { fold } from '../../../core/kit/matching.ts'
 import type { Resource } from '../../../core/view.ts'
 import { addFolder, basket, remove, toggle } from '../basket/picked.ts'
-import { movedIndex } from '../palette/keys.ts'
+import type { TreeRow } from '../listing/rows.ts'
+import { movedIndex } from '../shell/keys.ts'
 
 /** Effect of a key in the tree (WAI-ARIA Authoring Practices, tree view): a row to go to, or an action on the active row. */
 type KeyEffect = { readonly to: number } | { readonly act: Act }
@@ -134,27 +135,6 @@ export function createRange() {
   }
 }
 
-/**
- * One row of the tree as it is drawn: a resource or directory (`node`), or a note after the loaded entries of a directory: `loading`,
- * `more` (there are more pages), `failed`, `empty`.
- */
-export interface TreeRow {
-  readonly kind: 'node' | 'loading' | 'more' | 'failed' | 'empty'
-  /** Unique among the rows, and stable as long as the row shows the same. */
-  readonly key: string
-  /** The resource of the row; for a note, the directory of the note. */
-  readonly resource: Resource
-  /** Depth from 1, which are the mounts. */
-  readonly level: number
-  /** Position of the row among its siblings, from 1. */
-  readonly position: number
-  /** Number of siblings, including the row itself; -1 while it is unknown. */
-  readonly siblings: { readonly count: number }
-  readonly isDirectory: boolean
-  readonly isOpen: boolean
-  readonly error?: unknown
-}
-
 /** The row of the parent directory. -1: the row is a mount. */
 export function parentIndex(rows: readonly TreeRow[], index: number): number {
   const level = rows[index]?.level ?? 1
@@ -177,46 +157,6 @@ export function idOf(of: string, key: string): string {
 /** Returns the action of the pressed part of a row: a row in a tree or grid may not contain buttons. */
 export function partOf({ target }: Event): string | undefined {
   return target instanceof Element ? (target.closest('[data-do]')?.getAttribute('data-do') ?? undefined) : undefined
-}
-
-/**
- * Returns the rows of the open directories.
- *
- * @param isLoading Whether a page of a directory is being loaded.
- */
-export function rowsOf(
-  tree: Tree<unknown>,
-  isDirectory: Enters,
-  isLoading: (uri: string) => boolean,
-): readonly TreeRow[] {
-  const rows: TreeRow[] = []
-  const add = (items: readonly Resource[], siblings: TreeRow['siblings'], above: readonly string[]) => {
-    for (const [index, resource] of items.entries()) {
-      const key = resource.uri
-      const isDrawer = isDirectory(resource, above.length)
-      const folder = isDrawer ? shownFolder(tree, key, above) : undefined
-      const level = above.length + 1
-      const isOpen = folder !== undefined
-      rows.push({ kind: 'node', key, resource, level, position: index + 1, siblings, isDirectory: isDrawer, isOpen })
-      if (folder === undefined) continue
-      const inside = { count: folder.next === undefined ? folder.items.length : -1 }
-      add(folder.items, inside, [...above, key])
-      const kind = kindOfNote(folder, isLoading(key))
-      if (kind === undefined) continue
-      const position = folder.items.length + 1
-      const note = { level: level + 1, position, siblings: inside, isDirectory: false, isOpen: false }
-      // A page that arrives must not move the focus from the note, so its key stays the same.
-      rows.push({ kind, key: `note:${key}`, resource, ...note, error: folder.failure })
-    }
-  }
-  add(tree.roots ?? [], { count: tree.roots?.length ?? -1 }, [])
-  return rows
-}
-
-function kindOfNote({ failure, next, items }: Folder<unknown>, isLoading: boolean): TreeRow['kind'] | undefined {
-  if (failure !== undefined) return 'failed'
-  if (next === undefined) return items.length === 0 ? 'empty' : undefined
-  return next === '' || isLoading ? 'loading' : 'more'
 }
 
 /** Returns the index of the active row. If that row disappeared, the row at its last index becomes active. */

@@ -3,7 +3,6 @@ import { useEffect, useRef } from 'preact/hooks'
 import { type FilesBelow, isBelow, isFolder } from '../../../browse/tree.ts'
 import { wordsOf } from '../../../core/kit/matching.ts'
 import { askFor, markOf, mostPicked, pick } from '../basket/picked.ts'
-import { focusSearch } from '../palette/keys.ts'
 import {
   browse,
   closedInFilter,
@@ -14,20 +13,12 @@ import {
   selection,
   treeRows,
   unfold,
-} from '../state/browse.ts'
+} from '../listing/browse.ts'
+import type { TreeRow } from '../listing/rows.ts'
+import { focusSearch } from '../shell/keys.ts'
 import { isSearchMount } from '../state/offered.ts'
 import { go, route } from '../state/route.ts'
-import {
-  createRange,
-  createTypeAhead,
-  idOf,
-  indexOfActive,
-  isTyped,
-  parentIndex,
-  partOf,
-  stepOf,
-  type TreeRow,
-} from './keys.ts'
+import { createRange, createTypeAhead, idOf, indexOfActive, isTyped, parentIndex, partOf, stepOf } from './keys.ts'
 import { TreeRowView } from './tree-row.tsx'
 import { type Anchor, useNeighbours, useRows, useWatched } from './use-rows.ts'
 import { t } from './words.ts'

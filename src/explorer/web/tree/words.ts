@@ -64,7 +64,6 @@ export const t = createWords({
   sortBy: ['Sort by', '並べ替え'],
   up: ['ascending', '昇順'],
   down: ['descending', '降順'],
-  listChanged: ['The list has changed: {count} new or changed.', '一覧が更新されました。新規または変更: {count} 件'],
   filtered: ['{count} {count:match|matches}.', '{count} 件が該当します。'],
   revealing: ['Looking for it in the tree…', 'ツリーの中を探しています…'],
 })

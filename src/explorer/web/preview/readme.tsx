@@ -1,4 +1,4 @@
-import './home.css'
+import './readme.css'
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { Resource } from '../../../core/view.ts'
@@ -9,7 +9,7 @@ import { linkTo } from '../state/route.ts'
 import { connected } from '../state/session.ts'
 import { langOf, shown } from '../words/texts.ts'
 
-const Markdown = lazily(async () => (await import('../preview/markdown.tsx')).Markdown)
+const Markdown = lazily(async () => (await import('./markdown.tsx')).Markdown)
 
 /** Maximum number of characters that are shown. */
 const maxShown = 100_000
@@ -38,7 +38,7 @@ export function Readme({ resource: { uri, name, mimeType } }: { readonly resourc
   if (text.value === undefined) return null
   const isMarkdown = /markdown/.test(mimeType ?? '') || /\.m/i.test(name)
   return (
-    <div class="home-readme">
+    <div class="readme">
       <h3>
         <Shape name="text" />{' '}
         <a href={linkTo({ uri })} lang={langOf(name)}>

@@ -1,14 +1,14 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { basket } from '../basket/picked.ts'
 import { plan } from '../basket/store.ts'
-import { open } from '../palette/keys.ts'
+import { Button, type Option, Select, Text } from '../shell/fields.tsx'
+import { Shape } from '../shell/icons.tsx'
+import { open } from '../shell/keys.ts'
+import { t } from '../shell/words.ts'
 import { remember, type Theme, theme } from '../state/remembered.ts'
 import { go, linkTo, peek, type Route, route } from '../state/route.ts'
 import { connected, liveness } from '../state/session.ts'
 import { formatNumber, type Language, language } from '../words/texts.ts'
-import { Button, type Option, Select, Text } from './fields.tsx'
-import { Shape } from './icons.tsx'
-import { t } from './words.ts'
 
 /** The head of the page: the server's name, the views, the search, the basket and the settings. */
 export function Header() {

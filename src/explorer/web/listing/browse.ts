@@ -1,13 +1,8 @@
 import { computed, effect, type Signal, signal, untracked } from '@preact/signals'
 import { isBelow } from '../../../browse/tree.ts'
 import { decodeComponent } from '../../../core/uri.ts'
-import { createResourceList, orderOf, type ResourceList } from '../tree/columns.ts'
-import { createForest, type Forest } from '../tree/forest.ts'
-import type { TreeRow } from '../tree/keys.ts'
-import { facets, foundTree, isNarrowed, noFacets, type Selected, type Selection, select } from '../tree/select.ts'
-import { t } from '../tree/words.ts'
-import { announce } from './announce.ts'
-import { markChanged, markSeen, onListChange } from './live.ts'
+import { announce } from '../state/announce.ts'
+import { markChanged, markSeen, onListChange } from '../state/live.ts'
 import {
   arranged,
   isSearchMount,
@@ -17,9 +12,14 @@ import {
   remember,
   templates,
   titleOfMount,
-} from './offered.ts'
-import { go, route } from './route.ts'
-import { connection, liveness } from './session.ts'
+} from '../state/offered.ts'
+import { go, route } from '../state/route.ts'
+import { connection, liveness } from '../state/session.ts'
+import { createResourceList, orderOf, type ResourceList } from './columns.ts'
+import { createForest, type Forest } from './forest.ts'
+import type { TreeRow } from './rows.ts'
+import { facets, foundTree, isNarrowed, noFacets, type Selected, type Selection, select } from './select.ts'
+import { t } from './words.ts'
 
 /** Data to browse: the tree, and the list of everything, each loaded at its first use. */
 export const browse = signal<{ readonly forest: Forest; readonly listed: ResourceList } | undefined>(undefined)

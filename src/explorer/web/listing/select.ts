@@ -4,7 +4,7 @@ import { wordsOf } from '../../../core/kit/matching.ts'
 import { directoryMimeType, type Resource } from '../../../core/view.ts'
 import type { Route } from '../state/route.ts'
 import type { Columns } from './columns.ts'
-import type { TreeRow } from './keys.ts'
+import type { TreeRow } from './rows.ts'
 
 /** Filters of rows. An undefined filter does not filter. */
 export type Selection = Pick<Route, 'filter' | 'in' | Facet>

@@ -15,7 +15,7 @@ import {
 import { defined } from '../../../core/kit/object.ts'
 import { directoryMimeType, type Page, type Resource, type View } from '../../../core/view.ts'
 import { natural } from './columns.ts'
-import { rowsOf, type TreeRow } from './keys.ts'
+import { rowsOf, type TreeRow } from './rows.ts'
 
 /** The tree of a view: its mounts, and the loaded directories below them. Directories are loaded page by page. */
 export type Forest = ReturnType<typeof createForest>
