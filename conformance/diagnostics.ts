@@ -1,7 +1,7 @@
 import type { Tool } from '../src/core/tool.ts'
 import { codes, isObject, ProtocolError } from '../src/server/messages/messages.ts'
-import type { Call, ExtraMethod } from '../src/server/protocol/method.ts'
 import { protocolKeys } from '../src/server/messages/revisions.ts'
+import type { Call, ExtraMethod } from '../src/server/protocol/method.ts'
 
 /**
  * Methods that the scenarios on lifecycle and completion need besides resources: a prompt with an argument to complete, and tools that
