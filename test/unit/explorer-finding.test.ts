@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { ResourceError } from '../../src/core/errors.ts'
 import type { Resource, View } from '../../src/core/view.ts'
+import { natural } from '../../src/explorer/web/listing/columns.ts'
+import { createForest } from '../../src/explorer/web/listing/forest.ts'
 import { typeName } from '../../src/explorer/web/preview/model/kind.ts'
 import { matchesIn, maxMatches } from '../../src/explorer/web/preview/model/lines.ts'
 import { rangeOf } from '../../src/explorer/web/state/route.ts'
-import { natural } from '../../src/explorer/web/listing/columns.ts'
-import { createForest } from '../../src/explorer/web/listing/forest.ts'
 
 test('folders come first, then names with their numbers as numbers, whatever their case', () => {
   const named = (name: string, mimeType = 'text/plain'): Resource => ({ uri: `file:///a/${name}`, name, mimeType })
