@@ -123,6 +123,21 @@ function narrowSources(): Plugin {
   }
 }
 
+/** Modules that the bundle replaces, because the built code never uses their contents, which are large. */
+const unusedModules: readonly (readonly [id: RegExp, code: string])[] = [
+  // The messages of zod in other languages than English.
+  [/[\\/]zod[\\/]v4[\\/]locales[\\/]index\.js$/, 'export {}'],
+  // node-fetch uses it only in versions of Node without a URL of their own.
+  [/[\\/]whatwg-url[\\/]lib[\\/]public-api\.js$/, 'export default { URL: globalThis.URL }'],
+]
+
+function withoutUnused(): Plugin {
+  return {
+    name: 'without-unused',
+    load: (id) => unusedModules.find(([pattern]) => pattern.test(id))?.[1] ?? null,
+  }
+}
+
 /**
  * Makes dynamic imports load the chunk of the module directly. If a chunk contains several modules, rolldown writes a file for each module
  * that is imported dynamically, which only re-exports a part of the chunk. Opening such a file delays a start by 3 ms.
@@ -207,6 +222,7 @@ async function buildInto(target: string, input: Readonly<Record<string, string>>
     resolve: { mainFields: ['module', 'main'] },
     plugins: [
       vendored(),
+      withoutUnused(),
       originalLocations(),
       commanderAsModules(),
       directImports(),

@@ -1,6 +1,7 @@
-import { copyFileSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
+import { gzipSync } from 'node:zlib'
 import cl100k from 'gpt-tokenizer/bpeRanks/cl100k_base'
 import o200k from 'gpt-tokenizer/bpeRanks/o200k_base'
 import type { Plugin } from 'rolldown'
@@ -22,8 +23,8 @@ const prebuilt = /^(darwin|linux|win32)-(arm64|x64)[\\/].*\.(glibc|musl)\.node$/
 const filesOfPackages = [
   {
     module: /[\\/]src[\\/]readings[\\/]pdf\.ts$/,
-    source: "createRequire(import.meta.url).resolve('@embedpdf/pdfium/pdfium.wasm')",
-    built: "__pathOf(__locate('vendor/pdfium.wasm'))",
+    source: "await readFile(createRequire(import.meta.url).resolve('@embedpdf/pdfium/pdfium.wasm'))",
+    built: "(await import('node:zlib')).gunzipSync(await readFile(__pathOf(__locate('vendor/pdfium.wasm.gz'))))",
   },
   {
     module: /[\\/]src[\\/]text[\\/]encoding[\\/]single-byte\.ts$/,
@@ -77,7 +78,8 @@ export function copyVendored(folder: string): void {
   const missing = supported.filter((name) => !builds.some((build) => build.name === `sqlite-${name}.node`))
   if (missing.length > 0) throw new Error(`@photostructure/sqlite has no build for ${missing.join(', ')}.`)
   for (const { file, name } of builds) copyFileSync(join(sqlite, 'prebuilds', file), join(target, name))
-  copyFileSync(join(pdfium, 'dist/pdfium.wasm'), join(target, 'pdfium.wasm'))
+  // Compressed, because it is half of its size then, and few processes read a PDF.
+  writeFileSync(join(target, 'pdfium.wasm.gz'), gzipSync(readFileSync(join(pdfium, 'dist/pdfium.wasm')), { level: 9 }))
   copyFileSync(join(jschardet, 'build/index.cjs'), join(target, 'jschardet.cjs'))
   for (const [name, tokens] of Object.entries({ o200k_base: o200k, cl100k_base: cl100k }))
     writeFileSync(join(target, `${name}.tokens`), tokenFileOf(tokens))

@@ -58,5 +58,3 @@ export type {
   ViewCompletionRequest,
   ViewPromptRequest,
 } from './core/view.ts'
-export { type LimitedOptions, limited } from './wrap/limited.ts'
-export { sliced } from './wrap/sliced.ts'

@@ -163,9 +163,7 @@ export const settingsShape = {
     .optionalKey(
       'Long results of the tools of other servers ("tools" of a remote mount). They are kept at spill://results: in memory, or with "replicas" in the store.',
     ),
-  store: store.optionalKey(
-    'The database of the server itself: results, its own measurements, and the index of searches.',
-  ),
+  store: store.optionalKey('The database of the server itself: results, and the index of searches.'),
   linkedRoots: z
     .boolean()
     .optionalKey(

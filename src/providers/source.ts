@@ -272,7 +272,7 @@ export interface MountSettings {
   readonly key?: Uint8Array
   /** Loads the key for version hashes when it is needed. */
   readonly versionKey?: () => Promise<Uint8Array | undefined>
-  /** Store of results and measurements. */
+  /** Store of results and search indexes. */
   readonly store?: LazyStore
   /** The changes that this process shares with the other replicas. */
   readonly replicas?: SharedChanges

@@ -119,8 +119,8 @@ function pdfFailure(code: number): Error {
 async function loadPdfium(): Promise<WrappedPdfiumModule> {
   limitMemory()
   const { init } = await import('@embedpdf/pdfium')
-  const file = createRequire(import.meta.url).resolve('@embedpdf/pdfium/pdfium.wasm')
-  const { buffer, byteOffset, byteLength } = await readFile(file)
+  const wasm = await readFile(createRequire(import.meta.url).resolve('@embedpdf/pdfium/pdfium.wasm'))
+  const { buffer, byteOffset, byteLength } = wasm
   const pdfium = await init({ wasmBinary: (buffer as ArrayBuffer).slice(byteOffset, byteOffset + byteLength) })
   pdfium.PDFiumExt_Init()
   return pdfium

@@ -2,7 +2,7 @@ import { defined } from '../core/kit/object.ts'
 import type { Texts } from './texts.ts'
 
 /**
- * Rows kept on disk, for data that the server itself must remember: cached analyses, its own measurements, the search index.
+ * Rows kept on disk, for data that the server itself must remember: cached analyses, the search index.
  * One contract, two engines: SQLite in a file, shared by the processes of one machine, and PostgreSQL, shared by replicas.
  * `contract` (test/support) runs against both.
  *

@@ -3,7 +3,7 @@ import { syncBuiltinESMExports } from 'node:module'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Entry, Provider } from '../../src/core/provider.ts'
 import { createFiles } from '../../src/providers/files/index.ts'
-import { createConfirmations, createLedger } from '../../src/providers/files/watch-thread.ts'
+import { createConfirmations, createLedger } from '../../src/providers/files/watch.ts'
 import { createFolder, type Folder, listAll, sleep } from '../support/folder.ts'
 import { startWatching, type Watching } from '../support/watching.ts'
 

@@ -131,6 +131,27 @@ describe('every kind of repository is served', () => {
     expect(await asked.text('status')).toContain('HEAD is detached at')
   })
 
+  test('one with refs whose objects are missing: its branches and tags are listed, and the broken ones named', async () => {
+    const lose = (id: string) => rmSync(join(repository.gitDir, 'objects', id.slice(0, 2), id.slice(2)))
+    const make = (message: string) => repository.git('commit-tree', '-m', message, 'HEAD^{tree}').trim()
+    const [onBranch, onTag] = [make('on a branch'), make('under a tag')]
+    repository.git('branch', 'broken', onBranch)
+    repository.git('tag', 'good', 'HEAD')
+    repository.git('tag', '-a', '-m', 'annotated', 'lost', onTag)
+    lose(onBranch)
+    lose(onTag)
+    const asked = await open(repository.dir)
+    const branches = await asked.text('branches')
+    expect(branches).toMatch(/^\* main [0-9a-f]{12} \S+ second$/m)
+    expect(branches).toContain(
+      `The objects of 1 branches are missing in the repository:\n  broken ${onBranch.slice(0, 12)}\n`,
+    )
+    const tags = await asked.text('tags')
+    expect(tags).toMatch(/^ {2}good [0-9a-f]{12}/m)
+    expect(tags).toMatch(/are missing in the repository:\n {2}lost [0-9a-f]{12}\n$/)
+    expect(await asked.text('main/a.txt')).toBe('one\ntwo\n')
+  })
+
   test('a linked working tree, with its own HEAD, index and status', async () => {
     repository.git('worktree', 'add', '-q', '-b', 'linked', '../linked', 'HEAD~1')
     const linked = openTestRepository(join(folder.path, 'linked'))
@@ -183,6 +204,25 @@ describe('every kind of repository is served', () => {
     })
     expect(await asked.text('log')).toContain('second')
   })
+
+  test.each(['blob:none', 'tree:0'])(
+    'a page over an object that a partial clone (%s) lacks has the command that fetches it',
+    async (filter) => {
+      repository.git('config', 'uploadpack.allowFilter', 'true')
+      const asked = await open(clone(`${filter.replace(':', '-')}.git`, '--bare', `--filter=${filter}`).dir)
+      const head = repository.git('rev-parse', 'HEAD').trim()
+      const pages = [
+        `commits/${head}`,
+        `diff/${repository.git('rev-parse', 'HEAD~').trim()}/${head}`,
+        'blame/HEAD/a.txt',
+        'HEAD/a.txt',
+      ]
+      for (const path of pages) await expect(asked.text(path)).rejects.toThrow('git fetch --refetch --no-filter')
+      if (filter !== 'tree:0') return
+      await expect(asked.text('log', { path: 'a.txt' })).rejects.toThrow('git fetch --refetch --no-filter')
+      await expect(asked.list({ prefix: 'HEAD/' })).rejects.toThrow('git fetch --refetch --no-filter')
+    },
+  )
 
   test('one that belongs to another user, with a warning', async ({ skip }) => {
     skip(process.geteuid?.() !== 0, 'only root can give a folder away')

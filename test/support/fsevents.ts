@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import * as fs from 'node:fs'
 import * as path from 'node:path'
-import type { WatchFile } from '../../src/providers/files/watch-handles.ts'
+import type { WatchFile } from '../../src/providers/files/watch.ts'
 
 /** Delay with which libuv asks FSEvents for events, in milliseconds. */
 const latencyMs = 50

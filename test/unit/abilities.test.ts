@@ -23,11 +23,8 @@ test('every provider is in them, with its page', () => {
 })
 
 test('every variable of every template completes from what is there, or is declared free', () => {
-  // What a process that has served nobody measures of itself has no labels, and only a spreadsheet has sheets.
-  const bare = [
-    'gdrive: {+path}{?form,sheet,lines,bytes}: sheet',
-    'metrics: series/{metric}{?match,start,end,step,as}: match',
-  ]
+  // Only a spreadsheet has sheets.
+  const bare = ['gdrive: {+path}{?form,sheet,lines,bytes}: sheet']
   expect(abilities.uncompleted.filter((variable) => !bare.includes(variable))).toEqual([])
 })
 

@@ -51,7 +51,7 @@ describe('a mount of metrics', () => {
       { url: 'http://x', bearer: { env: 'A' }, basic: { user: 'u', password: { env: 'B' } } },
       /two kinds of credentials/,
     ],
-    [{ url: 'http://x', keep: '1d' }, /keeps its samples itself/],
+    [{ source: 'self', keep: '1d' }, /keep/],
     [{ source: 'self', url: 'http://x' }, /measures itself/],
     [{ source: 'self', allow: ['up'] }, /allow: This server measures itself/],
     [{ url: 'http://x', allow: ['a/b'] }, /No metric has a slash in its path/],

@@ -334,7 +334,7 @@ describe('an axis', () => {
   test('has round marks around its values, which can be told apart', () => {
     expect(texts(0.2, 9.3)).toEqual(['0', '2', '4', '6', '8', '10'])
     expect(texts(100.1, 100.4)).toEqual(['100.1', '100.2', '100.3', '100.4'])
-    expect(texts(-4, 8)).toEqual(['-5.0', '-2.5', '0', '2.5', '5.0', '7.5', '10.0'])
+    expect(texts(-4, 8)).toEqual(['-5', '-2.5', '0', '2.5', '5', '7.5', '10'])
     expect(texts(0, 5.8 * 2 ** 30, 'bytes')).toEqual(['0', '2 GiB', '4 GiB', '6 GiB'])
     expect(texts(3, 3)).toEqual(['0', '1', '2', '3', '4'])
     const tiny = texts(-1.0000000000002501e-145, -0.9990000000000001e-145)
@@ -360,7 +360,7 @@ describe('an axis', () => {
   test('of times has round times, and the date where a day begins', () => {
     const from = Date.UTC(2026, 10, 20, 22, 10) / 1000
     expect(timeMarks(from, from + 4 * 3600, 9).map(({ text }) => text)).toEqual([
-      ...['22:30', '23:00', '23:30', 'Nov 21', '00:30', '01:00', '01:30', '02:00'],
+      ...['22:30', '23:00', '23:30', '2026-11-21', '00:30', '01:00', '01:30', '02:00'],
     ])
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 4e9 }), fc.integer({ min: 1, max: 4e9 }), (start, span) => {

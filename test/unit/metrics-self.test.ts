@@ -1,14 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { createMeasurements, type MetricFamily } from '../../src/core/log.ts'
 import type { Provider } from '../../src/core/provider.ts'
-import { overTime, parseExpression, pointsIn } from '../../src/providers/metrics/evaluate.ts'
 import { measureProcess, metrics, type SelfMount } from '../../src/providers/metrics/index.ts'
-import { createHistory } from '../../src/providers/metrics/own.ts'
-import { compileMatchers } from '../../src/providers/metrics/self.ts'
-import { parseMatchers } from '../../src/providers/metrics/source.ts'
-import { openStore } from '../../src/store/index.ts'
+import { createHistory, pointsIn } from '../../src/providers/metrics/self.ts'
 import { endings } from '../support/endings.ts'
-import { createFolder } from '../support/folder.ts'
 import { startWatching } from '../support/watching.ts'
 
 const context = () => ({ principal: { id: 'x', roles: [] }, signal: new AbortController().signal })
@@ -36,12 +31,12 @@ async function open(options: Partial<SelfMount> = {}) {
 }
 
 describe('the measurements of the process', () => {
-  test('are series like any others: listed, read, matched, asked for, as a table and as a picture', async () => {
+  test('the measurements of the process are listed, read, matched, and shown as a table and as a picture', async () => {
     const provider = await open()
     const paths: string[] = []
     for await (const { path } of provider.list({}, context())) paths.push(path)
     expect(paths).toEqual(['series/room_bytes', 'series/work_total'])
-    const match = '{outcome=~"f.*"}'
+    const match = '{outcome!="ok"}'
     await expect
       .poll(
         async () =>
@@ -49,17 +44,29 @@ describe('the measurements of the process', () => {
         { timeout: 30_000 },
       )
       .toBeGreaterThan(3)
-    expect(await read(provider, 'query', { query: 'rate(work_total{outcome="ok"}[1m])' })).toContain('"outcome":"ok"')
-    expect(await read(provider, 'query', { query: 'room_bytes' })).toContain('room_bytes: 1 series')
     expect(await read(provider, 'series/room_bytes', { as: 'csv', start: '-1h' })).toMatch(
       /^time,value\r\n2.*Z,1024\r\n/,
     )
     expect(await read(provider, 'series/work_total', { as: 'chart' })).toContain('<path ')
     await expect(read(provider, 'alerts')).rejects.toMatchObject({ kind: 'not-found' })
-    await expect(read(provider, 'query', { query: 'sum(room_bytes)' })).rejects.toMatchObject({
-      kind: 'invalid',
-      message: expect.stringContaining('let Prometheus scrape') as string,
-    })
+    expect(await read(provider, 'series/work_total', { match: '{outcome="ok",none=""}' })).toContain(': 1 series')
+  })
+
+  test('the measurements of the process take no queries, and advise none', async () => {
+    const provider = await open()
+    const templates = await provider.templates?.(context())
+    expect(templates?.map(({ template }) => template)).toEqual(['series/{metric}{?match,start,end,step,as}'])
+    await expect(read(provider, 'query', { query: 'room_bytes' })).rejects.toMatchObject({ kind: 'not-found' })
+    expect(await read(provider, 'series/work_total')).not.toMatch(/query shows|in a query/)
+  })
+
+  test.each(['=~', '!~'])('a label of the process matched with %s is refused with what to do', async (operator) => {
+    await expect(read(await open(), 'series/work_total', { match: `{outcome${operator}"f.*"}` })).rejects.toMatchObject(
+      {
+        kind: 'invalid',
+        message: expect.stringContaining('let Prometheus scrape /metrics') as string,
+      },
+    )
   })
 
   interface Shown {
@@ -68,35 +75,8 @@ describe('the measurements of the process', () => {
 
   test('are told as changes when they are taken', async () => {
     const watching = await startWatching(await open())
-    await watching.until('series/', 'query')
+    await watching.until('series/')
     await watching.stop()
-  })
-
-  test('outlive the process in a store, and begin anew where that does not answer', async () => {
-    const folder = createFolder()
-    endings.push(() => folder.remove())
-    const file = { sqlite: { file: folder.at('store.sqlite') } }
-    const first = await openStore(file)
-    const provider = await open({ store: first, name: 'metrics://self' })
-    await expect
-      .poll(async () => (await first.collection('metrics/metrics://self').size()).rows, { timeout: 30_000 })
-      .toBeGreaterThan(4)
-    await provider.close?.()
-    await first.close()
-
-    const second = await openStore(file)
-    endings.push(() => second.close())
-    const rows = (await second.collection('metrics/metrics://self').size()).rows
-    const later = await open({ store: second, name: 'metrics://self', intervalMs: 3_600_000 })
-    const shown = JSON.parse(await read(later, 'series/work_total', { step: '100ms', start: '-10m' })) as Shown & {
-      series: { pointsInAll?: number }[]
-    }
-    expect(shown.series).toHaveLength(2)
-    expect(shown.series[0]?.pointsInAll ?? shown.series[0]?.points.length).toBeGreaterThanOrEqual(rows)
-
-    const third = await openStore({ sqlite: { file: folder.at('other.sqlite') } })
-    await third.close()
-    expect(await read(await open({ store: third }), 'series/room_bytes')).toContain('1024')
   })
 
   test('have what Prometheus calls them', () => {
@@ -128,102 +108,28 @@ describe('measurements', () => {
   })
 })
 
-describe('a history', () => {
-  const sample = (time: number, value: number, labels = {}) => ({
-    time,
-    metrics: [{ name: 'a', type: 'gauge', help: 'A.', samples: [{ labels, value }] } as const],
+describe('a history of measurements', () => {
+  const family = (value: number, labels = {}) =>
+    [{ name: 'a', type: 'gauge', help: 'A.', samples: [{ labels, value }] }] as const
+
+  test('keeps the latest 6,000 points of 1,000 series, in order', () => {
+    const history = createHistory()
+    for (let time = 1; time <= 7000; time++) history.add(time, family(time))
+    history.add(5, family(5))
+    const [line] = history.linesOf('a')
+    expect([line?.times.length, line?.times[0], line?.times.at(-1)]).toEqual([6000, 1001, 7000])
+    expect(line?.values).toEqual(line?.times)
+    for (let index = 0; index < 2000; index++) history.add(7001 + index, family(1, { index: String(index) }))
+    expect(history.linesOf('a')).toHaveLength(1000)
   })
 
-  test('keeps as much as it may, of as many series as it may, in order', () => {
-    const history = createHistory(100, 2)
-    for (let i = 0; i < 1234; i++) {
-      history.add(sample(i, i))
-      const [one] = history.seriesOf('a')
-      expect(one?.times.at(-1)).toBe(i)
-    }
-    const [one] = history.seriesOf('a')
-    expect([...(one?.times ?? [])]).toEqual(Array.from({ length: 100 }, (_, i) => 1134 + i))
-    expect([...(one?.values ?? [])]).toEqual([...(one?.times ?? [])])
-    history.add(sample(5, 1))
-    expect(history.newest).toBe(1233)
-    for (let i = 0; i < 10; i++) history.add(sample(2000 + i, 1, { i: String(i) }))
-    expect(history.seriesOf('a')).toHaveLength(2)
-  })
-})
-
-describe('what is asked of them', () => {
-  test.each([
-    ['up', { metric: 'up', matchers: [] }],
-    ['up{a="b}"}', { metric: 'up', matchers: [{ label: 'a', operator: '=', value: 'b}' }] }],
-    [
-      ' rate ( up { a!="b" } [5m] ) ',
-      { metric: 'up', matchers: [{ label: 'a', operator: '!=', value: 'b' }], over: { name: 'rate', seconds: 300 } },
-    ],
-    ['max_over_time(up[1h30m])', { metric: 'up', matchers: [], over: { name: 'max_over_time', seconds: 5400 } }],
-    ['rate', { metric: 'rate', matchers: [] }],
-  ])('%s is understood', (text, expression) => {
-    expect(parseExpression(text)).toEqual(expression)
-  })
-
-  test.each([
-    '',
-    '1',
-    'a + b',
-    'sum(a)',
-    'rate(a)',
-    'rate(a[5m]',
-    'rate(a[0s])',
-    'a[5m]',
-    'rate(sum(a)[5m])',
-    'a{b}',
-    '(a)',
-  ])('%j is refused', (text) => {
-    expect(() => parseExpression(text)).toThrow(/Write label matchers|The measurements of this server support/)
-  })
-
-  test('matchers compare, and know simple patterns, in linear time', () => {
-    const test = (match: string, value: string) => compileMatchers(parseMatchers(match))(new Map([['a', value]]))
-    expect([test('a="x"', 'x'), test('a!="x"', 'x'), test('b=""', 'x'), test('b!=""', 'x')]).toEqual([
-      true,
-      false,
-      true,
-      false,
-    ])
-    expect(['ab', 'xb', 'axxb', 'b', 'a'].map((value) => test('a=~"a.*b|b"', value))).toEqual([
-      true,
-      false,
-      true,
-      true,
-      false,
-    ])
-    expect(['a', 'ab', ''].map((value) => test('a=~"a.+"', value))).toEqual([false, true, false])
-    expect(['a.b', 'axb'].map((value) => test('a=~"a\\\\.b"', value))).toEqual([true, false])
-    expect(['日𠮷', '日'].map((value) => test('a=~"日."', value))).toEqual([true, false])
-    expect(test(`a=~"${'.*a'.repeat(50)}"`, `${'a'.repeat(900)}b`)).toBe(false)
-    for (const pattern of ['(a+)+', 'a{2}', '[ab]', '^a$', 'a?', 'a+', '\\\\d'])
-      expect(() => test(`a=~"${pattern}"`, 'a')).toThrow(/support only alternatives/)
-  })
-
-  const series = {
-    labels: new Map([['__name__', 'c']]),
-    times: Float64Array.from({ length: 100 }, (_, i) => i * 15),
-    values: Float64Array.from({ length: 100 }, (_, i) => (i < 50 ? i * 30 : (i - 50) * 30)),
-  }
-
-  test('points are those that were measured, or the last before each step', () => {
-    expect([...pointsIn(series, { start: 30, end: 75, step: 15 }, 15).times]).toEqual([30, 45, 60, 75])
-    const coarse = pointsIn(series, { start: 0, end: 600, step: 300 }, 15)
-    expect([...coarse.times]).toEqual([0, 300, 600])
-    expect([...coarse.values]).toEqual([0, 600, 1200])
-    expect(pointsIn(series, { start: 5000, end: 6000, step: 300 }, 15).times).toHaveLength(0)
-  })
-
-  test('a rate takes a beginning anew for one', () => {
-    const { labels, values, times } = overTime(series, 'rate', 300, { start: 300, end: 1200, step: 300 })
-    expect([...labels]).toEqual([])
-    expect([...times]).toEqual([300, 600, 900, 1200])
-    expect(Math.min(...values)).toBeGreaterThan(1.8)
-    expect(Math.max(...values)).toBeCloseTo(2, 6)
-    expect([...overTime(series, 'max_over_time', 60, { start: 60, end: 60, step: 1 }).values]).toEqual([120])
+  test('shows each measured point of a span, or the last of each longer step', () => {
+    const times = Array.from({ length: 100 }, (_, index) => index * 15)
+    const line = { labels: new Map(), times, values: times.map((time) => time * 2) }
+    expect([...pointsIn(line, { start: 30, end: 75, step: 15 }, 15).times]).toEqual([30, 45, 60, 75])
+    const coarse = pointsIn(line, { start: 0, end: 600, step: 300 }, 15)
+    expect([...coarse.times]).toEqual([285, 585, 600])
+    expect([...coarse.values]).toEqual([570, 1170, 1200])
+    expect(pointsIn(line, { start: 5000, end: 6000, step: 300 }, 15).times).toHaveLength(0)
   })
 })

@@ -178,8 +178,8 @@ describe('series as a picture', () => {
         '1 MiB',
         '10:30',
         'job=&quot;a&quot;',
-        '1.907 MiB',
-        '0 B',
+        'last 1.907 MiB, min 976.6 KiB, max 2.861 MiB',
+        'last 0 B, min 0 B, max 0 B',
       ]),
     )
   })
@@ -203,7 +203,7 @@ describe('series as a picture', () => {
     const many = Array.from({ length: 60 }, (_, i) => series({ i: String(i) }, [i, i + 1]))
     const svg = formatChart(shown(many, { total: 500 }))
     expect(paths(svg)).toHaveLength(40)
-    expect(labels(svg)).toContain('28 more lines are not named here; 460 of 500 series are not drawn.')
+    expect(labels(svg)).toContain('30 more lines are not named here; 460 of 500 series are not drawn.')
     expect(Number(/height="(\d+)"/.exec(svg)?.[1])).toBeLessThan(800)
   })
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { connect } from '../../src/client/index.ts'
 import { assemble } from '../../src/context/index.ts'
-import { compileAccess, compileTemplate, createCatalog, fileAddress, limited, sliced } from '../../src/index.ts'
+import { compileAccess, compileTemplate, createCatalog, fileAddress } from '../../src/index.ts'
 import { api } from '../../src/providers/api/index.ts'
 import { files } from '../../src/providers/files/index.ts'
 import { gcs } from '../../src/providers/gcs/index.ts'
@@ -22,6 +22,8 @@ import { sqlite } from '../../src/providers/sqlite/index.ts'
 import { web } from '../../src/providers/web/index.ts'
 import { serveHttp, serveStdio } from '../../src/server/index.ts'
 import { checkProvider } from '../../src/testing/index.ts'
+import { limited } from '../../src/wrap/limited.ts'
+import { sliced } from '../../src/wrap/sliced.ts'
 
 /** As a program in JavaScript calls it. */
 const called = (act: unknown, ...given: readonly unknown[]) =>

@@ -1,6 +1,6 @@
 import type { BigIntStats } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { createSnapshot } from '../../src/providers/files/watch-directories.ts'
+import { createSnapshot } from '../../src/providers/files/watch-worker.ts'
 
 const since = 1_000_000
 const at = (ms: number, size = 1): BigIntStats => {

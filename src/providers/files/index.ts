@@ -1,10 +1,7 @@
-import { MessageChannel } from 'node:worker_threads'
-import { notFound, ResourceError, unavailable } from '../../core/errors.ts'
-import { createEvent } from '../../core/kit/abort.ts'
+import { notFound, unavailable } from '../../core/errors.ts'
 import { defined, requireKeys } from '../../core/kit/object.ts'
-import type { Log } from '../../core/log.ts'
 import { baseName } from '../../core/path.ts'
-import type { Change, Content, Context, Degradation, Provider, ReadRequest, Template } from '../../core/provider.ts'
+import type { Content, Context, Provider, ReadRequest, Template } from '../../core/provider.ts'
 import { createLeaveOut, createPool, type Places, type Pool } from './access.ts'
 import { createHeadings } from './entries.ts'
 import { createIgnoreFiles } from './ignore-files.ts'
@@ -18,16 +15,7 @@ import { createSpelling, type Look } from './spelling.ts'
 import { lookAt, stampOf } from './stats.ts'
 import { createVisibility, ignoreOptions } from './visibility.ts'
 import { createWalk, rememberVerdicts } from './walk.ts'
-import {
-  beginInThread,
-  type Confirmations,
-  type Confirmed,
-  createConfirmations,
-  type FromThread,
-  type Request,
-  threadEnded,
-  type WatchOptions,
-} from './watch-thread.ts'
+import { createWatch } from './watch.ts'
 
 export { type LeftOut, type LeftOutCounts, type LeftOutFiles, type LeftOutReason, openLeftOut } from './left-out.ts'
 export type { FileRule } from './media.ts'
@@ -161,115 +149,5 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
       places.close()
       names.clear()
     },
-  }
-}
-
-/**
- * Watches the files below a root in a separate thread.
- *
- * @param closing Ends all watches.
- */
-function createWatch(places: Places, options: Omit<WatchOptions, 'root'>, log: Log, closing: AbortSignal) {
-  /** For each running watch, which directories it confirms to be unchanged. */
-  const confirmations = new Set<Confirmations>()
-  /** Running watches that are degraded. */
-  const degraded = new Map<AbortSignal, Degradation>()
-  const watch = async (caller: AbortSignal): Promise<AsyncIterable<Change>> => {
-    const signal = AbortSignal.any([caller, closing])
-    // Threads share descriptors, so the thread watches the directory that is open here, even if it was renamed.
-    const root = await places.root(signal)
-    const report = (now: Degradation | undefined) => {
-      if (now === undefined || signal.aborted) degraded.delete(signal)
-      else degraded.set(signal, now)
-    }
-    try {
-      const watched = { ...options, root: { real: places.real, at: root.at } }
-      const inbox = openInbox(watched, log, report, confirmations, signal)
-      await inbox.next()
-      signal.throwIfAborted()
-      return changesOf(inbox, signal)
-    } finally {
-      root.close()
-    }
-  }
-  return {
-    watch,
-    degraded: (): Degradation | undefined => degraded.values().next().value,
-    /** Asks a running watch which directories are unchanged; see {@link Confirmed}. Resolves to undefined if no watch runs. */
-    confirm: async (files: number): Promise<Confirmed | undefined> => {
-      const [running] = confirmations
-      return running?.ask(files)
-    },
-  }
-}
-
-function openInbox(
-  options: WatchOptions,
-  log: Log,
-  report: (degraded: Degradation | undefined) => void,
-  confirmations: Set<Confirmations>,
-  signal: AbortSignal,
-) {
-  const { port1: port, port2 } = new MessageChannel()
-  const messages: Exclude<FromThread, { log: unknown } | { degraded: unknown } | { dues: unknown }>[] = []
-  const arrival = createEvent()
-  let closed = false
-  let failure: unknown
-
-  const mine = createConfirmations(() => port.postMessage('dues' satisfies Request))
-  const close = () => {
-    if (closed) return
-    closed = true
-    signal.removeEventListener('abort', close)
-    confirmations.delete(mine)
-    mine.close()
-    port.close()
-    release()
-    report(undefined)
-    arrival.set()
-  }
-  const release = beginInThread({ options, port: port2 }, (error) => {
-    failure = error
-    close()
-  })
-  signal.addEventListener('abort', close)
-  port.on('message', (message: FromThread) => {
-    if ('log' in message) return log(...message.log)
-    if ('degraded' in message) return report(message.degraded)
-    if ('dues' in message) return mine.answered(message.dues)
-    messages.push(message)
-    arrival.set()
-  })
-
-  return {
-    close,
-    /** Returns the next changes; none once the signal has aborted. The first, empty answer means that the watch is armed. */
-    next: async (): Promise<readonly Change[]> => {
-      while (messages.length === 0 && !closed) await arrival.wait()
-      if (signal.aborted) return []
-      const message = messages.shift()
-      if (message !== undefined && 'armed' in message) {
-        // A watch alone must not keep the process alive.
-        port.unref()
-        confirmations.add(mine)
-        return []
-      }
-      if (message !== undefined && 'changes' in message) {
-        port.postMessage('more' satisfies Request)
-        return message.changes
-      }
-      close()
-      if (message === undefined) throw threadEnded(failure)
-      const { kind, message: text, cause } = message.failed
-      throw new ResourceError(kind, text, {}, { cause })
-    },
-  }
-}
-
-async function* changesOf(inbox: ReturnType<typeof openInbox>, signal: AbortSignal): AsyncGenerator<Change> {
-  try {
-    while (!signal.aborted) yield* await inbox.next()
-  } finally {
-    inbox.close()
   }
 }

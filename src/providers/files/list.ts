@@ -8,7 +8,7 @@ import { directoryMimeType } from '../../core/view.ts'
 import { createEntries, describeDirectory, type EntriesOptions } from './entries.ts'
 import { createLookedCache, type DirectoryNames, type FactsByName, type LookedCache, type NameCache } from './names.ts'
 import { type Allows, identityOf, maxDepth, type Position } from './walk.ts'
-import type { Confirmed } from './watch-thread.ts'
+import type { Confirmed } from './watch.ts'
 
 interface ListerOptions extends EntriesOptions {
   readonly names: NameCache

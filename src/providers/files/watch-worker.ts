@@ -1,31 +1,601 @@
-import { readlinkSync } from 'node:fs'
+import { type BigIntStats, readlinkSync } from 'node:fs'
 import { type MessagePort, parentPort } from 'node:worker_threads'
 import { isResourceError, ResourceError, unavailable } from '../../core/errors.ts'
 import { createEvent } from '../../core/kit/abort.ts'
 import { defined } from '../../core/kit/object.ts'
+import { indexAfter } from '../../core/kit/sorted.ts'
 import type { Log } from '../../core/log.ts'
 import type { Degradation } from '../../core/provider.ts'
-import { createLeaveOut, createPool, type Place, type Places } from './access.ts'
+import { createLeaveOut, createPool, type LeaveOut, type Place, type Places, type Pool } from './access.ts'
 import { createIgnoreFiles } from './ignore-files.ts'
-import { createNameCache } from './names.ts'
+import { createNameCache, type DirectoryNames, type NameCache, sameAliases } from './names.ts'
 import { openAgain } from './root.ts'
 import { createSpelling } from './spelling.ts'
-import { lookAt } from './stats.ts'
+import {
+  isSettled,
+  kindOf,
+  lookAt,
+  lookAtAll,
+  type MaybeStats,
+  modeAllows,
+  type PermitOptions,
+  tickMs,
+} from './stats.ts'
 import { createVisibility, ignoreOptions } from './visibility.ts'
-import { createWalk, identityOf } from './walk.ts'
-import { createDirectories, type Directories, type Directory } from './watch-directories.ts'
-import { openHandles, type WatchFile } from './watch-handles.ts'
-import { createPending, createRounds, createSchedule, type Pending, type Rounds } from './watch-schedule.ts'
+import { createWalk, identityOf, maxDepth, mayRead, type Position, type Walk } from './walk.ts'
 import {
   createLedger,
+  createPending,
+  createRounds,
+  createSchedule,
   type Dues,
   type FromThread,
+  type Handles,
   type Ledger,
+  type OnFileEvent,
+  openHandles,
+  type Pending,
   type Request,
+  type Rounds,
+  type Schedule,
   type ToThread,
+  type WatchFile,
+  type WatchHandle,
   type WatchOptions,
-} from './watch-thread.ts'
-import { createTree, everythingHeard, type WatchedTree } from './watch-tree.ts'
+} from './watch.ts'
+
+/** Change of a file since it was last examined. */
+type NameChange = 'came' | 'went' | 'changed' | undefined
+
+/** State of the files of one directory when they were last examined. It takes 33 bytes per name, besides the names. */
+interface FileStates {
+  readonly names: DirectoryNames
+  /**
+   * Records the stats of the name at an index (undefined: not served), and returns the change.
+   *
+   * A file that was never examined is reported as changed if it changed since the watch began: its event may be late, or lost. With `doubt`, it
+   * is always reported, and so is a file that was examined so soon after a change that a further change may have left the same times.
+   *
+   * @param doubt Whether an event reported a change in the directory, or no event would report one.
+   * @param look Period in which the stats were taken, in milliseconds since 1970.
+   */
+  note(
+    index: number,
+    stats: BigIntStats | undefined,
+    doubt: boolean,
+    look: { readonly from: number; readonly until: number },
+  ): NameChange
+  /** Whether a file is served at the index, as far as known. False for directories. */
+  serves(index: number): boolean
+  /** Returns the snapshot with the new names of the directory, and the files that are gone. */
+  renew(names: DirectoryNames): { readonly snapshot: FileStates; readonly gone: readonly string[] }
+}
+
+/** State of a name: not served, never examined, examined, or examined too soon after a change. Directories are always `absent`. */
+const [absent, unknown, settled, fresh] = [0, 1, 2, 3]
+/** The names of a directory without known contents. */
+const noNames: DirectoryNames = { names: [], links: new Set() }
+
+/**
+ * Returns the snapshot of a directory whose files were not examined yet.
+ *
+ * @param since Time at which the watch of the directory began, in milliseconds since 1970.
+ */
+export function createSnapshot(names: DirectoryNames, since: number): FileStates {
+  const states = Uint8Array.from(names.names, (name) => (name.endsWith('/') ? absent : unknown))
+  return snapshotOf(names, states, new BigInt64Array(states.length * 4), since)
+}
+
+const now = new BigInt64Array(4)
+
+/** @param stamps For each name: inode, size, mtime and ctime in nanoseconds. */
+function snapshotOf(names: DirectoryNames, states: Uint8Array, stamps: BigInt64Array, since: number): FileStates {
+  /** Whether the stamp is unchanged. Stores the new one. */
+  const stamp = (at: number, { ino, size, mtimeNs, ctimeNs }: BigIntStats): boolean => {
+    // Stored in an array of the same type first, so that an inode above 63 bits is compared in its truncated form.
+    now.set([ino, size, mtimeNs, ctimeNs])
+    const same = now.every((value, i) => value === stamps[at + i])
+    if (!same) stamps.set(now, at)
+    return same
+  }
+
+  return {
+    names,
+    note: (index, stats, doubt, { from, until }) => {
+      const before = states[index]
+      if (stats === undefined) {
+        states[index] = absent
+        return before === absent || (before === unknown && !doubt) ? undefined : 'went'
+      }
+      const same = stamp(index * 4, stats)
+      states[index] = isSettled(stats, from, tickMs, until) ? settled : fresh
+      if (before === absent) return 'came'
+      // The clock of a file system lags behind by at most one tick.
+      if (before === unknown) return doubt || Number(stats.ctimeMs) > since - tickMs ? 'changed' : undefined
+      return !same || (before === fresh && doubt) ? 'changed' : undefined
+    },
+    serves: (index) => states[index] !== absent,
+    renew: (next) => {
+      const nextStates = new Uint8Array(next.names.length)
+      const nextStamps = new BigInt64Array(next.names.length * 4)
+      const indices = new Map(names.names.map((name, index) => [name, index]))
+      for (const [index, name] of next.names.entries()) {
+        const from = indices.get(name)
+        if (from === undefined) continue
+        indices.delete(name)
+        nextStates[index] = states[from] ?? absent
+        nextStamps.set(stamps.subarray(from * 4, from * 4 + 4), index * 4)
+      }
+      const gone = [...indices].filter(([, index]) => states[index] !== absent).map(([name]) => name)
+      return { snapshot: snapshotOf(next, nextStates, nextStamps, since), gone }
+    },
+  }
+}
+
+/** A directory that is served, with its state at the last scan. */
+export interface Directory {
+  readonly path: string
+  readonly parent: Directory | undefined
+  /** Time at which the watch of the directory began, or earlier, in milliseconds since 1970. */
+  readonly since: number
+  /** Identity of the directory in the file system. */
+  readonly identity: string
+  /** Child directories by name, with a final `/`. */
+  readonly children: Map<string, Directory>
+  /** Target paths of the symbolic links in it, by name. */
+  readonly targets: Map<string, readonly string[]>
+  /** Paths that symbolic links in it lead to, or led to before. */
+  readonly linked: Set<string>
+  /** Names of symbolic links with a new target, of which clients were not notified yet. */
+  readonly turned: Set<string>
+  aliases: Position['aliases']
+  snapshot: FileStates
+  /** The file system watch. Undefined: the directory has none, and is only compared in rounds. */
+  handle: WatchHandle | undefined
+  /** Names with events that were not examined since. Undefined if any name may have changed. */
+  heard: Set<string> | undefined
+  /** Whether the next scan examines all names, although only those in `heard` may have changed. */
+  whole: boolean
+  gone: boolean
+}
+
+export type Directories = ReturnType<typeof createDirectories>
+
+interface DirectoriesOptions {
+  readonly handles: Handles
+  readonly schedule: Schedule<Directory>
+  readonly pending: Pending
+  readonly ledger: Ledger
+  /** Whether the system sends events for a place. */
+  readonly speaks: (place: Place) => boolean
+  /** Whether events arrive at once: if the event of a change arrives after a file was examined, the change came after that, too. */
+  readonly prompt: boolean
+  /** Maximum number of names kept in memory, about 110 bytes each. */
+  readonly limit: number
+}
+
+/** Maximum number of names in `heard`. Above it, the whole directory is scanned. */
+const maxHeard = 64
+
+/** The directories that are served, the known state of their files, and the notifications about them. */
+export function createDirectories({ handles, schedule, pending, ledger, speaks, prompt, limit }: DirectoriesOptions) {
+  const all = new Set<Directory>()
+  /** The directories with a symbolic link to a path, by that path. */
+  const linked = new Map<string, Set<Directory>>()
+  let known = 0
+
+  /** Handles an event in a directory: the name that changed, or undefined when unknown. Schedules a scan. */
+  const hear = (directory: Directory, name: string | undefined): void => {
+    if (directory.gone) return
+    if (name === undefined || (directory.heard?.size ?? 0) >= maxHeard) directory.heard = undefined
+    else directory.heard?.add(name)
+    schedule.touch(directory)
+  }
+
+  /** Records that lists must not use their cached facts of a directory any more. */
+  const touch = ({ identity, handle }: Directory): void => {
+    if (prompt && handle !== undefined) ledger.touch(identity)
+  }
+
+  /** Watches a directory, again if it was watched before: the system may have dropped the watch. */
+  const listen = (directory: Directory, place: Place): void => {
+    if (!speaks(place)) return
+    const heard: OnFileEvent = (name, lost) => {
+      if (lost) lose(directory, ledger)
+      else touch(directory)
+      hear(directory, name)
+    }
+    const opened = handles.open(place, heard, directory.handle)
+    if (opened === undefined) return
+    directory.handle = opened
+    touch(directory)
+  }
+
+  /** Replaces the snapshot of a directory. @throws ResourceError `too-large` when there are more names in memory than the limit. */
+  const know = (directory: Directory, snapshot: FileStates): void => {
+    known += snapshot.names.names.length - directory.snapshot.names.names.length
+    directory.snapshot = snapshot
+    if (known > limit) throw new ResourceError('too-large', `There are more than ${limit} files, too many to watch.`)
+  }
+
+  /** Notifies that a file in a directory was created or deleted (`listed`), or changed. */
+  const tell = (directory: Directory, name: string, listed: boolean): void => {
+    const path = `${directory.path}${name}`
+    const { aliases, targets, turned } = directory
+    const inLinked = aliases.slice(1).map((alias) => `${alias.path}${name}`)
+    // The change may have been found without an event.
+    touch(directory)
+    // A link with a new target does not change the old target.
+    const others = turned.delete(name) ? inLinked : [...inLinked, ...(targets.get(name) ?? [])]
+    pending.add({ path, listed, aliases: others })
+    for (const other of linked.get(path) ?? []) hear(other, undefined)
+  }
+
+  /** Removes all contents of a directory, and notifies of the removal. */
+  const empty = (directory: Directory): void => {
+    const { children, snapshot, targets } = directory
+    know(directory, createSnapshot(noNames, 0))
+    for (const [index, name] of snapshot.names.names.entries()) if (snapshot.serves(index)) tell(directory, name, true)
+    for (const target of directory.linked) {
+      const others = linked.get(target)
+      others?.delete(directory)
+      if (others?.size === 0) linked.delete(target)
+    }
+    targets.clear()
+    directory.linked.clear()
+    for (const child of children.values()) drop(child)
+  }
+
+  const remove = (directory: Directory): void => {
+    directory.gone = true
+    directory.handle?.close()
+    ledger.lose(directory.identity)
+    schedule.drop(directory)
+    all.delete(directory)
+  }
+
+  /** Removes a directory, and notifies that its contents are gone. */
+  const drop = (directory: Directory): void => {
+    remove(directory)
+    directory.parent?.children.delete(nameOf(directory))
+    empty(directory)
+  }
+
+  return {
+    all: all as ReadonlySet<Directory>,
+    /** Adds a directory with unknown contents, and watches it if possible. */
+    add: (parent: Directory | undefined, position: Position): Directory => {
+      const directory = createDirectory(parent, position)
+      all.add(directory)
+      parent?.children.set(nameOf(directory), directory)
+      listen(directory, position.place)
+      return directory
+    },
+    listen,
+    /** Whether every change in a directory raises an event that arrives before a scan can show the change. */
+    isHeard: ({ handle }: Directory): boolean => prompt && handle !== undefined,
+    hear,
+    know,
+    tell,
+    /** Records the target paths of a symbolic link. A change of one of them is then handled as an event in the link's directory. */
+    link: (directory: Directory, name: string, paths: readonly string[]): void => {
+      const known = directory.targets.get(name)
+      if (known !== undefined && known.join('\0') !== paths.join('\0')) directory.turned.add(name)
+      directory.targets.set(name, paths)
+      for (const path of paths) {
+        directory.linked.add(path)
+        linked.set(path, (linked.get(path) ?? new Set()).add(directory))
+      }
+    },
+    empty,
+    drop,
+    /** Forgets everything, without notifications. */
+    clear: (): void => {
+      for (const directory of all) remove(directory)
+      linked.clear()
+      known = 0
+    },
+  }
+}
+
+/** Records that a directory is not watched any more. */
+function lose(directory: Directory, ledger: Ledger): void {
+  ledger.lose(directory.identity)
+  directory.handle = undefined
+}
+
+function nameOf({ path, parent }: Directory): string {
+  return path.slice(parent?.path.length ?? 0)
+}
+
+function createDirectory(parent: Directory | undefined, position: Position): Directory {
+  return {
+    path: position.aliases[0].path,
+    parent,
+    since: Date.now(),
+    identity: identityOf(position.place),
+    children: new Map(),
+    targets: new Map(),
+    linked: new Set(),
+    turned: new Set(),
+    aliases: position.aliases,
+    snapshot: createSnapshot(noNames, 0),
+    handle: undefined,
+    heard: new Set(),
+    whole: false,
+    gone: false,
+  }
+}
+
+type WatchedTree = ReturnType<typeof createTree>
+
+interface TreeOptions {
+  readonly directories: Directories
+  readonly schedule: Schedule<Directory>
+  readonly walk: Walk
+  readonly names: NameCache
+  readonly permit: PermitOptions
+  readonly pool: Pool
+  readonly leaveOut: LeaveOut
+  readonly log: Log
+  readonly signal: AbortSignal
+}
+
+/** Why a directory is scanned: the watch begins, an event arrived, or its turn in a round has come. */
+type Cause = 'first' | 'heard' | 'round'
+
+/** Number of files examined at once. */
+const group = 256
+/** Delay of a retry after a failure, in milliseconds. */
+const retryDelayMs = 1000
+/** Duration of a slow scan, in milliseconds. A directory that takes longer is scanned half of the time at most. */
+const slowScanMs = 20
+
+/** Finds the directories that are served, and compares them with their known state. */
+function createTree(options: TreeOptions) {
+  const { directories, schedule, walk, log, signal } = options
+  const troubled = new WeakSet<Directory>()
+
+  /** Postpones a directory that cannot be scanned now. Its changes are notified later. */
+  const putOff = (directory: Directory, error: unknown): void => {
+    if (!isResourceError(error, 'unavailable')) throw error
+    if (!troubled.has(directory))
+      log('warn', 'a directory cannot be looked at now', { path: directory.path, error: error.message })
+    troubled.add(directory)
+    directory.heard = undefined
+    schedule.later(directory, retryDelayMs)
+  }
+
+  const add = async (parent: Directory | undefined, position: Position, cause: Cause): Promise<Directory> => {
+    // First add the watch, then scan, so that no change is missed.
+    const directory = directories.add(parent, position)
+    await scan(directory, position, directory, cause)
+    return directory
+  }
+
+  /** Adds a child directory if it is to be served and not known yet. */
+  const visit = async (parent: Directory, position: Position, name: string, stats: MaybeStats, cause: Cause) => {
+    const known = parent.children.get(name)
+    // Only a walk finds the target of a symbolic link.
+    const isLink = parent.snapshot.names.links.has(name.slice(0, -1))
+    if (known !== undefined && !isLink && stats?.isDirectory() && known.identity === identityOf({ stats })) return
+    let child: Position | undefined
+    try {
+      child = await walk.enter(position, name.slice(0, -1), true, signal)
+      if (known?.identity === identityOf(child.place)) return
+      if (known !== undefined) directories.drop(known)
+      if (child.aliases[0].path.split('/').length <= maxDepth) await add(parent, child, cause)
+    } catch (error) {
+      const mine = parent.children.get(name)
+      if (!isResourceError(error, 'not-found')) putOff(mine ?? parent, error)
+      else if (mine !== undefined) directories.drop(mine)
+    } finally {
+      child?.place.close()
+    }
+  }
+
+  const { scan, isLeftToEvents, leaveToEvents } = createScan(options, visit)
+
+  const lookAgain = async (directory: Directory, cause: 'heard' | 'round'): Promise<void> => {
+    const { heard, whole, parent } = directory
+    directory.heard = new Set()
+    directory.whole = false
+    let position: Position | undefined
+    try {
+      position = await walk.to(directory.path, { signal })
+      if (identityOf(position.place) === directory.identity) {
+        if (heard === undefined || cause === 'round') directories.listen(directory, position.place)
+        await scan(directory, position, { heard, whole }, cause)
+        troubled.delete(directory)
+      } else if (parent !== undefined) {
+        directories.drop(directory)
+        directories.hear(parent, undefined)
+      }
+    } catch (error) {
+      if (!isResourceError(error, 'not-found')) putOff(directory, error)
+      else if (parent !== undefined) directories.drop(directory)
+      else {
+        // The root is unreadable: it is treated as empty until it can be read again.
+        directories.empty(directory)
+        schedule.later(directory, retryDelayMs)
+      }
+    } finally {
+      position?.place.close()
+    }
+  }
+
+  return {
+    /** Finds all directories, and returns the root. Does not notify of files that exist already. */
+    explore: async (): Promise<Directory> => {
+      const position = await walk.root(signal)
+      try {
+        return await add(undefined, position, 'first')
+      } finally {
+        position.place.close()
+      }
+    },
+    /** Scans a directory again by its path, with the same rules as a listing, and notifies of the differences. */
+    refresh: async (directory: Directory, cause: 'heard' | 'round'): Promise<void> => {
+      if (directory.gone) return
+      if (cause === 'round' && isLeftToEvents(directory)) return leaveToEvents(directory)
+      const start = performance.now()
+      await lookAgain(directory, cause)
+      const taken = performance.now() - start
+      if (taken > slowScanMs) schedule.spare(directory, taken)
+    },
+  }
+}
+
+/** Adds a child directory if it is to be served and not known yet. */
+type Visit = (parent: Directory, position: Position, name: string, stats: MaybeStats, cause: Cause) => Promise<void>
+
+/** Compares the known state of directories with the file system. `visit` is called for each directory in them. */
+function createScan(options: TreeOptions, visit: Visit) {
+  const { directories, schedule, walk, names, permit, pool, leaveOut, signal } = options
+
+  /** Returns the stats of the served file at a name; for a symbolic link, those of its target. */
+  const servedAt = async (
+    directory: Directory,
+    position: Position,
+    name: string,
+    stats: MaybeStats,
+  ): Promise<MaybeStats> => {
+    if (!directory.snapshot.names.links.has(name)) {
+      if (stats === undefined || kindOf(stats, position.device, permit) !== 'file') return undefined
+      return modeAllows(stats) || (await mayRead(position.place, stats, name, pool, signal)) ? stats : undefined
+    }
+    try {
+      const found = await walk.enter(position, name, false, signal)
+      found.place.close()
+      directories.link(
+        directory,
+        name,
+        found.aliases.slice(1).map(({ path }) => path),
+      )
+      return found.place.stats
+    } catch (error) {
+      if (!isResourceError(error, 'not-found')) leaveOut(`${directory.path}${name}`, error)
+      return undefined
+    }
+  }
+
+  /**
+   * Examines some of the names of a directory. In a round, it first waits for the events of all changes that it can see, so that no such change
+   * is taken for the initial state.
+   *
+   * @param heard Names in events. Other names are not in doubt, since no event reported them. Undefined if any name may have changed.
+   */
+  const look = async (
+    directory: Directory,
+    position: Position,
+    indices: readonly number[],
+    cause: Cause,
+    heard?: Directory['heard'],
+  ) => {
+    const { snapshot } = directory
+    const nameAt = (index: number) => snapshot.names.names[index] ?? ''
+    const doubt = cause === 'heard' || (cause === 'round' && !directories.isHeard(directory))
+    for (let start = 0; start < indices.length; start += group) {
+      const part = indices.slice(start, start + group)
+      const from = Date.now()
+      const bare = part.map((index) => nameAt(index).replace(/\/$/, ''))
+      const found = await lookAtAll(position.place, bare, pool, signal, (name, error) =>
+        leaveOut(`${directory.path}${name}`, error),
+      )
+      if (cause === 'round') {
+        await everythingHeard()
+        if (isLeftToEvents(directory)) return leaveToEvents(directory)
+      }
+      for (const [i, index] of part.entries()) {
+        const name = nameAt(index)
+        if (name.endsWith('/')) await visit(directory, position, name, found[i], cause)
+        else {
+          const stats = await servedAt(directory, position, name, found[i])
+          const verdict = snapshot.note(index, stats, doubt && heard?.has(name) !== false, { from, until: Date.now() })
+          if (verdict !== undefined) directories.tell(directory, name, verdict !== 'changed')
+        }
+      }
+    }
+  }
+
+  /** Whether events have scheduled a scan of a directory, or will: after a lost event, the state of its names is unknown until then. */
+  const isLeftToEvents = (directory: Directory): boolean => schedule.has(directory) || directory.heard === undefined
+
+  /** Leaves all names of a directory to the scan that its events have scheduled. */
+  const leaveToEvents = (directory: Directory): void => {
+    // Without a reliable watch, any name may have changed without an event.
+    if (directories.isHeard(directory)) directory.whole = true
+    else directories.hear(directory, undefined)
+  }
+
+  const scan = async (
+    directory: Directory,
+    position: Position,
+    { heard, whole }: Pick<Directory, 'heard' | 'whole'>,
+    cause: Cause,
+  ) => {
+    const found = await names.of(position, signal)
+    const all = [...found.names.keys()]
+    if (cause === 'first') {
+      directories.know(directory, createSnapshot(found, directory.since))
+      if (!directories.isHeard(directory)) return look(directory, position, all, cause)
+      // Files can wait for the first round, since an event before it reports them as changed. Links cannot: their targets raise no events here.
+      const urgent = (name = '') => name.endsWith('/') || found.links.has(name)
+      const first = all.filter((index) => urgent(found.names[index]))
+      return look(directory, position, first, cause)
+    }
+    if (cause === 'heard') await tellPassed(options, directory, position, found.names, heard)
+    const sameRules = sameAliases(directory, position)
+    directory.aliases = position.aliases
+    if (found === directory.snapshot.names && heard !== undefined && !whole && cause === 'heard') {
+      const some = [...heard].flatMap((name) => [indexOf(found.names, name), indexOf(found.names, `${name}/`)])
+      const indices = some.filter((index) => index !== -1)
+      await look(directory, position, indices, cause)
+    } else {
+      if (found !== directory.snapshot.names) rename(directories, directory, found)
+      await look(directory, position, all, cause, cause === 'heard' ? heard : undefined)
+    }
+    // The ignore rules of the child directories have changed too.
+    if (!sameRules) for (const child of directory.children.values()) directories.hear(child, undefined)
+  }
+
+  return { scan, isLeftToEvents, leaveToEvents }
+}
+
+/** Notifies of names that were created and deleted again before the scan: a client may have read them. */
+async function tellPassed(
+  { directories, names, pool, leaveOut, signal }: TreeOptions,
+  directory: Directory,
+  position: Position,
+  found: readonly string[],
+  heard: Directory['heard'] = new Set(),
+): Promise<void> {
+  const lists = [found, directory.snapshot.names.names]
+  const isThere = (name: string) => lists.some((list) => [name, `${name}/`].some((one) => indexOf(list, one) !== -1))
+  const passed = [...heard].filter((name) => !isThere(name) && names.shows(position, name))
+  // A name that exists but is in no list is not served, for example a symbolic link.
+  const there = await lookAtAll(position.place, passed, pool, signal, leaveOut)
+  // They are not notified as changes of the list, or every client would list again whenever a file is replaced.
+  for (const [i, name] of passed.entries()) if (there[i] === undefined) directories.tell(directory, name, false)
+}
+
+/** Replaces the known names of a directory, and notifies of the files and directories that are gone. */
+function rename(directories: Directories, directory: Directory, found: Directory['snapshot']['names']): void {
+  const { snapshot, gone } = directory.snapshot.renew(found)
+  directories.know(directory, snapshot)
+  for (const name of gone) directories.tell(directory, name, true)
+  for (const [name, child] of directory.children) if (indexOf(found.names, name) === -1) directories.drop(child)
+}
+
+/** Waits until all events up to the call have arrived: for two turns of the event loop, because the current one may be half over. */
+async function everythingHeard(): Promise<void> {
+  for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve))
+}
+
+function indexOf(names: readonly string[], name: string): number {
+  const index = indexAfter(names, name) - 1
+  return names[index] === name ? index : -1
+}
 
 /**
  * The watch thread for all files mounts of a process: scanning a hundred thousand files, or handling ten thousand events at once, delays no

@@ -125,8 +125,8 @@ export async function createGit(
         }
       } catch (error) {
         if (!isMissing(error)) throw error
-        const message = 'A directory is no longer in the repository, or never was.'
-        throw unavailable(message, {}, error)
+        if (repository.config.partial) throw unfetched(error)
+        throw unavailable('A directory is no longer in the repository, or never was.', {}, error)
       }
     },
     stat: async (path, context) => {
@@ -159,17 +159,17 @@ export async function createGit(
   }
 }
 
+function unfetched(cause: unknown) {
+  const message = 'An object is not in this partial clone. Fetch everything there: git fetch --refetch --no-filter.'
+  return unavailable(message, {}, cause)
+}
+
 /**
  * Creates a function that calls `work` with the current refs, and again when an object is missing: a branch may have moved, and its old
  * commits been pruned. It retries once, and then only if the refs have moved again.
  */
 function createSteadily({ refs, anchors, objects, config }: Repository) {
   let restarted = Number.NEGATIVE_INFINITY
-  const unfetched = (error: unknown): unknown => {
-    if (!config.partial) return error
-    const message = 'An object is not in this partial clone. Fetch everything there: git fetch --refetch --no-filter.'
-    return unavailable(message, {}, error)
-  }
   return async <T>(work: (table: RefTable) => Promise<T>): Promise<T> => {
     let table = await refs.table()
     for (let attempt = 1; ; attempt++) {
@@ -184,7 +184,7 @@ function createSteadily({ refs, anchors, objects, config }: Repository) {
         const now = performance.now()
         const newer = await refs.table(now)
         const hasMoved = newer.fingerprint !== table.fingerprint
-        if (attempt > 1 && (!hasMoved || attempt >= attempts)) throw unfetched(error)
+        if (attempt > 1 && (!hasMoved || attempt >= attempts)) throw config.partial ? unfetched(error) : error
         table = newer
         if (now - restarted > restartIntervalMs) {
           restarted = now

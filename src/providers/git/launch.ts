@@ -291,8 +291,16 @@ export function explainFailure(name: string, code: number | null, complaint: str
       `${name} refuses the repository, since another user owns it. Run this server as its owner, or give it to this user (chown -R).`,
     )
   if (isOutOfMemory(complaint)) return tooMuchMemory()
-  return unavailable(`${name} failed (${code === null ? 'it was killed' : `exit code ${code}`}).`)
+  const message = `${name} failed (${code === null ? 'it was killed' : `exit code ${code}`}).`
+  return unavailable(message, missingObject.test(complaint) ? { fault: missingFault } : {})
 }
+
+/** The cause in an error for an object that is not in the repository. */
+export const missingFault = 'missing-object'
+
+/** Matches the complaints of git about a missing object. */
+const missingObject =
+  /\b(?:unable to|cannot|could not) read (?:\w+ )?[0-9a-f]{40}|\bbad (?:object|tree|blob)|Failed to traverse parents|not found in the object store/i
 
 /** Whether git ended because it reached its memory limit (`xmalloc` and `xmmap` of git's wrapper.c). */
 export function isOutOfMemory(complaint: string): boolean {

@@ -9,7 +9,7 @@ import { segmentFault } from '../../core/path.ts'
 import type { ByteRange, Content } from '../../core/provider.ts'
 import { mimeTypeFor } from '../files/media.ts'
 import { rangeWithin } from '../files/read.ts'
-import { endProcess, isOutOfMemory, type Launcher, tooMuchMemory } from './launch.ts'
+import { endProcess, isOutOfMemory, type Launcher, missingFault, tooMuchMemory } from './launch.ts'
 
 export type Batch = ReturnType<typeof createBatch>
 
@@ -358,8 +358,6 @@ export function createObjects(launcher: Launcher, format: ObjectFormat, timeoutM
 
 export type Objects = ReturnType<typeof createObjects>
 
-const missingFault = 'missing-object'
-
 /** Returns the error for a missing object: see {@link isMissing}. */
 export function missing(name: string): ResourceError {
   return new ResourceError('not-found', `the object ${name} is not in the repository`, { fault: missingFault })
@@ -367,7 +365,7 @@ export function missing(name: string): ResourceError {
 
 /** Whether an error means a missing object: it may have been packed or pruned meanwhile, or never fetched. */
 export function isMissing(error: unknown): boolean {
-  return isResourceError(error, 'not-found') && error.detail.fault === missingFault
+  return isResourceError(error) && error.detail.fault === missingFault
 }
 
 /** Returns the contents of an object that must be read as a whole. */

@@ -450,23 +450,34 @@ export function parseTime(name: string, text: string, now: number): number {
 /** Maximum number of branches or tags listed. */
 const maxShown = 1000
 const maxRefPageBytes = 8 * 1024 * 1024
+/** Exit code of git after a fatal error. */
+const gitFailed = 128
 
-/** Reads the branches, or the tags, as text: one line each, newest first, `name id date subject`. */
+/** Maximum number of refs with a missing object that are named. */
+const maxNamedMissing = 20
+
+/**
+ * Reads the branches, or the tags, as text: one line each, newest first, `name id date subject`. Refs whose object is missing have no date, and
+ * are named at the end.
+ *
+ * @param isThere Whether the object of a ref, and for an annotated tag the object that it leads to, is in the repository.
+ */
 export async function readRefPage(
   launcher: Launcher,
   refsDir: string,
   kind: 'branches' | 'tags',
   table: RefTable,
+  isThere: (oid: string) => Promise<boolean>,
   signal: AbortSignal,
 ): Promise<TextPage> {
   const folder = kind === 'branches' ? 'refs/heads/' : 'refs/tags/'
   const { refs, names } = table
   const served = rangeBelow(refs, folder)
   const lines: string[] = []
+  const lacking: string[] = []
   let cut = false
-  if (served.start < served.end) {
-    await writeRefs(refsDir, refs, served)
-    const output = await launcher.run({
+  const ask = async (allows: readonly number[]) =>
+    launcher.run({
       args: [
         'for-each-ref',
         '--sort=refname',
@@ -482,7 +493,23 @@ export async function readRefPage(
       limit: maxRefPageBytes,
       signal,
       quiet: true,
+      allows: [...allows],
     })
+  if (served.start < served.end) {
+    await writeRefs(refsDir, refs, served)
+    let output = await ask([gitFailed])
+    if (output.code === gitFailed) {
+      // git ends at the first ref whose object is missing.
+      const missing = new Set<number>()
+      for (let index = served.start; index < served.end; index++) {
+        const { name, oid } = refAt(refs, index)
+        if (await isThere(oid)) continue
+        missing.add(index)
+        lacking.push(`${oneLine(names.shortest(name))} ${shortId(oid)}`)
+      }
+      await writeRefs(refsDir, refs, served, missing)
+      output = await ask([])
+    }
     cut = output.cut
     for (const line of wholeLines(output).split('\n')) {
       const [name = '', oid = '', date = '', subject = '', peeled = ''] = line.split('\0')
@@ -500,14 +527,24 @@ export async function readRefPage(
   const text = [
     refTitle(kind, table),
     ...lines,
-    ...(lines.length === 0 ? [`No ${kind}.`] : []),
+    ...(lines.length + lacking.length === 0 ? [`No ${kind}.`] : []),
     ...(cut ? [cutMark(`there are more ${kind} than the ${lines.length} shown`)] : []),
+    ...(lacking.length === 0 ? [] : [`The objects of ${lacking.length} ${kind} are missing in the repository:`]),
+    ...lacking.slice(0, maxNamedMissing).map((one) => `  ${one}`),
+    ...(lacking.length > maxNamedMissing
+      ? [cutMark(`there are more such ${kind} than the ${maxNamedMissing} shown`)]
+      : []),
   ]
   return { text: `${text.join('\n')}\n`, cut, version: table.fingerprint }
 }
 
 /** Writes refs into a git directory of the provider's own, in which git sees only those that are served. */
-async function writeRefs(refsDir: string, refs: RefList, { start, end }: IndexRange): Promise<void> {
+async function writeRefs(
+  refsDir: string,
+  refs: RefList,
+  { start, end }: IndexRange,
+  without: ReadonlySet<number> = new Set(),
+): Promise<void> {
   const slices = createSlices()
   // Two concurrent requests write two files; the last one wins.
   const written = join(refsDir, `packed-refs.${randomUUID()}`)
@@ -515,6 +552,7 @@ async function writeRefs(refsDir: string, refs: RefList, { start, end }: IndexRa
   try {
     let lines = ''
     for (let i = start; i < end; i++) {
+      if (without.has(i)) continue
       const { name, oid } = refAt(refs, i)
       lines += `${oid} ${name}\n`
       if (!slices.due()) continue
@@ -744,11 +782,13 @@ export function createPages(repository: Repository, commits: Commits) {
     },
   }
 
+  const isThere = async (oid: string) => (await objects.info(`${oid}^{}`)) !== undefined
+
   const single = (path: string, table: RefTable, signal: AbortSignal): Plan | undefined => {
     const entry = entries(table).find((one) => one.path === path)
     if (entry === undefined) return undefined
     if (path === 'branches' || path === 'tags')
-      return { entry, write: () => readRefPage(launcher, mirror.refsDir, path, table, signal) }
+      return { entry, write: () => readRefPage(launcher, mirror.refsDir, path, table, isThere, signal) }
     if (path === 'status' && readStatus !== undefined) return { entry, write: () => readStatus(table, signal) }
     return { entry, write: (params) => writeLog(params, table, signal) }
   }

@@ -6,12 +6,11 @@ import { formatDuration, formatOf, formatTime, type ValueFormat } from './units.
 const width = 960
 const plotHeight = 300
 const edge = 24
-/** Maximum number of series drawn, and of series named in the legend. */
-const mostLines = 40
-const mostNamed = 12
 const rowHeight = 22
+/** Maximum number of series drawn. */
+const mostLines = 40
 
-/** Line colours for most people with colour blindness (Okabe and Ito, with a darker yellow). Further series use dashes. */
+/** Line colours for most people with colour blindness (Okabe and Ito, with a darker yellow). */
 const colours = [
   '#0072b2',
   '#d55e00',
@@ -24,7 +23,8 @@ const colours = [
   '#4d4d4d',
   '#2f4b7c',
 ]
-const dashes = ['', '6 3', '2 3', '9 3 2 3']
+/** Maximum number of series named in the legend: each has its own colour. */
+const mostNamed = colours.length
 const ink = { text: '#1f2933', soft: '#616e7c', line: '#e4e7eb', axis: '#9aa5b1', paper: '#ffffff' }
 const font = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Noto Sans CJK JP', 'DejaVu Sans', sans-serif"
 
@@ -185,65 +185,41 @@ function lineOf({ times, values, gaps }: ShownSeries, index: number, { x, y }: P
       const [cx = '', cy = ''] = point.split(',')
       return element('circle', { cx, cy, r: 2.2, fill: colour })
     })
-  const dash = dashOf(index)
-  const stroke = {
-    stroke: colour,
-    'stroke-width': lines > 12 ? 1.1 : 1.7,
-    ...(dash === '' ? {} : { 'stroke-dasharray': dash }),
-  }
+  const stroke = { stroke: colour, 'stroke-width': lines > mostNamed ? 1.1 : 1.7 }
   return [...(path.length === 0 ? [] : [element('path', { d: path.join(''), ...stroke })]), ...dots].join('')
 }
 
 const colourOf = (index: number) => colours[index % colours.length] ?? ink.text
-const dashOf = (index: number) => dashes[Math.floor(index / colours.length) % dashes.length] ?? ''
 
 function emptyWords({ left, right, top, bottom }: PlotArea): string {
   const at = { x: pixels((left + right) / 2), y: (top + bottom) / 2, 'text-anchor': 'middle' }
   return text('No samples in this time.', { ...at, fill: ink.soft, 'font-size': 15 })
 }
 
-/** Draws the legend: the label of each line with its last, smallest and largest value; and the number of lines not named or not drawn. */
-function legendOf(shown: ShownAnswer, drawn: readonly ShownSeries[], format: ValueFormat, top: number) {
+/** Draws the legend: the labels of each line with its last, smallest and largest value; and the number of lines not named or not drawn. */
+function legendOf(shown: ShownAnswer, drawn: readonly ShownSeries[], { format }: ValueFormat, top: number) {
   const { own, common } = distinctLabels(shown.series)
   const named = drawn.slice(0, mostNamed)
-  const columns = [
-    { title: 'last', right: width - edge, of: (one: ShownSeries) => one.summary?.last.value },
-    { title: 'max', right: width - edge - 96, of: (one: ShownSeries) => one.summary?.max.value },
-    { title: 'min', right: width - edge - 192, of: (one: ShownSeries) => one.summary?.min.value },
-  ]
-  if (named.length === 0) return { rows: [], bottom: top - 14 }
-  const rows = columns.map(({ title, right }) =>
-    text(title, { x: right, y: top, 'text-anchor': 'end', fill: ink.soft, 'font-size': 11 }),
-  )
-  let y = top
-  for (const [index, one] of named.entries()) {
-    y += rowHeight
+  const rows = named.flatMap(({ summary }, index) => {
     const labels = own[index] ?? []
     const name =
       formatLabels(labels.length === 0 ? common.filter(([key]) => key !== '__name__') : labels) || titleOf(shown)
-    const dash = dashOf(index)
-    rows.push(
-      element('line', {
-        ...{ x1: edge, x2: edge + 20, y1: y - 4, y2: y - 4, stroke: colourOf(index), 'stroke-width': 3 },
-        ...(dash === '' ? {} : { 'stroke-dasharray': dash }),
-      }),
-      text(fitted(name, 12, width - 2 * edge - 320), { x: edge + 30, y }),
-      ...columns.map(({ right, of }) => {
-        const value = of(one)
-        return text(value === undefined ? '–' : format.format(value), {
-          x: right,
-          y,
-          'text-anchor': 'end',
-          'font-weight': right === width - edge ? 600 : 400,
-        })
-      }),
-    )
-  }
+    const values =
+      summary === undefined
+        ? '–'
+        : `last ${format(summary.last.value)}, min ${format(summary.min.value)}, max ${format(summary.max.value)}`
+    const y = top + index * rowHeight
+    return [
+      element('rect', { x: edge, y: y - 6, width: 20, height: 3, fill: colourOf(index) }),
+      text(fitted(name, 12, width - 2 * edge - widthOf(values, 12) - 50), { x: edge + 30, y }),
+      text(values, { x: width - edge, y, 'text-anchor': 'end' }),
+    ]
+  })
+  const bottom = top + (named.length - 1) * rowHeight
   const left = restOf(shown, drawn.length, named.length)
-  if (left === '') return { rows, bottom: y }
-  y += rowHeight
-  rows.push(text(left, { x: edge + 30, y, fill: ink.soft }))
-  return { rows, bottom: y }
+  if (left === '') return { rows, bottom }
+  rows.push(text(left, { x: edge + 30, y: bottom + rowHeight, fill: ink.soft }))
+  return { rows, bottom: bottom + rowHeight }
 }
 
 function restOf({ total }: ShownAnswer, drawn: number, named: number): string {

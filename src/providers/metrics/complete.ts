@@ -94,13 +94,13 @@ async function completeMatch(
 }
 
 const seriesTemplate = 'series/{metric}{?match,start,end,step,as}'
-const queryTemplate = 'query{?query,start,end,step,as}'
+export const queryTemplate = 'query{?query,start,end,step,as}'
 
 const times =
   'Times are -1h, -7d, now, 2026-11-21T10:00:00Z or Unix seconds; step is 30s, 5m or 1h, and fits by itself. ' +
   'as=csv is a table, as=chart a picture (SVG).'
 
-/** URI templates of the provider: the series of a metric, and a query. */
+/** URI templates of a source: the series of a metric, and a query if it takes queries. */
 export const templates: readonly Template[] = [
   {
     template: seriesTemplate,
@@ -108,7 +108,7 @@ export const templates: readonly Template[] = [
     title: 'A metric over time',
     description:
       `The series of a metric with a summary of each: smallest, largest and last value, trend, gaps. By default the last hour. ${times} ` +
-      'match={job="node",instance=~"web.*"} is only those whose labels match.',
+      'match={job="node",instance!="web-1"} is only those whose labels match.',
     mimeType: jsonType,
   },
   {

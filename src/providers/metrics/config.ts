@@ -1,10 +1,10 @@
 import { defined } from '../../core/kit/object.ts'
 import * as z from '../../schema/builder.ts'
-import { duration, durationFrom, glob, interval, secret, size, text } from '../../schema/fields.ts'
+import { duration, glob, interval, secret, size, text } from '../../schema/fields.ts'
 import { refusal, refuserIn } from '../../schema/refusals.ts'
 import { allowAddresses, harmless, secrets, service } from '../../schema/shapes.ts'
 import { refuseInTheClear, requireSecret } from '../../schema/values.ts'
-import { collectionName, defineSource, type OpenSource, type OptionsOf } from '../source.ts'
+import { defineSource, type OpenSource, type OptionsOf } from '../source.ts'
 import type { Credentials } from './request.ts'
 import { apiAddress } from './source.ts'
 
@@ -59,7 +59,6 @@ const metricsShape = {
   interval: interval.optionalKey(
     'Scrape interval of the source: the finest step of queries, and the interval at which changes are polled. With "self": the interval of measurements. By default "15s".',
   ),
-  keep: durationFrom('1m', '366d').optionalKey('How long the store keeps the measurements of "self". By default "1d".'),
   maxSeries: z.int().min(1).max(10_000).optionalKey('Maximum number of series in one answer. By default 100.'),
   maxPoints: z
     .int()
@@ -76,7 +75,6 @@ function checkMetrics(given: OptionsOf<typeof metricsShape>, context: z.Refineme
   if (given.source !== 'self') {
     if (given.url === undefined)
       refuse('url', 'The key is missing.', 'Add it: the address of Prometheus, such as "http://127.0.0.1:9090".')
-    if (given.keep !== undefined) refuse('keep', 'Prometheus keeps its samples itself.', 'Remove it.')
     if (given.bearer !== undefined && given.basic !== undefined)
       refuse('basic', 'There are two kinds of credentials.', 'Remove "bearer" or "basic".')
     return
@@ -94,23 +92,17 @@ export const source = defineSource({
       url: service,
       bearer: secrets,
       basic: secrets,
-      ...harmless('source allowAddresses allow insecure interval keep maxSeries maxPoints maxBytes timeout'),
+      ...harmless('source allowAddresses allow insecure interval maxSeries maxPoints maxBytes timeout'),
     },
   },
 })
 
 /** Opens the metrics of Prometheus, or of this server itself. */
-export const open: OpenSource<typeof source> = async (options, { address, folder, log, store, measurements }) => {
-  const { interval, maxSeries, maxPoints, maxBytes, timeout, keep, allowAddresses } = options
-  const common = { ...defined({ intervalMs: interval, maxSeries, maxPoints }), log }
+export const open: OpenSource<typeof source> = async (options, { folder, measurements }) => {
+  const { interval, maxSeries, maxPoints, maxBytes, timeout, allowAddresses } = options
+  const common = defined({ intervalMs: interval, maxSeries, maxPoints })
   const { metrics } = await import('./index.ts')
-  if (options.source === 'self')
-    return metrics({
-      ...common,
-      source: 'self',
-      name: collectionName(address),
-      ...defined({ keep, measurements, store: await store?.open() }),
-    })
+  if (options.source === 'self') return metrics({ ...common, source: 'self', ...defined({ measurements }) })
   return metrics({
     ...common,
     url: options.url ?? '',

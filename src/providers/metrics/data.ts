@@ -124,13 +124,18 @@ function sentence(
   return `${name}${facts.join(', ')}.`
 }
 
-function adviceOn({ total, series, step, type, notes }: ShownAnswer): readonly string[] {
+function adviceOn({ total, series, step, type, notes, withoutQueries = false }: ShownAnswer): readonly string[] {
+  const left = total - series.length
   return [
     ...(total === 0 && step > 0 ? ['Ask for an earlier or longer time: ?start=-7d.'] : []),
-    ...(total > series.length
-      ? [`${total - series.length} series are left out: narrow it down with ?match=, or aggregate in a query.`]
+    ...(left > 0
+      ? [
+          `${left} series are left out: narrow it down with ?match=${withoutQueries ? '' : ', or aggregate in a query'}.`,
+        ]
       : []),
-    ...(type === 'counter' && total > 0 ? ['It is a counter: rate(…[5m]) in a query shows how fast it grows.'] : []),
+    ...(type === 'counter' && total > 0 && !withoutQueries
+      ? ['It is a counter: rate(…[5m]) in a query shows how fast it grows.']
+      : []),
     ...notes,
   ]
 }

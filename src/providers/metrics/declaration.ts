@@ -9,8 +9,6 @@ export const metrics: Source<OptionsIn<typeof import('./config.ts')>> = {
   isLive: true,
   abilities: () => ({ watch: true }),
   isDerived: true,
-  keeps: true,
   isUnsearched: true,
   isMeasuring: ({ source }) => source === 'self',
-  sample: { source: 'self' },
 }

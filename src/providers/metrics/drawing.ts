@@ -56,57 +56,28 @@ function roundStep(step: number, binary: boolean): number {
   return ([1, 2, 2.5, 5, 10].find((factor) => factor * power >= step * 0.999) ?? 10) * power
 }
 
-const minuteSeconds = 60
-const hourSeconds = 3600
 const daySeconds = 86_400
 
 /** Steps of a time axis, in seconds. */
 const timeSteps = [
   ...[1, 2, 5, 10, 15, 30],
-  ...[1, 2, 5, 10, 15, 30].map((count) => count * minuteSeconds),
-  ...[1, 2, 3, 6, 12].map((count) => count * hourSeconds),
-  ...[1, 2, 4, 7, 14].map((count) => count * daySeconds),
+  ...[1, 2, 5, 10, 15, 30].map((minutes) => minutes * 60),
+  ...[1, 2, 3, 6, 12].map((hours) => hours * 3600),
+  ...[1, 2, 7, 14, 30, 90, 180, 365, 3650].map((days) => days * daySeconds),
 ]
 
 /** Returns at most `most` marks of a time axis (UTC): at round times, with the date at the first mark of a new day. */
 export function timeMarks(start: number, end: number, most: number): readonly Mark[] {
-  const span = end - start
-  const step = timeSteps.find((seconds) => span / seconds <= most)
-  if (step === undefined) return monthMarks(start, end, most)
+  const step = timeSteps.find((seconds) => (end - start) / seconds <= most) ?? end - start
   const marks: Mark[] = []
   let dayBefore = ''
   for (let time = Math.ceil(start / step) * step; time <= end; time += step) {
     const [date = '', clock = ''] = new Date(time * 1000).toISOString().split('T')
     const isNew = dayBefore !== '' && date !== dayBefore
     dayBefore = date
-    marks.push({
-      value: time,
-      text: step >= daySeconds || isNew ? dayName(date) : clock.slice(0, step < minuteSeconds ? 8 : 5),
-    })
+    marks.push({ value: time, text: step >= daySeconds || isNew ? date : clock.slice(0, step < 60 ? 8 : 5) })
   }
   return marks
-}
-
-const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
-
-/** Formats `2026-11-21` as `Nov 21`. */
-function dayName(date: string): string {
-  return `${months[Number(date.slice(5, 7)) - 1]} ${Number(date.slice(8))}`
-}
-
-function monthMarks(start: number, end: number, most: number): readonly Mark[] {
-  const first = new Date(start * 1000)
-  const count = Math.ceil((end - start) / (28 * daySeconds))
-  const every = [1, 2, 3, 6, 12, 24, 60, 120, 600].find((size) => count / size <= most) ?? 1200
-  const marks: Mark[] = []
-  const from = Math.ceil((first.getUTCFullYear() * 12 + first.getUTCMonth()) / every) * every
-  for (let month = from; ; month += every) {
-    const time = Date.UTC(Math.floor(month / 12), month % 12) / 1000
-    if (time > end || Number.isNaN(time)) return marks
-    const year = Math.floor(month / 12)
-    const text = every >= 12 ? String(year) : month % 12 === 0 ? `Jan ${year}` : (months[month % 12] ?? '')
-    if (time >= start) marks.push({ value: time, text })
-  }
 }
 
 /** Escapes a text as XML content or attribute: without markup, and without invisible characters. */
@@ -145,29 +116,21 @@ export function pixels(value: number): string {
   return String(Math.round(value * 10) / 10)
 }
 
-/** Estimates the width of a text in pixels at a font size, by classes of letters, because no font metrics are available here. */
+/** Estimates the width of a text in pixels at a font size, because no font metrics are available here. */
 export function widthOf(text: string, size: number): number {
-  let width = 0
-  for (const character of text) width += factorOf(character)
-  return width * size
+  return Array.from(text, sizeOf).reduce((sum, share) => sum + share, 0) * size
 }
 
-function factorOf(character: string): number {
-  if (/[ilj.,:;'|!()[\]{}ftrI ]/.test(character)) return 0.33
-  if (/[MWmw@%]/.test(character)) return 0.86
-  if (/[A-Z]/.test(character)) return 0.67
-  return (character.codePointAt(0) ?? 0) > 0x2e7f ? 1 : 0.56
-}
+/** Width of a character as a share of the font size: East Asian characters are square. */
+const sizeOf = (character: string) => (character > '\u2e7f' ? 1 : 0.58)
 
 /** Cuts a text to a width, with an ellipsis if it was cut. */
 export function fitted(text: string, size: number, width: number): string {
   if (widthOf(text, size) <= width) return text
-  const kept: string[] = []
-  let left = width - size
-  for (const character of text) {
-    left -= factorOf(character) * size
-    if (left < 0) break
-    kept.push(character)
-  }
-  return `${kept.join('').trimEnd()}…`
+  let left = width / size - 1
+  const kept = Array.from(text).findIndex((character) => {
+    left -= sizeOf(character)
+    return left < 0
+  })
+  return `${Array.from(text).slice(0, kept).join('').trimEnd()}…`
 }

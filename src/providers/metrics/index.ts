@@ -4,13 +4,12 @@ import { invalid, notFound } from '../../core/errors.ts'
 import { compileGlobs } from '../../core/glob.ts'
 import { defined, requireKeys } from '../../core/kit/object.ts'
 import { firstIndex } from '../../core/kit/sorted.ts'
-import type { Log, Measurements } from '../../core/log.ts'
+import type { Measurements } from '../../core/log.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Change, Content, Context, Params, Provider } from '../../core/provider.ts'
-import type { Store } from '../../store/store.ts'
 import { createLooking, type Looking } from '../../wrap/polled.ts'
 import { formatChart } from './chart.ts'
-import { completeMetrics, type SeriesRequest, templates, wantedIn } from './complete.ts'
+import { completeMetrics, queryTemplate, type SeriesRequest, templates, wantedIn } from './complete.ts'
 import { formatCsv, formatJson } from './data.ts'
 import { createDirectories, type Directories, jsonType, metricAt, segmentOf, seriesFolder } from './directory.ts'
 import { prometheus } from './prometheus.ts'
@@ -18,7 +17,15 @@ import { maxQueryLength, parseQuery } from './promql.ts'
 import type { Credentials } from './request.ts'
 import { self } from './self.ts'
 import { type ShownAnswer, thinned } from './shown.ts'
-import { type Answer, formatSelector, type Metric, pageNames, parseMatchers, type Source } from './source.ts'
+import {
+  type Answer,
+  formatSelector,
+  type Metric,
+  pageNames,
+  parseMatchers,
+  type QuerySource,
+  type Source,
+} from './source.ts'
 
 export { measureProcess } from './own.ts'
 export type { Credentials } from './request.ts'
@@ -48,7 +55,7 @@ export async function metrics(options: MetricsOptions): Promise<Provider> {
   const intervalMs = bounded('intervalMs', options.intervalMs ?? defaults.intervalMs, 100, 24 * 3_600_000)
   const maxPoints = bounded('maxPoints', options.maxPoints ?? defaults.maxPoints, 16, 11_000)
   const maxSeries = bounded('maxSeries', options.maxSeries ?? defaults.maxSeries, 1, 10_000)
-  const source = await open(options, intervalMs, maxSeries)
+  const source = open(options, intervalMs, maxSeries)
   const directories = createDirectories(source)
   const watch = createWatch(source, directories, intervalMs)
 
@@ -63,6 +70,7 @@ export async function metrics(options: MetricsOptions): Promise<Provider> {
   }
 
   const showQuery = async (params: Params, { signal }: Context): Promise<TextContent> => {
+    if (source.query === undefined) throw notFound('no queries')
     const query = params.get('query') ?? ''
     if (query.trim() === '')
       throw invalid('Write the query: ?query=up, or ?query=sum(rate(http_requests_total[5m])).', 'parameter', {
@@ -88,6 +96,7 @@ export async function metrics(options: MetricsOptions): Promise<Provider> {
     const shown: ShownAnswer = {
       ...{ query, ...facts, ...defined({ unit }) },
       ...{ start, end, step, series, total: answer.total, notes: answer.notes },
+      withoutQueries: source.query === undefined,
     }
     if (form === 'csv') return { mimeType: 'text/csv', text: formatCsv(shown) }
     if (form === 'chart') return { mimeType: 'image/svg+xml', text: formatChart(shown) }
@@ -128,7 +137,8 @@ export async function metrics(options: MetricsOptions): Promise<Provider> {
       return entry
     },
     read: async ({ path, params }, context) => [versioned(await read(path, params, context))],
-    templates: async () => templates,
+    templates: async () =>
+      source.query === undefined ? templates.filter(({ template }) => template !== queryTemplate) : templates,
     complete: (request, context) => completeMetrics(request, { source, directories }, context),
     watch: watch.watch,
     degraded: () => (watch.away ? 'unavailable' : undefined),
@@ -144,12 +154,10 @@ function versioned(content: TextContent): Content {
 /** Returns the current time in whole seconds since 1970, rounded up, so that the latest sample lies before it. */
 const now = () => Math.ceil(Date.now() / 1000)
 
-async function open(options: MetricsOptions, intervalMs: number, maxSeries: number): Promise<Source> {
+function open(options: MetricsOptions, intervalMs: number, maxSeries: number): Source {
   const intervalSeconds = intervalMs / 1000
-  if (options.source === 'self') {
-    const keepMs = bounded('keep', options.keep ?? defaults.keep, intervalMs, 366 * 24 * 3_600_000)
-    return self({ ...options, intervalSeconds, keepSeconds: keepMs / 1000, maxSeries })
-  }
+  if (options.source === 'self')
+    return self({ intervalSeconds, maxSeries, ...defined({ measurements: options.measurements }) })
   const { url, credentials, allow, allowAddresses = [], resolve } = options
   const source = prometheus({
     ...{ url, credentials, intervalSeconds, maxSeries, allowAddresses },
@@ -186,20 +194,20 @@ function createWatch(source: Source, directories: Directories, intervalMs: numbe
     ])
     return { stamp, paths: new Set(entries.map(({ path }) => path)), pages: new Map(pages) }
   }
-  return createLooking({ intervalMs, look, changesOf: differences })
+  const sampled = source.query === undefined ? [seriesFolder] : [seriesFolder, 'query']
+  return createLooking({ intervalMs, look, changesOf: (before, now) => differences(before, now, sampled) })
 }
 
 function digest(page: unknown): string {
   return page === undefined ? '' : createHash('sha256').update(JSON.stringify(page)).digest('base64')
 }
 
-function* differences(before: PollState, now: PollState): Generator<Change> {
+/** @param sampled Paths that change with every new sample. */
+function* differences(before: PollState, now: PollState, sampled: readonly string[]): Generator<Change> {
   for (const path of now.paths) if (!before.paths.has(path)) yield { path, listed: true }
   for (const path of before.paths) if (!now.paths.has(path)) yield { path, listed: true }
   for (const [path, content] of now.pages) if (before.pages.get(path) !== content) yield { path }
-  if (now.stamp === before.stamp) return
-  yield { path: seriesFolder }
-  yield { path: 'query' }
+  if (now.stamp !== before.stamp) for (const path of sampled) yield { path }
 }
 
 /**
@@ -213,7 +221,7 @@ function* differences(before: PollState, now: PollState): Generator<Change> {
  * name counts as the whole name.
  * @throws ResourceError `invalid` (reason `allow`) for a glob with a slash, and (reason `glob`) for a malformed one.
  */
-function allowed(source: Source, allow: readonly string[]): Source {
+function allowed(source: QuerySource, allow: readonly string[]): QuerySource {
   if (allow.some((glob) => glob.includes('/')))
     throw invalid('A glob of "allow" is about the name of a metric in a path, which has no slash.', 'configuration')
   const matches = compileGlobs(allow)
@@ -257,7 +265,6 @@ interface CommonOptions {
   readonly maxSeries?: number
   /** Maximum number of points shown of a series. Default 240. */
   readonly maxPoints?: number
-  readonly log?: Log
 }
 
 export interface PrometheusMount extends CommonOptions, ServiceNetwork {
@@ -277,11 +284,6 @@ export interface SelfMount extends CommonOptions {
   readonly source: 'self'
   /** The measurements to serve. Default: those of this process. */
   readonly measurements?: Measurements
-  /** Retention time of measurements, in milliseconds. Default a day. */
-  readonly keep?: number
-  /** Store in which the measurements outlive the process, under `name`. Default: none. */
-  readonly store?: Store
-  readonly name?: string
 }
 
 export type MetricsOptions = PrometheusMount | SelfMount
@@ -292,7 +294,6 @@ const defaults = {
   maxPoints: 240,
   timeoutMs: 20_000,
   maxBytes: 64 * 1024 * 1024,
-  keep: 24 * 3_600_000,
 } as const
 
 /** @throws ResourceError `invalid` (reason `limit`) unless the value is a whole number within the bounds. */

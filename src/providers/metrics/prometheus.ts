@@ -17,9 +17,9 @@ import {
   type Labels,
   type Metric,
   type MetricType,
+  type QuerySource,
   type Selector,
   type Series,
-  type Source,
 } from './source.ts'
 import { familyNames, type Moment, mostSteps, type TimeSpan, unitIn } from './units.ts'
 
@@ -34,7 +34,7 @@ interface PrometheusOptions extends ClientOptions {
 const maxWholeBytes = 32 * 1024 * 1024
 
 /** Source for Prometheus, or any service with its HTTP API. */
-export function prometheus(options: PrometheusOptions): Source {
+export function prometheus(options: PrometheusOptions): QuerySource {
   const { maxSeries, timeoutMs } = options
   const client = createClient(options)
   const forWhole = createClient({ ...options, maxBytes: Math.min(options.maxBytes, maxWholeBytes) })

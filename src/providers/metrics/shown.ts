@@ -1,4 +1,3 @@
-import { grown } from './evaluate.ts'
 import type { Answer, Labels, Series } from './source.ts'
 
 /** A series to show: the summary of all of its points, and a selection of them. */
@@ -26,6 +25,8 @@ export interface ShownAnswer {
   /** Total number of series. */
   readonly total: number
   readonly notes: readonly string[]
+  /** Whether the source takes no queries, so that none can be advised. */
+  readonly withoutQueries?: boolean
 }
 
 /** Minimum number of points shown of a series. */
@@ -200,6 +201,18 @@ export function summarize(points: Points, isCounter: boolean): Summary | undefin
     trend: trendOf(points, at(min).value, at(max).value, sum / count),
     ...(isCounter && seconds > 0 ? { increase, perSecond: increase / seconds } : {}),
   }
+}
+
+/** Returns the increase of a counter: a value smaller than the previous one means a restart at zero. */
+function grown(values: Float64Array): number {
+  let sum = 0
+  let before: number | undefined
+  for (const value of values) {
+    if (!Number.isFinite(value)) continue
+    if (before !== undefined) sum += value < before ? value : value - before
+    before = value
+  }
+  return sum
 }
 
 /** Maximum spread of a flat series, relative to its level. */

@@ -60,7 +60,7 @@ export function parseMatchers(text: string): readonly Matcher[] {
   return matchers
 }
 
-export function createReader(text: string) {
+function createReader(text: string) {
   let at = 0
   const match = (pattern: RegExp): string | undefined => {
     pattern.lastIndex = at
@@ -182,8 +182,8 @@ export interface Source {
   metrics(signal: AbortSignal): Promise<readonly Metric[]>
   /** Returns the series of one metric. */
   select(selector: Selector, span: TimeSpan, signal: AbortSignal): Promise<Answer>
-  /** Evaluates a query: at each step of a span, or at one moment. */
-  query(text: string, when: TimeSpan | Moment, signal: AbortSignal): Promise<Answer>
+  /** Evaluates a query: at each step of a span, or at one moment. Without this method, the source takes no queries. */
+  query?(text: string, when: TimeSpan | Moment, signal: AbortSignal): Promise<Answer>
   /** Returns the label names of a metric. */
   labels(metric: string, signal: AbortSignal): Promise<readonly string[]>
   /** Returns the values of a label of a metric. */
@@ -194,6 +194,9 @@ export interface Source {
   page?(name: PageName, signal: AbortSignal): Promise<Readonly<Record<string, unknown>>>
   close?(): Promise<void>
 }
+
+/** A source that takes queries. */
+export type QuerySource = Source & Required<Pick<Source, 'query'>>
 
 /**
  * Returns the address of an API without a final `/`.

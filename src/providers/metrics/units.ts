@@ -63,7 +63,8 @@ export function formatOf(unit: string | undefined) {
     if (size === 0) return one ?? all[0] ?? plain
     return all.find((scale) => size >= scale.size * 0.99995) ?? all.at(-1) ?? plain
   }
-  const write = (digits: string, scale: Scale) => {
+  const inScale = (value: number, scale: Scale, significant: number) => {
+    const digits = String(Number((value / scale.size).toPrecision(significant)))
     const ending = scale.symbol + symbol
     return /^(?:|[TGMk]|%)$/.test(ending) ? digits + ending : `${digits} ${ending}`
   }
@@ -74,37 +75,19 @@ export function formatOf(unit: string | undefined) {
     format: (value: number): string => {
       if (Number.isNaN(value)) return 'NaN'
       if (!Number.isFinite(value)) return value > 0 ? '+Inf' : '-Inf'
-      const scale = scaleFor(Math.abs(value))
-      return write(String(Number((value / scale.size).toPrecision(4))), scale)
+      return inScale(value, scaleFor(Math.abs(value)), 4)
     },
     /** Formats the marks of an axis at distance `apart`: all in one scale, with enough digits to differ. */
     formatMarks: (values: readonly number[], apart: number): readonly string[] => {
       const size = Math.max(...values.map(Math.abs))
       const scale = scaleFor(size)
-      const decimals = decimalsOf(apart / scale.size)
-      // Enough significant digits that values which differ by `apart` have different texts.
-      const significant = Math.max(4, Math.min(17, Math.ceil(Math.log10(size / apart)) + 2))
-      const digits = (value: number) => {
-        const inScale = value / scale.size
-        const isPlain = decimals <= 12 && Math.abs(inScale) < 1e15
-        return isPlain ? inScale.toFixed(decimals) : String(Number(inScale.toPrecision(significant)))
-      }
-      return values.map((value) => (value === 0 ? '0' : write(digits(value), scale)))
+      const digits = Math.max(4, Math.min(17, Math.ceil(Math.log10(size / apart)) + 2))
+      return values.map((value) => (value === 0 ? '0' : inScale(value, scale, digits)))
     },
   }
 }
 
 export type ValueFormat = ReturnType<typeof formatOf>
-
-/** Returns the number of decimals for values a step apart: as many as the step itself has, but no more than the values need to differ. */
-function decimalsOf(step: number): number {
-  const enough = Math.min(20, Math.max(0, Math.ceil(-Math.log10(step) - 1e-9) + 1))
-  for (let decimals = 0; decimals < enough; decimals++) {
-    const shifted = step * 10 ** decimals
-    if (Math.abs(shifted - Math.round(shifted)) < 1e-6 * shifted) return decimals
-  }
-  return enough
-}
 
 function scalesOf(unit: string | undefined, symbol: string): readonly Scale[] {
   if (unit === 'bytes') return binary

@@ -1,0 +1,732 @@
+import * as fs from 'node:fs'
+import * as path from 'node:path'
+import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
+import { type ErrorKind, errorCodeOf, ResourceError, unavailable } from '../../core/errors.ts'
+import { createEvent, withResolvers } from '../../core/kit/abort.ts'
+import { defined } from '../../core/kit/object.ts'
+import type { Log } from '../../core/log.ts'
+import { canonicalPath } from '../../core/path.ts'
+import type { Change, Degradation } from '../../core/provider.ts'
+import type { Place, Places } from './access.ts'
+import type { OpenedRoot } from './root.ts'
+import type { PermitOptions } from './stats.ts'
+import type { VisibilityOptions } from './visibility.ts'
+
+/** A file system watch of one directory. */
+export interface WatchHandle {
+  close(): void
+}
+
+/**
+ * Receives the changed name in the directory, or undefined when the directory itself or an unknown name changed.
+ *
+ * @param lost Whether the watch has ended because of an error.
+ */
+export type OnFileEvent = (name: string | undefined, lost?: boolean) => void
+
+/** The file system watches of a mount. */
+export interface Handles {
+  /**
+   * Watches a directory from now on. Returns undefined when a limit of this set or of the system is reached.
+   *
+   * @param old Watch to replace and close. It stays as it is when it cannot be replaced.
+   */
+  open(place: Pick<Place, 'at'>, heard: OnFileEvent, old?: WatchHandle): WatchHandle | undefined
+  /** Lets later calls of `open` try again after a limit was reached. */
+  retry(): void
+  /** Whether some directory has no watch because a limit was reached. */
+  readonly limited: boolean
+}
+
+interface HandlesOptions {
+  readonly log: Log
+  /** Called when the system may have dropped events: so many arrived at once, or it says so. */
+  readonly overflown: () => void
+  /** `fs.watch`, which a test can simulate. */
+  readonly watch?: WatchFile
+}
+
+/** Opens the watches of a root: one of the whole tree, or one of each directory. */
+export function openHandles(
+  root: string,
+  { recursive, watches }: { readonly recursive: boolean; readonly watches: number },
+  options: HandlesOptions,
+): Handles {
+  return recursive ? createTreeHandles(root, options) : createHandles(watches, options)
+}
+
+export type WatchFile = (
+  path: string,
+  options: { readonly persistent: false; readonly recursive: boolean },
+  listener: (event: string, name: string | null) => void,
+) => Pick<fs.FSWatcher, 'close'> & { on(event: 'error', listener: (error: Error) => void): unknown }
+
+/** ENOSPC: fs.inotify.max_user_watches. EMFILE: max_user_instances, too many open files, or more paths than FSEvents takes (an event). */
+const limitCodes = new Set(['ENOSPC', 'EMFILE', 'ENFILE'])
+
+/** U+FFFD replaces bytes that are not UTF-8. */
+const nameIn = (name: string) => (name.includes('\ufffd') ? undefined : name)
+
+/**
+ * A bounded set of file system watches, one for each directory. The system watches the open object, even if it is renamed and when the place is
+ * closed.
+ *
+ * @param limit Maximum number of watches.
+ */
+export function createHandles(limit: number, { log, overflown, watch = fs.watch }: HandlesOptions): Handles {
+  const most = Math.ceil(queueLength() / 2)
+  let count = 0
+  let full = false
+  let refused = false
+  let heardNow = 0
+
+  const refuse = (reason: string) => {
+    full = true
+    if (!refused)
+      log('warn', 'not every directory can be watched: the others are compared periodically', {
+        watched: count,
+        reason,
+      })
+    refused = true
+    return undefined
+  }
+
+  /** All events of a full queue arrive in one turn of the event loop, so a possible overflow is known before any scan is evaluated. */
+  const countHeard = () => {
+    heardNow++
+    if (heardNow === 1)
+      setImmediate(() => {
+        heardNow = 0
+      })
+    if (heardNow === most) overflown()
+  }
+
+  return {
+    open: (place, heard, old) => {
+      if (full) return undefined
+      if (count >= limit + (old === undefined ? 0 : 1)) return refuse('the limit of this mount')
+      const self = place.at.slice(Math.max(place.at.lastIndexOf('/'), place.at.lastIndexOf('\\')) + 1)
+      let watcher: ReturnType<WatchFile>
+      try {
+        watcher = watch(place.at, { persistent: false, recursive: false }, (_, name) => {
+          countHeard()
+          // A directory reports its own events under the name by which it was opened.
+          heard(name === null || name === self ? undefined : nameIn(name))
+        })
+      } catch (error) {
+        const code = errorCodeOf(error) ?? ''
+        return limitCodes.has(code) ? refuse(code) : undefined
+      }
+      count++
+      let open = true
+      const close = () => {
+        if (!open) return
+        open = false
+        count--
+        watcher.close()
+      }
+      watcher.on('error', (error) => {
+        close()
+        const code = errorCodeOf(error) ?? ''
+        if (limitCodes.has(code)) refuse(code)
+        heard(undefined, true)
+      })
+      old?.close()
+      return { close }
+    },
+    retry: () => {
+      if (refused && !full) log('info', 'every directory is watched again', { watched: count })
+      refused = full
+      full = false
+    },
+    get limited() {
+      return refused
+    },
+  }
+}
+
+/**
+ * One recursive watch of a whole root, for macOS and Windows. FSEvents takes no more than 4,096 paths in all, and on Windows nobody could rename or
+ * delete a directory that has a watch of its own.
+ */
+function createTreeHandles(root: string, { log, overflown, watch = fs.watch }: HandlesOptions): Handles {
+  /** Listeners by the canonical path of their directory. A directory behind a link has several. */
+  const listeners = new Map<string, Set<OnFileEvent>>()
+  let watcher: ReturnType<WatchFile> | undefined
+  let full = false
+  let refused = false
+
+  /** Ends the watch until the next call of `retry`. */
+  const fail = (error: unknown): undefined => {
+    watcher?.close()
+    watcher = undefined
+    full = true
+    if (!refused)
+      log('warn', 'the folder cannot be watched: it is compared periodically', { root, reason: errorCodeOf(error) })
+    refused = true
+    const all = [...listeners.values()].flatMap((some) => [...some])
+    listeners.clear()
+    for (const heard of all) heard(undefined, true)
+  }
+
+  const tell = (directory: string, name: string | undefined) => {
+    for (const heard of listeners.get(canonicalPath(directory)) ?? []) heard(name)
+  }
+
+  const hear = (name: string | null): void => {
+    if (name === null) {
+      overflown()
+      return
+    }
+    const changed = path.join(root, name)
+    tell(path.dirname(changed), nameIn(path.basename(changed)))
+    // The system may report a directory in place of everything that has changed in it.
+    tell(changed, undefined)
+  }
+
+  const begin = () => {
+    const mine = watch(root, { persistent: false, recursive: true }, (_, name) => {
+      if (watcher === mine) hear(name)
+    })
+    mine.on('error', (error) => {
+      if (watcher === mine) fail(error)
+    })
+    return mine
+  }
+
+  return {
+    open: ({ at }, heard, old) => {
+      if (full) return undefined
+      try {
+        watcher ??= begin()
+      } catch (error) {
+        return fail(error)
+      }
+      old?.close()
+      const key = canonicalPath(at)
+      listeners.set(key, (listeners.get(key) ?? new Set()).add(heard))
+      return {
+        close: () => {
+          const some = listeners.get(key)
+          some?.delete(heard)
+          if (some?.size === 0) listeners.delete(key)
+          if (listeners.size > 0) return
+          watcher?.close()
+          watcher = undefined
+        },
+      }
+    },
+    retry: () => {
+      if (refused && !full && watcher !== undefined) log('info', 'the folder is watched again', { root })
+      refused = full
+      full = false
+    },
+    get limited() {
+      return refused
+    },
+  }
+}
+
+/** Returns the size of the system's event queue of this process, see inotify(7). */
+function queueLength(): number {
+  try {
+    return Number(fs.readFileSync('/proc/sys/fs/inotify/max_queued_events', 'latin1')) || 16_384
+  } catch {
+    return 16_384
+  }
+}
+
+export type Schedule<T extends object> = ReturnType<typeof createSchedule<T>>
+
+const quiet = 20
+const latest = 100
+
+/** Debounced schedule of items to examine. Times are those of `performance.now()`. */
+export function createSchedule<T extends object>() {
+  const items = new Map<T, { readonly first: number; due: number }>()
+  const spared = new WeakMap<T, number>()
+  let wakeAt = 0
+  const event = createEvent()
+
+  const put = (item: T, due: number) => {
+    const known = items.get(item)
+    if (known === undefined) items.set(item, { first: performance.now(), due })
+    else known.due = due
+    if (due < wakeAt) event.set()
+  }
+
+  return {
+    /** Records an event: the item is due after 20 ms without events, at most 100 ms after the first one. */
+    touch: (item: T): void => {
+      const now = performance.now()
+      const first = items.get(item)?.first ?? now
+      put(item, Math.max(Math.min(now + quiet, first + latest), spared.get(item) ?? 0))
+    },
+    /** Makes the item due after `ms` milliseconds. */
+    later: (item: T, ms: number) => put(item, performance.now() + ms),
+    /** Prevents events from making the item due within the next `ms` milliseconds. */
+    spare: (item: T, ms: number) => void spared.set(item, performance.now() + ms),
+    has: (item: T) => items.has(item),
+    drop: (item: T) => void items.delete(item),
+    /** Takes the due items, in the order of their first events. */
+    take: (): readonly T[] => {
+      const now = performance.now()
+      const due = [...items].filter((entry) => entry[1].due <= now).map(([item]) => item)
+      for (const item of due) items.delete(item)
+      return due
+    },
+    /** Waits until an item is due, or until a time as `performance.now()` returns it. */
+    idle: async (until: number): Promise<void> => {
+      wakeAt = until
+      for (const { due } of items.values()) wakeAt = Math.min(wakeAt, due)
+      const ms = wakeAt - performance.now()
+      if (ms > 0) {
+        const timer = setTimeout(event.set, ms)
+        timer.unref()
+        await event.wait()
+        clearTimeout(timer)
+      }
+      wakeAt = 0
+    },
+    /** Ends a running call of `idle`. */
+    wake: event.set,
+  }
+}
+
+export type Rounds = ReturnType<typeof createRounds>
+
+interface RoundsOptions<T> {
+  readonly directories: ReadonlySet<T>
+  readonly look: (directory: T) => Promise<void>
+  readonly begun: () => void
+  /** Time from the end of one round to the beginning of the next, in milliseconds. */
+  readonly intervalMs: number
+  /** Length of the pause after a time slice, as a multiple of the slice. The first round, which is urgent, has no pauses. */
+  readonly rest: number
+}
+
+/** Length of a time slice, in milliseconds. */
+const sliceMs = 10
+
+/** Rounds that scan every directory, with or without events. */
+export function createRounds<T>({ directories, look, begun, intervalMs, rest }: RoundsOptions<T>) {
+  let round: Iterator<T> | undefined
+  let due = 0
+  let first = true
+
+  return {
+    /** Time at which the next round begins or continues, as `performance.now()` returns it. */
+    get due() {
+      return due
+    },
+    /** Continues a round for one time slice, or begins one. */
+    go: async (): Promise<void> => {
+      if (round === undefined) {
+        begun()
+        round = [...directories].values()
+      }
+      const start = performance.now()
+      let ended = false
+      while (!ended && performance.now() - start < sliceMs) {
+        const next = round.next()
+        if (next.done === true) ended = true
+        else await look(next.value)
+      }
+      const now = performance.now()
+      if (ended) {
+        round = undefined
+        due = now + intervalMs
+        first = false
+      } else due = now + (first ? 0 : (now - start) * rest)
+    },
+    /** Begins a new round at once. */
+    reset: (): void => {
+      round = undefined
+      due = 0
+      first = true
+    },
+  }
+}
+
+export type Pending = ReturnType<typeof createPending>
+
+/** Maximum number of changed paths in a batch. Above it, the batch becomes "everything may have changed", which is cheaper to handle. */
+const maxPaths = 10_000
+
+/** Queue of changes that were not sent yet. */
+export function createPending() {
+  let changes = new Map<string, Change>()
+  let all = false
+  let ended: { readonly error?: unknown } | undefined
+  const event = createEvent()
+
+  const take = (): readonly Change[] => {
+    const batch = all ? [{}] : [...changes.values()]
+    changes = new Map()
+    all = false
+    return batch
+  }
+
+  return {
+    /** Merges a change with those added before. One without a path, "everything may have changed", replaces them. */
+    add: ({ path, listed, of, aliases = [] }: Change): void => {
+      event.set()
+      if (path !== undefined && !all) {
+        const key = of === undefined ? path : `\0${of} ${path}`
+        const known = changes.get(key)
+        // If one of the merged changes has no aliases, the result has none.
+        const isAlone = aliases.length === 0 || (known !== undefined && known.aliases === undefined)
+        changes.set(key, {
+          path,
+          ...defined({ of }),
+          ...((listed === true || known?.listed === true) && { listed: true }),
+          ...(!isAlone && { aliases: [...new Set([...(known?.aliases ?? []), ...aliases])] }),
+        })
+      }
+      all ||= path === undefined || changes.size > maxPaths
+      if (all) changes.clear()
+    },
+    /** Ends the batches: normally, or with an error. */
+    end: (error?: unknown): void => {
+      ended ??= error === undefined ? {} : { error }
+      event.set()
+    },
+    /** Yields all changes since the last batch, merged, whenever the consumer requests the next batch. */
+    batches: async function* (): AsyncGenerator<readonly Change[]> {
+      for (;;) {
+        while (ended === undefined && !all && changes.size === 0) await event.wait()
+        if (ended?.error !== undefined) throw ended.error
+        if (ended !== undefined) return
+        // Changes found in one turn of the event loop are sent together.
+        await new Promise((resolve) => setImmediate(resolve))
+        yield take()
+      }
+    },
+  }
+}
+
+/**
+ * Lets lists take from memory the facts that a watch confirms to be unchanged. The kernel queues an event with the change that causes it, so
+ * once the thread of the watch has handled all queued events, each directory without an event is unchanged. Confirmed facts are
+ * used no longer than `reconcile`, since some changes have no event: a write through a memory map or another hard link.
+ */
+
+/** Updates about directories, by identity: true if the directory is newly watched or has changed, false if it is not watched any more. */
+export type Dues = readonly (readonly [identity: string, watched: boolean])[]
+
+export type Ledger = ReturnType<typeof createLedger>
+
+/** Collects the updates about directories for the main thread. Runs in the watch thread. */
+export function createLedger() {
+  /** Directories that the main thread believes to be watched. */
+  const told = new Set<string>()
+  const dues = new Map<string, boolean>()
+  return {
+    /** Records that a directory is watched from now on, or may have changed. */
+    touch: (identity: string) => void dues.set(identity, true),
+    /** Records that a directory is not watched any more. */
+    lose: (identity: string): void => {
+      // The main thread needs no update about a directory that it does not know.
+      if (told.has(identity)) dues.set(identity, false)
+      else dues.delete(identity)
+    },
+    /** Returns what was recorded since the last call. */
+    take: (): Dues => {
+      const taken = [...dues]
+      dues.clear()
+      for (const [identity, watched] of taken) {
+        if (watched) told.add(identity)
+        else told.delete(identity)
+      }
+      return taken
+    },
+  }
+}
+
+/**
+ * Returns the state of a directory by its identity: a number that differs after any change in it; undefined when the directory has no
+ * reliable watch. It is the state at the time of the request.
+ */
+export type Confirmed = (identity: string) => number | undefined
+
+type Confirmations = ReturnType<typeof createConfirmations>
+
+/** Bounds of the wait for an answer, and the time to examine one file, in milliseconds. After the wait, examining the files is faster. */
+const [shortestWaitMs, longestWaitMs, lookMs] = [5, 50, 0.005]
+
+/**
+ * The states of the directories of one watch, in the main thread.
+ *
+ * @param send Requests the updates of the watch thread, which sends them once it has handled all queued events.
+ */
+export function createConfirmations(send: () => void) {
+  const states = new Map<string, number>()
+  let changes = 0
+  let closed = false
+  const createQuestion = () => withResolvers<boolean>()
+  type Question = ReturnType<typeof createQuestion>
+  let asked: Question | undefined
+  /**
+   * The next request, shared by all callers that come while another request is pending: the answer to that one may not cover the
+   * changes that they know of.
+   */
+  let next: Question | undefined
+
+  const begin = (question: Question): Question => {
+    asked = question
+    send()
+    return question
+  }
+
+  return {
+    /**
+     * Asks the watch thread which directories are unchanged. Resolves to undefined if it does not answer in time: then examine the files.
+     *
+     * @param files Number of files to examine without an answer. The time-out is the time that this takes, within bounds.
+     */
+    ask: async (files = 0): Promise<Confirmed | undefined> => {
+      if (closed) return undefined
+      const question = asked === undefined ? begin(createQuestion()) : (next ?? createQuestion())
+      if (question !== asked) next = question
+      let timer: NodeJS.Timeout | undefined
+      const late = new Promise<false>((resolve) => {
+        timer = setTimeout(resolve, Math.min(longestWaitMs, Math.max(shortestWaitMs, files * lookMs)), false)
+      })
+      const isAnswered = await Promise.race([question.promise, late])
+      clearTimeout(timer)
+      return isAnswered && !closed ? (identity) => states.get(identity) : undefined
+    },
+    /** Handles the answer of the thread. */
+    answered: (dues: Dues): void => {
+      for (const [identity, watched] of dues) {
+        if (watched) states.set(identity, ++changes)
+        else states.delete(identity)
+      }
+      const answered = asked
+      asked = undefined
+      if (next !== undefined) begin(next)
+      next = undefined
+      answered?.resolve(true)
+    },
+    close: (): void => {
+      closed = true
+      states.clear()
+      asked?.resolve(false)
+      next?.resolve(false)
+    },
+  }
+}
+
+/** Options of a watch. Plain data: it is sent to another thread. */
+export interface WatchOptions extends VisibilityOptions, PermitOptions {
+  readonly root: OpenedRoot
+  readonly gitignore: boolean
+  readonly worktrees: boolean
+  readonly symlinks: 'deny' | 'beneath'
+  readonly portable: boolean
+  /** Time from the end of one round, in which everything is compared, to the beginning of the next, in milliseconds. */
+  readonly reconcile: number
+  /** Maximum number of directories with a file system watch. */
+  readonly watches: number
+  /** Whether one watch of the system covers the whole root. */
+  readonly recursive: boolean
+}
+
+/** Message that begins a watch. The port carries {@link Request}s to the thread; closing it ends the watch. */
+export interface ToThread {
+  readonly options: WatchOptions
+  readonly port: MessagePort
+}
+
+/** Requests the next changes (`more`), or the updates about directories (`dues`). */
+export type Request = 'more' | 'dues'
+
+export type FromThread =
+  | { readonly armed: true }
+  | { readonly changes: readonly Change[] }
+  | { readonly dues: Dues }
+  | { readonly log: Parameters<Log> }
+  | { readonly degraded: Degradation | undefined }
+  | { readonly failed: { readonly kind: ErrorKind; readonly message: string; readonly cause: string } }
+
+interface Thread {
+  readonly worker: Worker
+  users: number
+  /** Error that ended the thread, if it failed. */
+  failure: unknown
+}
+
+/** Time that the thread outlives its last user, in milliseconds. */
+const lingerMs = 2000
+
+/** The thread shared by all mounts of the process: each thread takes 10 MB. It ends with its users, and does not keep the process alive. */
+let thread: Thread | undefined
+
+/**
+ * Begins a watch in the shared watch thread.
+ *
+ * @param lost Called when the thread has ended, for any reason.
+ * @returns A function that releases this user. The creator of the port closes it.
+ */
+function beginInThread(message: ToThread, lost: (failure: unknown) => void): () => void {
+  const mine = thread ?? startThread()
+  thread = mine
+  mine.users++
+  const ended = () => lost(mine.failure)
+  mine.worker.once('exit', ended)
+  mine.worker.postMessage(message, [message.port])
+  let released = false
+  return () => {
+    if (released) return
+    released = true
+    mine.worker.off('exit', ended)
+    mine.users--
+    const stop = () => {
+      if (mine.users > 0 || thread !== mine) return
+      thread = undefined
+      void mine.worker.terminate()
+    }
+    if (mine.users === 0) setTimeout(stop, lingerMs).unref()
+  }
+}
+
+function startThread(): Thread {
+  const worker = startWorker()
+  const mine: Thread = { worker, users: 0, failure: undefined }
+  worker.unref()
+  worker.setMaxListeners(0)
+  // The event `exit` follows.
+  worker.on('error', (error) => {
+    mine.failure = error
+  })
+  worker.on('exit', () => {
+    if (thread === mine) thread = undefined
+  })
+  return mine
+}
+
+function threadEnded(cause: unknown): ResourceError {
+  return unavailable('The thread that watches files has ended.', {}, cause)
+}
+
+function startWorker(): Worker {
+  const file = path.join(import.meta.dirname, '../../../dist/providers/files/watch-worker.js')
+  // The thread allocates few large short-lived objects: a small young generation is collected early.
+  const settings = { name: 'hikidashi-files', execArgv: [], resourceLimits: { maxYoungGenerationSizeMb: 4 } }
+  try {
+    return new Worker(file, settings)
+  } catch (error) {
+    // The system refuses to start another thread.
+    throw threadEnded(error)
+  }
+}
+
+/**
+ * Watches the files below a root in a separate thread.
+ *
+ * @param closing Ends all watches.
+ */
+export function createWatch(places: Places, options: Omit<WatchOptions, 'root'>, log: Log, closing: AbortSignal) {
+  /** For each running watch, which directories it confirms to be unchanged. */
+  const confirmations = new Set<Confirmations>()
+  /** Running watches that are degraded. */
+  const degraded = new Map<AbortSignal, Degradation>()
+  const watch = async (caller: AbortSignal): Promise<AsyncIterable<Change>> => {
+    const signal = AbortSignal.any([caller, closing])
+    // Threads share descriptors, so the thread watches the directory that is open here, even if it was renamed.
+    const root = await places.root(signal)
+    const report = (now: Degradation | undefined) => {
+      if (now === undefined || signal.aborted) degraded.delete(signal)
+      else degraded.set(signal, now)
+    }
+    try {
+      const watched = { ...options, root: { real: places.real, at: root.at } }
+      const inbox = openInbox(watched, log, report, confirmations, signal)
+      await inbox.next()
+      signal.throwIfAborted()
+      return changesOf(inbox, signal)
+    } finally {
+      root.close()
+    }
+  }
+  return {
+    watch,
+    degraded: (): Degradation | undefined => degraded.values().next().value,
+    /** Asks a running watch which directories are unchanged; see {@link Confirmed}. Resolves to undefined if no watch runs. */
+    confirm: async (files: number): Promise<Confirmed | undefined> => {
+      const [running] = confirmations
+      return running?.ask(files)
+    },
+  }
+}
+
+function openInbox(
+  options: WatchOptions,
+  log: Log,
+  report: (degraded: Degradation | undefined) => void,
+  confirmations: Set<Confirmations>,
+  signal: AbortSignal,
+) {
+  const { port1: port, port2 } = new MessageChannel()
+  const messages: Exclude<FromThread, { log: unknown } | { degraded: unknown } | { dues: unknown }>[] = []
+  const arrival = createEvent()
+  let closed = false
+  let failure: unknown
+
+  const mine = createConfirmations(() => port.postMessage('dues' satisfies Request))
+  const close = () => {
+    if (closed) return
+    closed = true
+    signal.removeEventListener('abort', close)
+    confirmations.delete(mine)
+    mine.close()
+    port.close()
+    release()
+    report(undefined)
+    arrival.set()
+  }
+  const release = beginInThread({ options, port: port2 }, (error) => {
+    failure = error
+    close()
+  })
+  signal.addEventListener('abort', close)
+  port.on('message', (message: FromThread) => {
+    if ('log' in message) return log(...message.log)
+    if ('degraded' in message) return report(message.degraded)
+    if ('dues' in message) return mine.answered(message.dues)
+    messages.push(message)
+    arrival.set()
+  })
+
+  return {
+    close,
+    /** Returns the next changes; none once the signal has aborted. The first, empty answer means that the watch is armed. */
+    next: async (): Promise<readonly Change[]> => {
+      while (messages.length === 0 && !closed) await arrival.wait()
+      if (signal.aborted) return []
+      const message = messages.shift()
+      if (message !== undefined && 'armed' in message) {
+        // A watch alone must not keep the process alive.
+        port.unref()
+        confirmations.add(mine)
+        return []
+      }
+      if (message !== undefined && 'changes' in message) {
+        port.postMessage('more' satisfies Request)
+        return message.changes
+      }
+      close()
+      if (message === undefined) throw threadEnded(failure)
+      const { kind, message: text, cause } = message.failed
+      throw new ResourceError(kind, text, {}, { cause })
+    },
+  }
+}
+
+async function* changesOf(inbox: ReturnType<typeof openInbox>, signal: AbortSignal): AsyncGenerator<Change> {
+  try {
+    while (!signal.aborted) yield* await inbox.next()
+  } finally {
+    inbox.close()
+  }
+}
