@@ -1,8 +1,241 @@
-import { createChangeCollector, createChangeListeners, keyOf, type Listener } from './change-listeners.ts'
 import { followFor, sleep, untilAborted, withResolvers } from './kit/abort.ts'
 import type { Log } from './log.ts'
 import type { Mounted } from './mount.ts'
-import type { Change, Degradation, Provider } from './provider.ts'
+import { canonicalPath } from './path.ts'
+import type { Change, ChangedKind, Degradation, Principal, Provider } from './provider.ts'
+import { formatUri } from './uri.ts'
+import type { ViewChange } from './view.ts'
+
+/** One listener of a mount. */
+export interface Listener {
+  readonly principal: Principal
+  readonly notify: (change: ViewChange) => void
+}
+
+/**
+ * A path that a listener listens to, with the spellings of its URI. `within`: the path is a directory of which the listener may
+ * see only the contents.
+ */
+interface Spellings {
+  readonly path: string
+  readonly uris: Set<string>
+  readonly within: boolean
+}
+
+/** The changes for one listener: the URIs that it listens to, and the changed paths below its directories. */
+interface PendingChanges {
+  readonly uris: Set<string>
+  readonly below: Set<string>
+}
+
+/** Maximum number of paths below directories in one notification. */
+const maxBelow = 100
+
+/** Creates the registry of the listeners of a mount: to paths, to its lists, or to everything. */
+export function createChangeListeners(mount: Mounted, log: Log) {
+  const paths = new Map<string, Map<Listener, Spellings>>()
+  const lists = new Map<Listener, () => Promise<boolean>>()
+  const wholes = new Set<(changes: readonly Change[]) => void>()
+
+  const tellWhole = (batch: ChangeBatch): void => {
+    const changes = batch.everything
+      ? [{}]
+      : Array.from(batch.changed, (path) => ({ path, listed: batch.listed.has(path) }))
+    for (const hear of wholes) hear(changes)
+  }
+
+  const notify = (listener: Listener, told: PendingChanges | undefined, listed: boolean): void => {
+    try {
+      const [uris, below] = [[...(told?.uris ?? [])], [...(told?.below ?? [])]]
+      // Leave out a list that is too long: a truncated list would look like a complete one.
+      const named = below.length > maxBelow ? [] : below.map((path) => formatUri(mount.address, path))
+      listener.notify({ uris, listed, ...(named.length === 0 ? {} : { below: named }) })
+    } catch (error) {
+      log('error', 'a change could not be delivered', { error })
+    }
+  }
+
+  /** Notifies the listeners of lists that may see any of the changed paths of prompts or tools. */
+  const tellOf = (kind: ChangedKind, changed: ReadonlyMap<string, readonly string[]>): void => {
+    const sees = (principal: Principal) =>
+      [...changed].some(([path, others]) =>
+        path === '' || path.endsWith('/')
+          ? mount.reach(principal, path) !== 'none'
+          : mount.access(principal, path, others),
+      )
+    for (const { principal, notify: tell } of lists.keys())
+      if (sees(principal)) tell({ uris: [], listed: false, [kind]: true })
+  }
+
+  const deliver = (batch: ChangeBatch): void => {
+    if (batch.everything || batch.changed.size > 0) tellWhole(batch)
+    for (const [kind, changed] of batch.of) tellOf(kind, changed)
+    if (batch.everything && mount.provider.prompts?.separate === true) tellOf('prompts', new Map([['', []]]))
+    if (batch.everything && mount.provider.tools !== undefined) tellOf('tools', new Map([['', []]]))
+    const told = new Map<Listener, PendingChanges>()
+    /** Whether a principal may see all other paths of the changed file. */
+    const seesAliases = (principal: Principal, path: string) =>
+      [...(batch.aliases.get(path) ?? [])].every((other) => mount.access(principal, other))
+    const tell = (at: string, of: string | undefined): void => {
+      for (const [listener, { uris, path, within }] of paths.get(at) ?? []) {
+        // A change of a directory as a whole reaches the listeners that may see anything below it. When everything has changed, it reaches those that
+        // may still see the URI itself.
+        const isWide = of === undefined || of.endsWith('/')
+        if (of?.endsWith('/') && mount.reach(listener.principal, of) === 'none') continue
+        if (!(isWide && within) && !mount.access(listener.principal, of ?? path)) continue
+        if (of !== undefined && !seesAliases(listener.principal, of)) continue
+        const known = told.get(listener) ?? { uris: new Set(), below: new Set() }
+        told.set(listener, known)
+        for (const uri of uris) known.uris.add(uri)
+        if (of !== undefined && canonicalKey(of) !== at && known.below.size <= maxBelow) known.below.add(of)
+      }
+    }
+    if (batch.everything) for (const path of paths.keys()) tell(path, undefined)
+    else for (const path of batch.changed) for (const at of selfAndAbove(path)) tell(at, path)
+    // A changed directory includes its contents: notify the listeners of paths below it, too, by their own path.
+    const directories = new Set([...batch.changed].filter((path) => path.endsWith('/')).map(canonicalKey))
+    if (directories.size > 0) for (const at of paths.keys()) if (isBelow(at, directories)) tell(at, undefined)
+    const cameOrWent = [...batch.listed]
+    /** For each principal, whether it sees any of the listed paths. Decided once for all of its listeners. */
+    const seeing = new Map<Principal, boolean>()
+    const sees = (principal: Principal): boolean => {
+      const answer =
+        seeing.get(principal) ??
+        cameOrWent.some(
+          (path) =>
+            (path.endsWith('/') ? mount.reach(principal, path) !== 'none' : mount.access(principal, path)) &&
+            seesAliases(principal, path),
+        )
+      seeing.set(principal, answer)
+      return answer
+    }
+    const seesAll = (principal: Principal) => mount.access(principal, '') || mount.reach(principal, '') === 'all'
+    const hears = ({ principal }: Listener) => (batch.everything && seesAll(principal)) || sees(principal)
+    const hear = new Set([...lists.keys()].filter(hears))
+    for (const listener of new Set([...told.keys(), ...hear])) notify(listener, told.get(listener), hear.has(listener))
+    if (!batch.everything) return
+    // A listener that may see nothing of the change must not be notified: check visibility first.
+    for (const [listener, seesNow] of lists)
+      if (!hear.has(listener))
+        void seesNow().then((now) => void (now && lists.has(listener) && notify(listener, undefined, true)))
+  }
+
+  return {
+    add: (listener: Listener, path: string, uri: string) => {
+      const at = canonicalKey(path)
+      const listeners = paths.get(at) ?? new Map<Listener, Spellings>()
+      paths.set(at, listeners)
+      const known = listeners.get(listener)
+      const within = known?.within === true || !mount.access(listener.principal, path)
+      listeners.set(listener, { path, within, uris: (known?.uris ?? new Set()).add(uri) })
+    },
+    remove: (listener: Listener, path: string, uri: string) => {
+      const at = canonicalKey(path)
+      const uris = paths.get(at)?.get(listener)?.uris
+      uris?.delete(uri)
+      if (uris?.size === 0) paths.get(at)?.delete(listener)
+      if (paths.get(at)?.size === 0) paths.delete(at)
+    },
+    /** Adds a listener of lists. `sees` returns whether its principal sees anything of the mount now. */
+    addList: (listener: Listener, sees: () => Promise<boolean>) => void lists.set(listener, sees),
+    removeList: (listener: Listener) => void lists.delete(listener),
+    addWhole: (hear: (changes: readonly Change[]) => void) => void wholes.add(hear),
+    removeWhole: (hear: (changes: readonly Change[]) => void) => void wholes.delete(hear),
+    /** Whether anyone listens to exactly this path. A directory is written without its final `/`. */
+    hasPath: (path: string): boolean => paths.has(canonicalPath(path)),
+    hasWhole: (): boolean => wholes.size > 0,
+    isEmpty: (): boolean => paths.size === 0 && lists.size === 0 && wholes.size === 0,
+    /** Notifies each listener of the changes that it may see. */
+    deliver,
+  }
+}
+
+/** Returns the same key for a directory with and without its final `/`: hosts leave it out. */
+export function keyOf(path: string): string {
+  return path.endsWith('/') ? path.slice(0, -1) : path
+}
+
+/** Returns the key of a path that all canonically equivalent spellings share: a source may list another one than the listener has. */
+function canonicalKey(path: string): string {
+  return canonicalPath(keyOf(path))
+}
+
+/** Yields a path and every directory above it, including the root. */
+function* selfAndAbove(path: string): Generator<string> {
+  let at = canonicalKey(path)
+  yield at
+  while (at !== '') {
+    at = at.slice(0, Math.max(0, at.lastIndexOf('/')))
+    yield at
+  }
+}
+
+/** Whether a path lies below one of these directories, which are written without their final `/`. */
+function isBelow(path: string, directories: ReadonlySet<string>): boolean {
+  for (const at of selfAndAbove(path)) if (at !== path && directories.has(at)) return true
+  return false
+}
+
+type ChangeBatch = ReturnType<typeof createBatch>
+
+/** Creates an empty batch: the changes of some milliseconds, which are delivered together. */
+const createBatch = () => ({
+  /** The paths that changed. */
+  changed: new Set<string>(),
+  /** The changed paths that were added or removed, or whose listed facts changed. */
+  listed: new Set<string>(),
+  /** Whether every path of the mount may have changed, beyond those in `changed`. */
+  everything: false,
+  /** The changed paths of prompts and of tools, each with its other paths. */
+  of: new Map<ChangedKind, Map<string, readonly string[]>>(),
+  /** Other paths of the same file, by the path that changed: several links may lead to one file. */
+  aliases: new Map<string, ReadonlySet<string>>(),
+})
+
+/** Debounce: changes are delivered after this time without another one, in milliseconds. */
+const quietMs = 50
+/** Maximum delay after the first change, in milliseconds. */
+const maxDelayMs = 250
+/** Maximum number of changed paths that a batch holds one by one. Above it, everything counts as changed. */
+const maxPaths = 10_000
+
+/** Creates a collector that joins changes into batches, and calls `take` with each. */
+export function createChangeCollector(take: (batch: ChangeBatch) => void) {
+  let batch = createBatch()
+  let firstAt = 0
+  let timer: NodeJS.Timeout | undefined
+
+  const flush = (): void => {
+    timer = undefined
+    const full = batch
+    batch = createBatch()
+    take(full)
+  }
+
+  return {
+    collect: ({ path, listed: isListed, of, aliases: others = [] }: Change) => {
+      const { changed, listed, of: kinds, aliases } = batch
+      if (of !== undefined) kinds.set(of, (kinds.get(of) ?? new Map()).set(path ?? '', others))
+      else if (path === undefined || changed.size >= maxPaths) batch.everything = true
+      else {
+        // A change without aliases is visible to everyone who may see the path.
+        if (others.length === 0) aliases.delete(path)
+        else if (!changed.has(path) || aliases.has(path))
+          aliases.set(path, new Set([...(aliases.get(path) ?? []), ...others]))
+        changed.add(path)
+        if (isListed) listed.add(path)
+      }
+      const now = performance.now()
+      if (timer === undefined) firstAt = now
+      // The batch is already due: another change does not delay it.
+      else if (now >= firstAt + maxDelayMs) return
+      clearTimeout(timer)
+      timer = setTimeout(flush, Math.max(0, Math.min(quietMs, firstAt + maxDelayMs - now)))
+    },
+    /** Drops the changes that are still waiting. */
+    close: () => clearTimeout(timer),
+  }
+}
 
 /**
  * The watch of a mount: one watch of the provider while anyone listens, shared by all listeners.

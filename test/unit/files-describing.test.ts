@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { mimeTypeFor, mimeTypeOf } from '../../src/providers/files/media.ts'
+import { mimeTypeFor, mimeTypeOf } from '../../src/providers/files/options.ts'
 import { headingIn } from '../../src/text/front-matter.ts'
 import { startStopwatch } from '../support/stopwatch.ts'
 

@@ -1,8 +1,8 @@
 import { lstatSync, unlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { Place } from '../../src/providers/files/access.ts'
-import { createDirectoryFacts } from '../../src/providers/files/stats.ts'
+import type { Place } from '../../src/providers/files/place.ts'
+import { createDirectoryFacts } from '../../src/providers/files/place.ts'
 import { createFolder, type Folder } from '../support/folder.ts'
 
 describe('facts about the names in a directory', () => {

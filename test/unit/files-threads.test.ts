@@ -1,8 +1,8 @@
 import { symlinkSync, unlinkSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { createPool, type Pool } from '../../src/providers/files/access.ts'
+import { createPool, type Pool } from '../../src/providers/files/place.ts'
 import { createFiles } from '../../src/providers/files/index.ts'
-import { hasMountsInside, openLinuxPlaces } from '../../src/providers/files/linux.ts'
+import { hasMountsInside, openLinuxPlaces } from '../../src/providers/files/root.ts'
 import { contextOf, createFolder, type Folder, listPaths } from '../support/folder.ts'
 
 describe('mounts inside a directory', () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createCatalog } from '../../src/core/catalog.ts'
-import { type Clock, createThrottle } from '../../src/core/subscription-limits.ts'
+import { type Clock, createThrottle } from '../../src/core/changes.ts'
 import type { ViewChange } from '../../src/core/view.ts'
 import { live, until } from '../support/live.ts'
 

@@ -3,7 +3,6 @@ import { fallbackTo, notFound } from '../../core/errors.ts'
 import { createRecent } from '../../core/kit/lru.ts'
 import type { Log } from '../../core/log.ts'
 import { gitDirectoryNames, gitDirIn, isGitDirectory, isOtherCheckout, maxPointerBytes } from '../checkout.ts'
-import type { Place, Places, Pool } from './access.ts'
 import {
   compileIgnores,
   type IgnoreKind,
@@ -13,9 +12,10 @@ import {
   overruled,
   repositoriesOf,
 } from './ignores.ts'
-import { handleOf, openDescriptor, statOf } from './linux.ts'
+import type { Place, Places, Pool } from './place.ts'
+import { createDirectoryFacts, isSettled, lookAtAll, type MaybeStats, stampOf } from './place.ts'
 import { createRepositories, type RuleFile } from './repositories.ts'
-import { createDirectoryFacts, isSettled, lookAtAll, type MaybeStats, stampOf } from './stats.ts'
+import { handleOf, openDescriptor, statOf } from './root.ts'
 
 export type IgnoreFiles = ReturnType<typeof createIgnoreFiles>
 

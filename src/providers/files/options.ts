@@ -1,8 +1,190 @@
 import { constants } from 'node:buffer'
+import mime from 'mime'
 import { invalid } from '../../core/errors.ts'
+import { compileGlobs } from '../../core/glob.ts'
 import type { Within } from '../../core/kit/within.ts'
 import type { Log } from '../../core/log.ts'
-import type { FileRule } from './media.ts'
+import type { Description } from '../../core/provider.ts'
+
+/** Types of names and extensions that the `mime` library does not know, or maps to a type that hardly anybody uses. */
+const types: Readonly<Record<string, readonly string[]>> = {
+  'text/typescript': ['ts', 'mts', 'cts'],
+  'text/tsx': ['tsx'],
+  'text/javascript': ['js', 'mjs', 'cjs'],
+  'text/x-rust': ['rs'],
+  'text/x-python': ['py', 'pyi', 'pyw', 'bzl', 'SConstruct', 'BUILD', 'WORKSPACE'],
+  'text/x-go': ['go', 'go.mod', 'go.sum'],
+  'text/x-ruby': ['rb', 'rake', 'gemspec', 'ru', 'Gemfile', 'Rakefile', 'Podfile', 'Vagrantfile'],
+  'text/x-java': ['java'],
+  'text/x-kotlin': ['kt', 'kts'],
+  'text/x-scala': ['scala', 'sc'],
+  'text/x-groovy': ['groovy', 'gradle', 'Jenkinsfile'],
+  'text/x-c': ['c', 'h'],
+  'text/x-c++': ['cc', 'cpp', 'cxx', 'hh', 'hpp', 'hxx', 'ino'],
+  'text/x-csharp': ['cs', 'csx'],
+  'text/x-fsharp': ['fs', 'fsi', 'fsx'],
+  'text/x-objective-c': ['m', 'mm'],
+  'text/x-swift': ['swift'],
+  'text/x-dart': ['dart'],
+  'text/x-lua': ['lua'],
+  'text/x-r': ['r'],
+  'text/x-julia': ['jl'],
+  'text/x-haskell': ['hs', 'lhs'],
+  'text/x-ocaml': ['ml', 'mli'],
+  'text/x-elixir': ['ex', 'exs'],
+  'text/x-erlang': ['erl', 'hrl'],
+  'text/x-clojure': ['clj', 'cljs', 'cljc', 'edn'],
+  'text/x-elm': ['elm'],
+  'text/x-zig': ['zig'],
+  'text/x-nim': ['nim'],
+  'text/x-crystal': ['cr'],
+  'text/x-perl': ['pl', 'pm'],
+  'text/x-php': ['php'],
+  'text/x-lisp': ['lisp', 'el'],
+  'text/x-scheme': ['scm', 'rkt'],
+  'text/x-solidity': ['sol'],
+  'text/x-nix': ['nix'],
+  'text/x-terraform': ['tf', 'hcl'],
+  'text/x-protobuf': ['proto'],
+  'text/x-graphql': ['graphql', 'gql'],
+  'text/x-prisma': ['prisma'],
+  'text/x-shellscript': ['sh', 'bash', 'zsh', 'fish', 'ksh', '.bashrc', '.bash_profile', '.profile', '.zshrc'],
+  'text/x-powershell': ['ps1', 'psm1', 'psd1'],
+  'text/x-batch': ['bat', 'cmd'],
+  'text/x-sql': ['sql'],
+  'text/x-vue': ['vue'],
+  'text/x-svelte': ['svelte'],
+  'text/x-astro': ['astro'],
+  'text/x-dockerfile': ['dockerfile', 'Dockerfile', 'Containerfile'],
+  'text/x-makefile': ['mk', 'mak', 'Makefile', 'GNUmakefile', 'makefile'],
+  'text/x-cmake': ['cmake', 'CMakeLists.txt'],
+  'text/x-diff': ['diff', 'patch'],
+  'text/x-tex': ['tex', 'sty', 'cls', 'bib'],
+  'text/x-rst': ['rst'],
+  'text/asciidoc': ['adoc', 'asciidoc'],
+  'text/org': ['org'],
+  'text/x-gettext-translation': ['po', 'pot'],
+  'text/yaml': ['yaml', 'yml', '.clang-format'],
+  'application/toml': ['toml', 'Cargo.lock', 'poetry.lock', 'uv.lock', 'Pipfile'],
+  'application/json': [
+    'json',
+    'jsonc',
+    'json5',
+    'webmanifest',
+    'code-workspace',
+    '.babelrc',
+    '.eslintrc',
+    '.prettierrc',
+  ],
+  'application/x-ndjson': ['jsonl', 'ndjson'],
+  'application/vnd.sqlite3': ['sqlite', 'sqlite3'],
+  'application/vnd.apache.parquet': ['parquet'],
+  'text/plain': [
+    ...['properties', 'cfg', 'conf', 'ini', 'env', 'lock', 'lst', 'srt', 'LICENSE', 'LICENCE', 'COPYING', 'NOTICE'],
+    ...['AUTHORS', 'CONTRIBUTORS', 'CHANGELOG', 'README', 'INSTALL', 'TODO', 'VERSION', 'CODEOWNERS', 'Procfile'],
+    ...['.gitignore', '.gitattributes', '.gitmodules', '.gitkeep', '.dockerignore', '.npmignore', '.prettierignore'],
+    ...['.eslintignore', '.editorconfig', '.mailmap', '.nvmrc', '.node-version', '.python-version', '.tool-versions'],
+  ],
+}
+
+const known = new Map(Object.entries(types).flatMap(([type, names]) => names.map((name) => [name, type] as const)))
+
+/** Cache of the types of other extensions, from the `mime` library. */
+const others = new Map<string, string | undefined>()
+
+/** Returns the MIME type for a file name: by the full name, else by the extension in any letter case. */
+export function mimeTypeOf(name: string): string | undefined {
+  const whole = known.get(name)
+  if (whole !== undefined) return whole
+  const dot = name.lastIndexOf('.')
+  // A name like `.profile` has no extension.
+  if (dot <= 0) return undefined
+  const extension = name.slice(dot + 1).toLowerCase()
+  if (!known.has(extension) && !others.has(extension)) {
+    // Clients can request any file name, so the cache must be bounded.
+    if (others.size >= 1000) others.clear()
+    others.set(extension, mime.getType(extension) ?? undefined)
+  }
+  const type = known.get(extension) ?? others.get(extension)
+  return type ?? (/^(?:Docker|Container)file\./.test(name) ? 'text/x-dockerfile' : undefined)
+}
+
+/** Returns the MIME type of a file whose content is known: the type by name if the content agrees. */
+export function mimeTypeFor(name: string, content: { readonly text: boolean; readonly head: Uint8Array }): string {
+  const byName = mimeTypeOf(name)
+  if (byName === undefined) return magic(content.head) ?? (content.text ? 'text/plain' : 'application/octet-stream')
+  // A type that is in neither `textTypes` nor `binaryTypes` fits any content.
+  const isText = textTypes.test(byName)
+  if (!content.text) return isText ? 'application/octet-stream' : byName
+  return !isText && binaryTypes.test(byName) ? (magic(content.head) ?? 'text/plain') : byName
+}
+
+const textTypes =
+  /^text\/|[+/](?:json|xml)$|^application\/(?:x-)?(?:toml|ndjson|yaml|javascript|sql|sh|tex|httpd-php|subrip)$/
+const binaryTypes =
+  /^(?:image|audio|video|font)\/|^application\/(?:octet-stream|zip|gzip|pdf|wasm|vnd\.|x-tar|java-archive)/
+
+/** Magic numbers of types, in hexadecimal; a dot is any digit. */
+const beginnings: readonly (readonly [RegExp, string])[] = [
+  [/^89504e470d0a1a0a/, 'image/png'],
+  [/^ffd8ff/, 'image/jpeg'],
+  [/^47494638(?:37|39)61/, 'image/gif'],
+  [/^52494646.{8}57454250/, 'image/webp'],
+  [/^255044462d/, 'application/pdf'],
+  [/^504b(?:0304|0506)/, 'application/zip'],
+  [/^1f8b08/, 'application/gzip'],
+]
+
+function magic(head: Uint8Array): string | undefined {
+  const digits = Buffer.from(head.subarray(0, 16)).toString('hex')
+  return beginnings.find(([pattern]) => pattern.test(digits))?.[1]
+}
+
+/** Metadata for the files that match. When several rules match a file, the last rule that sets a field decides it. */
+export interface FileRule extends Description {
+  /** One or more globs of paths. */
+  readonly match: string | readonly string[]
+  /** `heading`: the first Markdown heading in the file. Any other text is the title itself. */
+  readonly title?: 'heading' | (string & {})
+}
+
+/** The combined facts of all rules for one file. Files with the same facts share one object. */
+export interface RuleFacts {
+  readonly facts: Description
+  readonly heading: boolean
+}
+
+/** Returns the facts that rules set for the file at a path. */
+export type Rules = (path: string) => RuleFacts
+
+/** The facts of a file that no rule matches. */
+export const noFacts: Description = {}
+
+/**
+ * Compiles rules. Undefined if there are none.
+ *
+ * @throws ResourceError `invalid` for a malformed glob, or a priority that is not from 0 to 1.
+ */
+export function createRules(rules: readonly FileRule[]): Rules | undefined {
+  if (rules.length === 0) return undefined
+  const compiled = rules.map(({ match, ...facts }) => {
+    if (facts.priority !== undefined && !(facts.priority >= 0 && facts.priority <= 1))
+      throw invalid(`The priority of the rule for ${JSON.stringify(match)} must be from 0 to 1.`, 'configuration')
+    return { matches: compileGlobs(typeof match === 'string' ? [match] : match), facts }
+  })
+  const combined = new Map<string, RuleFacts>()
+  return (path) => {
+    const matching = compiled.filter(({ matches }) => matches(path))
+    const key = compiled.map((rule) => (matching.includes(rule) ? '1' : '0')).join('')
+    const known = combined.get(key)
+    if (known !== undefined) return known
+    const { title, ...facts } = Object.assign({}, ...matching.map((rule) => rule.facts)) as Description
+    const heading = title === 'heading'
+    const value = { facts: { ...facts, ...(title === undefined || heading ? {} : { title }) }, heading }
+    combined.set(key, value)
+    return value
+  }
+}
 
 /**
  * Whether to leave out files that are hardly ever worth serving. `except`: globs over paths; a file or folder that matches is served anyway.

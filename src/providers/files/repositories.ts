@@ -3,9 +3,9 @@ import { join, relative, sep } from 'node:path'
 import { createRecent } from '../../core/kit/lru.ts'
 import type { Checkout } from '../checkout.ts'
 import { checkoutAround, checkoutAt } from '../checkout.ts'
-import { type Place, type Pool, untilAbort } from './access.ts'
 import { type GitSettings, settingsOf, trackedAndIgnored, userSettings } from './ask-git.ts'
 import { beginRepository, type IgnoreKind, type Ignores } from './ignores.ts'
+import { type Place, type Pool, untilAbort } from './place.ts'
 
 /** Age from which the rules of a repository are loaded again in the background, in milliseconds: under load no request waits for them. */
 const reloadAgeMs = 500

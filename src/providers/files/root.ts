@@ -1,13 +1,386 @@
+import type { BigIntStats } from 'node:fs'
 import * as fs from 'node:fs'
 import * as path from 'node:path'
+import { promisify } from 'node:util'
 import { errorCodeOf, invalid, isResourceError, notFound, ResourceError } from '../../core/errors.ts'
+import { singleFlight } from '../../core/kit/abort.ts'
+import { breath } from '../../core/kit/breath.ts'
 import { homeFolder } from '../../core/kit/home.ts'
+import { isLocalDisk } from '../../core/kit/local-disk.ts'
 import { LeadsOutError, pathWithin, type Within } from '../../core/kit/within.ts'
 import type { Log } from '../../core/log.ts'
 import { gitDirectoryAround } from '../checkout.ts'
-import { adviceOn, failure, type Place, type Places, type Pool } from './access.ts'
-import { isFileName } from './file-name.ts'
-import { handleOf, openDescriptor, openLinuxPlaces, statOf } from './linux.ts'
+import { adviceOn, failure, type Place, type Places, type Pool, type ReadHandle, type Shared } from './place.ts'
+
+/** Characters that Windows does not allow in a name: separators, the marks of drives, streams and wildcards. */
+const special = /[\\/:*?"<>|]/
+
+/** Names of devices, with or without an extension. Windows opens the device whatever the directory is. */
+const device = /^(?:con|prn|aux|nul|(?:com|lpt)[0-9¹²³]|conin\$|conout\$|clock\$) *(?:[.:]|$)/i
+
+/**
+ * Whether the system takes a segment of a path as the name of one file, as it stands. On Windows a backslash leads into a folder, `:` to a stream
+ * or a drive, `NUL` to a device, and dots and spaces at the end are dropped, so rules would judge another name than the one that is opened.
+ */
+export function isFileName(segment: string, platform: NodeJS.Platform): boolean {
+  return platform !== 'win32' || !(special.test(segment) || device.test(segment) || /[. ]$/.test(segment))
+}
+
+/**
+ * Access to files by descriptors. A path is walked one name at a time, each opened relative to the descriptor of its directory
+ * (`/proc/self/fd/N/name`, as openat(2) does) with `O_PATH | O_NOFOLLOW`. So no rename, however well timed, leads out of the root, and nothing
+ * is opened for reading before it is known to be a regular file.
+ *
+ * On a local disk, names are opened and files of at most 64 KiB are read on this thread; everything else goes to the thread pool.
+ */
+
+/** Refers to a file without opening it, see open(2). Not in `fs.constants`; the value is the same on every architecture of Node. */
+const O_PATH = 0o10000000
+const { O_DIRECTORY, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = fs.constants
+
+const open = promisify(fs.open)
+const fstat = promisify(fs.fstat)
+const read = promisify(fs.read)
+
+/** Maximum age of the last check that the root is still mounted at its path, in milliseconds. A call waits for a new check only after that. */
+const mountCheckMaxAgeMs = 1000
+/** Age from which a new check begins in the background, in milliseconds: under load no request waits for it. */
+const mountCheckAgeMs = 500
+/** Maximum time that a call waits for a check, in milliseconds. */
+const mountWaitMs = 50
+
+const never = new AbortController().signal
+
+/**
+ * Opens a root by its real path.
+ *
+ * @param mounts Whether other mounts inside the root are entered.
+ * @param at Path of the open root below /proc/self/fd, if it is already open.
+ * @throws ResourceError `invalid` when /proc does not work as this module needs it to serve files safely.
+ */
+export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool, at?: string): Promise<Places> {
+  const keeper = createRootKeeper(await openTested(real, pool, at), real, pool)
+
+  /** Returns the place of a descriptor. Closes the descriptor if it throws. */
+  const placeOf = async (descriptor: Descriptor, known: KnownMount, signal: AbortSignal): Promise<Place> => {
+    try {
+      const { root } = keeper
+      // The mount is compared by its number, which the kernel knows without a call to a mount that may not answer.
+      const mount = 'mount' in known || root.mount === undefined ? known.mount : mountOf(descriptor)
+      if (!mounts && mount !== root.mount) throw notFound('another mount')
+      const local = root.local && mount === root.mount
+      const stats = await statOf(descriptor, local, pool, signal)
+      const { keep, close, at } = descriptor
+      return { at, keep, close, stats, local, mount }
+    } catch (error) {
+      descriptor.close()
+      throw failure(error)
+    }
+  }
+
+  return {
+    real,
+    root: async (signal) => {
+      signal.throwIfAborted()
+      if (!keeper.isClosed) await keeper.checkSoon()
+      if (keeper.isDetached && !keeper.isClosed) throw gone()
+      for (let isReopened = false; ; isReopened = true) {
+        const { root, isClosed } = keeper
+        if (isClosed) throw new ResourceError('unavailable', 'The files provider is closed.')
+        root.descriptor.keep()
+        const place = await placeOf(root.descriptor, root, signal)
+        if (place.stats.nlink > 0n || isReopened) return place
+        place.close()
+        await keeper.reopen().catch(() => {
+          throw gone()
+        })
+      }
+    },
+
+    child: async (parent, name, { directory, only = false, follow = false }, signal) => {
+      const flags = O_PATH | (follow ? 0 : O_NOFOLLOW) | (directory && only ? O_DIRECTORY : 0)
+      const path = `${parent.at}/${name}`
+      if (breath.due()) await breath.take()
+      // A link, or a mount inside the root, may lead to a file system that does not answer.
+      const isHere = parent.local && !follow && !keeper.hasMounts
+      const descriptor = isHere
+        ? openNow(path, flags, signal)
+        : await openDescriptor(path, flags, pool, { signal, hold: parent, local: true })
+      return placeOf(descriptor, directory || follow ? {} : parent, signal)
+    },
+
+    where: async (place) => {
+      try {
+        // Both paths are current: the root may have been renamed meanwhile.
+        const base = fs.readlinkSync(keeper.root.descriptor.at)
+        const here = fs.readlinkSync(place.at)
+        const prefix = base === '/' ? '/' : `${base}/`
+        // The kernel appends " (deleted)" to the path of a deleted file, but a name can also end so: the link count decides.
+        if (place.stats.nlink === 0n) return undefined
+        if (here === base) return ''
+        return here.startsWith(prefix) ? here.slice(prefix.length) : undefined
+      } catch (error) {
+        throw failure(error)
+      }
+    },
+
+    open: async (place, signal) => {
+      // A magic link: it opens the place itself, without walking a path.
+      const flags = O_RDONLY | O_NONBLOCK | O_NOCTTY
+      const { local, stats } = place
+      // The place is held open, so the kernel has its inode in memory: a local file system opens it without the disk.
+      const descriptor = local
+        ? openNow(place.at, flags, signal)
+        : await openDescriptor(place.at, flags, pool, { signal, hold: place, local })
+      return { ...handleOf(descriptor, pool, local, stats), found: stats }
+    },
+
+    close: keeper.close,
+  }
+}
+
+const gone = () =>
+  new ResourceError('unavailable', 'The root directory of the mount is gone. Create it again, or change `root`.')
+
+/** The mount of a file, when it is already known. */
+type KnownMount = { readonly mount?: string | undefined }
+
+interface Root {
+  readonly descriptor: Descriptor
+  readonly mount: string | undefined
+  readonly local: boolean
+}
+
+/** The open root. It is opened again when another file system is mounted at its path, or its own is unmounted. */
+function createRootKeeper(first: Root, real: string, pool: Pool) {
+  let checkedAt = performance.now()
+  let checking: Promise<void> | undefined
+
+  /** Opens the root again by its path. */
+  const reopen = singleFlight(async () => {
+    const next = await openTested(real, pool)
+    const last = keeper.isClosed ? next : keeper.root
+    if (!keeper.isClosed) keeper.root = next
+    last.descriptor.close()
+  }).run
+
+  const check = async () => {
+    const there = await pool.run(() => fs.promises.lstat(real, { bigint: true }).catch(() => undefined), {
+      signal: never,
+    })
+    if (keeper.isClosed) return
+    const { descriptor, local, mount } = keeper.root
+    const own = await statOf(descriptor, local, pool, never)
+    const isSame = there !== undefined && there.dev === own.dev && there.ino === own.ino
+    const table = mountTable()
+    const here = fs.readlinkSync(descriptor.at)
+    keeper.hasMounts = hasMountsInside(here, table)
+    const isGone = mount !== undefined && !isMounted(mount, table)
+    // A root that was renamed has another path, and is still served.
+    const isCovered = there !== undefined && !isSame && here === real
+    if (keeper.isClosed || isSame || !(isGone || isCovered)) return
+    keeper.isDetached = isGone
+    await reopen()
+    keeper.isDetached = false
+  }
+
+  const keeper = {
+    root: first,
+    isClosed: false,
+    /** Whether the file system of the root was unmounted, and the root could not be opened again. */
+    isDetached: false,
+    /** Whether other file systems may be mounted inside the root, so that an unknown name may lead to one that does not answer. */
+    hasMounts: hasMountsInside(real, mountTable()),
+    reopen,
+    /** Checks the mount if the last check is old. Does not wait long for a mount that does not answer: the open root stays usable. */
+    checkSoon: async (): Promise<void> => {
+      const ageMs = performance.now() - checkedAt
+      if (ageMs < mountCheckAgeMs) return
+      checking ??= check()
+        .catch(() => {})
+        .finally(() => {
+          checking = undefined
+          checkedAt = performance.now()
+        })
+      if (ageMs < mountCheckMaxAgeMs) return
+      let timer: NodeJS.Timeout | undefined
+      const waited = new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, mountWaitMs)
+      })
+      await Promise.race([checking, waited])
+      clearTimeout(timer)
+    },
+    close: () => {
+      if (keeper.isClosed) return
+      keeper.isClosed = true
+      keeper.root.descriptor.close()
+    },
+  }
+  return keeper
+}
+
+async function openTested(real: string, pool: Pool, at?: string): Promise<Root> {
+  const flags = O_PATH | O_DIRECTORY | (at === undefined ? O_NOFOLLOW : 0)
+  const descriptor = await openDescriptor(at ?? real, flags, pool, { signal: never, local: true })
+  try {
+    // A root that is already open was tested, and may have another name by now.
+    if (at === undefined) selfTest(descriptor, real)
+    const mount = mountOf(descriptor)
+    const { type } = await pool.run(() => fs.promises.statfs(descriptor.at), { signal: never, hold: descriptor })
+    return { descriptor, mount, local: mount !== undefined && isLocalDisk(type) }
+  } catch (error) {
+    descriptor.close()
+    throw failure(error)
+  }
+}
+
+function selfTest(root: Descriptor, real: string): void {
+  const fault = (what: string) =>
+    new ResourceError('invalid', `Files cannot be served safely here: ${what}. Mount a usual /proc.`)
+  let link: string
+  try {
+    link = fs.readlinkSync(root.at)
+  } catch {
+    throw fault('/proc/self/fd cannot be read')
+  }
+  if (link !== real) throw fault('/proc/self/fd does not say where a descriptor leads (or the root was just moved)')
+  try {
+    fs.readSync(root.fd, new Uint8Array(1))
+  } catch (error) {
+    // A descriptor of a directory that is really open for reading fails with EISDIR.
+    if (errorCodeOf(error) === 'EBADF') return
+  }
+  throw fault('the kernel does not know O_PATH')
+}
+
+/** Reference-counted file descriptor. It is closed after its last user has closed it, and never while a call uses it. */
+export interface Descriptor extends Shared {
+  readonly fd: number
+  /** A path below /proc that opens the object of the descriptor. */
+  readonly at: string
+}
+
+interface OpenTerms {
+  readonly signal: AbortSignal
+  readonly hold?: Shared
+  /** Whether calls on the path answer at once, so that they may run on this thread. */
+  readonly local: boolean
+}
+
+/** @throws ResourceError `not-found` or `unavailable`, or the reason of the abort. */
+export async function openDescriptor(path: string, flags: number, pool: Pool, terms: OpenTerms): Promise<Descriptor> {
+  const { local, ...rest } = terms
+  try {
+    return shared(await pool.run(() => open(path, flags), { ...rest, late: fs.closeSync }), local)
+  } catch (error) {
+    throw failure(error)
+  }
+}
+
+/** Opens a path of a local disk on this thread. Throws as {@link openDescriptor} does. */
+export function openNow(path: string, flags: number, signal: AbortSignal): Descriptor {
+  signal.throwIfAborted()
+  try {
+    return shared(fs.openSync(path, flags), true)
+  } catch (error) {
+    throw failure(error)
+  }
+}
+
+function shared(fd: number, local: boolean): Descriptor {
+  let users = 1
+  return {
+    fd,
+    at: `/proc/self/fd/${fd}`,
+    keep: () => {
+      users++
+    },
+    close: () => {
+      users--
+      if (users > 0) return
+      // On a mount that hangs, close(2) would block this thread.
+      if (local) fs.closeSync(fd)
+      else fs.close(fd, () => {})
+    },
+  }
+}
+
+/** Returns the current stats of a descriptor. */
+export async function statOf(descriptor: Descriptor, local: boolean, pool: Pool, signal: AbortSignal) {
+  try {
+    if (local) return fs.fstatSync(descriptor.fd, { bigint: true })
+    return await pool.run(() => fstat(descriptor.fd, { bigint: true }), { signal, hold: descriptor })
+  } catch (error) {
+    throw failure(error)
+  }
+}
+
+/** Maximum size of a file that is read on this thread, in bytes. */
+const maxSyncReadBytes = 64 * 1024
+
+/**
+ * Returns a handle that reads from a descriptor.
+ *
+ * @param local Whether the file is on a local disk. Then a small file is read on this thread, every other one in the pool.
+ */
+export function handleOf(descriptor: Descriptor, pool: Pool, local: boolean, { size }: BigIntStats): ReadHandle {
+  const { fd } = descriptor
+  return {
+    read: async (buffer, { offset, length, position }, signal) => {
+      signal.throwIfAborted()
+      try {
+        if (local && size <= maxSyncReadBytes) return fs.readSync(fd, buffer, offset, length, position)
+        const inPool = async () => (await read(fd, buffer, offset, length, position)).bytesRead
+        return await pool.run(inPool, { signal, hold: descriptor })
+      } catch (error) {
+        throw failure(error)
+      }
+    },
+    stat: (signal) => statOf(descriptor, local, pool, signal),
+    close: descriptor.close,
+  }
+}
+
+/** Returns the mount number of a descriptor from /proc of Linux, without a call to its file system. */
+export function mountOf(descriptor: Descriptor): string | undefined {
+  const info = fs.openSync(`/proc/self/fdinfo/${descriptor.fd}`, 'r')
+  try {
+    const length = fs.readSync(info, infoBytes)
+    return /^mnt_id:\s*(\d+)/m.exec(infoBytes.toString('latin1', 0, length))?.[1]
+  } finally {
+    fs.closeSync(info)
+  }
+}
+
+/** Buffer for the beginning of a file of /proc/self/fdinfo, whose third line has the number of the mount. */
+const infoBytes = Buffer.alloc(512)
+
+/**
+ * Returns the mounts that this process sees, a line for each: its number, parent, device, root and path; see proc_pid_mountinfo(5). Undefined if
+ * the table cannot be read.
+ */
+export function mountTable(): string | undefined {
+  try {
+    return fs.readFileSync('/proc/self/mountinfo', 'latin1')
+  } catch {
+    return undefined
+  }
+}
+
+/** Whether a mount is still in the table, which has no unmounted ones (also by `umount -l`). True without a table. */
+export function isMounted(mount: string, table: string | undefined): boolean {
+  return table === undefined || `\n${table}`.includes(`\n${mount} `)
+}
+
+/** Whether the table may have a mount inside a directory. If so, a name in it may lead to a file system that does not answer. */
+export function hasMountsInside(directory: string, table: string | undefined): boolean {
+  if (table === undefined) return true
+  const octal = (character: string) => `\\${character.charCodeAt(0).toString(8).padStart(3, '0')}`
+  const escaped = Buffer.from(directory)
+    .toString('latin1')
+    .replace(/[\\ \t\n]/g, octal)
+  return table.includes(escaped.endsWith('/') ? ` ${escaped}` : ` ${escaped}/`)
+}
 
 interface RootOptions {
   readonly root: string

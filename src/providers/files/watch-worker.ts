@@ -6,23 +6,35 @@ import { defined } from '../../core/kit/object.ts'
 import { indexAfter } from '../../core/kit/sorted.ts'
 import type { Log } from '../../core/log.ts'
 import type { Degradation } from '../../core/provider.ts'
-import { createLeaveOut, createPool, type LeaveOut, type Place, type Places, type Pool } from './access.ts'
 import { createIgnoreFiles } from './ignore-files.ts'
-import { createNameCache, type DirectoryNames, type NameCache, sameAliases } from './names.ts'
-import { openAgain } from './root.ts'
-import { createSpelling } from './spelling.ts'
+import { createNameCache, createSpelling, type DirectoryNames, type NameCache, sameAliases } from './names.ts'
 import {
+  createLeaveOut,
+  createPool,
   isSettled,
   kindOf,
+  type LeaveOut,
   lookAt,
   lookAtAll,
   type MaybeStats,
   modeAllows,
   type PermitOptions,
+  type Place,
+  type Places,
+  type Pool,
   tickMs,
-} from './stats.ts'
-import { createVisibility, ignoreOptions } from './visibility.ts'
-import { createWalk, identityOf, maxDepth, mayRead, type Position, type Walk } from './walk.ts'
+} from './place.ts'
+import { openAgain } from './root.ts'
+import {
+  createVisibility,
+  createWalk,
+  identityOf,
+  ignoreOptions,
+  maxDepth,
+  mayRead,
+  type Position,
+  type Walk,
+} from './walk.ts'
 import {
   createLedger,
   createPending,

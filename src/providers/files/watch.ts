@@ -7,10 +7,9 @@ import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import { canonicalPath } from '../../core/path.ts'
 import type { Change, Degradation } from '../../core/provider.ts'
-import type { Place, Places } from './access.ts'
+import type { PermitOptions, Place, Places } from './place.ts'
 import type { OpenedRoot } from './root.ts'
-import type { PermitOptions } from './stats.ts'
-import type { VisibilityOptions } from './visibility.ts'
+import type { VisibilityOptions } from './walk.ts'
 
 /** A file system watch of one directory. */
 export interface WatchHandle {

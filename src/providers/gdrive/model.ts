@@ -2,7 +2,7 @@ import type { drive_v3 } from '@googleapis/drive'
 import { defined } from '../../core/kit/object.ts'
 import { indexer } from '../../core/mount-reader.ts'
 import type { Principal } from '../../core/provider.ts'
-import { mimeTypeOf } from '../files/media.ts'
+import { mimeTypeOf } from '../files/options.ts'
 
 /** A file, folder or shortcut of Drive, with only the fields that the listing needs: there may be very many. */
 export interface DriveFile {

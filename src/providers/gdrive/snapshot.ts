@@ -1,7 +1,7 @@
 import { isResourceError, unavailable } from '../../core/errors.ts'
 import { singleFlight } from '../../core/kit/abort.ts'
 import type { Log } from '../../core/log.ts'
-import { untilAbort } from '../files/access.ts'
+import { untilAbort } from '../files/place.ts'
 import { type Corpus, type DriveClient, ExpiredError } from './client.ts'
 import { type DriveFile, folderType, type RawFile, shortcutType } from './model.ts'
 import type { Shortcuts, What } from './options.ts'

@@ -4,7 +4,7 @@ import { delimiter, dirname } from 'node:path'
 import { errorCodeOf, isResourceError, type ResourceError, tooLarge, unavailable } from '../../core/errors.ts'
 import { type ChildLimits, childLimits } from '../../core/kit/workers.ts'
 import type { Log } from '../../core/log.ts'
-import { createPool } from '../files/access.ts'
+import { createPool } from '../files/place.ts'
 import { spawnLimited } from '../program.ts'
 
 /** Options of one process of git. */

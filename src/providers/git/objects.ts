@@ -7,8 +7,8 @@ import { createRecent } from '../../core/kit/lru.ts'
 import { headBytes, isText, wholeCharacters } from '../../core/kit/utf8.ts'
 import { segmentFault } from '../../core/path.ts'
 import type { ByteRange, Content } from '../../core/provider.ts'
-import { mimeTypeFor } from '../files/media.ts'
-import { rangeWithin } from '../files/read.ts'
+import { mimeTypeFor } from '../files/options.ts'
+import { rangeWithin } from '../files/place.ts'
 import { endProcess, isOutOfMemory, type Launcher, missingFault, tooMuchMemory } from './launch.ts'
 
 export type Batch = ReturnType<typeof createBatch>

@@ -5,8 +5,8 @@ import { headBytes, isText, wholeCharacters } from '../../core/kit/utf8.ts'
 import { metaKeys } from '../../core/meta.ts'
 import { baseName } from '../../core/path.ts'
 import type { ByteRange, Content, Context } from '../../core/provider.ts'
-import { mimeTypeFor, mimeTypeOf } from '../files/media.ts'
-import { rangeWithin, textOf } from '../files/read.ts'
+import { mimeTypeFor, mimeTypeOf } from '../files/options.ts'
+import { rangeWithin, textOf } from '../files/place.ts'
 import { type ObjectBody, type ObjectDetails, ObjectFault, type ObjectStore } from './store.ts'
 
 /** Number of bytes of an object that are returned with a link to the whole. */

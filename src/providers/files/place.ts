@@ -1,0 +1,559 @@
+import { setMaxListeners } from 'node:events'
+import type { BigIntStats } from 'node:fs'
+import * as fs from 'node:fs'
+import {
+  errorCodeOf,
+  invalid,
+  isResourceError,
+  later,
+  notFound,
+  ResourceError,
+  tooLarge,
+  unavailable,
+} from '../../core/errors.ts'
+import { sleep } from '../../core/kit/abort.ts'
+import { breath } from '../../core/kit/breath.ts'
+import { headBytes, isText, wholeCharacters } from '../../core/kit/utf8.ts'
+import type { Log } from '../../core/log.ts'
+import type { ByteRange, Context } from '../../core/provider.ts'
+
+/**
+ * A file or directory that was found, held open so that access checks and reads refer to the same object. On Linux it is a descriptor
+ * (`O_PATH`): it stays valid when its name changes.
+ */
+export interface Place extends Shared {
+  /** A file system path that opens exactly this object; its children are at `${at}/${name}`. */
+  readonly at: string
+  /** Stats of the place at the time when it was found. */
+  readonly stats: BigIntStats
+  /** Whether the place is on a local file system, so that calls on it answer at once. */
+  readonly local: boolean
+  /** The kernel's number of the mounted file system that contains the place, if known. */
+  readonly mount: string | undefined
+}
+
+/** A file that is open for reading. */
+export interface ReadHandle {
+  /** Fills a part of the buffer from a position in the file. Returns the number of bytes read; 0 at the end. */
+  read(
+    buffer: Uint8Array,
+    at: { offset: number; length: number; position: number },
+    signal: AbortSignal,
+  ): Promise<number>
+  stat(signal: AbortSignal): Promise<BigIntStats>
+  /** Stats of the same file from before it was opened. Undefined if its path may have led to another file meanwhile. */
+  readonly found?: BigIntStats
+  close(): void
+}
+
+interface Steps {
+  /** Whether a directory is expected. If so, its mount is checked before everything else. */
+  readonly directory: boolean
+  /**
+   * Whether anything but a directory, a symbolic link included, is refused as if it did not exist. The refusal comes at once, so that the time
+   * does not reveal that the name exists.
+   */
+  readonly only?: boolean
+  /** Whether to follow a symbolic link, wherever it leads. Used only to find the target, which is not opened for reading. */
+  readonly follow?: boolean
+}
+
+/** Access to a root and its contents. Every method throws `not-found` or `unavailable`, or the reason of the abort. */
+export interface Places {
+  /** The path at which the root was opened, without symbolic links. The root may have moved since. */
+  readonly real: string
+  /**
+   * Returns the current root. It is opened again by its path, without following symbolic links, when it was deleted, when its file system is
+   * unmounted, and when another one is mounted over it. Throws `unavailable` when it is gone.
+   */
+  root(signal: AbortSignal): Promise<Place>
+  /** Opens a child of a directory. Opens a symbolic link itself, not its target, unless `follow` is set. */
+  child(parent: Place, name: string, steps: Steps, signal: AbortSignal): Promise<Place>
+  /** Returns the current path of a place relative to the root; undefined when it lies outside or is deleted. */
+  where(place: Place, signal: AbortSignal): Promise<string | undefined>
+  /** Opens a regular file for reading. */
+  open(place: Place, signal: AbortSignal): Promise<ReadHandle>
+  close(): void
+}
+
+/** Reference-counted object, which is closed when its last user closes it. It starts with one user. */
+export interface Shared {
+  keep(): void
+  close(): void
+}
+
+interface CallTerms<T> {
+  readonly signal: AbortSignal
+  /** Held open until the call has ended, even if the caller aborts, so that its descriptor is not reused during the call. */
+  readonly hold?: Shared
+  /** Receives a result that arrives after the abort. */
+  readonly late?: (value: T) => void
+}
+
+/**
+ * Semaphore for blocking calls: a bounded share of the thread pool of Node. A mount that never answers (NFS, FUSE) blocks its calls forever:
+ * with a share of its own, it cannot block those of other providers. The share is half of `UV_THREADPOOL_SIZE` (4 when unset).
+ */
+export function createPool(limit = Math.max(1, Math.floor(threads() / 2))) {
+  let free = limit
+  const queue: (() => void)[] = []
+
+  const release = () => {
+    const next = queue.shift()
+    if (next === undefined) free++
+    else next()
+  }
+
+  const turn = (signal: AbortSignal) =>
+    new Promise<void>((resolve, reject) => {
+      const take = () => {
+        off()
+        resolve()
+      }
+      const off = onAbort(signal, () => {
+        queue.splice(queue.indexOf(take), 1)
+        reject(signal.reason)
+      })
+      queue.push(take)
+    })
+
+  return {
+    /** Runs a call. Rejects at once when the signal aborts; the call itself cannot be stopped, and keeps its slot until it ends. */
+    run: async <T>(call: () => Promise<T>, { signal, hold, late }: CallTerms<T>): Promise<T> => {
+      signal.throwIfAborted()
+      if (free > 0) free--
+      else await turn(signal)
+      hold?.keep()
+      const done = new Promise<T>((resolve, reject) => call().then(resolve, reject)).finally(() => {
+        release()
+        hold?.close()
+      })
+      return untilAbort(done, signal, late)
+    },
+  }
+}
+
+export type Pool = ReturnType<typeof createPool>
+
+function threads(): number {
+  return Number(process.env.UV_THREADPOOL_SIZE) || 4
+}
+
+/** Waits for a result, and rejects when the signal aborts first. */
+export function untilAbort<T>(done: Promise<T>, signal: AbortSignal, late?: (value: T) => void): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    const stop = () => reject(signal.reason)
+    const off = onAbort(signal, stop)
+    if (signal.aborted) stop()
+    done.then(
+      (value) => {
+        off()
+        if (signal.aborted) late?.(value)
+        else resolve(value)
+      },
+      (error: unknown) => {
+        off()
+        reject(error)
+      },
+    )
+  })
+}
+
+/** Adds an abort listener and returns the function that removes it. */
+function onAbort(signal: AbortSignal, listener: () => void): () => void {
+  // Many calls may share one signal: Node would warn of a leak at the eleventh listener.
+  setMaxListeners(0, signal)
+  signal.addEventListener('abort', listener, { once: true })
+  return () => signal.removeEventListener('abort', listener)
+}
+
+/** Error codes of the file system for a name that this process cannot open. */
+const absent = new Set([
+  'EACCES',
+  'EILSEQ',
+  'EINVAL',
+  'EISDIR',
+  'ELOOP',
+  'ENAMETOOLONG',
+  'ENODEV',
+  'ENOENT',
+  'ENOTDIR',
+  'ENXIO',
+  'EPERM',
+  'ESTALE',
+])
+
+/** Returns advice on a path that cannot be opened, as the rest of a sentence that begins with the path. Undefined for other errors. */
+export function adviceOn(error: unknown): string | undefined {
+  const code = errorCodeOf(error)
+  if (code === 'ENOENT' || code === 'ENOTDIR') return 'does not exist. Create it, or give another path.'
+  if (code === 'EACCES' || code === 'EPERM') return 'may not be read by this user. Change its mode or its owner.'
+  return undefined
+}
+
+/**
+ * Converts a failed call's error: `not-found` when nothing can be opened, `unavailable` for errors that may be temporary (EIO, EMFILE). An
+ * abort error stays as it is.
+ */
+export function failure(error: unknown): unknown {
+  const code = errorCodeOf(error)
+  if (error instanceof ResourceError || code === undefined || code === 'ABORT_ERR') return error
+  if (absent.has(code)) return notFound(`the file system says ${code}`)
+  return new ResourceError('unavailable', `The file system says ${code}.`, {}, { cause: error })
+}
+
+/** Error codes for what this process or the system lacks. All other unknown errors are about one file or directory. */
+const lacks = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'ENOBUFS', 'EAGAIN'])
+/** Maximum number of names for which it is recorded that they were logged. */
+const maxLogged = 1000
+
+/** Leaves out one name in a directory that the file system fails on, and logs it once. Throws every error that is not about this name alone. */
+export type LeaveOut = (path: string, error: unknown) => void
+
+export function createLeaveOut(log: Log): LeaveOut {
+  const logged = new Set<string>()
+  return (path, error) => {
+    const code = isResourceError(error, 'unavailable') ? errorCodeOf(error.cause) : undefined
+    if (code === undefined || lacks.has(code)) throw error
+    if (logged.has(path)) return
+    if (logged.size >= maxLogged) logged.clear()
+    logged.add(path)
+    log('warn', 'the file system fails on a name: it is left out', { path, error: code })
+  }
+}
+
+/** Options that decide, besides the name of a file, whether it is served. */
+export interface PermitOptions {
+  readonly hardlinks: boolean
+  readonly allowMounts: boolean
+}
+
+/**
+ * Returns the kind of a file that may be served: `file` for a regular file with one name on the root's device, `directory` for a directory on
+ * it. Undefined for devices, sockets and FIFOs.
+ */
+export function kindOf(stats: BigIntStats, device: bigint, options: PermitOptions): 'file' | 'directory' | undefined {
+  if (stats.dev !== device && !options.allowMounts) return undefined
+  if (stats.isDirectory()) return 'directory'
+  if (!stats.isFile() || stats.nlink === 0n) return undefined
+  // A second name may lie anywhere on the device, under other permissions.
+  return stats.nlink === 1n || options.hardlinks ? 'file' : undefined
+}
+
+export type MaybeStats = fs.BigIntStats | undefined
+
+/**
+ * Returns the stats of one child of a directory, without following links; undefined when it is missing or inaccessible.
+ *
+ * @throws ResourceError `unavailable` when the file system fails.
+ */
+export async function lookAt(place: Place, name: string, pool: Pool, signal: AbortSignal): Promise<MaybeStats> {
+  signal.throwIfAborted()
+  return place.local ? lookNow(place, name) : lookInPool(place, [name], pool, signal).then(([found]) => found)
+}
+
+/**
+ * Returns the stats of several children of a directory. On a local file system the calls run on this thread, which is faster,
+ * until they turn out to be slow. The pool then does the rest.
+ *
+ * @param leaveOut Called with a name that the file system fails on. Its stats are then undefined. Default: it throws the error.
+ */
+export async function lookAtAll(
+  place: Place,
+  names: readonly string[],
+  pool: Pool,
+  signal: AbortSignal,
+  leaveOut: LeaveOut = rethrow,
+): Promise<readonly MaybeStats[]> {
+  const found: MaybeStats[] = []
+  const start = performance.now()
+  while (place.local && found.length < names.length) {
+    // A thousand cached files take 5 ms, so calls that take longer wait for the disk.
+    if (found.length % 8 === 0 && performance.now() - start > 5) break
+    const name = names[found.length] ?? ''
+    try {
+      found.push(lookNow(place, name))
+    } catch (error) {
+      leaveOut(name, error)
+      found.push(undefined)
+    }
+  }
+  if (breath.due()) await breath.take()
+  signal.throwIfAborted()
+  if (found.length === names.length) return found
+  return found.concat(await lookInPool(place, names.slice(found.length), pool, signal, leaveOut))
+}
+
+function rethrow(_: string, error: unknown): never {
+  throw error
+}
+
+/** Does the same as {@link lookAt} on this thread: for a place on a local file system. */
+export function lookNow(place: Place, name: string): MaybeStats {
+  try {
+    return fs.lstatSync(`${place.at}/${name}`, { bigint: true, throwIfNoEntry: false })
+  } catch (error) {
+    return nothingOr(error)
+  }
+}
+
+async function lookInPool(
+  place: Place,
+  names: readonly string[],
+  pool: Pool,
+  signal: AbortSignal,
+  leaveOut: LeaveOut = rethrow,
+) {
+  // At most four tasks, each of which examines its names in sequence, so that one abort listener serves many names.
+  const size = Math.ceil(names.length / 4)
+  const parts = Array.from({ length: Math.ceil(names.length / size) }, (_, i) => names.slice(i * size, (i + 1) * size))
+  const one = (name: string): Promise<MaybeStats> =>
+    fs.promises
+      .lstat(`${place.at}/${name}`, { bigint: true })
+      .catch(nothingOr)
+      .catch((error: unknown) => {
+        leaveOut(name, error)
+        return undefined
+      })
+  const all = async (part: readonly string[]) => {
+    const found: MaybeStats[] = []
+    for (const name of part) found.push(await one(name))
+    return found
+  }
+  const found = await Promise.all(parts.map((part) => pool.run(() => all(part), { signal, hold: place })))
+  return found.flat()
+}
+
+function nothingOr(error: unknown): undefined {
+  const meaning = failure(error)
+  if (!isResourceError(meaning, 'not-found')) throw meaning
+}
+
+let identity = { user: -1, groups: new Set<bigint>() }
+
+/** Returns the user and groups of this process, which may drop privileges while it runs. */
+function currentIdentity(): typeof identity {
+  const user = process.geteuid?.() ?? 0
+  if (user !== identity.user) {
+    const ids = [...(process.getgroups?.() ?? []), process.getegid?.() ?? 0]
+    identity = { user, groups: new Set(ids.map(BigInt)) }
+  }
+  return identity
+}
+
+/**
+ * Whether the mode of a file lets this process read it (a directory: read and search it). If not, an access control list may still allow it,
+ * which only access(2) can tell.
+ */
+export function modeAllows(stats: BigIntStats): boolean {
+  const rights = stats.isDirectory() ? 0o5n : 0o4n
+  const everybody = rights * 0o111n
+  // True for most files, without a look-up of the user of this process.
+  if ((stats.mode & everybody) === everybody) return true
+  const { user, groups } = currentIdentity()
+  if (user === 0) return true
+  const shift = stats.uid === BigInt(user) ? 6n : groups.has(stats.gid) ? 3n : 0n
+  return ((stats.mode >> shift) & rights) === rights
+}
+
+/** Returns a version stamp of a file or directory. Different states have different stamps, within the resolution of the file system's clock. */
+export function stampOf(stats: BigIntStats): string {
+  const { mtimeNs, ctimeNs, size, ino } = stats
+  return `${mtimeNs.toString(36)}.${ctimeNs.toString(36)}.${size.toString(36)}.${ino.toString(36)}`
+}
+
+/** Whether two stats have the same stamp. It is cheaper than making both stamps. */
+export function hasStamp(a: BigIntStats, b: BigIntStats): boolean {
+  return a.mtimeNs === b.mtimeNs && a.ctimeNs === b.ctimeNs && a.size === b.size && a.ino === b.ino
+}
+
+/** Upper bound of the clock tick of file systems, in milliseconds: two changes within one tick (4 to 10 ms) leave the same stamp. */
+export const tickMs = 20
+
+/**
+ * Whether the last change was long enough before a time (ms since 1970) that any later change gives another stamp. Content read before that
+ * may be stale although the stamp is unchanged. A time in the future was set by hand, and no change produces it.
+ *
+ * @param time Time at which the stats were taken, or when that is not known, a time before it.
+ * @param until Time after the stats were taken. A thread that waits for the processor may take them much later than `time`.
+ */
+export function isSettled(stats: BigIntStats, time: number, withinMs = tickMs, until = time): boolean {
+  for (const changed of [Number(stats.mtimeMs), Number(stats.ctimeMs)])
+    if (changed >= time - withinMs && changed <= until + withinMs) return false
+  return true
+}
+
+/** Maximum number of directories with facts, and of facts of one directory. */
+const maxDirectories = 2000
+const maxFacts = 10_000
+/** How long a directory must be unchanged, in milliseconds: file systems such as FAT count time in steps of 2 s. */
+const settledMs = 3000
+
+/**
+ * Cache of facts about the names in directories of local file systems, such as that there is no `.gitignore`. A fact is valid until the times of
+ * the directory change, as they do when a name is added. This saves each small read two look-ups, a sixth of its work.
+ */
+export function createDirectoryFacts(clock: Pick<DateConstructor, 'now'> = Date) {
+  const directories = new Map<bigint, { readonly stats: BigIntStats; readonly facts: Set<string> }>()
+
+  /** Returns the facts that were recorded since the directory last changed; undefined when there are none. */
+  const of = ({ stats, local }: Place): Set<string> | undefined => {
+    const known = local ? directories.get(stats.ino) : undefined
+    return known !== undefined && known.stats.dev === stats.dev && hasStamp(known.stats, stats)
+      ? known.facts
+      : undefined
+  }
+
+  return {
+    of,
+    /** Records a fact that was found after the stats of the place were taken. */
+    note: (directory: Place, fact: string): void => {
+      const { stats, local } = directory
+      if (!local || !isSettled(stats, clock.now(), settledMs)) return
+      const facts = of(directory) ?? new Set()
+      if (directories.size >= maxDirectories) directories.clear()
+      // Clients can request any name, so the set must be bounded.
+      if (facts.size >= maxFacts) facts.clear()
+      directories.set(stats.ino, { stats, facts: facts.add(fact) })
+    },
+  }
+}
+
+/** Bytes of one version of a file, with the stats of that version. */
+interface Bytes {
+  readonly bytes: Buffer
+  /** Offset of the first of the bytes in the file. */
+  readonly start: number
+  /** The first bytes of the file. */
+  readonly head: Buffer
+  readonly stats: BigIntStats
+}
+
+const chunkBytes = 1024 * 1024
+const attempts = 6
+
+/**
+ * Reads a file, or a range of it, as it was at one moment.
+ *
+ * A file that was written within the last tick of the clock may be in the middle of a write, and could change once more without a new time, so
+ * the read waits for 20 ms first. Times and size are compared before and after; when they differ, the file is read again, with at most six
+ * attempts. A file that only grows, like a log, is read up to its size when the read began. A file of which only `ctime` keeps changing, for
+ * example by renames, is accepted when two reads are equal.
+ *
+ * @param limit Maximum number of bytes read.
+ * @throws ResourceError `too-large` above the limit, `invalid` (reason `range`) for a range that begins beyond the end, `unavailable` for a
+ * file that does not stop changing, {@link later} for more bytes than `most`.
+ */
+export async function readStable(
+  handle: ReadHandle,
+  range: ByteRange | undefined,
+  limit: number,
+  { signal, most = limit }: Pick<Context, 'signal' | 'most'>,
+): Promise<Bytes> {
+  let previous: Bytes | undefined
+  for (let attempt = 0; attempt < attempts; attempt++) {
+    // Stats from before the opening suffice, because the stats after the read must be the same.
+    let stats = (attempt === 0 ? handle.found : undefined) ?? (await handle.stat(signal))
+    let quiet = isQuiet(stats)
+    if (!quiet) {
+      await sleep(tickMs + 1, signal)
+      signal.throwIfAborted()
+      stats = await handle.stat(signal)
+      quiet = isQuiet(stats)
+    }
+    const { start, end } = rangeWithin(range, Number(stats.size), limit)
+    if (end - start > most) throw later(end - start)
+    const read = await readPart(handle, start, end, range === undefined, signal)
+    const hasHead = start === 0 && (range === undefined || read.length >= headBytes)
+    const head = hasHead ? read.subarray(0, headBytes) : await readPart(handle, 0, headBytes, false, signal)
+    const found: Bytes = { bytes: read.subarray(0, end - start), start, head, stats }
+    const after = await handle.stat(signal)
+    if (quiet && read.length === end - start && hasStamp(after, stats)) return found
+    const complete = found.bytes.length === end - start
+    if (complete && previous !== undefined && hasGrown(previous, found)) return found
+    if (complete && previous !== undefined && isUntouched(previous, found, after)) return found
+    previous = found
+  }
+  throw unavailable('A file changes faster than it can be read as one version.')
+}
+
+/**
+ * Returns the requested range within a resource of `size` bytes, of which at most `limit` are read at once.
+ *
+ * @throws ResourceError `invalid` (reason `range`, with `size`) for a malformed range or one that begins after the end,
+ * `too-large` (with `size` and `limit`) for one that is longer than the limit.
+ */
+export function rangeWithin(
+  range: ByteRange | undefined,
+  size: number,
+  limit: number,
+): { readonly start: number; readonly end: number } {
+  const { start, end: wanted = size } = range ?? { start: 0 }
+  const end = Math.min(wanted, size)
+  if (![start, wanted].every(Number.isSafeInteger) || start < 0 || wanted < start)
+    throw invalid('A range of bytes is two whole numbers, the first no larger than the second.', 'range', { size })
+  if (start > 0 && start >= size)
+    throw invalid(`The range begins after the end. The size in bytes is ${size}.`, 'range', { size })
+  if (end - start <= limit) return { start, end }
+  const what = range === undefined ? 'The resource' : 'The range'
+  throw tooLarge(
+    `${what} has ${end - start} bytes, and at most ${limit} are read at once. ` +
+      `Ask for a part of it: ?bytes=0-${limit - 1}, or ?lines=1-200 for text.`,
+    { size, limit },
+  )
+}
+
+/** Whether a file was only appended to between two reads, as far as the reads show. */
+function hasGrown(before: Bytes, after: Bytes): boolean {
+  if (after.stats.size <= before.stats.size || after.bytes.length < before.bytes.length) return false
+  return after.bytes.subarray(0, before.bytes.length).equals(before.bytes)
+}
+
+/** Whether a file was only renamed or given other permissions between two reads, which changes only `ctime`. */
+function isUntouched(before: Bytes, found: Bytes, after: BigIntStats): boolean {
+  const { mtimeNs, size } = before.stats
+  const same = [found.stats, after].every((stats) => stats.mtimeNs === mtimeNs && stats.size === size)
+  return same && isQuiet(before.stats) && found.bytes.equals(before.bytes)
+}
+
+/**
+ * Whether a file was last modified more than a tick of the clock ago. A modification time in the future is accepted, too, because
+ * only a program can have set it.
+ */
+function isQuiet({ mtimeMs }: BigIntStats): boolean {
+  return Math.abs(Date.now() - Number(mtimeMs)) > tickMs
+}
+
+/** @param beyond Whether to try to read one byte more: a file that grew is then longer than its size said. */
+async function readPart(handle: ReadHandle, start: number, end: number, beyond: boolean, signal: AbortSignal) {
+  const buffer = Buffer.allocUnsafe(end - start + (beyond ? 1 : 0))
+  let length = 0
+  while (length < buffer.length) {
+    const part = { offset: length, length: Math.min(chunkBytes, buffer.length - length), position: start + length }
+    const read = await handle.read(buffer, part, signal)
+    length += read
+    // A short read means the end of the file only if all expected bytes have been read; before that it is merely short.
+    if (read === 0 || (read < part.length && length >= end - start)) break
+  }
+  return buffer.subarray(0, length)
+}
+
+/** A text without its byte order mark, with its byte range in the file. */
+interface TextRange {
+  readonly text: string
+  readonly start: number
+  readonly end: number
+}
+
+/**
+ * Decodes bytes of a file as text; undefined when they are binary. A range is text only when the start of the file is too, and is then cut to
+ * whole characters.
+ */
+export function textOf({ bytes, start, head }: Omit<Bytes, 'stats'>, whole: boolean): TextRange | undefined {
+  const { from, to } = whole ? { from: 0, to: bytes.length } : wholeCharacters(bytes)
+  const part = bytes.subarray(from, to)
+  if (!isText(part) || (part.length === 0 && bytes.length > 0)) return undefined
+  if (!whole && !isText(head.subarray(0, wholeCharacters(head).to))) return undefined
+  const mark = start === 0 && part[0] === 0xef && part[1] === 0xbb && part[2] === 0xbf ? 3 : 0
+  return { text: part.toString('utf8', mark), start: start + from + mark, end: start + to }
+}
