@@ -85,7 +85,6 @@ const junk: readonly unknown[] = [
   1e308,
   true,
   false,
-  null,
   [],
   ['AAAA'],
   {},
