@@ -4,8 +4,8 @@ import * as fs from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { Provider } from '../../src/core/provider.ts'
-import { createPool, type Pool } from '../../src/providers/files/place.ts'
 import { createFiles, type FilesOptions, files } from '../../src/providers/files/index.ts'
+import { createPool, type Pool } from '../../src/providers/files/place.ts'
 import {
   contextOf,
   createFolder,

@@ -22,7 +22,8 @@ describe('_meta', () => {
     const cases: readonly (readonly [unknown, number])[] = [
       [[], -32602],
       ['x', -32602],
-      [null, -32602],
+      // Null is absent. Over a pipe, a request without _meta is one of an earlier revision.
+      ...(wire.transport === 'http' ? ([[null, -32602]] as const) : []),
       [1, -32602],
       [{ ...own, [version]: {} }, -32602],
       [{ ...own, [version]: null }, -32602],

@@ -35,7 +35,7 @@ export function send(target: Target, world: World, post: Post, agent?: Agent): P
       const outgoing = request(options, (incoming) => void collect(incoming, world).then(resolve, reject))
       outgoing.on('error', (error: NodeJS.ErrnoException) => {
         // A connection that was idle for long is closed by the server, perhaps just now.
-        if (outgoing.reusedSocket && error.code === 'ECONNRESET') ask()
+        if (outgoing.reusedSocket && /^(?:ECONNRESET|EPIPE)$/.test(error.code ?? '')) ask()
         else reject(error)
       })
       outgoing.end(body)
