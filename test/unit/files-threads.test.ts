@@ -1,7 +1,7 @@
 import { symlinkSync, unlinkSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { createPool, type Pool } from '../../src/providers/files/place.ts'
 import { createFiles } from '../../src/providers/files/index.ts'
+import { createPool, type Pool } from '../../src/providers/files/place.ts'
 import { hasMountsInside, openLinuxPlaces } from '../../src/providers/files/root.ts'
 import { contextOf, createFolder, type Folder, listPaths } from '../support/folder.ts'
 
