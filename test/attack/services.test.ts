@@ -29,13 +29,22 @@ async function startService(port = 0, host = '127.0.0.1') {
     else if (request.url === '/api/embed') response.end('{"embeddings":[[1,0]]}')
     else response.end('{"keys":[],"active":false}')
   })
-  await new Promise<void>((resolve) => server.listen(port, host, resolve))
+  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, host, resolve))
   endings.push(() => {
     server.closeAllConnections()
     server.close()
   })
   const address = server.address()
   return { asked, port: typeof address === 'object' && address !== null ? address.port : 0 }
+}
+
+/** Starts services at one port of 127.0.0.2 and 127.0.0.1. Another program may have the port at one of them: then it takes the next one. */
+async function startPair() {
+  for (;;) {
+    const first = await startService(0, '127.0.0.2')
+    const second = await startService(first.port).catch(() => undefined)
+    if (second !== undefined) return [first, second] as const
+  }
 }
 
 /** How long a service may take here: none of the tests is about it. */
@@ -123,8 +132,7 @@ describe.each(Object.entries(services))('%s', (_, ask) => {
   })
 
   test.runIf(process.platform === 'linux')('is not asked at an address that its name has moved to', async () => {
-    const allowed = await startService(0, '127.0.0.2')
-    const other = await startService(allowed.port)
+    const [allowed, other] = await startPair()
     const names: Record<string, string[]> = { 'service.test': ['127.0.0.2'] }
     const network: ServiceNetwork = {
       allowAddresses: ['127.0.0.2'],
