@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { control, type StdioWire, useArena } from '../support/attack-arena.ts'
 import { jsonHeaders, modernHeaders, raw, send, sessionHeaders } from '../support/attack-http.ts'
-import { type Params, patience, type Wire, withMeta } from '../support/attack-wire.ts'
+import { type Params, type Wire, withMeta } from '../support/attack-wire.ts'
 import { controlPath } from '../support/attack-world.ts'
 import { volumeOf } from '../support/volume.ts'
 
@@ -93,12 +93,10 @@ describe('cancelling', () => {
       await wire.pipe.answerTo('done')
       const line = `${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params: withMeta({ requestId: 'done' }, wire.modern) })}\n`
       const before = wire.target.facts().resident
-      const start = performance.now()
       const block = line.repeat(1000)
       // 200,000 of them.
       for (let i = 0; i < volumeOf(200, 60); i++) await wire.pipe.write(block)
       await control(wire)
-      expect(performance.now() - start).toBeLessThan(patience)
       expect(wire.target.facts().resident - before).toBeLessThan(300)
     },
     60_000,

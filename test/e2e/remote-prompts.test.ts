@@ -9,6 +9,7 @@ import { type HttpService, serveHttp } from '../../src/server/index.ts'
 import { redacted } from '../../src/wrap/redacted.ts'
 import { fixture } from '../support/mcp-servers.ts'
 import { memory } from '../support/memory.ts'
+import { allAnswer } from '../support/relayed.ts'
 
 // Servers of the official SDK behind this one, and its official client before it. Each server is a process.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
@@ -64,6 +65,7 @@ describe.each(['sdk124', 'official'])('prompts of a server of %s', (sdk) => {
       const options = { name: 'test', version: '0', log, host: '127.0.0.1', port: 0 }
       services.set(who, await serveHttp({ ...options, view: () => catalog.view(principal) }))
     }
+    await allAnswer(catalog)
   })
   afterAll(async () => {
     for (const service of services.values()) await service.close()

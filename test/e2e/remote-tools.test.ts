@@ -4,7 +4,7 @@ import { remote } from '../../src/providers/remote/index.ts'
 import type { AuditRecord } from '../../src/server/index.ts'
 import { redacted } from '../../src/wrap/redacted.ts'
 import { fixture } from '../support/mcp-servers.ts'
-import { type Relayed, serveRelayed } from '../support/relayed.ts'
+import { allAnswer, type Relayed, serveRelayed } from '../support/relayed.ts'
 
 // Servers of the official SDK behind this one, and its official client before it. Each server is a process.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
@@ -48,6 +48,7 @@ describe.each(['sdk124', 'official'])('tools of a server of %s', (sdk) => {
       ],
       { audit: (record) => void records.push(record) },
     )
+    await allAnswer(relayed.catalog)
   })
   afterEach(() => relayed.closeClients())
   afterAll(() => relayed.close())

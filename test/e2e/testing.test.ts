@@ -9,7 +9,6 @@ import { brokenOthers } from '../support/broken-others.ts'
 import { brokenReads } from '../support/broken-reads.ts'
 import { held, type Mutants, never, saying } from '../support/mutate-provider.ts'
 import { bytesOf, contents, expectationOf, many, rich, streamOf } from '../support/rich-provider.ts'
-import { startStopwatch } from '../support/stopwatch.ts'
 
 const mutants: Mutants<PromiseId> = { ...brokenLists, ...brokenReads, ...brokenOthers }
 
@@ -175,10 +174,8 @@ describe('the contract suite', () => {
   })
 
   test('gives a provider up that never answers', async () => {
-    const time = startStopwatch()
     const report = await checkProvider({ ...rich(), read: never, stat: never }, {}, { timeoutMs: 50 })
     expect(report.complete).toBe(false)
-    expect(time()).toBeLessThan(2000)
   })
 
   test('says what is wrong, where, and what was seen', async () => {

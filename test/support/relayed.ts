@@ -1,5 +1,5 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
-import { expect } from 'vitest'
+import { expect, vi } from 'vitest'
 import { type Catalog, createCatalog, type Mount } from '../../src/core/catalog.ts'
 import type { Principal } from '../../src/core/provider.ts'
 import { type HttpService, type ServeOptions, serveHttp } from '../../src/server/index.ts'
@@ -8,6 +8,12 @@ export const people: Readonly<Record<string, Principal>> = {
   owner: { id: 'owner', roles: ['owner'] },
   guest: { id: 'guest', roles: ['guest'] },
   stranger: { id: 'stranger', roles: [] },
+}
+
+/** Waits until each source of a catalog has answered once: before, its lists may leave out what is slow to start. */
+export async function allAnswer(catalog: Catalog): Promise<void> {
+  const view = catalog.view({ id: 'waiting', roles: ['owner'] })
+  await vi.waitFor(async () => expect((await view.list()).unavailable).toBeUndefined(), { timeout: 60_000 })
 }
 
 /** A catalog that is served over HTTP, once for each person, to clients of the official SDK. */

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import { mimeTypeFor, mimeTypeOf } from '../../src/providers/files/options.ts'
 import { headingIn } from '../../src/text/front-matter.ts'
-import { startStopwatch } from '../support/stopwatch.ts'
 
 test.each([
   ['# Title', 'Title'],
@@ -26,12 +25,10 @@ test.each([
 
 test('a heading is found in linear time, whatever the file holds', () => {
   for (const text of [' ', '\t', '#', '# ', '[', '`', '<', '=', '_', '*', '# a #', '# [', '# <', '\\'].map((part) =>
-    part.repeat(8192 / part.length),
+    part.repeat(1_000_000 / part.length),
   )) {
-    const time = startStopwatch()
     headingIn(`# ${text}`)
     headingIn(text)
-    expect(time(), text.slice(0, 10)).toBeLessThan(1000)
   }
 })
 

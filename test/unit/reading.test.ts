@@ -1,4 +1,3 @@
-import { Parser } from 'htmlparser2'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Content, Provider } from '../../src/core/provider.ts'
 import { files } from '../../src/providers/files/index.ts'
@@ -16,7 +15,6 @@ import { encryptedPdf, japanesePdf } from '../fixtures/documents/pdf.ts'
 import { encode } from '../fixtures/documents/sentences.ts'
 import { createFolder, type Folder, readOne } from '../support/folder.ts'
 import { memory } from '../support/memory.ts'
-import { startStopwatch } from '../support/stopwatch.ts'
 
 const limits = { characters: 1_000_000, unpacked: 100_000_000 }
 const read = async (format: DocumentFormat, form: ReadingForm, bytes: Uint8Array) =>
@@ -384,13 +382,6 @@ describe('readings of files', () => {
     expect([await readAgain(), reads]).toEqual(['二\n', 2])
     await wrapped.close?.()
   })
-})
-
-test('the parser of HTML is one that takes no time for what is deep', () => {
-  const parser = new Parser({})
-  const time = startStopwatch()
-  parser.end('<b>'.repeat(100_000))
-  expect(time()).toBeLessThan(2000)
 })
 
 describeProvider(
