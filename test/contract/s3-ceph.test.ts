@@ -18,16 +18,16 @@ import { startDatabaseProxy } from '../support/database-proxy.ts'
 import { freeze } from '../support/freeze.ts'
 import { expectedObjects, heldObjects } from '../support/object-samples.ts'
 import { isRequired, requires, type Suite } from '../support/require.ts'
-import { volume } from '../support/volume.ts'
+import { isThorough } from '../support/volume.ts'
 
 // A machine with other work takes its time.
 vi.setConfig({ testTimeout: 120_000 })
 
 // Ceph takes a processor five seconds to start. The other way to run the same suite, on a stand-in, is `s3.test.ts`.
 const suite: Suite =
-  volume === 1 || isRequired('ceph')
+  isThorough || isRequired('ceph')
     ? requires('ceph', hasCeph, cephReason)
-    : (title, tests) => describe.skip(`${title} (skipped: only in full volume)`, tests)
+    : (title, tests) => describe.skip(`${title} (skipped: only where at least a quarter of the volume is run)`, tests)
 const context: Context = { principal: { id: 'test', roles: [] }, signal: new AbortController().signal }
 const bucket = 'drawer'
 const other = { accessKeyId: 'AKIDOTHER', secretAccessKey: 'secret-of-somebody-else' }

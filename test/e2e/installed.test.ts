@@ -27,7 +27,7 @@ import { packedPackage } from '../support/packed.ts'
 import { type StandIn, standIn } from '../support/prometheus-stand-in.ts'
 import { requires } from '../support/require.ts'
 import type { S3StandIn } from '../support/s3-stand-in.ts'
-import { volume } from '../support/volume.ts'
+import { isThorough } from '../support/volume.ts'
 
 /**
  * The package as people install it: packed, installed into an empty folder, and used from there. The rest of the tests runs beside
@@ -196,7 +196,7 @@ describe('a TypeScript program that checks the declarations of libraries', () =>
   }
 
   // The other way to resolve is stricter, and takes the processor as long.
-  test.runIf(volume === 1)('compiles with each export, resolved as bundler', async () => {
+  test.runIf(isThorough)('compiles with each export, resolved as bundler', async () => {
     const options = { module: 'esnext', moduleResolution: 'bundler' }
     expect(await compile('bundler', { 'main.ts': everything() }, options)).toBe('')
   })

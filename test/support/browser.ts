@@ -14,7 +14,7 @@ import {
 import { afterEach, beforeAll, expect } from 'vitest'
 import { type Running, type RunOptions, start } from './cli.ts'
 import { listening } from './listening.ts'
-import { someOf, volume } from './volume.ts'
+import { isThorough, someOf, volume } from './volume.ts'
 
 // A real Chromium for tests of the explorer: one for all files of a process, with a fresh profile for each page that is opened.
 
@@ -108,9 +108,9 @@ async function launch(executablePath: string, parts: boolean): Promise<Browser> 
  * A browser for the tests of a file. A test fails if a page of it throws, writes an error to the console, opens a dialog,
  * breaks its Content-Security-Policy, or asks any other server for anything.
  *
- * @param parts Whether it parts a page from those that opened it, where the page says so: by default in full volume only.
+ * @param parts Whether it parts a page from those that opened it, where the page says so: by default in thorough runs only.
  */
-export function useBrowser(parts = volume === 1): Tabs {
+export function useBrowser(parts = isThorough): Tabs {
   let browser: Browser | undefined
   const contexts: BrowserContext[] = []
   const faults: string[] = []

@@ -1,8 +1,11 @@
 /**
  * The share of its volume that a test runs: its random cases, rounds, clients or entries. A tenth by default, so that `npm test`
- * is quick; `HIKIDASHI_VOLUME=full` (or another number) runs all of it, as continuous integration does.
+ * is quick, and a quarter in continuous integration; `HIKIDASHI_VOLUME=full` (or another number) runs all of it.
  */
 export const volume: number = shareOf(process.env.HIKIDASHI_VOLUME ?? '0.1')
+
+/** Whether what costs much, and shows little that other tests do not show, is tried too: in continuous integration it is. */
+export const isThorough = volume >= 0.25
 
 function shareOf(text: string): number {
   const share = text === 'full' ? 1 : Number(text)
