@@ -11,16 +11,15 @@ let begun: number | undefined
 /** Time at which the running task was resumed; undefined while no resumed task runs. */
 let resumedAt: number | undefined
 
-/** Begins a slice, which ends with the turn. While an immediate is due, the event loop does not wait for sockets, so a slice measures only work. */
-function begin(): number {
-  if (begun === undefined) setImmediate(end)
-  begun = performance.now()
-  return begun
-}
-
-/** Whether the slice is used up. */
+/**
+ * Whether the slice is used up. A slice begins with the first look in a turn, and ends with the turn. While an immediate is due, the event loop
+ * does not wait for sockets, so a slice measures only work.
+ */
 function isUsedUp(): boolean {
-  return performance.now() - (begun ?? begin()) > sliceMs
+  const now = performance.now()
+  if (begun === undefined) setImmediate(end)
+  begun ??= now
+  return now - begun > sliceMs
 }
 
 function end(): void {
@@ -34,7 +33,8 @@ function hasPiece(): boolean {
 
 /** Begins a slice, and resumes waiting tasks one after the other until the slice is used up. */
 function next(): void {
-  begin()
+  end()
+  isUsedUp()
   resume()
 }
 
