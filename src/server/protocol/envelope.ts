@@ -175,14 +175,12 @@ const cacheable = new Set([
  */
 export function completeResult(method: string, result: Result, revision: Revision, server: ServerInfo): Result {
   if (revision !== modern) return result
-  const complete: Result = cacheable.has(method)
-    ? { ttlMs: 0, cacheScope: 'private', resultType: 'complete' }
-    : { resultType: 'complete' }
-  // Spreading both objects would be slower.
-  for (const name of Object.keys(result)) complete[name] = result[name]
-  const meta: Record<string, unknown> = { [protocolKeys.serverInfo]: server }
-  complete._meta = isObject(result._meta) ? Object.assign(meta, result._meta) : meta
-  return complete
+  return {
+    ...(cacheable.has(method) ? { ttlMs: 0, cacheScope: 'private' } : {}),
+    resultType: 'complete',
+    ...result,
+    _meta: { [protocolKeys.serverInfo]: server, ...(isObject(result._meta) ? result._meta : {}) },
+  }
 }
 
 /** A catalog that may still be opening. */

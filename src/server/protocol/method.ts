@@ -113,9 +113,6 @@ interface Giving {
   readonly explorerApp?: ToolApp
 }
 
-/** Maximum length of the name and version of a client that are remembered, in characters. */
-const maxRememberedName = 256
-
 interface Profiled {
   readonly view: View
   readonly tools: readonly Tool[]
@@ -125,16 +122,7 @@ interface Profiled {
 export function createGiven({ profileOf, principal, whole, wrap, readingTools = () => [], explorerApp }: Giving) {
   // One entry per profile.
   const made = new Map<ClientProfile, Profiled>()
-  // Caches the profile of the last name, because most requests come from clients of the same name.
-  let last: { readonly client: ClientName; readonly given: Profiled } | undefined
-  const of = (client: ClientName | undefined) => {
-    // Clients name themselves, in any length.
-    if (client === undefined || client.name.length + client.version.length > maxRememberedName) return find(client)
-    if (last?.client.name !== client.name || last.client.version !== client.version)
-      last = { client, given: find(client) }
-    return last.given
-  }
-  const find = (client: ClientName | undefined): Profiled => {
+  const of = (client: ClientName | undefined): Profiled => {
     const profile = profileOf(client)
     const known = made.get(profile)
     if (known !== undefined) return known
