@@ -104,11 +104,12 @@ export function mediaFault(request: IncomingMessage): string | undefined {
 export function accepts(request: IncomingMessage): boolean {
   const accept = request.headers.accept
   if (accept === undefined) return true
-  return accept.split(',').some((range) => {
-    const [type = '', ...params] = range.split(';').map((part) => part.trim().toLowerCase())
-    const refused = params.some((param) => /^q=0(?:\.0*)?$/.test(param))
-    return !refused && /^(?:\*\/\*|application\/(?:json|\*)|text\/(?:event-stream|\*))$/.test(type)
-  })
+  for (const range of accept.toLowerCase().split(',')) {
+    const [type = '', ...params] = range.split(';')
+    const isForm = /^\s*(?:\*\/\*|application\/(?:json|\*)|text\/(?:event-stream|\*))\s*$/.test(type)
+    if (isForm && !params.some((param) => /^\s*q=0(?:\.0*)?\s*$/.test(param))) return true
+  }
+  return false
 }
 
 /** The param that the header `Mcp-Name` repeats, by method (2026-07-28, basic/transports, standard request headers). */
