@@ -189,12 +189,17 @@ const root = resolve(import.meta.dirname, '..')
 const temporary = mkdtempSync(join(tmpdir(), 'hikidashi-paths-'))
 const folder = join(temporary, 'folder')
 const env = { ...process.env, XDG_STATE_HOME: join(temporary, 'state'), XDG_CACHE_HOME: join(temporary, 'cache') }
-/** As many files as a large project has, and fewer than the caches hold. */
-const files = Array.from({ length: 2000 }, (_, at) => `d${at % 20}/f-${String(at).padStart(6, '0')}.txt`)
+/** The files that are read, as many as a large project has, and those that are listed, as many as a large share has. */
+const files: Readonly<Record<Work, readonly string[]>> = { read: namesOf(2000), list: namesOf(40_000) }
 
-function makeFolder(): void {
-  for (let at = 0; at < 20; at++) mkdirSync(join(folder, `d${at}`), { recursive: true })
-  for (const file of files) writeFileSync(join(folder, file), `${'A line of a file that is served. '.repeat(31)}\n`)
+function namesOf(count: number): readonly string[] {
+  return Array.from({ length: count }, (_, at) => `d${at % 20}/f-${String(at).padStart(6, '0')}.txt`)
+}
+
+function makeFolder(work: Work): void {
+  for (let at = 0; at < 20; at++) mkdirSync(join(folder, work, `d${at}`), { recursive: true })
+  const text = work === 'read' ? `${'A line of a file that is served. '.repeat(31)}\n` : ''
+  for (const file of files[work]) writeFileSync(join(folder, work, file), text)
 }
 
 /** Bundles the sources, without a path if one is given. Returns the folder of the build. */
@@ -216,17 +221,17 @@ function build(name: string, without?: SpecialPath): string {
   return copy
 }
 
-async function serve(name: string, built: string): Promise<Running> {
-  const command = () => [join(built, 'dist/cli/main.js'), 'serve', folder, '--only', 'files', '--http', '0']
+async function serve({ name, work }: SpecialPath, built: string): Promise<Running> {
+  const command = () => [join(built, 'dist/cli/main.js'), 'serve', join(folder, work), '--only', 'files', '--http', '0']
   const contender = { name, revision: '2026-07-28', uriOf: () => '', lists: true, tells: false, command } as const
-  return start(contender, folder, env)
+  return start(contender, join(folder, work), env)
 }
 
 /** CPU of one read, or of one entry of a list, in microseconds. */
 async function costOfWork(work: Work, running: Running, seconds: number): Promise<number> {
   if (work === 'list') return costOfLists(running, seconds)
-  const uriOf = (file: string) => pathToFileURL(join(folder, file)).href
-  const requests = files.map((file) => running.client.sent('resources/read', { uri: uriOf(file) }, idMark))
+  const uriOf = (file: string) => pathToFileURL(join(folder, work, file)).href
+  const requests = files[work].map((file) => running.client.sent('resources/read', { uri: uriOf(file) }, idMark))
   const { cpu } = await costOf(running, { requests, minBytes: 1000, connections: 32, seconds, temporary })
   return cpu
 }
@@ -252,7 +257,7 @@ async function costOfLists(running: Running, seconds: number): Promise<number> {
 async function compare(path: SpecialPath, plainBuild: string): Promise<readonly string[]> {
   const running: Running[] = []
   try {
-    for (const built of [plainBuild, build('without', path)]) running.push(await serve(path.name, built))
+    for (const built of [plainBuild, build('without', path)]) running.push(await serve(path, built))
     const costs: [number[], number[]] = [[], []]
     // The first round warms up: every file is read before, and V8 compiles the code of the server while it runs.
     for (let round = -1; round < Number(values.rounds); round++)
@@ -277,7 +282,8 @@ async function compare(path: SpecialPath, plainBuild: string): Promise<readonly 
 }
 
 try {
-  makeFolder()
+  makeFolder('read')
+  makeFolder('list')
   const complete = build('with')
   const rows: (readonly string[])[] = []
   const chosen = values.guarantees ? guarantees : paths
