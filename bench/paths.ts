@@ -224,14 +224,18 @@ function build(name: string, without?: SpecialPath): string {
 async function serve({ name, work }: SpecialPath, built: string): Promise<Running> {
   const command = () => [join(built, 'dist/cli/main.js'), 'serve', join(folder, work), '--only', 'files', '--http', '0']
   const contender = { name, revision: '2026-07-28', uriOf: () => '', lists: true, tells: false, command } as const
-  return start(contender, join(folder, work), env)
+  const running = await start(contender, join(folder, work), env)
+  // Most hosts listen for changes: the folder is then watched.
+  if (work === 'list') await running.client.listen([uriOf(work, files[work][0] ?? '')], () => {})
+  return running
 }
+
+const uriOf = (work: Work, file: string) => pathToFileURL(join(folder, work, file)).href
 
 /** CPU of one read, or of one entry of a list, in microseconds. */
 async function costOfWork(work: Work, running: Running, seconds: number): Promise<number> {
   if (work === 'list') return costOfLists(running, seconds)
-  const uriOf = (file: string) => pathToFileURL(join(folder, work, file)).href
-  const requests = files[work].map((file) => running.client.sent('resources/read', { uri: uriOf(file) }, idMark))
+  const requests = files[work].map((file) => running.client.sent('resources/read', { uri: uriOf(work, file) }, idMark))
   const { cpu } = await costOf(running, { requests, minBytes: 1000, connections: 32, seconds, temporary })
   return cpu
 }
