@@ -1,6 +1,5 @@
 import type { Tool } from '../src/core/tool.ts'
-import { codes, isObject, ProtocolError } from '../src/server/messages/messages.ts'
-import { protocolKeys } from '../src/server/messages/revisions.ts'
+import { codes, isObject, ProtocolError, protocolKeys } from '../src/server/messages/messages.ts'
 import type { Call, ExtraMethod } from '../src/server/protocol/method.ts'
 
 /**

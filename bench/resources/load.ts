@@ -67,28 +67,31 @@ end
 `
 
 /** Sends requests with wrk, which measures throughput and cost, and then with {@link latencyOf}, which measures the latency. */
-export async function load(
+export async function load(running: Pick<Running, 'url' | 'cpuMs'>, options: LoadOptions): Promise<Load> {
+  const { requests, connections, seconds, warmUpSeconds = 1 } = options
+  // Warm up, because V8 compiles the code of the server while it runs.
+  await costOf(running, { ...options, seconds: warmUpSeconds })
+  const cost = await costOf(running, options)
+  return { ...cost, ...(await latencyOf({ url: running.url, requests, connections, seconds, warmUpSeconds })) }
+}
+
+/** Sends requests with wrk, without a warm-up, and measures throughput and cost. */
+export async function costOf(
   running: Pick<Running, 'url' | 'cpuMs'>,
-  { requests, minBytes, connections, seconds, warmUpSeconds = 1, temporary }: LoadOptions,
-): Promise<Load> {
+  { requests, minBytes, connections, seconds, temporary }: LoadOptions,
+): Promise<Pick<Load, 'perSecond' | 'cpu'>> {
   const script = join(temporary, `${process.pid}-${Math.random().toString(36).slice(2)}.lua`)
   writeFileSync(script, scriptOf(new URL(running.url).pathname, requests))
   try {
-    const args = (duration: number) => ['-t1', `-c${connections}`, `-d${duration}s`, '--timeout', '20s', '-s', script]
-    // Warm up, because V8 compiles the code of the server while it runs.
-    await promisify(execFile)('wrk', [...args(warmUpSeconds), running.url])
+    const args = ['-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '20s', '-s', script, running.url]
     const before = running.cpuMs()
-    const { stdout } = await promisify(execFile)('wrk', [...args(seconds), running.url])
+    const { stdout } = await promisify(execFile)('wrk', args)
     const cpuMs = running.cpuMs() - before
     const [count, micros, bytes, failed] = (/^bench (.*)$/m.exec(stdout)?.[1] ?? '').split(' ').map(Number)
     if (count === undefined || micros === undefined || !count) throw new Error(`wrk says:\n${stdout}`)
     if (failed !== 0) throw new Error(`${failed} of ${count} requests failed.`)
     if (Number(bytes) / count < minBytes) throw new Error(`An answer has ${Number(bytes) / count} bytes.`)
-    return {
-      perSecond: count / (micros / 1e6),
-      cpu: (cpuMs * 1000) / count,
-      ...(await latencyOf({ url: running.url, requests, connections, seconds, warmUpSeconds })),
-    }
+    return { perSecond: count / (micros / 1e6), cpu: (cpuMs * 1000) / count }
   } finally {
     rmSync(script)
   }

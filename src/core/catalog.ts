@@ -268,14 +268,16 @@ async function readPath(
   if (asked.denied) throw denied()
   if (!Array.isArray(contents) || contents.length === 0)
     throw new ResourceError('internal', 'the provider must answer a read with an array of at least one content')
-  const resources = contents.map((content): ResourceContent => {
+  const resources: ResourceContent[] = []
+  let isImmutable = true
+  for (const content of contents) {
     const at = content.path ?? path
     // A content with a path of its own is another resource, so its access is checked too.
     if (at !== path && !mount.access(context.principal, at)) throw denied()
     const name = at === '' ? mount.name : baseName(at)
-    return { ...cleanTexts(content), uri: at === path ? uri : mount.uriOf(at), name }
-  })
-  const isImmutable = contents.every(({ immutable }) => immutable === true)
+    resources.push({ ...cleanTexts(content), uri: at === path ? uri : mount.uriOf(at), name })
+    if (content.immutable !== true) isImmutable = false
+  }
   return { contents: resources, cache: isImmutable ? { ...mount.cache, ttlMs: yearMs } : mount.cache }
 }
 

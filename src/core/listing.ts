@@ -37,7 +37,7 @@ export function sizeOf(item: Sized): number {
   let bytes = 32 + uriBytes + (isPlain ? name.length + 2 : jsonBytes(name))
   if (title !== undefined) bytes += 12 + jsonBytes(title)
   if (description !== undefined) bytes += 18 + jsonBytes(description)
-  if (mimeType !== undefined) bytes += 14 + (mimeType === lastType ? lastTypeBytes : typeBytes(mimeType))
+  if (mimeType !== undefined) bytes += 14 + jsonBytes(mimeType)
   if (item.size !== undefined) bytes += 26
   if (item.version !== undefined) bytes += 48 + jsonBytes(item.version)
   if (item.modified !== undefined) bytes += 62
@@ -47,13 +47,6 @@ export function sizeOf(item: Sized): number {
   // The answer also lists which of these texts are untrusted.
   if (item.title !== undefined || item.description !== undefined) bytes += untrustedBytes
   return bytes
-}
-
-let [lastType, lastTypeBytes] = ['', 2]
-/** Measures a media type, and remembers it: most entries of a page have the same one. */
-function typeBytes(type: string): number {
-  ;[lastType, lastTypeBytes] = [type, jsonBytes(type)]
-  return lastTypeBytes
 }
 
 function jsonBytes(value: unknown): number {

@@ -75,6 +75,8 @@ interface CachedFolder {
   readonly version: string
   /** How often the folder was asked for in this version. */
   asked: number
+  /** Whether its list is on the way. */
+  isListing?: boolean
   readonly paths?: ReadonlySet<string>
 }
 
@@ -126,15 +128,17 @@ export function createFolderNames({ stat, list }: Required<Pick<Provider, 'stat'
   }
 
   const cached = async (folder: string, version: string, context: Context): Promise<CachedFolder> => {
-    let known = folders.get(folder)
-    if (known?.version !== version) {
-      known = { version, asked: 0 }
-      folders.set(folder, known)
-    }
+    const last = folders.get(folder)
+    const known = last?.version === version ? last : { version, asked: 0 }
+    if (known !== last) folders.set(folder, known)
     known.asked++
     const isTime = known.asked >= patience && Number.isInteger(Math.log2(known.asked))
-    if (known.paths !== undefined || !isTime) return known
-    const paths = await read(folder, Math.min(maxPaths, known.asked * entriesPerQuestion), context)
+    if (known.paths !== undefined || known.isListing === true || !isTime) return known
+    known.isListing = true
+    const limit = Math.min(maxPaths, known.asked * entriesPerQuestion)
+    const paths = await read(folder, limit, context).finally(() => {
+      known.isListing = false
+    })
     if (paths === undefined) return known
     const listed = { ...known, paths }
     if (folders.get(folder) === known) folders.set(folder, listed)

@@ -1,6 +1,6 @@
 import { type JSONRPCMessage, PerRequestHTTPServerTransport, Server } from '@modelcontextprotocol/server'
 import type { Request, Response } from '../../src/server/messages/messages.ts'
-import { assumed, isRevision, modern, revisions } from '../../src/server/messages/revisions.ts'
+import { assumed, isRevision, modern, revisions } from '../../src/server/messages/messages.ts'
 import type { Era, Served } from '../../src/server/protocol/channel.ts'
 import type { Call } from '../../src/server/protocol/method.ts'
 

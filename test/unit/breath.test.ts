@@ -77,4 +77,21 @@ describe('long work', () => {
     expect(order).toEqual(['first', 'second'])
     expect(breath.due()).toBe(false)
   })
+
+  test('of many small steps comes to its end while other work yields again and again', async () => {
+    await nextTurn()
+    let rounds = 0
+    let isOver = false
+    const others = Array.from({ length: 8 }, async () => {
+      while (!isOver) {
+        rounds++
+        await breath.take()
+      }
+    })
+    await breath.take()
+    for (let step = 0; step < 1000; step++) if (breath.due()) await breath.take()
+    isOver = true
+    await Promise.all(others)
+    expect(rounds).toBeLessThan(1000)
+  })
 })

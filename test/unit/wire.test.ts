@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { ResourceError } from '../../src/core/errors.ts'
 import type { Resource, ResourceContent } from '../../src/core/view.ts'
-import { wireError } from '../../src/server/messages/messages.ts'
-import { revisions } from '../../src/server/messages/revisions.ts'
+import { revisions, wireError } from '../../src/server/messages/messages.ts'
 import { promptToWire, readToWire, resourceToWire } from '../../src/server/protocol/wire.ts'
 
 const rich: Resource = {

@@ -1,41 +1,52 @@
 /** Maximum time for which long work runs in one turn of the event loop before it yields, in milliseconds. */
 const sliceMs = 8
+/** Time for which a resumed task goes on although others wait, in milliseconds: otherwise work of many small steps would never end under load. */
+const pieceMs = 1
 
 const waiting: (() => void)[] = []
 /** Whether waiting tasks are being resumed, in this turn of the event loop or the next one. */
 let isResuming = false
 /** Time at which the slice of this turn of the event loop began; undefined while no long work has run in it. */
 let begun: number | undefined
+/** Time at which the running task was resumed; undefined while no resumed task runs. */
+let resumedAt: number | undefined
 
-/** Begins a slice, which ends with the turn. While an immediate is due, the event loop does not wait for sockets, so a slice measures only work. */
-function begin(): number {
-  if (begun === undefined) setImmediate(end)
-  begun = performance.now()
-  return begun
-}
-
-/** Whether the slice is used up. */
+/**
+ * Whether the slice is used up. A slice begins with the first look in a turn, and ends with the turn. While an immediate is due, the event loop
+ * does not wait for sockets, so a slice measures only work.
+ */
 function isUsedUp(): boolean {
-  return performance.now() - (begun ?? begin()) > sliceMs
+  const now = performance.now()
+  if (begun === undefined) setImmediate(end)
+  begun ??= now
+  return now - begun > sliceMs
 }
 
 function end(): void {
   begun = undefined
 }
 
+/** Whether a resumed task runs, and has not yet run for as long as it may while others wait. */
+function hasPiece(): boolean {
+  return resumedAt !== undefined && performance.now() - resumedAt < pieceMs
+}
+
 /** Begins a slice, and resumes waiting tasks one after the other until the slice is used up. */
 function next(): void {
-  begin()
+  end()
+  isUsedUp()
   resume()
 }
 
 function resume(): void {
+  resumedAt = performance.now()
   waiting.shift()?.()
   // A tick runs when no microtask is left: by then the resumed task has ended, or waits for something else.
   queueMicrotask(() => process.nextTick(goOn))
 }
 
 function goOn(): void {
+  resumedAt = undefined
   if (waiting.length === 0) isResuming = false
   else if (isUsedUp()) setImmediate(next)
   else resume()
@@ -46,7 +57,7 @@ function goOn(): void {
  * however many such tasks run at once: they share the slice of a turn, and none overtakes one that waits.
  */
 export const breath = {
-  due: (): boolean => waiting.length > 0 || isUsedUp(),
+  due: (): boolean => (waiting.length > 0 && !hasPiece()) || isUsedUp(),
   take: (): Promise<void> =>
     new Promise((resolve) => {
       waiting.push(resolve)

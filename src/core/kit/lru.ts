@@ -6,8 +6,6 @@
 export function createRecent<V>(limit: number, weigh: (value: V) => number = () => 1) {
   const values = new Map<string, V>()
   let weight = 0
-  /** The most recently used key. A `get` of it does not move it to the end of the map again, since each change of a map costs memory. */
-  let latest: string | undefined
 
   const remove = (key: string): void => {
     const value = values.get(key)
@@ -20,17 +18,14 @@ export function createRecent<V>(limit: number, weigh: (value: V) => number = () 
     get: (key: string): V | undefined => {
       const value = values.get(key)
       if (value === undefined) return undefined
-      if (key === latest) return value
       // A map keeps the order of insertion: the first key is the least recently used.
       values.delete(key)
       values.set(key, value)
-      latest = key
       return value
     },
     set: (key: string, value: V): void => {
       remove(key)
       values.set(key, value)
-      latest = key
       weight += weigh(value)
       for (const oldest of values.keys()) {
         if (weight <= limit || oldest === key) break

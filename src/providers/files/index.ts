@@ -4,11 +4,11 @@ import { baseName } from '../../core/path.ts'
 import type { Content, Context, Provider, ReadRequest, Template } from '../../core/provider.ts'
 import { createIgnoreFiles } from './ignore-files.ts'
 import { createHeadings, createLister } from './list.ts'
-import { createNameCache, createSpelling, type Look } from './names.ts'
+import { createNameCache } from './names.ts'
 import { completeOptions, createRules, type FilesOptions, mimeTypeFor } from './options.ts'
-import { createLeaveOut, createPool, lookAt, type Places, type Pool, readStable, stampOf, textOf } from './place.ts'
+import { createLeaveOut, createPool, type Places, type Pool, readStable, stampOf, textOf } from './place.ts'
 import { openRoot } from './root.ts'
-import { createVisibility, createWalk, ignoreOptions, rememberVerdicts } from './walk.ts'
+import { createVisibility, createWalk, ignoreOptions, type Look, rememberVerdicts } from './walk.ts'
 import { createWatch } from './watch.ts'
 
 export { type LeftOut, type LeftOutCounts, type LeftOutFiles, type LeftOutReason, openLeftOut } from './left-out.ts'
@@ -65,9 +65,16 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
   const places = system.places?.(opened) ?? opened
   const ignoreFiles = createIgnoreFiles({ places, pool, log, ...ignoring })
   const names = createNameCache(visible, symlinks === 'beneath', pool)
-  const { look = (place, name, signal) => lookAt(place, name, pool, signal) } = system
-  const spelling = createSpelling(names, look)
-  const walk = createWalk({ places, pool, visible, permit, spelling, symlinks, ignoreFiles })
+  const walk = createWalk({
+    places,
+    pool,
+    visible,
+    permit,
+    names,
+    symlinks,
+    ignoreFiles,
+    ...defined({ look: system.look }),
+  })
   const leaveOut = createLeaveOut(log)
   const closing = new AbortController()
   const watched = {

@@ -7,7 +7,7 @@ import { defined } from '../../core/kit/object.ts'
 import { canonicalPath, isComposable } from '../../core/path.ts'
 import { createIgnoreFiles, refusedCheckout, refusedGitDirectory } from './ignore-files.ts'
 import { type IgnoreLine, ignoringLine, isSecretName } from './ignores.ts'
-import { createNameCache, createSpelling } from './names.ts'
+import { createNameCache } from './names.ts'
 import { completeOptions, type FilesOptions } from './options.ts'
 import { createPool, kindOf, lookAt, type Pool } from './place.ts'
 import { openRoot } from './root.ts'
@@ -79,8 +79,7 @@ export async function openLeftOut(options: FilesOptions) {
   const places = await openRoot({ ...options, allowMounts, ...ignoring }, pool, () => {})
   const ignoreFiles = createIgnoreFiles({ places, pool, log, ...ignoring })
   const names = createNameCache(visible, symlinks === 'beneath', pool)
-  const spelling = createSpelling(names, (place, name, signal) => lookAt(place, name, pool, signal))
-  const walk = createWalk({ places, pool, visible, permit, spelling, symlinks, ignoreFiles })
+  const walk = createWalk({ places, pool, visible, permit, names, symlinks, ignoreFiles })
   const byName = (at: Position, step: string) => leftOutByName(at, step, judge, options.exclude)
 
   const byLink = async (at: Position, name: string, depth: number, signal: AbortSignal): Promise<LeftOut> => {

@@ -1,21 +1,10 @@
-import type { BigIntStats } from 'node:fs'
 import * as fs from 'node:fs'
 import { ResourceError } from '../../core/errors.ts'
 import { breath, sortInSlices } from '../../core/kit/breath.ts'
 import { createRecent } from '../../core/kit/lru.ts'
-import { indexAfter } from '../../core/kit/sorted.ts'
-import { canonicalPath, comparePaths, isComposable } from '../../core/path.ts'
-import {
-  createDirectoryFacts,
-  failure,
-  isSettled,
-  lookAt,
-  type Place,
-  type Pool,
-  stampOf,
-  untilAbort,
-} from './place.ts'
-import type { Position, Spelling, Visibility } from './walk.ts'
+import { comparePaths } from '../../core/path.ts'
+import { failure, isSettled, lookAt, type Place, type Pool, stampOf, untilAbort } from './place.ts'
+import type { DirectoryNames, Position, Visibility } from './walk.ts'
 
 /** Number of names between two readings of the clock. */
 const namesPerLook = 256
@@ -40,13 +29,6 @@ function sortRun(names: string[]): string[] {
   // Up to U+D7FF, JavaScript's own order of UTF-16 units is that of UTF-8 bytes, and sorting by it is faster.
   const plain = names.every((name) => !/[\ud800-\uffff]/.test(name))
   return names.sort(plain ? undefined : comparePaths)
-}
-
-/** The names in a directory that are visible by name, in path order. A directory's name ends in `/`. */
-export interface DirectoryNames {
-  readonly names: readonly string[]
-  /** Names of symbolic links. Each occurs twice in `names`, as a file and as a directory: the target may be either. */
-  readonly links: ReadonlySet<string>
 }
 
 interface NamesSnapshot {
@@ -293,72 +275,4 @@ function createFactsByName(length: number): FactsByName {
       times[index] = facts.modified
     },
   }
-}
-
-interface ListedNames {
-  of(directory: Position, signal: AbortSignal): Promise<DirectoryNames>
-}
-
-/** Returns the stats of one child of a directory, without following links; undefined when it is missing or inaccessible. */
-export type Look = (place: Place, name: string, signal: AbortSignal) => Promise<BigIntStats | undefined>
-
-/** @param names Returns the names that a directory lists, sorted. */
-export function createSpelling(names: ListedNames, look: Look): Spelling {
-  const facts = createDirectoryFacts()
-  const composed = new WeakMap<DirectoryNames, ReadonlyMap<string, readonly string[]>>()
-
-  return {
-    isListed: async (parent, name, found, signal) => {
-      if (facts.of(parent.place)?.has(`exactly ${name}`)) return true
-      if (!(await mayBeSpelledOtherwise(parent.place, name, found, signal))) {
-        facts.note(parent.place, `exactly ${name}`)
-        return true
-      }
-      const { names: listed } = await names.of(parent, signal)
-      return [name, `${name}/`].some((one) => listed[indexAfter(listed, one) - 1] === one)
-    },
-    listedFor: async (parent, name, signal) => {
-      if (!isComposable(name)) return undefined
-      const listed = await names.of(parent, signal)
-      const byForm = composed.get(listed) ?? byCanonicalForm(listed.names)
-      composed.set(listed, byForm)
-      const [only, ...others] = byForm.get(canonicalPath(name)) ?? []
-      return others.length === 0 && only !== name ? only : undefined
-    },
-  }
-
-  /** Whether the directory may accept other spellings of the name: one of the variants leads to the same file. */
-  async function mayBeSpelledOtherwise(directory: Place, name: string, found: Place, signal: AbortSignal) {
-    if (/~\d/.test(name)) return true
-    for (const variant of variantsOf(name)) {
-      const other = await look(directory, variant, signal)
-      if (other !== undefined && other.ino === found.stats.ino && other.dev === found.stats.dev) return true
-    }
-    return false
-  }
-}
-
-/** Returns the names that are not ASCII by their canonical form. A directory's name has no final `/` here. */
-function byCanonicalForm(names: readonly string[]): ReadonlyMap<string, readonly string[]> {
-  const found = new Map<string, string[]>()
-  for (const listed of names) {
-    if (!isComposable(listed)) continue
-    const name = listed.endsWith('/') ? listed.slice(0, -1) : listed
-    const form = canonicalPath(name)
-    const alike = found.get(form) ?? []
-    // A symbolic link is listed as a file and as a directory.
-    if (!alike.includes(name)) found.set(form, [...alike, name])
-  }
-  return found
-}
-
-/** Returns other spellings of a name. On each file system that accepts several, at least one of them leads to the same file. */
-function variantsOf(name: string): readonly string[] {
-  const turned = Array.from(name, (character) => {
-    const lower = character.toLowerCase()
-    return lower === character ? character.toUpperCase() : lower
-  }).join('')
-  // A soft hyphen is one of the characters that such file systems ignore.
-  const first = turned === name ? `${name}\u00ad` : turned
-  return [...new Set([first, name.normalize('NFC'), name.normalize('NFD')])].filter((variant) => variant !== name)
 }

@@ -41,8 +41,6 @@ export interface ReadHandle {
     signal: AbortSignal,
   ): Promise<number>
   stat(signal: AbortSignal): Promise<BigIntStats>
-  /** Stats of the same file from before it was opened. Undefined if its path may have led to another file meanwhile. */
-  readonly found?: BigIntStats
   close(): void
 }
 
@@ -452,8 +450,7 @@ export async function readStable(
 ): Promise<Bytes> {
   let previous: Bytes | undefined
   for (let attempt = 0; attempt < attempts; attempt++) {
-    // Stats from before the opening suffice, because the stats after the read must be the same.
-    let stats = (attempt === 0 ? handle.found : undefined) ?? (await handle.stat(signal))
+    let stats = await handle.stat(signal)
     let quiet = isQuiet(stats)
     if (!quiet) {
       await sleep(tickMs + 1, signal)

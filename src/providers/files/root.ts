@@ -132,7 +132,7 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
       const descriptor = local
         ? openNow(place.at, flags, signal)
         : await openDescriptor(place.at, flags, pool, { signal, hold: place, local })
-      return { ...handleOf(descriptor, pool, local, stats), found: stats }
+      return handleOf(descriptor, pool, local, stats)
     },
 
     close: keeper.close,

@@ -1,12 +1,23 @@
 import * as fs from 'node:fs'
 import { isResourceError, notFound } from '../../core/errors.ts'
 import { compileGlobs, compileReach } from '../../core/glob.ts'
-import { baseName, segmentFault } from '../../core/path.ts'
+import { indexAfter } from '../../core/kit/sorted.ts'
+import { baseName, canonicalPath, isComposable, segmentFault } from '../../core/path.ts'
 import type { Context } from '../../core/provider.ts'
 import type { IgnoreFiles } from './ignore-files.ts'
 import { foldName, type Ignores, isDotenv, isExcludedByDefault, isIgnored } from './ignores.ts'
 import type { DefaultExcludes } from './options.ts'
-import { failure, kindOf, modeAllows, type PermitOptions, type Place, type Places, type Pool } from './place.ts'
+import {
+  createDirectoryFacts,
+  failure,
+  kindOf,
+  lookAt,
+  modeAllows,
+  type PermitOptions,
+  type Place,
+  type Places,
+  type Pool,
+} from './place.ts'
 import { isFileName } from './root.ts'
 
 export interface VisibilityOptions {
@@ -148,23 +159,15 @@ export interface Walk {
 
 type Caller = Pick<Context, 'signal' | 'allows'>
 
-/**
- * A file system may accept several spellings of one name: in another case, composed or decomposed, with ignored characters, or a short one
- * (`SECRET~1.TXT`, FAT and NTFS). Rules judge the listed name, so no other spelling opens anything.
- */
-export interface Spelling {
-  /** Whether a directory lists the found place under exactly the given name. */
-  isListed(parent: Position, name: string, found: Place, signal: AbortSignal): Promise<boolean>
-  /** Returns the only other name in a directory that is canonically equivalent: people and models compose letters, macOS decomposes them. */
-  listedFor(parent: Position, name: string, signal: AbortSignal): Promise<string | undefined>
-}
-
 interface WalkOptions {
   readonly places: Places
   readonly pool: Pool
   readonly visible: Visibility
   readonly permit: PermitOptions
-  readonly spelling: Spelling
+  /** Returns the names that a directory lists, sorted. */
+  readonly names: ListedNames
+  /** Looks a child up. Default: in the file system. */
+  readonly look?: Look
   readonly symlinks: 'deny' | 'beneath'
   readonly ignoreFiles: IgnoreFiles
 }
@@ -174,7 +177,11 @@ export const maxDepth = 256
 /** Maximum number of symbolic links in one path. Otherwise directories that link to each other could be reached by very many paths. */
 const maxLinksInPath = 4
 
-export function createWalk({ places, pool, visible, permit, spelling, symlinks, ignoreFiles }: WalkOptions): Walk {
+export function createWalk(options: WalkOptions): Walk {
+  const { places, pool, visible, permit, symlinks, ignoreFiles, names } = options
+  const { look = (place, name, signal) => lookAt(place, name, pool, signal) } = options
+  const spelling = createSpelling(names, look)
+
   const root = async (signal: AbortSignal, allows: Allows = () => true): Promise<Position> => {
     const place = await places.root(signal)
     try {
@@ -313,4 +320,84 @@ export async function mayRead(place: Place, stats: fs.BigIntStats, name: string,
       () => false,
     )
   return pool.run(allowed, { signal, hold: place })
+}
+
+/** The names in a directory that are visible by name, in path order. A directory's name ends in `/`. */
+export interface DirectoryNames {
+  readonly names: readonly string[]
+  /** Names of symbolic links. Each occurs twice in `names`, as a file and as a directory: the target may be either. */
+  readonly links: ReadonlySet<string>
+}
+
+interface ListedNames {
+  of(directory: Position, signal: AbortSignal): Promise<DirectoryNames>
+}
+
+/** Returns the stats of one child of a directory, without following links; undefined when it is missing or inaccessible. */
+export type Look = (place: Place, name: string, signal: AbortSignal) => Promise<fs.BigIntStats | undefined>
+
+/**
+ * Tells the listed names of files. A file system may accept several spellings of one name: in another case, composed or decomposed, with ignored
+ * characters, or a short one (`SECRET~1.TXT`, FAT and NTFS). Rules judge the listed name, so no other spelling opens anything.
+ */
+function createSpelling(names: ListedNames, look: Look) {
+  const facts = createDirectoryFacts()
+  const composed = new WeakMap<DirectoryNames, ReadonlyMap<string, readonly string[]>>()
+
+  return {
+    /** Whether a directory lists the found place under exactly the given name. */
+    isListed: async (parent: Position, name: string, found: Place, signal: AbortSignal): Promise<boolean> => {
+      if (facts.of(parent.place)?.has(`exactly ${name}`)) return true
+      if (!(await mayBeSpelledOtherwise(parent.place, name, found, signal))) {
+        facts.note(parent.place, `exactly ${name}`)
+        return true
+      }
+      const { names: listed } = await names.of(parent, signal)
+      return [name, `${name}/`].some((one) => listed[indexAfter(listed, one) - 1] === one)
+    },
+    /** Returns the only other name in a directory that is canonically equivalent: people and models compose letters, macOS decomposes them. */
+    listedFor: async (parent: Position, name: string, signal: AbortSignal): Promise<string | undefined> => {
+      if (!isComposable(name)) return undefined
+      const listed = await names.of(parent, signal)
+      const byForm = composed.get(listed) ?? byCanonicalForm(listed.names)
+      composed.set(listed, byForm)
+      const [only, ...others] = byForm.get(canonicalPath(name)) ?? []
+      return others.length === 0 && only !== name ? only : undefined
+    },
+  }
+
+  /** Whether the directory may accept other spellings of the name: one of the variants leads to the same file. */
+  async function mayBeSpelledOtherwise(directory: Place, name: string, found: Place, signal: AbortSignal) {
+    if (/~\d/.test(name)) return true
+    for (const variant of variantsOf(name)) {
+      const other = await look(directory, variant, signal)
+      if (other !== undefined && other.ino === found.stats.ino && other.dev === found.stats.dev) return true
+    }
+    return false
+  }
+}
+
+/** Returns the names that are not ASCII by their canonical form. A directory's name has no final `/` here. */
+function byCanonicalForm(names: readonly string[]): ReadonlyMap<string, readonly string[]> {
+  const found = new Map<string, string[]>()
+  for (const listed of names) {
+    if (!isComposable(listed)) continue
+    const name = listed.endsWith('/') ? listed.slice(0, -1) : listed
+    const form = canonicalPath(name)
+    const alike = found.get(form) ?? []
+    // A symbolic link is listed as a file and as a directory.
+    if (!alike.includes(name)) found.set(form, [...alike, name])
+  }
+  return found
+}
+
+/** Returns other spellings of a name. On each file system that accepts several, at least one of them leads to the same file. */
+function variantsOf(name: string): readonly string[] {
+  const turned = Array.from(name, (character) => {
+    const lower = character.toLowerCase()
+    return lower === character ? character.toUpperCase() : lower
+  }).join('')
+  // A soft hyphen is one of the characters that such file systems ignore.
+  const first = turned === name ? `${name}\u00ad` : turned
+  return [...new Set([first, name.normalize('NFC'), name.normalize('NFD')])].filter((variant) => variant !== name)
 }

@@ -7,14 +7,13 @@ import { indexAfter } from '../../core/kit/sorted.ts'
 import type { Log } from '../../core/log.ts'
 import type { Degradation } from '../../core/provider.ts'
 import { createIgnoreFiles } from './ignore-files.ts'
-import { createNameCache, createSpelling, type DirectoryNames, type NameCache, sameAliases } from './names.ts'
+import { createNameCache, type NameCache, sameAliases } from './names.ts'
 import {
   createLeaveOut,
   createPool,
   isSettled,
   kindOf,
   type LeaveOut,
-  lookAt,
   lookAtAll,
   type MaybeStats,
   modeAllows,
@@ -28,6 +27,7 @@ import { openAgain } from './root.ts'
 import {
   createVisibility,
   createWalk,
+  type DirectoryNames,
   identityOf,
   ignoreOptions,
   maxDepth,
@@ -678,8 +678,7 @@ export async function watchFiles(
   const places = await openAgain(options.root, { allowMounts, portable }, pool)
   const ignoreFiles = createIgnoreFiles({ places, pool, log, ...ignoreOptions(options) })
   const names = createNameCache(visible, symlinks === 'beneath', pool, true)
-  const spelling = createSpelling(names, (place, name, signal) => lookAt(place, name, pool, signal))
-  const walk = createWalk({ places, pool, visible, permit, spelling, symlinks, ignoreFiles })
+  const walk = createWalk({ places, pool, visible, permit, names, symlinks, ignoreFiles })
   const schedule = createSchedule<Directory>()
   const pending = createPending()
   let suspected = false

@@ -204,8 +204,6 @@ function createSlots({ concurrent, waiting }: SlotCount, most: SlotCount) {
   const settle = (key: string, share: Share, claims: 1 | -1): void => {
     count.taken += claims
     share.running += claims
-    // One that is alone is there already, and will come again: each change of a map costs memory.
-    if (shares.size === 1 && shares.has(key)) return
     shares.delete(key)
     if (share.running + (share.queue?.size ?? 0) > 0) shares.set(key, share)
   }

@@ -7,8 +7,7 @@ import { alwaysCaller, type Caller } from '../auth/caller.ts'
 import type { AuthorizationOptions } from '../auth/claims.ts'
 import { type HttpResponse, limitsKey, refuse, refuseMethod, replyJson } from '../exchange.ts'
 import { JsonError, parseJson } from '../messages/json.ts'
-import { codes, failure, isObject } from '../messages/messages.ts'
-import { modern } from '../messages/revisions.ts'
+import { codes, failure, isObject, modern } from '../messages/messages.ts'
 import { claimedRevision } from '../protocol/envelope.ts'
 import { localPrincipal, type ServeOptions } from '../serve.ts'
 import { createMeter, measureMeter } from '../telemetry/meter.ts'
@@ -93,17 +92,8 @@ export function createEndpoint(options: EndpointOptions, asked: boolean) {
     if (request.method !== 'POST') return void refuseMethod(response, 'POST')
     const media = mediaFault(request)
     if (media !== undefined) return void refuse(response, 415, media)
-    if (given !== undefined && given.length > limits.body) return messageIn('too-long', request, response, caller)
-    return messageIn(given ?? (await readBody(request, limits.body)), request, response, caller)
-  }
-
-  /** Returns the message in a body if the caller may send it. Undefined when the request was answered already. */
-  const messageIn = (
-    body: Body,
-    request: IncomingMessage,
-    response: ServerResponse,
-    caller: Caller,
-  ): Message | undefined => {
+    const read = given ?? (await readBody(request, limits.body))
+    const body = typeof read === 'object' && read.length > limits.body ? 'too-long' : read
     if (body === 'aborted') return undefined
     if (body === 'too-long') return void entrance.refuseBody(caller, response)
     if ((request.headers['transfer-encoding'] ?? 'chunked').toLowerCase() !== 'chunked')

@@ -104,18 +104,13 @@ export function mediaFault(request: IncomingMessage): string | undefined {
 export function accepts(request: IncomingMessage): boolean {
   const accept = request.headers.accept
   if (accept === undefined) return true
-  if (accept === lastAccepted) return true
-  const isAccepted = accept.split(',').some((range) => {
-    const [type = '', ...params] = range.split(';').map((part) => part.trim().toLowerCase())
-    const refused = params.some((param) => /^q=0(?:\.0*)?$/.test(param))
-    return !refused && /^(?:\*\/\*|application\/(?:json|\*)|text\/(?:event-stream|\*))$/.test(type)
-  })
-  if (isAccepted) lastAccepted = accept
-  return isAccepted
+  for (const range of accept.toLowerCase().split(',')) {
+    const [type = '', ...params] = range.split(';')
+    const isForm = /^\s*(?:\*\/\*|application\/(?:json|\*)|text\/(?:event-stream|\*))\s*$/.test(type)
+    if (isForm && !params.some((param) => /^\s*q=0(?:\.0*)?\s*$/.test(param))) return true
+  }
+  return false
 }
-
-/** The last header that was found acceptable: most clients send the same one, so it is not parsed again. */
-let lastAccepted: string | undefined
 
 /** The param that the header `Mcp-Name` repeats, by method (2026-07-28, basic/transports, standard request headers). */
 const named: Readonly<Record<string, string>> = {

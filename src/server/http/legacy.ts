@@ -18,8 +18,16 @@ import {
   replyLong,
   taken,
 } from '../exchange.ts'
-import { codes, failure, isObject, type RequestId, type Response, type WireError } from '../messages/messages.ts'
-import { isRevision, legacyRevisions } from '../messages/revisions.ts'
+import {
+  codes,
+  failure,
+  isObject,
+  isRevision,
+  legacyRevisions,
+  type RequestId,
+  type Response,
+  type WireError,
+} from '../messages/messages.ts'
 import { type Connection, createConnection } from '../protocol/connection.ts'
 import { type Announcements, openView, type ServedOptions } from '../serve.ts'
 import type { Meter } from '../telemetry/meter.ts'

@@ -1,45 +1,43 @@
 import type { ErrorReason } from '../../core/errors.ts'
 import { untilAborted } from '../../core/kit/abort.ts'
 import type { Log } from '../../core/log.ts'
-import { type TraceContext, traceContextIn } from '../../core/trace.ts'
+import { type TraceContext, telemetry, traceContextIn, traced } from '../../core/trace.ts'
 import type { View } from '../../core/view.ts'
 import type { Pass } from '../admission/gate.ts'
 import type { LinkFor } from '../messages/messages.ts'
 import {
+  assumed,
   codes,
   failure,
   isObject,
+  modern,
   type Notification,
   ProtocolError,
   type Request,
   type Response,
+  type Revision,
   toWireError,
   type WireError,
+  wantsLog,
   wireError,
 } from '../messages/messages.ts'
-import { assumed, modern, type Revision, wantsLog } from '../messages/revisions.ts'
 import type { Egress } from './egress.ts'
 import {
+  type ClientName,
+  clientIn,
   completeResult,
   discoverResult,
   type Handshake,
   handshakeFault,
   type Introduction,
   initializeResult,
+  type Result,
   type ServedOpening,
   shakeHands,
   whenWorkable,
 } from './envelope.ts'
 import type { Sending } from './large.ts'
-import {
-  type Call,
-  type ClientName,
-  clientIn,
-  type HeadersFault,
-  type Method,
-  tracedRequest,
-  withProgress,
-} from './method.ts'
+import { type Call, type HeadersFault, type Method, withProgress } from './method.ts'
 
 /** The two ways to begin: every request is independent (2026-07-28), or `initialize` comes first. */
 export type Era = 'modern' | 'legacy'
@@ -249,6 +247,30 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
       for (const request of inFlight) request.abort()
     },
   }
+}
+
+/** Names of tools and prompts that a span shows. Clients may send any other. */
+const shownName = /^[\w./ -]{1,64}$/
+
+/** Runs a request in a span, as the conventions of OpenTelemetry for MCP have it. URIs are left out: they may hold secrets. */
+function tracedRequest(
+  { id, method, params = {} }: Request,
+  { revision, parent }: { readonly revision: Revision; readonly parent: TraceContext | undefined },
+  work: () => Promise<Result>,
+): Promise<Result> {
+  if (telemetry === undefined && parent === undefined) return work()
+  const isNamed = method === 'tools/call' || method === 'prompts/get'
+  const target = isNamed && typeof params.name === 'string' && shownName.test(params.name) ? params.name : undefined
+  const attributes = { 'mcp.method.name': method, 'mcp.protocol.version': revision }
+  const options = { kind: 'server', attributes, parent, duration: 'mcp.server.operation.duration' } as const
+  return traced(target === undefined ? method : `${method} ${target}`, options, async (span) => {
+    span.set({ 'jsonrpc.request.id': String(id).slice(0, 64) })
+    if (target !== undefined)
+      span.set({ [method === 'tools/call' ? 'gen_ai.tool.name' : 'gen_ai.prompt.name']: target })
+    const result = await work()
+    if (result.isError === true) span.fail('tool_error')
+    return result
+  })
 }
 
 /** Whether the progress token of a request is valid (basic/utilities/progress). */

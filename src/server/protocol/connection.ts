@@ -4,18 +4,21 @@ import { createGate, type Gate, type Pass } from '../admission/gate.ts'
 import { overloaded } from '../admission/overload.ts'
 import { formatJson } from '../messages/json.ts'
 import {
+  assumed,
   classify,
   codes,
   failure,
+  hasBatches,
   idKey,
+  modern,
   type Notification,
   type Request,
   type RequestId,
   type Response,
+  type Revision,
   type WireError,
   wireError,
 } from '../messages/messages.ts'
-import { assumed, hasBatches, modern, type Revision } from '../messages/revisions.ts'
 import type { Channel, RequestOptions } from './channel.ts'
 import { claimedRevision, envelopeFault, immediate } from './envelope.ts'
 import { listen } from './listen.ts'

@@ -1,7 +1,6 @@
 import { redactedMark, type Scrubber } from '../../core/scrub.ts'
 import { blobStreamKey, isBlobStream } from '../messages/json.ts'
-import { isObject, type Request, type Response } from '../messages/messages.ts'
-import { protocolKeys, revisions } from '../messages/revisions.ts'
+import { isObject, protocolKeys, type Request, type Response, revisions } from '../messages/messages.ts'
 
 /**
  * Removes known secrets from an answer, as its last step: from results and errors, texts, names, metadata, and the bytes of

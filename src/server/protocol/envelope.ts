@@ -4,14 +4,22 @@ import { refuse } from '../exchange.ts'
 import {
   codes,
   invalidParams,
+  isLogLevel,
   isObject,
+  isRevision,
+  modern,
   type Notification,
   type Params,
+  protocolKeys,
   type Request,
+  type Revision,
+  revisions,
+  since,
   type WireError,
 } from '../messages/messages.ts'
-import { isLogLevel, isRevision, modern, protocolKeys, type Revision, revisions, since } from '../messages/revisions.ts'
-import { type ClientName, isClientName, type Result } from './method.ts'
+
+/** The result of a method: the member `result` of a JSON-RPC response. */
+export type Result = Record<string, unknown>
 
 /** Returns the revision that a message declares in its `_meta` (since 2026-07-28); undefined in older messages. */
 export function claimedRevision({ params }: { readonly params?: unknown }): unknown {
@@ -38,6 +46,22 @@ export function envelopeFault(
   const level = meta[protocolKeys.logLevel] ?? undefined
   if (level !== undefined && !isLogLevel(level)) return badMeta(protocolKeys.logLevel, 'is not a log level')
   return undefined
+}
+
+/** The name that a client declares: in `initialize`, or with each request (2026-07-28). Nothing proves it, so it grants no rights. */
+export interface ClientName {
+  readonly name: string
+  readonly version: string
+}
+
+/** Returns the client that the `_meta` of a request declares. */
+export function clientIn(meta: unknown): ClientName | undefined {
+  const info = isObject(meta) ? meta[protocolKeys.clientInfo] : undefined
+  return isClientName(info) ? { name: info.name, version: info.version } : undefined
+}
+
+export function isClientName(info: unknown): info is ClientName {
+  return isObject(info) && typeof info.name === 'string' && typeof info.version === 'string'
 }
 
 /** The capabilities that a server declares, by name, each with its supported features. */
@@ -151,14 +175,12 @@ const cacheable = new Set([
  */
 export function completeResult(method: string, result: Result, revision: Revision, server: ServerInfo): Result {
   if (revision !== modern) return result
-  const complete: Result = cacheable.has(method)
-    ? { ttlMs: 0, cacheScope: 'private', resultType: 'complete' }
-    : { resultType: 'complete' }
-  // Spreading both objects would be slower.
-  for (const name of Object.keys(result)) complete[name] = result[name]
-  const meta: Record<string, unknown> = { [protocolKeys.serverInfo]: server }
-  complete._meta = isObject(result._meta) ? Object.assign(meta, result._meta) : meta
-  return complete
+  return {
+    ...(cacheable.has(method) ? { ttlMs: 0, cacheScope: 'private' } : {}),
+    resultType: 'complete',
+    ...result,
+    _meta: { [protocolKeys.serverInfo]: server, ...(isObject(result._meta) ? result._meta : {}) },
+  }
 }
 
 /** A catalog that may still be opening. */

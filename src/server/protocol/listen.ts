@@ -6,14 +6,15 @@ import {
   codes,
   failure,
   isObject,
+  modern,
   type Notification,
+  protocolKeys,
   type Request,
   type RequestId,
   type Response,
   type WireError,
   wireError,
 } from '../messages/messages.ts'
-import { modern, protocolKeys } from '../messages/revisions.ts'
 
 interface ListenOptions {
   readonly view: View

@@ -1,16 +1,12 @@
 import type { Principal } from '../../core/provider.ts'
 import type { JsonObject, Tool, ToolApp, ToolProgress } from '../../core/tool.ts'
-import { type TraceContext, traced } from '../../core/trace.ts'
 import type { View } from '../../core/view.ts'
 import type { Pass } from '../admission/gate.ts'
-import type { LinkFor } from '../messages/messages.ts'
-import { isObject, type Notification, type Params, type Request, type WireError } from '../messages/messages.ts'
-import { type LogLevel, protocolKeys, type Revision } from '../messages/revisions.ts'
+import type { LinkFor, LogLevel, Revision } from '../messages/messages.ts'
+import { isObject, type Notification, type Params, type WireError } from '../messages/messages.ts'
 import { connectorTools, resourceTools } from '../tools/index.ts'
+import type { ClientName, Result } from './envelope.ts'
 import type { Sending } from './large.ts'
-
-/** The result of a method: the member `result` of a JSON-RPC response. */
-export type Result = Record<string, unknown>
 
 /** One request, as a method sees it. */
 export interface Call {
@@ -93,35 +89,6 @@ function isToken(token: unknown): token is string | number {
   return (typeof token === 'string' && token.length <= maxTokenLength) || typeof token === 'number'
 }
 
-/** Names of tools and prompts that a span shows. Clients may send any other. */
-const shownName = /^[\w./ -]{1,64}$/
-
-/** Runs a request in a span, as the conventions of OpenTelemetry for MCP have it. URIs are left out: they may hold secrets. */
-export function tracedRequest(
-  { id, method, params = {} }: Request,
-  { revision, parent }: { readonly revision: Revision; readonly parent: TraceContext | undefined },
-  work: () => Promise<Result>,
-): Promise<Result> {
-  const isNamed = method === 'tools/call' || method === 'prompts/get'
-  const target = isNamed && typeof params.name === 'string' && shownName.test(params.name) ? params.name : undefined
-  const attributes = { 'mcp.method.name': method, 'mcp.protocol.version': revision }
-  const options = { kind: 'server', attributes, parent, duration: 'mcp.server.operation.duration' } as const
-  return traced(target === undefined ? method : `${method} ${target}`, options, async (span) => {
-    span.set({ 'jsonrpc.request.id': String(id).slice(0, 64) })
-    if (target !== undefined)
-      span.set({ [method === 'tools/call' ? 'gen_ai.tool.name' : 'gen_ai.prompt.name']: target })
-    const result = await work()
-    if (result.isError === true) span.fail('tool_error')
-    return result
-  })
-}
-
-/** The name that a client declares: in `initialize`, or with each request (2026-07-28). Nothing proves it, so it grants no rights. */
-export interface ClientName {
-  readonly name: string
-  readonly version: string
-}
-
 /** The tools and the view that a client gets. */
 export interface ClientProfile {
   /** Whether it gets the reading tools: for hosts in which a model does not list, read and search resources by itself. */
@@ -132,16 +99,6 @@ export interface ClientProfile {
   readonly view?: (principal: Principal) => View
   /** Text after the instructions of the server. */
   readonly note?: string
-}
-
-/** Returns the client that the `_meta` of a request declares. */
-export function clientIn(meta: unknown): ClientName | undefined {
-  const info = isObject(meta) ? meta[protocolKeys.clientInfo] : undefined
-  return isClientName(info) ? { name: info.name, version: info.version } : undefined
-}
-
-export function isClientName(info: unknown): info is ClientName {
-  return isObject(info) && typeof info.name === 'string' && typeof info.version === 'string'
 }
 
 interface Giving {
@@ -156,9 +113,6 @@ interface Giving {
   readonly explorerApp?: ToolApp
 }
 
-/** Maximum length of the name and version of a client that are remembered, in characters. */
-const maxRememberedName = 256
-
 interface Profiled {
   readonly view: View
   readonly tools: readonly Tool[]
@@ -168,16 +122,7 @@ interface Profiled {
 export function createGiven({ profileOf, principal, whole, wrap, readingTools = () => [], explorerApp }: Giving) {
   // One entry per profile.
   const made = new Map<ClientProfile, Profiled>()
-  // Caches the profile of the last name, because most requests come from clients of the same name.
-  let last: { readonly client: ClientName; readonly given: Profiled } | undefined
-  const of = (client: ClientName | undefined) => {
-    // Clients name themselves, in any length.
-    if (client === undefined || client.name.length + client.version.length > maxRememberedName) return find(client)
-    if (last?.client.name !== client.name || last.client.version !== client.version)
-      last = { client, given: find(client) }
-    return last.given
-  }
-  const find = (client: ClientName | undefined): Profiled => {
+  const of = (client: ClientName | undefined): Profiled => {
     const profile = profileOf(client)
     const known = made.get(profile)
     if (known !== undefined) return known

@@ -3,9 +3,18 @@ import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import type { Principal } from '../../core/provider.ts'
 import type { Tool, ToolAnswer, ToolBlock, ToolLink } from '../../core/tool.ts'
-import { codes, isObject, optionalString, ProtocolError, requiredString, wireError } from '../messages/messages.ts'
-import { type Revision, since } from '../messages/revisions.ts'
-import type { Call, ClientName, Method } from './method.ts'
+import {
+  codes,
+  isObject,
+  optionalString,
+  ProtocolError,
+  type Revision,
+  requiredString,
+  since,
+  wireError,
+} from '../messages/messages.ts'
+import type { ClientName } from './envelope.ts'
+import type { Call, Method } from './method.ts'
 import { embeddedToWire, readToWire, resourceToWire, shownIcons } from './wire.ts'
 
 /** The current tools of one principal: its roles may change. */

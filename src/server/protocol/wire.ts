@@ -16,7 +16,7 @@ import type {
 } from '../../core/view.ts'
 import { formatTime, isTime, printable } from '../messages/format.ts'
 import { blobStreamOf, longText } from '../messages/json.ts'
-import { modern, type Revision, since } from '../messages/revisions.ts'
+import { modern, type Revision, since } from '../messages/messages.ts'
 
 type Wire = Record<string, unknown>
 

@@ -1,0 +1,302 @@
+/**
+ * Measures each special path of the server with and without it: `npx tsx bench/paths.ts [--rounds N] [--seconds N] [--only NAME,...]
+ * [--guarantees]`. For each path, a copy of the sources in which it is replaced by the plain form is bundled. `--guarantees` measures instead
+ * what the guarantees of a read cost. Both servers do the same work in turns, within one run. The
+ * load comes from wrk, which is a package of Debian. Linux only: it reads `/proc`.
+ */
+import { execFileSync } from 'node:child_process'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { parseArgs } from 'node:util'
+import { costOf, idMark } from './resources/load.ts'
+import { type Running, start } from './resources/running.ts'
+import { fixed, median, progress, table } from './support.ts'
+
+const { values } = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '5' },
+    seconds: { type: 'string', default: '2' },
+    only: { type: 'string', default: '' },
+    guarantees: { type: 'boolean', default: false },
+  },
+})
+
+type Work = 'read' | 'list'
+
+interface SpecialPath {
+  readonly name: string
+  readonly work: Work
+  readonly file: string
+  /** The code of the path, which occurs once in the file, and the plain form. */
+  readonly replaced: readonly (readonly [code: string, plain: string])[]
+}
+
+const paths: readonly SpecialPath[] = [
+  {
+    name: 'names are opened on the main thread',
+    work: 'read',
+    file: 'providers/files/root.ts',
+    replaced: [
+      ['const isHere = parent.local && !follow && !keeper.hasMounts', 'const isHere = false'],
+      [
+        'const descriptor = local\n        ? openNow(place.at, flags, signal)\n        : await',
+        'const descriptor = await',
+      ],
+    ],
+  },
+  {
+    name: 'small files are read on the main thread',
+    work: 'read',
+    file: 'providers/files/root.ts',
+    replaced: [['if (local && size <= maxSyncReadBytes)', 'if (size < 0n)']],
+  },
+  {
+    name: 'facts about directories',
+    work: 'read',
+    file: 'providers/files/place.ts',
+    replaced: [
+      [
+        'const known = local ? directories.get(stats.ino) : undefined',
+        'const known = stats.ino < 0n && local ? directories.get(stats.ino) : undefined',
+      ],
+    ],
+  },
+  {
+    name: 'verdicts on names',
+    work: 'read',
+    file: 'providers/files/index.ts',
+    replaced: [
+      [
+        'rememberVerdicts(createVisibility({ ...options, ...chosen, ...defined({ platform }) }))',
+        'createVisibility({ ...options, ...chosen, ...defined({ platform }) })',
+      ],
+    ],
+  },
+  {
+    name: 'names in folders, for twins',
+    work: 'read',
+    file: 'wrap/documented.ts',
+    replaced: [
+      [
+        'const twins = await possible(twinsOf(path, languages), context)',
+        'void possible\n    const twins = twinsOf(path, languages)',
+      ],
+    ],
+  },
+  {
+    name: 'headers in one pass',
+    work: 'read',
+    file: 'server/exchange.ts',
+    replaced: [['if (known[valuesKey] === undefined) {', 'if (known[valuesKey] === undefined || name !== "") {']],
+  },
+  {
+    name: 'entries in groups',
+    work: 'list',
+    file: 'core/kit/groups.ts',
+    replaced: [
+      [
+        'if (isGrouped(items)) return items[groupsKey]()',
+        'if (isGrouped(items) && items[groupsKey] === undefined) return items[groupsKey]()',
+      ],
+    ],
+  },
+  {
+    name: 'facts of files in watched folders',
+    work: 'list',
+    file: 'providers/files/list.ts',
+    replaced: [
+      ['if (confirm === undefined) return undefined', 'if (confirm === undefined || count >= 0) return undefined'],
+    ],
+  },
+  {
+    name: 'entries whose facts are all known',
+    work: 'list',
+    file: 'providers/files/list.ts',
+    replaced: [
+      [
+        'const known = looked === undefined || rules !== undefined ? undefined : knownOf(directory, group, looked)',
+        'const known = looked === undefined || rules !== undefined || group.length >= 0 ? undefined : knownOf(directory, group, looked)',
+      ],
+    ],
+  },
+  {
+    name: 'a resource with four facts',
+    work: 'list',
+    file: 'core/mount.ts',
+    replaced: [['if (hasOnlyFacts(entry)) {', 'if (entry.path === "" && hasOnlyFacts(entry)) {']],
+  },
+  {
+    name: 'dates by hand',
+    work: 'list',
+    file: 'server/messages/format.ts',
+    replaced: [
+      [
+        'const ms = Math.trunc(time)',
+        'if (time > firstMs) return new Date(time).toISOString()\n  const ms = Math.trunc(time)',
+      ],
+    ],
+  },
+  {
+    name: 'lengths of plain texts',
+    work: 'list',
+    file: 'core/listing.ts',
+    replaced: [["if (typeof value === 'string' && /^[ !#-[\\]-~]*$/.test(value)) return value.length + 2", '']],
+  },
+]
+
+/** What a read guarantees, and what that costs: not to be taken out. */
+const guarantees: readonly SpecialPath[] = [
+  {
+    name: 'other languages of a document, as of this read',
+    work: 'read',
+    file: 'wrap/documented.ts',
+    replaced: [['if (alternatesOf === undefined || request.range', 'if (alternatesOf !== undefined || request.range']],
+  },
+  {
+    name: 'no other mount inside the root',
+    work: 'read',
+    file: 'providers/files/root.ts',
+    replaced: [
+      [
+        "const mount = 'mount' in known || root.mount === undefined ? known.mount : mountOf(descriptor)",
+        "const mount = 'mount' in known ? known.mount : root.mount",
+      ],
+    ],
+  },
+  {
+    name: 'one version of a file',
+    work: 'read',
+    file: 'providers/files/place.ts',
+    replaced: [['const after = await handle.stat(signal)', 'const after = stats']],
+  },
+  {
+    name: 'time-out and circuit breaker of a source',
+    work: 'read',
+    file: 'wrap/limited.ts',
+    replaced: [['    read,\n    ...limitedVerbs', '    read: provider.read,\n    ...limitedVerbs']],
+  },
+  {
+    name: 'strict JSON',
+    work: 'read',
+    file: 'server/messages/json.ts',
+    replaced: [['  checkStructure(text)\n', '']],
+  },
+]
+
+const root = resolve(import.meta.dirname, '..')
+const temporary = mkdtempSync(join(tmpdir(), 'hikidashi-paths-'))
+const folder = join(temporary, 'folder')
+const env = { ...process.env, XDG_STATE_HOME: join(temporary, 'state'), XDG_CACHE_HOME: join(temporary, 'cache') }
+/** The files that are read, as many as a large project has, and those that are listed, as many as a large share has. */
+const files: Readonly<Record<Work, readonly string[]>> = { read: namesOf(2000), list: namesOf(40_000) }
+
+function namesOf(count: number): readonly string[] {
+  return Array.from({ length: count }, (_, at) => `d${at % 20}/f-${String(at).padStart(6, '0')}.txt`)
+}
+
+function makeFolder(work: Work): void {
+  for (let at = 0; at < 20; at++) mkdirSync(join(folder, work, `d${at}`), { recursive: true })
+  const text = work === 'read' ? `${'A line of a file that is served. '.repeat(31)}\n` : ''
+  for (const file of files[work]) writeFileSync(join(folder, work, file), text)
+}
+
+/** Bundles the sources, without a path if one is given. Returns the folder of the build. */
+function build(name: string, without?: SpecialPath): string {
+  const copy = join(temporary, name)
+  mkdirSync(copy)
+  for (const part of ['src', 'scripts', 'package.json', 'config.schema.json'])
+    cpSync(join(root, part), join(copy, part), { recursive: true })
+  symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'))
+  for (const [code, plain] of without?.replaced ?? []) {
+    const file = join(copy, 'src', without?.file ?? '')
+    const [before, after, ...others] = readFileSync(file, 'utf8').split(code)
+    if (before === undefined || after === undefined || others.length > 0)
+      throw new Error(`${file} does not have this code once:\n${code}`)
+    writeFileSync(file, `${before}${plain}${after}`)
+  }
+  const bundling = `await (await import(${JSON.stringify(pathToFileURL(join(copy, 'scripts/bundle.ts')).href)})).bundle({ target: ${JSON.stringify(join(copy, 'dist'))} })`
+  execFileSync(process.execPath, ['--import', import.meta.resolve('tsx'), '--input-type=module', '-e', bundling])
+  return copy
+}
+
+async function serve({ name, work }: SpecialPath, built: string): Promise<Running> {
+  const command = () => [join(built, 'dist/cli/main.js'), 'serve', join(folder, work), '--only', 'files', '--http', '0']
+  const contender = { name, revision: '2026-07-28', uriOf: () => '', lists: true, tells: false, command } as const
+  const running = await start(contender, join(folder, work), env)
+  // Most hosts listen for changes: the folder is then watched.
+  if (work === 'list') await running.client.listen([uriOf(work, files[work][0] ?? '')], () => {})
+  return running
+}
+
+const uriOf = (work: Work, file: string) => pathToFileURL(join(folder, work, file)).href
+
+/** CPU of one read, or of one entry of a list, in microseconds. */
+async function costOfWork(work: Work, running: Running, seconds: number): Promise<number> {
+  if (work === 'list') return costOfLists(running, seconds)
+  const requests = files[work].map((file) => running.client.sent('resources/read', { uri: uriOf(work, file) }, idMark))
+  const { cpu } = await costOf(running, { requests, minBytes: 1000, connections: 32, seconds, temporary })
+  return cpu
+}
+
+async function costOfLists(running: Running, seconds: number): Promise<number> {
+  const before = running.cpuMs()
+  const end = performance.now() + seconds * 1000
+  let entries = 0
+  while (performance.now() < end) {
+    let cursor: string | undefined
+    do {
+      const page = (await running.client.call('resources/list', cursor === undefined ? {} : { cursor })) as {
+        readonly resources: readonly unknown[]
+        readonly nextCursor?: string
+      }
+      entries += page.resources.length
+      cursor = page.nextCursor
+    } while (cursor !== undefined)
+  }
+  return ((running.cpuMs() - before) * 1000) / entries
+}
+
+async function compare(path: SpecialPath, plainBuild: string): Promise<readonly string[]> {
+  const running: Running[] = []
+  try {
+    for (const built of [plainBuild, build('without', path)]) running.push(await serve(path, built))
+    const costs: [number[], number[]] = [[], []]
+    // The first round warms up: every file is read before, and V8 compiles the code of the server while it runs.
+    for (let round = -1; round < Number(values.rounds); round++)
+      for (const side of round % 2 === 0 ? ([0, 1] as const) : ([1, 0] as const)) {
+        const server = running[side]
+        if (server === undefined) continue
+        const cost = await costOfWork(path.work, server, round < 0 ? 8 : Number(values.seconds))
+        if (round >= 0) costs[side].push(cost)
+      }
+    const [used, without] = [median(costs[0]), median(costs[1])]
+    return [
+      path.name,
+      path.work,
+      fixed(used),
+      fixed(without),
+      `${fixed(100 * (values.guarantees ? used / without - 1 : 1 - used / without), 0)} %`,
+    ]
+  } finally {
+    for (const server of running) await server.end()
+    rmSync(join(temporary, 'without'), { recursive: true, force: true })
+  }
+}
+
+try {
+  makeFolder('read')
+  makeFolder('list')
+  const complete = build('with')
+  const rows: (readonly string[])[] = []
+  const chosen = values.guarantees ? guarantees : paths
+  for (const path of chosen.filter(({ name }) => values.only.split(',').some((part) => name.includes(part)))) {
+    progress(path.name)
+    rows.push(await compare(path, complete))
+    progress(rows.at(-1)?.join(', ') ?? '')
+  }
+  console.log(table(['path', 'work', 'with, µs', 'without, µs', values.guarantees ? 'costs' : 'saves'], rows))
+} finally {
+  rmSync(temporary, { recursive: true, force: true })
+}
