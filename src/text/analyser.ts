@@ -430,12 +430,6 @@ export function termsOf(word: string): readonly string[] {
   return terms
 }
 
-/** The terms of a query of a context, each once, without words that make a question if there are enough others. */
-export function queryTerms(query: string): readonly string[] {
-  const all = [...new Set(termsIn(query))]
-  return (hasEnoughOthers(all) ? all.filter((term) => lighter.get(term)?.light !== true) : all).slice(0, 64)
-}
-
 /** A parsed query. */
 export interface Query {
   readonly terms: readonly QueryTerm[]
@@ -516,10 +510,6 @@ const lighter: ReadonlyMap<string, Pick<QueryTerm, 'weight' | 'light'>> = new Ma
 /** Number of other words from which those count less. */
 const enoughOthers = 3
 
-function hasEnoughOthers(terms: readonly string[]): boolean {
-  return terms.filter((term) => !lighter.has(term)).length >= enoughOthers
-}
-
 export function parseQuery(text: string): Query {
   const folded = fold(text.slice(0, longestQuery).toWellFormed()).text
   const phrases = [...folded.matchAll(quoted)].flatMap((match) => (match[1] ?? '').trim().toLowerCase() || [])
@@ -540,10 +530,16 @@ export function parseQuery(text: string): Query {
     if (!terms.has(term) && terms.size < mostTerms)
       terms.set(term, { term, weight: weights.joined, times: 1, prefix: false, loose: false, joined: true })
   const words = [...terms.values()].filter((one) => one.weight === 1 && one.joined !== true && !one.prefix)
-  if (hasEnoughOthers(words.map(({ term }) => term)))
+  if (words.filter(({ term }) => !lighter.has(term)).length >= enoughOthers)
     for (const one of words) terms.set(one.term, { ...one, ...lighter.get(one.term) })
   const isQuoted = phrases.length > 0 && countWords(folded.replaceAll(quoted, ' ')) < wordsOfQuestion
   return { terms: [...terms.values()], phrases, isQuoted, compounds: compounds.all() }
+}
+
+/** The terms of a query of a context: those of a search that are looked up. */
+export function queryTerms(query: string): readonly string[] {
+  const { terms } = parseQuery(query)
+  return terms.flatMap(({ term, light, prefix }) => (light === true || prefix ? [] : [term])).slice(0, 64)
 }
 
 /** Collects the compounds of a query, of which each part follows the whole. */
