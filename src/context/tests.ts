@@ -1,7 +1,7 @@
 import { compileGlobs } from '../core/glob.ts'
 import { baseName } from '../core/path.ts'
 import { pathOf } from './reader.ts'
-import type { Candidate } from './types.ts'
+import type { Candidate, Factor } from './types.ts'
 
 /** Globs of tests, as the tools of most languages name them. */
 export const testFiles = [
@@ -26,14 +26,15 @@ export function belowSources(candidates: readonly Candidate[], terms: ReadonlySe
   for (const candidate of candidates) {
     const name = subjectOf(candidate)
     const known = sources.get(name)
-    if (!isTest(candidate) && candidate.explanation.score > (known?.explanation.score ?? 0)) sources.set(name, candidate)
+    if (!isTest(candidate) && candidate.explanation.score > (known?.explanation.score ?? 0))
+      sources.set(name, candidate)
   }
   return candidates.map((candidate) => {
     const source = isTest(candidate) ? sources.get(subjectOf(candidate)) : undefined
     const { score, factors } = candidate.explanation
     const most = share * (source?.explanation.score ?? 0)
     if (source === undefined || score <= most) return candidate
-    const factor = { name: 'test', value: most / score, because: `a test of ${source.resource.uri}` }
+    const factor: Factor = { name: 'test', value: most / score, because: `a test of ${source.resource.uri}` }
     return { ...candidate, explanation: { score: most, factors: [...factors, factor] } }
   })
 }
