@@ -4,7 +4,7 @@ import { type Compound, fold, parseQuery, type Query, type QueryTerm } from '../
 import { createLabelScore, rarityOf } from '../text/relevance.ts'
 import { type Documents, documentsOf, documentWords, isLong } from './documents.ts'
 import type { Meaning } from './embedder.ts'
-import { afterHits, expandedBy, fusedTail, rankExpanded, withForms } from './expansion.ts'
+import { afterHits, expandedBy, fusedTail, withForms } from './expansion.ts'
 import type { FoundPassage } from './part.ts'
 import { createRanker, type Ranker, type RatedTerm } from './rank.ts'
 import { hasPhrases, type Ranking, rankPassages, type ScoredPassage, snippetOf } from './rank-passages.ts'
@@ -140,8 +140,10 @@ async function tailOf(
   const { among, block } = asked
   const terms = firstTerms(expanded)
   const ids = await texts.find({ terms, ...defined({ where, among }), limit: block })
-  const second = await rankExpanded(texts, ids, { ...asked, ...expanded }, asked.ranker.terms.length)
-  return fusedTail(ranked, second)
+  const second = await rankPassages(texts, ids, { ...asked, ...expanded }, [])
+  // A passage that has only added words is no hit.
+  const hits = second.filter(({ found }) => asked.ranker.judge(found, asked.averageLength).score > 0)
+  return fusedTail(ranked, hits)
 }
 
 async function ask(
