@@ -415,7 +415,11 @@ function withoutEnding(text: string): string {
 
 /** The terms of a text in which contexts look for the terms of a query, in order: those of each word by itself. */
 export function termsIn(text: string): readonly string[] {
-  return (text.match(words) ?? []).flatMap(termsOf)
+  return wordsIn(text).flatMap(termsOf)
+}
+
+export function wordsIn(text: string): readonly string[] {
+  return text.match(words) ?? []
 }
 
 // Bounded, because normalization takes quadratic time in the number of marks after a character.
