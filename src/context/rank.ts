@@ -9,6 +9,7 @@ import { createLabelScore } from '../text/relevance.ts'
 import { lookedFor, neighboursOf } from './lists.ts'
 import { type ContextReader, canonical, excluderOf, folderOf, isHistory, withinOf } from './reader.ts'
 import { compare, explain, type Fused, fuse, isFor, listAll, searchAll, sumsOf, untilRepeated } from './searched.ts'
+import { belowSources } from './tests.ts'
 import type { AssembleOptions, Candidate, Level, Limits, Pin } from './types.ts'
 
 /** The number of resources that are looked at before other work has its turn. */
@@ -143,9 +144,11 @@ export async function rankAll(
       const rank = query.trim() === '' && pins.length === 0 ? whole : fused.get(resource.uri)
       return rank === undefined ? [] : [candidateOf(resource, rank)]
     })
-    .sort((a, b) => b.explanation.score - a.explanation.score || compare(a.resource.uri, b.resource.uri))
+  const ordered = [...belowSources(may, terms)].sort(
+    (a, b) => b.explanation.score - a.explanation.score || compare(a.resource.uri, b.resource.uri),
+  )
   const notes = [...(empty.size === 0 ? [] : [nothingIn([...empty])]), ...listed.notes, ...searched.notes, ...said]
-  return { candidates: [...must, ...may], terms, notes }
+  return { candidates: [...must, ...ordered], terms, notes }
 }
 
 function nothingIn(mounts: readonly string[]): string {

@@ -3,7 +3,7 @@ import { ResourceError } from '../core/errors.ts'
 import { createRecent } from '../core/kit/lru.ts'
 import { ownCopy } from '../core/kit/own-copy.ts'
 import { createHeap } from '../core/kit/sorted.ts'
-import { createAsciiTable, fnvBasis, fnvPrime } from '../text/ascii-table.ts'
+import { createAsciiTable, fnvBasis, fnvPrime } from './ascii-table.ts'
 import type { Ranks } from './ranks.ts'
 
 /** A tokenizer of models. */

@@ -98,7 +98,7 @@ export const remoteLimits: Partial<Limits> = { read: 500, concurrency: 4 }
 
 /** One factor of the score of a resource. 1 changes nothing. */
 export interface Factor {
-  readonly name: 'relevance' | 'history' | 'priority' | 'recency' | 'activity'
+  readonly name: 'relevance' | 'history' | 'priority' | 'recency' | 'activity' | 'test'
   readonly value: number
   /** Reason for the value, in words. */
   readonly because: string

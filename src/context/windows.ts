@@ -153,18 +153,11 @@ export function sectionsOf(of: Sectioned, terms: ReadonlySet<string>): readonly 
   const last = remembered.get(of.text)
   if (last !== undefined && last.of.path === of.path && last.of.mimeType === of.mimeType) return last.sections
   const lines = of.text.split('\n')
-  const isWhole = lines.every((line) => line.length <= size.line)
-  let from = 0
   const sections = cutOf(lines, of).map(({ start, end }) => {
     const ofLines = lines.slice(start - 1, end)
-    const to = ofLines.reduce((at, line) => at + line.length + 1, from) - 1
-    // A part of a text is counted in its place. Long lines are counted as they are shown.
-    const shown = isWhole ? undefined : ofLines.map(shorten).join('\n')
-    const found =
-      terms.size === 0 ? { counts: [], length: 1 } : shown === undefined ? count(of.text, from, to) : count(shown)
-    const units = shown?.length ?? to - from
-    from = to + 1
-    return { start, end, units, found }
+    const shown = ofLines.map(shorten).join('\n')
+    const found = terms.size === 0 ? { counts: [], length: 1 } : count(shown)
+    return { start, end, units: shown.length, found }
   })
   remembered.set(of.text, { of, sections })
   return sections

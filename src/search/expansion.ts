@@ -3,7 +3,7 @@ import { fold, tokenize } from '../text/analyser.ts'
 import { impactOf, rarityOf } from '../text/relevance.ts'
 import type { FoundPassage } from './part.ts'
 import { createRanker, type Ranker, type RatedTerm, type WordForm } from './rank.ts'
-import { byScore, type JudgedPassage, judgedOf, type Ranking, type ScoredPassage } from './rank-passages.ts'
+import { byScore, type Ranking, type ScoredPassage } from './rank-passages.ts'
 
 /**
  * Pseudo relevance feedback: the words that the best passages share find further passages, which have other words than the query. It
@@ -15,18 +15,14 @@ const feedback = {
   /** Number of best documents whose words are used, and minimum number of these that have a word. */
   documents: 8,
   sharedBy: 2,
-  /** Number of words that are added. */
+  /** Number of words that are added, and maximum share of all passages that have one. */
   terms: 20,
-  /** Number of words whose rarity is looked up to choose those. */
-  examined: 400,
-  /** Maximum share of all passages that have an added word. */
   mostPassages: 0.1,
   /** The constant of reciprocal rank fusion, and the weight of the second ranking beside the first. */
   fusion: 20,
   share: 0.7,
 }
-/** How often a word of the title or path counts, and the parameters of BM25. */
-const counted = { title: 2, path: 0.5, k1: 1.6, b: 0.75 }
+const bm25 = { k1: 1.6, b: 0.75 }
 
 /** The terms of a query and of the best passages, and the number of passages with each. */
 interface Expanded {
@@ -49,58 +45,30 @@ export async function expandedBy(
   ranked: readonly ScoredPassage[],
   { ranker, counts, size, among, averageLength }: Expanding,
 ): Promise<Expanded | undefined> {
-  const impacts = sharedWords(bestOfDocuments(ranked), averageLength)
-  if (impacts.length === 0) return undefined
-  const found = await texts.counts(
-    impacts.map(([term]) => term),
-    among,
-  )
-  const known = impacts.flatMap(([term, impact], index) => {
-    const count = found[index] ?? 0
-    if (count === 0 || count > feedback.mostPassages * size.parts) return []
-    return [{ term, count, weight: impact * rarityOf(count, size.parts) }]
-  })
-  known.sort((a, b) => b.weight - a.weight || (a.term < b.term ? -1 : 1))
-  const added = known.slice(0, feedback.terms)
+  const impacts = sharedWords(ranked, averageLength)
+  const found = await texts.counts([...impacts.keys()], among)
+  const added = [...impacts]
+    .map(([term, impact], index) => ({ term, impact, count: found[index] ?? 0 }))
+    .filter(({ count }) => count > 0 && count <= feedback.mostPassages * size.parts)
+    .map(({ term, impact, count }) => ({ term, count, weight: impact * rarityOf(count, size.parts) }))
+    .sort((a, b) => b.weight - a.weight || (a.term < b.term ? -1 : 1))
+    .slice(0, feedback.terms)
   const [first] = added
   if (first === undefined) return undefined
   const most = ranker.terms.reduce((weight, term) => Math.max(weight, term.weight), 0)
   const weights = new Map(added.map(({ term, weight }) => [term, (most * weight) / first.weight]))
-  const own = new Set(ranker.terms.map(({ term }) => term))
-  const more = added.filter(({ term }) => !own.has(term))
-  const terms = [
-    ...ranker.terms.map((term): RatedTerm => ({ ...term, weight: term.weight + (weights.get(term.term) ?? 0) })),
-    ...more.map(
-      ({ term }): RatedTerm => ({ term, prefix: false, loose: false, share: 1, weight: weights.get(term) ?? 0 }),
-    ),
-  ]
-  return { ranker: createRanker(terms), counts: [...counts, ...more.map(({ count }) => count)] }
+  const own = ranker.terms.map((term): RatedTerm => ({ ...term, weight: term.weight + (weights.get(term.term) ?? 0) }))
+  const more = added.filter(({ term }) => own.every((one) => one.term !== term))
+  const others = more.map(
+    ({ term }): RatedTerm => ({ term, prefix: false, loose: false, share: 1, weight: weights.get(term) ?? 0 }),
+  )
+  return { ranker: createRanker([...own, ...others]), counts: [...counts, ...more.map(({ count }) => count)] }
 }
 
-/** Ranks passages by the terms of an expanded query, best first, without those that have no term of the query itself. */
-export async function rankExpanded(
-  texts: Texts,
-  ids: readonly number[],
-  ranking: Ranking,
-  ownTerms: number,
-): Promise<readonly ScoredPassage[]> {
-  const { ranker, averageLength, averageDocumentLength } = ranking
-  const documents = new Map<string, JudgedPassage[]>()
-  for await (const passage of judgedOf(texts, ids, ranking)) {
-    if (!passage.judged.counts.subarray(0, ownTerms).some((count) => count > 0)) continue
-    const { uri } = passage.found.facts
-    documents.set(uri, [...(documents.get(uri) ?? []), passage])
-  }
-  const scored = [...documents.values()].flatMap((passages) => {
-    const whole = ranker.documentScore(passages, averageDocumentLength)
-    return passages.map(
-      (one): ScoredPassage => ({ found: one.found, score: whole + ranker.documentScore([one], averageLength) }),
-    )
-  })
-  return scored.sort(byScore)
-}
-
-/** Fuses the passages behind the best with those of the second ranking. Their scores are at most that of the last of the best. */
+/**
+ * The passages behind the best, fused with those of a second ranking. Their scores are at most that of the last
+ * of the best.
+ */
 export function fusedTail(
   ranked: readonly ScoredPassage[],
   second: readonly ScoredPassage[],
@@ -108,56 +76,32 @@ export function fusedTail(
   const head = new Set(ranked.slice(0, feedback.after).map(({ found }) => found.id))
   const last = ranked[feedback.after - 1]?.score ?? 0
   const fused = new Map<number, ScoredPassage>()
-  for (const [list, share] of [[ranked, 1] as const, [second, feedback.share] as const]) {
-    const ranks = new Map<string, number>()
-    for (const { found } of list) {
-      if (head.has(found.id)) continue
-      const rank = ranks.get(found.facts.uri) ?? ranks.size
-      ranks.set(found.facts.uri, rank)
-      const score =
-        (fused.get(found.id)?.score ?? 0) + (share * last * (feedback.fusion + 1)) / (feedback.fusion + 1 + rank) / 2
-      fused.set(found.id, { found, score })
+  for (const [list, share] of [[ranked, 1] as const, [second, feedback.share] as const])
+    for (const [rank, { found }] of list.filter((one) => !head.has(one.found.id)).entries()) {
+      const before = fused.get(found.id)?.score ?? 0
+      fused.set(found.id, { found, score: before + (share * last * feedback.fusion) / (feedback.fusion + rank) / 2 })
     }
-  }
   return [...fused.values()].sort(byScore)
 }
 
-/** The best passage of each of the best documents. */
-function bestOfDocuments(ranked: readonly ScoredPassage[]): readonly FoundPassage[] {
+/** The words that the best documents share, with the sum of their impacts (BM25 without the rarity) in the best passage of each. */
+function sharedWords(ranked: readonly ScoredPassage[], averageLength: number): ReadonlyMap<string, number> {
   const best = new Map<string, FoundPassage>()
-  for (const { found } of ranked) {
-    if (best.size === feedback.documents) break
-    if (!best.has(found.facts.uri)) best.set(found.facts.uri, found)
-  }
-  return [...best.values()]
-}
-
-/** The words that several passages have, with the sum of their impacts (BM25 without the rarity), the greatest first. */
-function sharedWords(passages: readonly FoundPassage[], averageLength: number): readonly (readonly [string, number])[] {
-  const impacts = new Map<string, { sum: number; passages: number }>()
-  for (const { passage, title, path, length } of passages) {
+  for (const { found } of ranked)
+    if (best.size < feedback.documents && !best.has(found.facts.uri)) best.set(found.facts.uri, found)
+  const impacts = new Map<string, number[]>()
+  for (const { passage, title, length } of best.values()) {
     const counts = new Map<string, number>()
-    for (const [text, times] of [
-      [passage.text, 1] as const,
-      [title, counted.title] as const,
-      [path, counted.path] as const,
-    ])
-      tokenize(fold(text.toWellFormed()).text, (term, _start, _end, kind) => {
-        if (kind === 'word' || kind === 'part') counts.set(term, (counts.get(term) ?? 0) + times)
-      })
+    tokenize(fold(`${title}\n${passage.text}`.toWellFormed()).text, (term, _start, _end, kind) => {
+      if (kind === 'word' || kind === 'part') counts.set(term, (counts.get(term) ?? 0) + 1)
+    })
     for (const [term, count] of counts) {
-      const known = impacts.get(term) ?? { sum: 0, passages: 0 }
-      impacts.set(term, {
-        sum: known.sum + impactOf(count, length / Math.max(1, averageLength), counted),
-        passages: known.passages + 1,
-      })
+      const impact = impactOf(count, length / Math.max(1, averageLength), bm25)
+      impacts.set(term, [...(impacts.get(term) ?? []), impact])
     }
   }
-  return [...impacts]
-    .filter(([, one]) => one.passages >= feedback.sharedBy)
-    .map(([term, { sum }]) => [term, sum] as const)
-    .sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))
-    .slice(0, feedback.examined)
+  const shared = [...impacts].filter(([, some]) => some.length >= feedback.sharedBy)
+  return new Map(shared.map(([term, some]) => [term, some.reduce((sum, each) => sum + each, 0)]))
 }
 
 /** How often a form counts; the length of a word without its ending; the number of passages from which a word is frequent. Figures: decision 12. */

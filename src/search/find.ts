@@ -4,8 +4,8 @@ import { type Compound, fold, parseQuery, type Query, type QueryTerm } from '../
 import { createLabelScore, rarityOf } from '../text/relevance.ts'
 import { type Documents, documentsOf, documentWords, isLong } from './documents.ts'
 import type { Meaning } from './embedder.ts'
-import { afterHits, expandedBy, fusedTail, rankExpanded, withForms } from './expansion.ts'
-import { type FoundPassage, strong } from './part.ts'
+import { afterHits, expandedBy, fusedTail, withForms } from './expansion.ts'
+import type { FoundPassage } from './part.ts'
 import { createRanker, type Ranker, type RatedTerm } from './rank.ts'
 import { hasPhrases, type Ranking, rankPassages, type ScoredPassage, snippetOf } from './rank-passages.ts'
 import type { SearchHit, SearchQuery } from './search-index.ts'
@@ -16,14 +16,11 @@ const together = { least: 100, most: 300, perHit: 3 }
 const defaultLimit = 20
 /** Maximum number of passages of one document in an answer. */
 const ofOneDocument = 3
-/** Maximum number of occurrences of terms that are looked up first. It suffices for the rare terms, which matter most. */
+/** Maximum number of occurrences of the terms that are looked up, and minimum number of these terms. The rarest terms come first. */
 const occurrences = 20_000
-/** Number of terms with too many occurrences that are looked up beside the others. */
-const besides = 2
+const leastTerms = 3
 /** Maximum number of occurrences of another form of a word that are looked up. */
 const mostOfForm = 5000
-/** Number of rare terms that suffice without others. */
-const enoughRare = 6
 /** Maximum number of passages that one search examines, if the caller continues. */
 const mostFound = 200_000
 /**
@@ -141,10 +138,12 @@ async function tailOf(
   const expanded = await expandedBy(texts, ranked, asked)
   if (expanded === undefined) return ranked.slice(afterHits)
   const { among, block } = asked
-  const terms = await firstTerms(texts, { ...asked, ...expanded })
+  const terms = firstTerms(expanded)
   const ids = await texts.find({ terms, ...defined({ where, among }), limit: block })
-  const second = await rankExpanded(texts, ids, { ...asked, ...expanded }, asked.ranker.terms.length)
-  return fusedTail(ranked, second)
+  const second = await rankPassages(texts, ids, { ...asked, ...expanded }, [])
+  // A passage that has only added words is no hit.
+  const hits = second.filter(({ found }) => asked.ranker.judge(found, asked.averageLength).score > 0)
+  return fusedTail(ranked, hits)
 }
 
 async function ask(
@@ -230,7 +229,7 @@ async function* pages(
 ): AsyncGenerator<{ readonly ids: readonly number[] } | Documents> {
   const { among, block } = asked
   const filter = { ...defined({ where, among }) }
-  const terms = await firstTerms(texts, asked)
+  const terms = firstTerms(asked)
   const words = documentWords(asked.ranker.terms, asked.size)
   if (words.length > 0) yield await documentsOf(texts, words, terms, filter, block, asked.size.texts, asked.labelScore)
   const first = await texts.find({ terms, ...filter, limit: block })
@@ -245,51 +244,25 @@ async function* pages(
   }
 }
 
-async function firstTerms(
-  texts: Texts,
-  { ranker, counts, among, block }: RankedQuery,
-): Promise<readonly WeightedTerm[]> {
+/** The rare terms, by which passages are found first. */
+function firstTerms({ ranker, counts }: Pick<RankedQuery, 'ranker' | 'counts'>): readonly WeightedTerm[] {
   const all = ranker.terms
     .map((term, index) => ({ term, count: counts[index] ?? 0 }))
     .sort((a, b) => a.count - b.count || (a.term.term < b.term.term ? -1 : 1))
   const finding = all.filter(({ term }) => !term.loose)
   const heavy = finding.filter(({ term }) => term.light !== true)
   const ordered = heavy.length > 0 ? heavy : finding
-  if (ordered.length === 0) return []
   let sum = 0
-  const few = ordered.filter(({ count }) => {
+  const rare = ordered.filter(({ count }, index) => {
     sum += count
-    return sum <= occurrences
+    return index < leastTerms || sum <= occurrences
   })
-  const many = ordered.slice(few.length).map(({ term }) => term)
-  const beside = (few.length < enoughRare ? many : [])
-    .slice(0, besides)
-    .map((term) => ({ ...weighed(term), beside: true }))
-  if (few.length > 0) {
-    const rare = few.map(({ term }) => term)
-    const forms = rare.flatMap((term) =>
-      (term.forms ?? [])
-        .filter(({ count }) => count <= mostOfForm)
-        .map((form) => weighed({ ...term, term: form.term }, form.share)),
-    )
-    return [...rare.map((term) => weighed(term)), ...aboutThem(rare, 0.5), ...forms, ...beside]
-  }
-  // All terms have too many occurrences: passages that are about one of them come first.
-  const whole = many.filter(({ prefix }) => !prefix)
-  const abouts = await texts.counts(
-    whole.map(({ term }) => strong + term),
-    among,
-  )
-  const isFew = (count: number) => count > 0 && count <= occurrences
-  const told = whole.filter((_, index) => isFew(abouts[index] ?? 0))
-  const enough = abouts.reduce((total, count) => total + (isFew(count) ? count : 0), 0)
-  if (enough >= block) return [...aboutThem(told, 1.5), ...beside]
-  return [...many.slice(0, 1).map((term) => weighed(term)), ...aboutThem(told, 0.5)]
-}
-
-/** Returns the terms that mark passages about a word, which rank before passages that only contain it. Prefixes have none. */
-function aboutThem(some: readonly RatedTerm[], share: number): readonly WeightedTerm[] {
-  return some.filter(({ prefix }) => !prefix).map((term) => weighed({ ...term, term: strong + term.term }, share))
+  return rare.flatMap(({ term }) => [
+    weighed(term),
+    ...(term.forms ?? [])
+      .filter(({ count }) => count <= mostOfForm)
+      .map((form) => weighed({ ...term, term: form.term }, form.share)),
+  ])
 }
 
 function weighed({ term, prefix, weight }: RatedTerm, share = 1): WeightedTerm {

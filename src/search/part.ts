@@ -6,13 +6,8 @@ import { classOf, edition, fold, tokenize, word } from '../text/analyser.ts'
 import { kindOf, type Passage, passagesOf } from '../text/structure.ts'
 import type { DocumentFacts, SearchDocument } from './search-index.ts'
 
-/**
- * Minimum number of occurrences of a term in a passage that is about it. If too many passages have a term, those are examined
- * first.
- */
-const often = 3
-/** Maximum number of terms of one passage. */
-const mostTerms = 4000
+/** Maximum number of terms of one passage; the first one of a document has twice as many, with those of the whole document. */
+const mostTerms = 2000
 
 /** Stored form of a passage. */
 interface Stored {
@@ -22,24 +17,24 @@ interface Stored {
   readonly h?: string
 }
 
-/** Prefix of a second entry for a term that the passage is about. */
-export const strong = '!'
+/** Prefix of a second entry for a term of the title or path, which the first passage of a document has. */
+export const named = '!'
 
 /** Converts a document to the format of the store. It yields to the event loop now and then, because a text may be long. */
 export async function textOf(document: SearchDocument, pause: () => Promise<void>): Promise<NewText> {
   const { version, text, mount, ...facts } = document
   const path = pathOf(document.uri, mount)
   const about = [titleOf(facts, path), path]
-  const named = namedIn(about)
+  const names = namedIn(about)
   const parts: Cut[] = []
   const whole = new Map<string, number>()
   for (const passage of passagesOf(text, kindOf(facts.mimeType, path))) {
-    parts.push(cutOf(passage, named, whole))
+    parts.push(cutOf(passage, names, whole))
     await pause()
   }
-  if (parts.length === 0) parts.push(cutOf({ text: '', start: 1, end: 1 }, named, whole))
+  if (parts.length === 0) parts.push(cutOf({ text: '', start: 1, end: 1 }, names, whole))
   const length = parts.reduce((sum, part) => sum + part.length, 0)
-  const ofDocument = documentTerms(whole, length, named.words)
+  const ofDocument = [...[...names.terms].map((term) => named + term), ...documentTerms(whole, length, names.words)]
   const { mimeType, audience, priority, modified } = facts
   const labels = {
     mount,
@@ -52,15 +47,11 @@ export async function textOf(document: SearchDocument, pause: () => Promise<void
     edition,
     labels,
     value: JSON.stringify(facts).replaceAll('\\u0000', ''),
-    parts: parts.map(({ stored, terms, length: each }, index) =>
-      index > 0
-        ? { value: JSON.stringify(stored), terms, length: each }
-        : {
-            value: JSON.stringify(stored),
-            terms: [...terms, ...ofDocument.slice(0, mostTerms - terms.length)],
-            length: each,
-          },
-    ),
+    parts: parts.map(({ stored, terms, length: each }, index) => ({
+      value: JSON.stringify(stored),
+      terms: index > 0 ? terms : [...terms, ...ofDocument.slice(0, mostTerms)],
+      length: each,
+    })),
   }
 }
 
@@ -88,7 +79,7 @@ function namedIn(about: readonly string[]): NameTerms {
 }
 
 /** @param whole Frequency of each word in the document. This call adds to it. */
-function cutOf({ text, start, end, heading }: Passage, named: NameTerms, whole: Map<string, number>): Cut {
+function cutOf({ text, start, end, heading }: Passage, names: NameTerms, whole: Map<string, number>): Cut {
   const counts = new Map<string, number>()
   let length = 0
   // Both engines can store all of Unicode except NUL.
@@ -99,17 +90,9 @@ function cutOf({ text, start, end, heading }: Passage, named: NameTerms, whole: 
   })
   // Pairs and single characters begin with a character of another class.
   for (const [term, count] of counts) if (classOf(term.codePointAt(0) ?? 0) === word) addTo(whole, term, count)
-  const raise = (term: string) => void counts.set(term, often)
-  for (const term of named.terms) raise(term)
-  const terms: string[] = []
-  const marked: string[] = []
-  for (const [term, count] of counts) {
-    if (terms.length === mostTerms / 2) break
-    terms.push(term)
-    if (count >= often) marked.push(strong + term)
-  }
+  const terms = [...new Set([...counts.keys(), ...names.terms])].slice(0, mostTerms)
   const stored: Stored = { t: plain, s: start, e: end, ...(heading === undefined ? {} : { h: heading.toWellFormed() }) }
-  return { stored, terms: terms.concat(marked), length }
+  return { stored, terms, length }
 }
 
 function addTo(counts: Map<string, number>, term: string, count: number): void {

@@ -1,9 +1,9 @@
 import { joinRanges } from '../core/kit/sorted.ts'
 import type { Texts } from '../store/index.ts'
-import { classOf, fold, word } from '../text/analyser.ts'
+import { classOf, fold, widthAt, word } from '../text/analyser.ts'
 import type { Documents } from './documents.ts'
 import { type FoundPassage, foundOf } from './part.ts'
-import type { PassageScore, Ranker } from './rank.ts'
+import { bestStretch, type PassageScore, type Ranker } from './rank.ts'
 import type { Snippet } from './search-index.ts'
 
 /** Number of passages ranked before the task yields to the event loop. */
@@ -168,49 +168,19 @@ export function snippetOf(text: string, ranker: Ranker): Snippet {
   const marks = matches.map(({ start, end, term }) => {
     const from = folded.origin(start)
     // A range within the folding of one character ends with that character.
-    return { term, from, to: Math.max(endOf(folded.origin(end), from, text), from + 1) }
+    return { term, start: from, end: Math.max(folded.origin(end), from + widthAt(text, from)) }
   })
-  const first = marks[bestStart(marks, ranker)]
-  const from = first === undefined ? 0 : startOf(text, first.from)
+  const first = marks[bestStretch(marks, ranker.terms, units.most - units.before).first]
+  const from = first === undefined ? 0 : startOf(text, first.start)
   const to = endAt(text, from)
   const head = from > 0 ? '… ' : ''
   const tail = to < text.length ? ' …' : ''
-  const inside = marks.flatMap(({ from: start, to: end }): readonly (readonly [start: number, end: number])[] =>
+  const inside = marks.flatMap(({ start, end }): readonly (readonly [start: number, end: number])[] =>
     start >= from && end <= to ? [[start - from + head.length, end - from + head.length]] : [],
   )
   // Line ends are kept, because code is shown as such.
   const body = text.slice(from, to).replace(/(?!\n)[\s\p{Cc}]/gu, ' ')
   return { text: `${head}${body}${tail}`, marks: joinRanges(inside) }
-}
-
-function endOf(end: number, from: number, text: string): number {
-  return end > from ? end : from + ((text.codePointAt(from) ?? 0) > 0xffff ? 2 : 1)
-}
-
-/** The match at which the snippet should begin: the first of the matches with the greatest total weight of terms in the stretch after them. */
-function bestStart(marks: readonly { readonly term: number; readonly from: number }[], { terms }: Ranker): number {
-  const counts = new Int32Array(terms.length)
-  const length = units.most - units.before
-  let best = 0
-  let most = -1
-  let sum = 0
-  let next = 0
-  for (const [index, mark] of marks.entries()) {
-    for (let ahead = marks[next]; ahead !== undefined && ahead.from < mark.from + length; ahead = marks[++next]) {
-      const count = (counts[ahead.term] ?? 0) + 1
-      counts[ahead.term] = count
-      // A repeated term adds a little: a stretch with many occurrences is better than one with a single one.
-      sum += (terms[ahead.term]?.weight ?? 0) * (count === 1 ? 1 : 0.1)
-    }
-    if (sum > most + 1e-9) {
-      most = sum
-      best = index
-    }
-    const count = counts[mark.term] ?? 0
-    counts[mark.term] = count - 1
-    sum -= (terms[mark.term]?.weight ?? 0) * (count === 1 ? 1 : 0.1)
-  }
-  return best
 }
 
 /** A little before the match, at the beginning of a sentence or line if there is one near, else of a word. */

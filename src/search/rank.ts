@@ -83,7 +83,7 @@ export function createRanker(terms: readonly RatedTerm[]) {
   const together = isOfWords ? nearness.words : nearness.characters
   const lookAt = (text: string): TextMatches => {
     const matches = matchesOf(fold(text).text)
-    return { matches, near: closest(matches, terms, together.units) }
+    return { matches, near: bestStretch(matches, terms, together.units).weight }
   }
   /** The titles and paths of documents, which several passages share. */
   const names = new Map<string, TextMatches>()
@@ -183,25 +183,28 @@ function findMatches(
   return matches
 }
 
-/** The sum of the weights of the terms in the best stretch, each counted once. One pass with a sliding window. */
-function closest(matches: readonly TermMatch[], terms: readonly RatedTerm[], units: number): number {
-  const [one] = matches
-  if (one === undefined) return 0
-  if (matches.length === 1) return terms[one.term]?.weight ?? 0
+/**
+ * Finds the best stretch of a text: the greatest sum of the weights of terms, each counted once, and the first match in it. One pass with a
+ * sliding window.
+ */
+export function bestStretch(
+  matches: readonly Pick<TermMatch, 'term' | 'start'>[],
+  terms: readonly RatedTerm[],
+  units: number,
+): { readonly weight: number; readonly first: number } {
   const counts = new Int32Array(terms.length)
-  let sum = 0
-  let best = 0
+  const weightOf = (term: number) => terms[term]?.weight ?? 0
+  let best = { weight: 0, first: 0 }
+  let weight = 0
   let first = 0
   for (const { term, start } of matches) {
-    const count = (counts[term] ?? 0) + 1
-    counts[term] = count
-    if (count === 1) sum += terms[term]?.weight ?? 0
+    counts[term] = (counts[term] ?? 0) + 1
+    if (counts[term] === 1) weight += weightOf(term)
     for (let last = matches[first]; last !== undefined && last.start < start - units; last = matches[++first]) {
-      const left = (counts[last.term] ?? 0) - 1
-      counts[last.term] = left
-      if (left === 0) sum -= terms[last.term]?.weight ?? 0
+      counts[last.term] = (counts[last.term] ?? 0) - 1
+      if (counts[last.term] === 0) weight -= weightOf(last.term)
     }
-    best = Math.max(best, sum)
+    if (weight > best.weight + 1e-9) best = { weight, first }
   }
   return best
 }

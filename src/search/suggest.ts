@@ -1,11 +1,11 @@
 import { defined } from '../core/kit/object.ts'
 import type { Texts } from '../store/index.ts'
 import { classOf, fold, other, tokenize, widthAt, word } from '../text/analyser.ts'
-import { type FoundPassage, foundOf, strong } from './part.ts'
+import { type FoundPassage, foundOf, named } from './part.ts'
 import type { Suggestion, SuggestQuery } from './search-index.ts'
 import { filterOf, type Visibility, type Visible, whereTest } from './visible.ts'
 
-/** Number of examined passages: first those that are about such a word, then others. */
+/** Number of examined passages: first those with such a word in title or path, then others. */
 const looked = 400
 /** Number of passages read at once. */
 const together = 100
@@ -77,7 +77,7 @@ async function* passagesWith(
   const filter = filterOf(where)
   const seen = new Set<number>()
   let left = looked
-  for (const before of [strong, '']) {
+  for (const before of [named, '']) {
     if (left <= 0) return
     const ids = await texts.find({
       terms: terms.map(({ term, prefix }) => ({ term: before + term, prefix, weight: 1 })),

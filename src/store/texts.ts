@@ -122,8 +122,6 @@ export interface WeightedTerm {
   readonly weight: number
   /** It matches all terms that begin with it. */
   readonly prefix?: boolean
-  /** It counts only together with another term that does not have this flag, so it is not looked up everywhere. */
-  readonly beside?: boolean
 }
 
 export interface WeighedPart extends Pick<FoundPart, 'id' | 'key' | 'mount' | 'parts'> {

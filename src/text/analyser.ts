@@ -128,7 +128,7 @@ function classify(point: number): CharacterClass {
  * Version of the rules by which texts are split, folded and tokenised. Increase it with any change: older documents are then
  * indexed again.
  */
-export const edition = 5
+export const edition = 6
 
 /**
  * Kind of a term. `word`: a whole word or identifier. `part`: a part of an identifier. `bigram`: two characters of a script
@@ -415,7 +415,11 @@ function withoutEnding(text: string): string {
 
 /** The terms of a text in which contexts look for the terms of a query, in order: those of each word by itself. */
 export function termsIn(text: string): readonly string[] {
-  return (text.match(words) ?? []).flatMap(termsOf)
+  return wordsIn(text).flatMap(termsOf)
+}
+
+export function wordsIn(text: string): readonly string[] {
+  return text.match(words) ?? []
 }
 
 // Bounded, because normalization takes quadratic time in the number of marks after a character.
@@ -428,12 +432,6 @@ export function termsOf(word: string): readonly string[] {
     if (kind !== 'tail') terms.push(term)
   })
   return terms
-}
-
-/** The terms of a query of a context, each once, without words that make a question if there are enough others. */
-export function queryTerms(query: string): readonly string[] {
-  const all = [...new Set(termsIn(query))]
-  return (hasEnoughOthers(all) ? all.filter((term) => lighter.get(term)?.light !== true) : all).slice(0, 64)
 }
 
 /** A parsed query. */
@@ -516,10 +514,6 @@ const lighter: ReadonlyMap<string, Pick<QueryTerm, 'weight' | 'light'>> = new Ma
 /** Number of other words from which those count less. */
 const enoughOthers = 3
 
-function hasEnoughOthers(terms: readonly string[]): boolean {
-  return terms.filter((term) => !lighter.has(term)).length >= enoughOthers
-}
-
 export function parseQuery(text: string): Query {
   const folded = fold(text.slice(0, longestQuery).toWellFormed()).text
   const phrases = [...folded.matchAll(quoted)].flatMap((match) => (match[1] ?? '').trim().toLowerCase() || [])
@@ -540,10 +534,16 @@ export function parseQuery(text: string): Query {
     if (!terms.has(term) && terms.size < mostTerms)
       terms.set(term, { term, weight: weights.joined, times: 1, prefix: false, loose: false, joined: true })
   const words = [...terms.values()].filter((one) => one.weight === 1 && one.joined !== true && !one.prefix)
-  if (hasEnoughOthers(words.map(({ term }) => term)))
+  if (words.filter(({ term }) => !lighter.has(term)).length >= enoughOthers)
     for (const one of words) terms.set(one.term, { ...one, ...lighter.get(one.term) })
   const isQuoted = phrases.length > 0 && countWords(folded.replaceAll(quoted, ' ')) < wordsOfQuestion
   return { terms: [...terms.values()], phrases, isQuoted, compounds: compounds.all() }
+}
+
+/** The terms of a query of a context: those of a search that are looked up. */
+export function queryTerms(query: string): readonly string[] {
+  const { terms } = parseQuery(query)
+  return terms.flatMap(({ term, light, prefix }) => (light === true || prefix ? [] : [term])).slice(0, 64)
 }
 
 /** Collects the compounds of a query, of which each part follows the whole. */

@@ -70,12 +70,6 @@ export function textsContract(name: string, subject: StoreUnderTest): void {
       expect(await found(texts, weigh({ term: 'か', weight: 1, prefix: true }))).toEqual(['a#0', 'b#0'])
     })
 
-    test('have a term counted beside others only where one of these is', async () => {
-      const texts = begin()
-      await texts.put([textOf('a', [['rare']]), textOf('b', [['often']]), textOf('c', [['rare', 'often']])])
-      expect(await found(texts, weigh('rare', { term: 'often', weight: 9, beside: true }))).toEqual(['c#0', 'a#0'])
-    })
-
     test('are whole or not there, and what took their place is all there is', async () => {
       const texts = begin()
       await texts.put([textOf('a', [['old', 'x'], ['old']])])
@@ -199,7 +193,7 @@ export function textsContract(name: string, subject: StoreUnderTest): void {
       expect(await texts.mimeTypes(among)).toEqual(await alone.mimeTypes())
       const queries = [
         { terms: weigh('x') },
-        { terms: weigh('rare', 'often', { term: 'x', weight: 3, beside: true }) },
+        { terms: weigh('rare', 'often') },
         { terms: weigh({ term: 'か', weight: 1, prefix: true }) },
         { terms: weigh('x', 'only0'), where: { mimeType: 'text/plain' } },
       ]

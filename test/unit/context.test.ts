@@ -179,6 +179,33 @@ describe('many candidates', () => {
   })
 })
 
+describe('a test', () => {
+  const pairs = [
+    ['src/cursor.ts', 'test/unit/cursor.test.ts'],
+    ['lib/cursor.service.js', 'lib/cursor.service.spec.js'],
+    ['pkg/cursor.go', 'pkg/cursor_test.go'],
+    ['app/cursor.py', 'tests/test_cursor.py'],
+    ['src/main/Cursor.java', 'src/test/CursorTest.java'],
+    ['src/cursor.tsx', 'src/__tests__/cursor.tsx'],
+  ] as const
+
+  test.each(pairs)('ranks below its source %s: %s', async (source, ofIt) => {
+    const view = viewOf({ [source]: `${prose('seals', 5)}\ncursor`, [ofIt]: prose('seals a cursor', 5) })
+    const [first, second] = await rank(view, { query: 'seals a cursor', now })
+    expect([first, second].map((one) => one?.resource.uri)).toEqual([source, ofIt].map(uri))
+    expect(second?.explanation.factors.at(-1)).toMatchObject({ name: 'test', because: `a test of ${uri(source)}` })
+    const [asked] = await rank(view, { query: 'seals a cursor in a test', now })
+    expect(asked?.resource.uri).toBe(uri(ofIt))
+  })
+
+  test('without a source among the candidates ranks by its own words', async () => {
+    const view = viewOf({ 'src/paging.ts': 'a cursor', 'test/cursor.test.ts': prose('seals a cursor', 5) })
+    const [first] = await rank(view, { query: 'seals a cursor', now })
+    expect(first?.resource.uri).toBe(uri('test/cursor.test.ts'))
+    expect(first?.explanation.factors.map(({ name }) => name)).not.toContain('test')
+  })
+})
+
 describe('the explanation', () => {
   test('names every factor, and what is not known is none', async () => {
     const view = viewOf({

@@ -129,7 +129,8 @@ async function pack(query: string, options: PackOptions, io: Io): Promise<void> 
   const basket = options.basket === undefined ? [] : await readText(options.basket, parseBasket)
   await withSource(options, io, async (source, log) => {
     if (source.catalog !== undefined) await waitForIndexes(source.catalog, io)
-    const asked = askedBy(query, basket, options, before, source)
+    const { testFiles } = await import('../../context/tests.ts')
+    const asked = askedBy(query, basket, options, before, source, testFiles)
     const progress = createProgress(io, {
       ...{ what: 'resources read', done: 0 },
       ...{ besideOutput: true, writeLine: io.say },
@@ -172,6 +173,7 @@ function askedBy(
   options: PackOptions,
   before: Manifest | undefined,
   { uriOf }: CommandSource,
+  testFiles: readonly string[],
 ): AssembleOptions {
   const pins = [...(options.pin ?? []).map((pin) => pinIn(pin, uriOf)), ...basket]
   const isNew = query.trim() !== '' || pins.length > 0
@@ -205,15 +207,6 @@ function optionsOf(manifest: Manifest): Partial<Omit<AssembleOptions, 'now'>> & 
   // Some of the resources may have grown, so allow twice as many tokens.
   return { ...options, pins, pinsOnly: true, budget: Math.max(otherwise.budget, 2 * tokens) }
 }
-
-/** Globs of tests, as the tools of most languages name them. */
-const testFiles = [
-  '**/{test,tests,__tests__,spec,specs,e2e,testdata}/**',
-  '**/*.{test,spec}.*',
-  '**/*_{test,spec}.*',
-  '**/test_*.py',
-  '**/*{Test,Tests}.{java,kt,cs,php,swift}',
-]
 
 /** Returns a URI or a glob. A glob with a path of this machine, such as `src/*.ts`, becomes one over the URIs of its files. */
 function excludeIn(text: string, uriOf: CommandSource['uriOf']): string {

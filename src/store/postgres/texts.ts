@@ -197,15 +197,10 @@ function setValues({ bits, first }: TextSet): readonly [Buffer, number] {
 function findSql(schema: string, home: string, name: string, { terms, where, among, limit }: PartQuery) {
   const values: unknown[] = [name]
   const value = (given: unknown, type: string) => `$${values.push(given)}::${type}`
-  const own = terms.filter(({ beside }) => beside !== true)
   const [bits, first] = among === undefined ? [] : setValues(among)
   const isSeen = among === undefined ? '' : `and ${inSetSql('p.text', value(bits, 'bytea'), value(first, 'bigint'))}`
-  const kinds = [
-    { some: own.filter(({ prefix }) => prefix !== true), prefix: false, within: '' },
-    { some: own.filter(({ prefix }) => prefix === true), prefix: true, within: '' },
-    { some: terms.filter(({ beside }) => beside === true), prefix: false, within: 'and p.id in (select id from own)' },
-  ]
-  const lists = kinds.map(({ some, prefix, within }) => {
+  const lists = [false, true].map((prefix) => {
+    const some = terms.filter((term) => (term.prefix === true) === prefix)
     const names = value(
       some.map(({ term }) => term),
       'text[]',
@@ -216,12 +211,11 @@ function findSql(schema: string, home: string, name: string, { terms, where, amo
     )
     return `select p.id, w.weight from unnest(${names}, ${weights}) w(term, weight)
       cross join lateral (
-        select p.id from ${schema}.parts p where p.terms @@ ${queryOf(home, 'w.term', prefix)} ${within} ${isSeen}
+        select p.id from ${schema}.parts p where p.terms @@ ${queryOf(home, 'w.term', prefix)} ${isSeen}
       ) p`
   })
   const filter = where === undefined ? '' : filterSql(schema, where, value)
-  const sql = `with own as materialized (${lists[0]} union all ${lists[1]})
-    select f.id, sum(f.weight) as weight from (select * from own union all ${lists[2]}) f ${filter}
+  const sql = `select f.id, sum(f.weight) as weight from (${lists.join(' union all ')}) f ${filter}
     group by f.id order by weight desc, f.id limit ${value(limit, 'bigint')}`
   return { sql, values }
 }

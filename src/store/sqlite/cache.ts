@@ -75,8 +75,6 @@ export function createKnown() {
       const found = find()
       return found.byteLength < most.few ? found : keep(kept, match, found)
     },
-    /** Whether `ids` has the list in the cache. */
-    has: (home: Version, match: string): boolean => keptOf(home).lists.has(match),
     /** Like `ids`, but also caches short lists: finding them meant filtering a long one. */
     chosen: (home: Version, match: string, find: () => Ids): Ids => {
       const kept = keptOf(home)

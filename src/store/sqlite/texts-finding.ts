@@ -8,11 +8,6 @@ import { filterSql, type TextStatements } from './statements.ts'
 const sifted = 2000
 /** Number of parts above which a term counts as frequent. */
 const frequent = 50_000
-/**
- * Work of finding the parts that have a term and one of others, for each part of the others, in look-ups of a part of one term. Figures:
- * decision 12.
- */
-const workOfBoth = 1.5
 
 /** Reads a collection of texts, and its size. */
 export const homeOf = readerOf({
@@ -90,22 +85,8 @@ function createLookup(statements: TextStatements) {
     )
   }
 
-  const listsOf = (home: Home, { terms, among }: PartQuery): readonly Weighed[] => {
-    const own = terms.filter(({ beside }) => beside !== true)
-    const lists = own.map((term) => ({ weight: term.weight, ids: idsOf(home, tokensOf(home, term), among) }))
-    const size = lists.reduce((sum, { ids }) => sum + ids.length, 0)
-    if (size === 0) return lists
-    const others = own.map((term) => tokensOf(home, term)).join(' OR ')
-    const besides = terms.flatMap((term): readonly Weighed[] => {
-      if (term.beside !== true) return []
-      const match = tokensOf(home, term)
-      const [count = 0] = term.prefix === true ? [] : totalsOf(home, [tokenOf(home.id, term.term)], [])
-      const isCheap = known.has(home, match) || (count > 0 && count <= workOfBoth * size)
-      const ids = isCheap ? idsOf(home, match, undefined) : idsOf(home, `${match} AND (${others})`, among)
-      return [{ weight: term.weight, ids, beside: true }]
-    })
-    return [...lists, ...besides]
-  }
+  const listsOf = (home: Home, { terms, among }: PartQuery): readonly Weighed[] =>
+    terms.map((term) => ({ weight: term.weight, ids: idsOf(home, tokensOf(home, term), among) }))
   const countsOf = (
     home: Home,
     terms: readonly string[],
@@ -158,8 +139,8 @@ export function createFinding(
       if (home === undefined) return []
       const { terms, where, among, limit } = query
       const [only] = terms
-      const isOne = only !== undefined && terms.length === 1 && only.beside !== true
-      if (isOne && where === undefined && among === undefined) return firstOf(home, only, limit)
+      if (only !== undefined && terms.length === 1 && where === undefined && among === undefined)
+        return firstOf(home, only, limit)
       if (where === undefined) return bestOf(listsOf(home, query), limit)
       return sift(home, query).map(({ id }) => id)
     },
@@ -180,8 +161,6 @@ export function createFinding(
 export interface Weighed {
   readonly weight: number
   readonly ids: ArrayLike<number> & Iterable<number>
-  /** Its ids count only if another list without this flag has them. */
-  readonly beside?: boolean
 }
 
 /** Width of a window of ids that are summed up together: its data fits into the cache of a processor. */
@@ -191,7 +170,7 @@ const touched = new Uint16Array(span)
 
 /**
  * Returns the ids with the greatest sums of weights; equal sums by ascending id. It takes the ids window by window, and in each window list
- * by list. Lists beside others come last.
+ * by list.
  */
 export function bestOf(lists: readonly Weighed[], limit: number): readonly number[] {
   return weighedOf(lists, limit).map(({ id }) => id)
@@ -207,12 +186,11 @@ function weighedOf(lists: readonly Weighed[], limit: number): readonly Scored[] 
     for (let index = 0; index < lists.length; index++) {
       const list = lists[index]
       if (list === undefined) continue
-      const { weight, ids, beside = false } = list
+      const { weight, ids } = list
       let next = at[index] ?? 0
       for (; next < ids.length; next++) {
         const id = ids[next] ?? 0
         if (id >= end) break
-        if (beside && (id < start || sums[id - start] === 0)) continue
         const offset = id - start
         const sum = sums[offset] ?? 0
         if (sum === 0) touched[count++] = offset
@@ -231,8 +209,7 @@ function weighedOf(lists: readonly Weighed[], limit: number): readonly Scored[] 
 
 function leastOf(lists: readonly Weighed[], at: Uint32Array): number {
   let least = Number.POSITIVE_INFINITY
-  for (const [index, { ids, beside }] of lists.entries())
-    if (beside !== true) least = Math.min(least, ids[at[index] ?? 0] ?? least)
+  for (const [index, { ids }] of lists.entries()) least = Math.min(least, ids[at[index] ?? 0] ?? least)
   return least
 }
 

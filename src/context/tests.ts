@@ -1,0 +1,51 @@
+import { compileGlobs } from '../core/glob.ts'
+import { baseName } from '../core/path.ts'
+import { pathOf } from './reader.ts'
+import type { Candidate, Factor } from './types.ts'
+
+/** Globs of tests, as the tools of most languages name them. */
+export const testFiles = [
+  '**/{test,tests,__tests__,spec,specs,e2e,testdata}/**',
+  '**/*.{test,spec}.*',
+  '**/*_{test,spec}.*',
+  '**/test_*.py',
+  '**/*{Test,Tests}.{java,kt,cs,php,swift}',
+]
+const isTestPath = compileGlobs(testFiles)
+
+/** The score of a test is at most this share of that of its source. */
+const share = 0.99
+
+/**
+ * Ranks a test below the file that it tests, which is the one of the same name: `cursor.ts` for `cursor.test.ts`, `command.go` for
+ * `command_test.go`, `session.py` for `test_session.py`. A query that names tests asks for them.
+ */
+export function belowSources(candidates: readonly Candidate[], terms: ReadonlySet<string>): readonly Candidate[] {
+  if (terms.has('test') || terms.has('spec')) return candidates
+  const sources = new Map<string, Candidate>()
+  for (const candidate of candidates) {
+    const name = subjectOf(candidate)
+    const known = sources.get(name)
+    if (!isTest(candidate) && candidate.explanation.score > (known?.explanation.score ?? 0))
+      sources.set(name, candidate)
+  }
+  return candidates.map((candidate) => {
+    const source = isTest(candidate) ? sources.get(subjectOf(candidate)) : undefined
+    const { score, factors } = candidate.explanation
+    const most = share * (source?.explanation.score ?? 0)
+    if (source === undefined || score <= most) return candidate
+    const factor: Factor = { name: 'test', value: most / score, because: `a test of ${source.resource.uri}` }
+    return { ...candidate, explanation: { score: most, factors: [...factors, factor] } }
+  })
+}
+
+function isTest({ resource }: Candidate): boolean {
+  // Globs take long, and there may be thousands of candidates.
+  return /test|spec|e2e/i.test(resource.uri) && isTestPath(pathOf(resource.uri).replace(/^[^:]*:\/\/[^/]*\//, ''))
+}
+
+/** The name of a file without its ending and the marks of a test. */
+function subjectOf({ resource }: Candidate): string {
+  const bare = baseName(pathOf(resource.uri)).replace(/(?<=.)\.[^.]*$/, '')
+  return bare.replace(/^test_|[._-](?:tests?|spec)$|(?<=[a-z\d])Tests?$/g, '')
+}
