@@ -14,7 +14,7 @@ import {
 import { afterEach, beforeAll, expect } from 'vitest'
 import { type Running, type RunOptions, start } from './cli.ts'
 import { listening } from './listening.ts'
-import { isThorough, someOf, volume } from './volume.ts'
+import { isThorough, someOf } from './volume.ts'
 
 // A real Chromium for tests of the explorer: one for all files of a process, with a fresh profile for each page that is opened.
 
