@@ -122,13 +122,24 @@ describe('a rate', () => {
     expect(rate.take('b')).toBeGreaterThan(0)
   })
 
-  test('remembers no more keys than it must', () => {
-    const { clock, rate } = create(1, 1)
-    for (let i = 0; i < 25_000; i++) rate.take(`a${i}`)
-    expect(rate.size).toBeLessThanOrEqual(10_000)
-    clock.now = 10_000
-    rate.take('b')
-    expect(rate.size).toBeLessThanOrEqual(2)
+  test('remembers ten thousand keys, those that were used last', () => {
+    const { rate } = create(1, 1)
+    rate.take('often')
+    for (let i = 0; i < 25_000; i++) {
+      rate.take(`a${i}`)
+      if (i % 1000 === 0) expect(rate.take('often')).toBeGreaterThan(0)
+    }
+    expect(rate.size).toBe(10_000)
+    expect(rate.take('a24999')).toBeGreaterThan(0)
+    expect(rate.take('a0')).toBe(0)
+  })
+
+  test('allows what it says to whoever asks without a pause', () => {
+    const { clock, rate } = create(10, 5)
+    let allowed = 0
+    for (; clock.now < 10_000; clock.now += 7) if (rate.take('a') === 0) allowed++
+    expect(allowed).toBeGreaterThanOrEqual(104)
+    expect(allowed).toBeLessThanOrEqual(105)
   })
 })
 

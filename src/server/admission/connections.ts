@@ -102,69 +102,58 @@ export async function listen(server: Server, host: string, port: number, backlog
 /** Limits the number of open connections. A connection that has sent no request yet gives way to a new one. */
 type Room = ReturnType<typeof createRoom>
 
-/** The connections of one address. */
-interface Share {
-  readonly open: Set<Socket>
-  /** Connections that have sent no request yet, the oldest first. */
-  readonly idle: Set<Socket>
-}
-
 /** @param addressOf Returns the address that a connection counts for. */
 export function createRoom(
   { connections, connectionsPerAddress }: ServedLimits,
   addressOf: (socket: Socket) => string,
 ) {
-  const shares = new Map<string, Share>()
-  let open = 0
+  /** The open connections of each address. */
+  const open = new Map<string, Set<Socket>>()
+  /** Connections that have sent no request yet, the oldest first. */
+  const idle = new Set<Socket>()
+  let count = 0
 
-  const leave = (address: string, share: Share, socket: Socket): void => {
-    if (!share.open.delete(socket)) return
-    open--
-    share.idle.delete(socket)
-    if (share.open.size === 0) shares.delete(address)
+  const numberAt = (address: string): number => open.get(address)?.size ?? 0
+
+  const leave = (socket: Socket): void => {
+    const address = addressOf(socket)
+    if (open.get(address)?.delete(socket)) count--
+    if (numberAt(address) === 0) open.delete(address)
+    idle.delete(socket)
   }
 
-  /** Closes the oldest idle connection of an address. Returns false when it has none. */
-  const closeIdle = ([address, share]: readonly [string, Share]): boolean => {
-    const [oldest] = share.idle
-    if (oldest === undefined) return false
-    leave(address, share, oldest)
-    oldest.destroy()
-    return true
-  }
-
-  /** Returns the address with the most open connections, among those with idle ones. */
-  const largestIdle = (): readonly [string, Share] | undefined => {
-    let largest: readonly [string, Share] | undefined
-    for (const one of shares)
-      if (one[1].idle.size > 0 && one[1].open.size > (largest?.[1].open.size ?? 0)) largest = one
-    return largest
-  }
-
-  /** Makes room for another connection of an address. Returns whether there is room. */
-  const makeRoom = (address: string): boolean => {
-    const share = shares.get(address)
-    if (share !== undefined && share.open.size >= connectionsPerAddress) return closeIdle([address, share])
-    if (open < connections) return true
-    const largest = largestIdle()
-    return largest !== undefined && closeIdle(largest)
+  /** Returns the oldest idle connection of one address, or of the address with the most connections. */
+  const oldestIdle = (of: string | undefined): Socket | undefined => {
+    let oldest: Socket | undefined
+    let most = 0
+    for (const socket of idle) {
+      const address = addressOf(socket)
+      if ((of !== undefined && address !== of) || numberAt(address) <= most) continue
+      oldest = socket
+      most = numberAt(address)
+    }
+    return oldest
   }
 
   return {
     /** Adds a new connection, and closes an idle one if necessary. Returns false when there is no room for it. */
     enter: (socket: Socket): boolean => {
       const address = addressOf(socket)
-      if (!makeRoom(address)) return false
-      const share = shares.get(address) ?? { open: new Set(), idle: new Set() }
-      shares.set(address, share)
-      open++
-      share.open.add(socket)
-      share.idle.add(socket)
-      socket.once('close', () => leave(address, share, socket))
+      const isOwn = numberAt(address) >= connectionsPerAddress
+      if (isOwn || count >= connections) {
+        const oldest = oldestIdle(isOwn ? address : undefined)
+        if (oldest === undefined) return false
+        leave(oldest)
+        oldest.destroy()
+      }
+      open.set(address, (open.get(address) ?? new Set()).add(socket))
+      idle.add(socket)
+      count++
+      socket.once('close', () => leave(socket))
       return true
     },
     /** Marks a connection as used, when a request has arrived: it no longer gives way to others. */
-    asked: (socket: Socket) => void shares.get(addressOf(socket))?.idle.delete(socket),
+    asked: (socket: Socket) => void idle.delete(socket),
   }
 }
 

@@ -114,62 +114,28 @@ interface RateOptions {
   readonly now?: () => number
 }
 
-interface Bucket {
-  tokens: number
-  /** Time at which it had this number of tokens. */
-  at: number
-}
-
-/** Maximum number of keys. Beyond it, full buckets are removed first. */
+/** Maximum number of keys that are remembered. Beyond it, the one that was used least recently is forgotten, so it has a full bucket. */
 const maxKeys = 10_000
-/** Minimum time between searches for full buckets, in milliseconds. */
-const forgetIntervalMs = 1000
 
 /** A rate limit with one token bucket per key. */
 export function createRate({ perSecond, burst, now = () => performance.now() }: RateOptions) {
-  const buckets = new Map<string, Bucket>()
-  let forgot = Number.NEGATIVE_INFINITY
-
-  const fill = (bucket: Bucket, time: number): void => {
-    bucket.tokens = Math.min(burst, bucket.tokens + ((time - bucket.at) / 1000) * perSecond)
-    bucket.at = time
-  }
-  /** Removes full buckets, which are equal to new ones. */
-  const forget = (time: number): void => {
-    // Not for each new key: anyone could cause that work.
-    if (time - forgot >= forgetIntervalMs) {
-      forgot = time
-      for (const [key, bucket] of buckets) {
-        fill(bucket, time)
-        if (bucket.tokens >= burst) buckets.delete(key)
-      }
-    }
-    // A client that uses ever new keys only displaces the oldest of them.
-    for (const key of buckets.keys()) {
-      if (buckets.size < maxKeys) break
-      buckets.delete(key)
-    }
-  }
-
-  const bucketOf = (key: string): Bucket => {
-    const time = now()
-    let bucket = buckets.get(key)
-    if (bucket === undefined) {
-      if (buckets.size >= maxKeys) forget(time)
-      bucket = { tokens: burst, at: time }
-      buckets.set(key, bucket)
-    }
-    fill(bucket, time)
-    return bucket
-  }
-
+  /** The numbers of tokens at a time, the least recently used first. */
+  const buckets = new Map<string, { readonly tokens: number; readonly at: number }>()
   return {
     /** Takes a token. Returns 0, or, when there is none, the seconds until there is one. */
     take: (key: string): number => {
-      const bucket = bucketOf(key)
-      if (bucket.tokens < 1) return (1 - bucket.tokens) / perSecond
-      bucket.tokens--
-      return 0
+      const at = now()
+      const before = buckets.get(key)
+      const tokens =
+        before === undefined ? burst : Math.min(burst, before.tokens + ((at - before.at) / 1000) * perSecond)
+      const isAllowed = tokens >= 1
+      buckets.delete(key)
+      buckets.set(key, { tokens: isAllowed ? tokens - 1 : tokens, at })
+      for (const oldest of buckets.keys()) {
+        if (buckets.size <= maxKeys) break
+        buckets.delete(oldest)
+      }
+      return isAllowed ? 0 : (1 - tokens) / perSecond
     },
     /** Number of stored buckets. */
     get size(): number {

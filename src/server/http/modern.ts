@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Principal } from '../../core/provider.ts'
 import { traceContextIn } from '../../core/trace.ts'
-import type { Crowded, Gate } from '../admission/gate.ts'
+import type { Crowded, Gate, Pass } from '../admission/gate.ts'
 import { countOverload, overloaded, statusOfOverload } from '../admission/overload.ts'
 import { type Caller, lifetimeOf } from '../auth/caller.ts'
 import { type EventStream, offerLink, openEventStream, replyEmpty, replyJson, replyLong, taken } from '../exchange.ts'
@@ -49,15 +49,12 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
     const channel = await channels.of(caller.principal)
     if (message.method === 'subscriptions/listen')
       return answerListening(message, response, caller, { channel, signal, closing, options })
-    const pass = immediate.has(message.method) ? undefined : gate.enter(caller.share, () => taken(response))
-    if (pass !== undefined && 'refused' in pass) return refuseBusy(message, response, caller, pass.refused)
     // An answer becomes a stream of events only when a notification precedes it.
     let events = undefined as EventStream | undefined
-    let answered: Response | undefined
-    try {
-      await pass?.entered
+    /** Sends the answer, or returns it when its content is still to be read. */
+    const reply = async (pass?: Pass): Promise<Response | undefined> => {
       offerLink(response, message, caller.linkFor)
-      answered = await channel.request(message, {
+      const answered = await channel.request(message, {
         pass,
         sending: () => ({ signal, gate, share: caller.share, timeoutMs: options.timeoutMs ?? 120_000 }),
         linkFor: caller.linkFor,
@@ -69,17 +66,20 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
           events.send(notification)
         },
       })
-      if (answered === undefined) return
-      if (!isStreamed(answered)) {
-        if (events !== undefined) return endWith(events, answered)
+      if (answered === undefined || isStreamed(answered)) return answered
+      if (events !== undefined) endWith(events, answered)
+      else {
         const { status, headers } = 'error' in answered ? headOf(answered) : ok
-        return replyJson(response, status, answered, headers)
+        replyJson(response, status, answered, headers)
       }
-    } finally {
-      pass?.end()
+      return undefined
     }
+    const ran = immediate.has(message.method)
+      ? { value: await reply() }
+      : await gate.run(reply, caller.share, () => taken(response))
+    if ('refused' in ran) return refuseBusy(message, response, caller, ran.refused)
     // Its parts are read in slots of their own, so a slow reader occupies none.
-    await sendStreamed(response, answered, events)
+    if (ran.value !== undefined) await sendStreamed(response, ran.value, events)
   }
 
   const refuseBusy = (message: Request, response: ServerResponse, { principal }: Caller, reason: Crowded) => {

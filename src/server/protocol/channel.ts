@@ -114,7 +114,7 @@ const lengthy = new Set([
 /** Methods that 2026-07-28 has removed: in that revision they do not exist, even if older clients have them. */
 const legacyOnly = new Set(['resources/subscribe', 'resources/unsubscribe', 'logging/setLevel'])
 
-const freePass: Pass = { room: async () => {}, turn: async () => {}, breath: async () => {} }
+const freePass: Pass = { room: async () => {}, turn: async () => {} }
 
 const timedOut: WireError = {
   code: codes.internal,
