@@ -128,17 +128,6 @@ const paths: readonly SpecialPath[] = [
     replaced: [['if (hasOnlyFacts(entry)) {', 'if (entry.path === "" && hasOnlyFacts(entry)) {']],
   },
   {
-    name: 'dates by hand',
-    work: 'list',
-    file: 'server/messages/format.ts',
-    replaced: [
-      [
-        'const ms = Math.trunc(time)',
-        'if (time > firstMs) return new Date(time).toISOString()\n  const ms = Math.trunc(time)',
-      ],
-    ],
-  },
-  {
     name: 'lengths of plain texts',
     work: 'list',
     file: 'core/listing.ts',
