@@ -80,13 +80,14 @@ describe('a watch on a system that watches whole trees', () => {
     folder.write(directories(3))
     await begin()
     await eventually(() => system.open() === 1, 'watched')
-    await sleep(100)
-    const { listen } = { listen: system.lose }
     system.mostPaths = 0
-    folder.write({ 'd1/e/a.txt': 'changed' })
-    await sleep(150)
-    expect([...told]).toEqual([])
-    listen()
+    // The first look at the folder may still be under way, and finds what has changed meanwhile.
+    for (let round = 0; round === 0 || told.size > 0; round++) {
+      told.clear()
+      folder.write({ 'd1/e/a.txt': `changed ${round}` })
+      await sleep(150)
+    }
+    system.lose()
     await tells('d1/e/a.txt')
   })
 
