@@ -94,6 +94,7 @@ describe('a watch on a system that watches whole trees', () => {
   test('is compared periodically, with one warning, while the system refuses the watch, and is watched again afterwards', async () => {
     folder.write(directories(30))
     await begin({ mostPaths: 0, reconcile: 200 })
+    await eventually(() => logged.length > 0, 'a warning')
     await sleep(1000)
     expect(system.opened).toBeLessThan(10)
     expect(logged).toEqual(['warn: the folder cannot be watched: it is compared periodically'])
@@ -121,6 +122,7 @@ describe('a watch of each directory', () => {
   test('is not opened again and again when the system refuses all of them with an event', async () => {
     folder.write(directories(30))
     await begin({ mostPaths: 20, recursive: false })
+    await eventually(() => logged.length > 0, 'a warning')
     await sleep(1000)
     expect(system.opened).toBeLessThan(70)
     expect(logged).toEqual(['warn: not every directory can be watched: the others are compared periodically'])

@@ -260,7 +260,7 @@ const reloadAgeMs = 500
 const maxAgeMs = 1000
 
 /** A file of ignore rules that lies outside of the root, or applies to a whole repository. */
-export interface RuleFile {
+interface RuleFile {
   /** The absolute path. */
   readonly at: string
   /** The path that is shown to the operator. */
@@ -296,7 +296,7 @@ interface AskedGit {
 }
 
 /** The rules that apply to a whole repository, and the place of its configuration. Of each repository they are loaded at most once a second. */
-export function createRepositories({ pool, git, read, compile }: RepositoryOptions) {
+function createRepositories({ pool, git, read, compile }: RepositoryOptions) {
   const loaded = createRecent<LoadedRules>(1000)
   const loading = new Map<string, Promise<Ignores | undefined>>()
   const asked = createRecent<AskedGit>(1000)
