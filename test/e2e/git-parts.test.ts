@@ -15,7 +15,7 @@ const keysOf = (tree: GitTree) => Array.from({ length: tree.length }, (_, index)
 
 /** A list of refs; they come in any order. */
 function listOf(names: readonly string[]): Promise<RefList> {
-  const lines = names.map((name) => `${id(name.length)} ${name}/\n`).join('')
+  const lines = names.map((name) => ` ${id(name.length)} ${name}/\n`).join('')
   return parseRefs(Buffer.from(lines), 40, () => true, createSlices())
 }
 

@@ -10,8 +10,8 @@ import type { Launcher } from './launch.ts'
 import { missing, type Objects } from './objects.ts'
 import type { Settings } from './options.ts'
 
-/** The format of `git for-each-ref` that a {@link RefList} is read from. */
-export const refFormat = '%(objectname) %(refname)/'
+/** The format of `git for-each-ref` that a {@link RefList} is read from. It begins with `*` for the branch of `HEAD`, with a space otherwise. */
+const refFormat = '%(HEAD)%(objectname) %(refname)/'
 
 /**
  * A list of refs, in the bytes that git wrote: a million refs are two buffers instead of millions of objects for the garbage collector. Sorted
@@ -21,7 +21,7 @@ export interface RefList {
   readonly length: number
   /** Lines of {@link refFormat}, of these refs and of others. */
   readonly bytes: Buffer
-  /** The offset of the line of each ref. */
+  /** The offset of the id of each ref. */
   readonly starts: Uint32Array
   /** Number of digits of an id. */
   readonly idLength: number
@@ -40,7 +40,7 @@ export interface Ref {
   readonly oid: string
 }
 
-const [lineFeed, slash] = [0x0a, 0x2f]
+const [lineFeed, star, slash] = [0x0a, 0x2a, 0x2f]
 const maxRefs = 1_000_000
 /** Maximum length of a ref name, in bytes: longer refs are left out, because Linux has no longer paths (PATH_MAX). */
 export const maxNameBytes = 4096
@@ -157,10 +157,10 @@ export async function parseRefs(
   const starts = new Uint32Array(lines)
   let length = 0
   for (let at = 0, end = bytes.indexOf(lineFeed); end !== -1; at = end + 1, end = bytes.indexOf(lineFeed, at)) {
-    const start = at + idLength + 1
+    const start = at + 1 + idLength + 1
     const name = bytes.toString('utf8', start, end - 1)
     const isText = !name.includes('\ufffd') || isUtf8(bytes.subarray(start, end))
-    if (isText && end - start <= maxNameBytes + 1 && isServable(name) && keeps(name)) starts[length++] = at
+    if (isText && end - start <= maxNameBytes + 1 && isServable(name) && keeps(name)) starts[length++] = at + 1
     if (slices.due()) await slices.rest()
   }
   return inOrder({ length, bytes, starts: starts.subarray(0, length), idLength }, slices)
@@ -424,21 +424,27 @@ export function createRefs(options: RefsOptions) {
   /** Asks git for the refs, the branch of `HEAD` and its commit. */
   const ask = async () => {
     const signal = new AbortController().signal
+    const { bytes, cut } = await launcher.run({
+      args: ['for-each-ref', `--format=${refFormat}`, '--end-of-options', ...options.patterns],
+      limit: maxListBytes,
+      signal,
+      quiet: true,
+    })
+    if (cut) throw tooManyRefs()
+    const branch = bytes[0] === star ? 0 : bytes.indexOf('\n*') + 1
+    if (bytes[branch] === star) {
+      const [oid = '', name = ''] = bytes.toString('utf8', branch + 1, bytes.indexOf('/\n', branch)).split(' ')
+      return { bytes, name, oid }
+    }
+    // No commit yet, a detached HEAD, or a branch that is not asked for.
     const plain = { limit: maxNameBytes, signal, quiet: true, allows: [1, 128] }
-    const [list, symbolic, head] = await Promise.all([
-      launcher.run({
-        args: ['for-each-ref', `--format=${refFormat}`, '--end-of-options', ...options.patterns],
-        limit: maxListBytes,
-        signal,
-        quiet: true,
-      }),
+    const [symbolic, head] = await Promise.all([
       launcher.run({ args: ['symbolic-ref', '--quiet', 'HEAD'], ...plain }),
       launcher.run({ args: ['rev-parse', '--quiet', '--verify', 'HEAD'], ...plain }),
     ])
-    if (list.cut) throw tooManyRefs()
     const name = symbolic.code === 0 ? symbolic.bytes.toString('utf8').trimEnd() : undefined
     const oid = head.code === 0 ? head.bytes.toString('latin1').trimEnd() : undefined
-    return { bytes: list.bytes, name, ...defined({ oid }) }
+    return { bytes, name, ...defined({ oid }) }
   }
 
   const load = async (): Promise<RefTable> => {
