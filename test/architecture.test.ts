@@ -93,7 +93,7 @@ function faultsOf(file: string, text: string, rules: ReadonlyMap<string, Rule>):
 describe('the import table of docs/architecture.md', () => {
   const rules = readRules()
 
-  test('is kept by every file', () => {
+  test('is kept by every file in src', () => {
     expect(files.length).toBeGreaterThan(40)
     expect(files.flatMap((file) => faultsOf(file, readFileSync(join(source, file), 'utf8'), rules))).toEqual([])
   })
@@ -102,7 +102,7 @@ describe('the import table of docs/architecture.md', () => {
     expect([...rules.keys()].sort()).toEqual([...new Set(files.map(folderOf))].sort())
   })
 
-  test('would be broken by a wrong import', () => {
+  test('is broken by a wrong import, so the check works', () => {
     const wrong = [
       "import { a } from '../server/http.ts'",
       "import zod from 'zod'",
@@ -113,7 +113,7 @@ describe('the import table of docs/architecture.md', () => {
   })
 })
 
-describe('the source', () => {
+describe('the source code', () => {
   const texts = files.map((file) => ({ file, text: withoutComments(readFileSync(join(source, file), 'utf8')) }))
 
   test('parses URIs nowhere but in core/uri.ts, and never with the URL class', () => {
@@ -136,7 +136,7 @@ describe('the source', () => {
     expect(faults.map(({ file }) => file)).toEqual([])
   })
 
-  test('names no file twice in package.json that is not built from it', () => {
+  test('names in package.json no file twice that the build does not make', () => {
     const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
       exports: Record<string, string | { default: string }>
     }
@@ -177,7 +177,7 @@ describe('the source', () => {
     expect(faults.map(({ file }) => file)).toEqual([])
   })
 
-  test('knows no source in the page of the explorer and in the tables of abilities: the kind comes with the mount', () => {
+  test('names no source in the explorer page and in the tables of abilities', () => {
     const sources = Object.keys(table)
     const word = `['"](?:${sources.join('|')})['"]`
     const kind = '(?:kind|scheme|source|provider|name)\\w*(?:\\([^)]*\\))?'
@@ -211,7 +211,7 @@ describe('the source', () => {
     expect(faults).toEqual([])
   })
 
-  test('has no import circle; imports of types, and those that load a module later, are counted', () => {
+  test('has no import circle, also with type imports and lazy imports', () => {
     const file = (name: string, ...targets: string[]) => ({
       file: name,
       imports: targets.map((target) => ({ file: target, typeOnly: false })),
@@ -243,7 +243,7 @@ describe('the source', () => {
     },
   )
 
-  test('gives one name to few types, and to numbers names with their units', () => {
+  test('declares a type name in few files, and has a unit in the names of numbers', () => {
     expect(repeatedNames(code)).toEqual([])
     expect(code.flatMap(({ file, withoutUnit }) => withoutUnit.map((name) => `${file} ${name}`))).toEqual([])
   })
@@ -267,7 +267,7 @@ describe('the source', () => {
   })
 })
 
-test('a read passes the stations of docs/architecture.md and no others', async () => {
+test('a read runs the files that docs/architecture.md lists, and no others', async () => {
   const page = readFileSync(join(root, 'docs/architecture.md'), 'utf8')
   const section = /### The stations of a read\n([\s\S]*?)\n## /.exec(page)?.[1] ?? ''
   const listed = section.split('\n').flatMap((line) => {

@@ -105,7 +105,7 @@ function tenMounts(): string {
 
 const asText = (lines: readonly string[]) => `${lines.join('\n')}\n`
 
-describe('a start loads what it uses', () => {
+describe('a start loads the listed files only:', () => {
   it('serve DIR, until the first answer', async () => {
     const modules = modulesIn(await loadedBy(sources, ['serve', folder, '--stdio']))
     await expect(asText(modules)).toMatchFileSnapshot('data/start/serve-folder.txt')
@@ -124,7 +124,7 @@ describe('a start loads what it uses', () => {
     expect(modules.filter((name) => !name.startsWith('src/'))).toEqual(['commander', 'jsonc-parser'])
   })
 
-  it('ls in a folder loads no server', async () => {
+  it('ls in a folder, without the server', async () => {
     // A list of several mounts begins to open them beside the answer, so what is loaded by then varies. One mount is opened when it is read.
     const modules = modulesIn(await loadedBy(sources, ['ls', '--only', 'files']))
     await expect(asText(modules)).toMatchFileSnapshot('data/start/ls.txt')
@@ -136,7 +136,7 @@ describe('a start loads what it uses', () => {
     await expect(asText(files)).toMatchFileSnapshot('data/start/serve-folder-built.txt')
   })
 
-  it('neither loads more of Node than it uses', async () => {
+  it('both without other modules of Node', async () => {
     expect(await builtinsBeyondBare(['serve', folder, '--stdio'])).toEqual(ofNode)
     // Whether a configuration is trusted is told by its hash.
     const ofConfiguration = [...ofNode, 'node:crypto'].sort()
@@ -198,7 +198,7 @@ describe('the compile cache of Node 22.8 and later', () => {
   const home = mkdtempSync(join(tmpdir(), 'hikidashi-cache-'))
   afterAll(() => rmSync(home, { recursive: true }))
 
-  it('is in a folder of the user, which is made', async () => {
+  it('is in a folder of the user, which is created', async () => {
     const { stdout } = await started({ HOME: home, XDG_CACHE_HOME: '' })
     const folder = join(home, '.cache/hikidashi/compiled')
     expect(stdout.split('\n')[0]).toBe(`cache ${folder}`)
@@ -213,7 +213,7 @@ describe('the compile cache of Node 22.8 and later', () => {
   })
 
   it.each(['/proc/none', join(main, 'below'), '/'])(
-    'is left out where its folder cannot be made: below %s',
+    'is not used if its folder cannot be created: below %s',
     async (at) => {
       const folder = at === '/' ? { NODE_COMPILE_CACHE: '/a/b/c/d/e' } : { XDG_CACHE_HOME: at }
       expect((await started(folder)).stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
@@ -234,7 +234,7 @@ describe('a version of Node', () => {
   }
 
   it.each(['12.22.0', '18.20.0', '20.18.3', '21.7.3', '22.0.0', '22.2.0'])(
-    '%s that is not supported gets one sentence that says which are',
+    '%s that is not supported gives one sentence with the supported versions',
     async (version) => {
       const { code, stdout, stderr } = await startedAs(version)
       expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
@@ -243,7 +243,7 @@ describe('a version of Node', () => {
     },
   )
 
-  it.each(['20.19.0', '22.3.0', '24.0.0', '26.1.0'])('%s that is supported runs it', async (version) => {
+  it.each(['20.19.0', '22.3.0', '24.0.0', '26.1.0'])('%s that is supported runs the command', async (version) => {
     expect((await startedAs(version)).code).toBe(0)
   })
 })

@@ -83,7 +83,7 @@ function emptyFolder(name: string): string {
   return place
 }
 
-test('the program of docs/toolkit.md serves what it says', async () => {
+test('the program of docs/toolkit.md serves the resources that the page shows', async () => {
   const code = /```ts\n([\s\S]*?)```/.exec(textOf('docs/toolkit.md'))?.[1] ?? ''
   const place = emptyFolder('toolkit')
   try {
@@ -109,7 +109,7 @@ test('the program of docs/toolkit.md serves what it says', async () => {
   }
 })
 
-test('the programs of docs/attach.md and docs/context.md do what they say', async () => {
+test('the programs of docs/attach.md and docs/context.md print what the pages show', async () => {
   const place = emptyFolder('snippets')
   const port = String(await freePort())
   const snippets = (page: string) =>
@@ -176,7 +176,7 @@ async function listens(port: number): Promise<void> {
   }
 }
 
-test('examples are programs that can be copied out: with the packed package, into an empty folder', async () => {
+test('the examples run as copies in an empty folder, with the packed package', async () => {
   const run = promisify(execFile)
   const place = emptyFolder('copied')
   const tsx = new URL('../node_modules/tsx/dist/loader.mjs', import.meta.url).href

@@ -47,7 +47,7 @@ async function complete(wire: Wire, value: string): Promise<readonly string[]> {
   return values
 }
 
-describe('one resource, one name', () => {
+describe('spellings of one URI', () => {
   eachWire(wireNames)('UR12: list, read, directory and completion agree on every name over %s', async (name) => {
     const wire = arena.wire(name)
     const { address, files } = arena.world
@@ -203,7 +203,7 @@ describe('one resource, one name', () => {
   })
 })
 
-describe('URIs without end', () => {
+describe('URIs of great length', () => {
   test('UR17: a URI of 1 MiB is refused over stdio, and not repeated', async () => {
     for (const name of ['stdio 2026-07-28', 'stdio 2025-11-25'] as const) {
       const answer = await arena.read(arena.wire(name), `${arena.world.address}/${'x'.repeat(1024 * 1024)}`)

@@ -15,7 +15,7 @@ const many = volumeOf(4000, 2000)
 
 const { fresh, small, large } = freshWires(() => arena.world)
 
-describe('a client that writes without measure', () => {
+describe('a client that writes more than the limits', () => {
   eachWire(stdioNames)(
     'JR17: 100 MB without a line end cost no memory, and the next message is answered, over %s',
     async (name) => {
@@ -84,25 +84,31 @@ describe('a client that writes without measure', () => {
 })
 
 describe('sources that do not answer', () => {
-  test.each(stdioNames)('PT27: 64 FIFOs are absent at once, and freeze nothing, over %s', async (name) => {
-    const wire = arena.wire(name)
-    const answers = await Promise.all(
-      Array.from({ length: 64 }, (_, i) => arena.read(wire, `${arena.world.address}/fifo${i}`)),
-    )
-    for (const { message } of answers) expect(message?.error?.code).toBe(wire.modern ? -32602 : -32002)
-    await control(wire)
-  })
+  test.each(stdioNames)(
+    'PT27: over %s, reads of 64 FIFOs at once are not-found, and other requests are answered',
+    async (name) => {
+      const wire = arena.wire(name)
+      const answers = await Promise.all(
+        Array.from({ length: 64 }, (_, i) => arena.read(wire, `${arena.world.address}/fifo${i}`)),
+      )
+      for (const { message } of answers) expect(message?.error?.code).toBe(wire.modern ? -32602 : -32002)
+      await control(wire)
+    },
+  )
 
-  test.each(['http 2026-07-28', 'http 2025-11-25'] as const)('PT27: nor over %s', async (name) => {
-    const wire = arena.wire(name)
-    const answers = await Promise.all(
-      Array.from({ length: 64 }, (_, i) => arena.read(wire, `${arena.world.address}/fifo${i}`)),
-    )
-    for (const { message } of answers) expect(message?.error?.code).toBe(wire.modern ? -32602 : -32002)
-    await control(wire)
-  })
+  test.each(['http 2026-07-28', 'http 2025-11-25'] as const)(
+    'PT27: over %s, FIFOs block no other request',
+    async (name) => {
+      const wire = arena.wire(name)
+      const answers = await Promise.all(
+        Array.from({ length: 64 }, (_, i) => arena.read(wire, `${arena.world.address}/fifo${i}`)),
+      )
+      for (const { message } of answers) expect(message?.error?.code).toBe(wire.modern ? -32602 : -32002)
+      await control(wire)
+    },
+  )
 
-  test('a flood of large reads leaves no descriptor behind', async () => {
+  test('a flood of large reads leaves no file descriptor open', async () => {
     const wire = arena.wire('http 2026-07-28')
     const before = arena.http.facts().descriptors
     await Promise.all(Array.from({ length: volumeOf(40, 12) }, () => arena.read(wire, large().uri)))

@@ -64,8 +64,8 @@ const partOf = ({ message, raw }: Answer): Part => {
 
 const inBombs = (name: string) => `${arena.world.address}/bombs/${name}`
 
-describe('settings that are made to explode', () => {
-  test('BM01, BM02, BM04, BM06, BM17: each ends in an answer, or in an error that says where and what the limit is', async () => {
+describe('settings files that expand enormously', () => {
+  test('BM01, BM02, BM04, BM06, BM17: each gives an answer, or an error with the place and the limit', async () => {
     const ways = ['', '?pointer=/a', '?as=json']
     for (const [wire, queries] of [
       [arena.wire('stdio 2025-11-25'), ['', '?pointer=/a']],
@@ -89,14 +89,14 @@ describe('settings that are made to explode', () => {
         }
   })
 
-  test('BM01: what an alias repeats is not written out more often than there is room for', async () => {
+  test('BM01: the nodes that an alias repeats are written out only up to the limit', async () => {
     for (const wire of two()) {
       const { message, raw } = await arena.read(wire, 'config://bombs/shared.yaml?as=json')
       expect(message?.result === undefined ? 0 : raw.length).toBeLessThan(4_000_000)
     }
   })
 
-  test('BM03, BM04: a tag does nothing, and what is ambiguous is read by YAML 1.2', async () => {
+  test('BM03, BM04: YAML tags run nothing, and ambiguous values are read as in YAML 1.2', async () => {
     for (const wire of two()) {
       expect(partOf(await arena.read(wire, 'config://bombs/tagged.yaml')).text).toBe(tagged.text)
       expect(partOf(await arena.read(wire, 'config://bombs/tagged.yaml?as=json')).text).toBe(tagged.json)
@@ -106,7 +106,7 @@ describe('settings that are made to explode', () => {
     }
   })
 
-  test('BM02, BM06: completing a pointer into one is no worse', async () => {
+  test('BM02, BM06: completing a pointer into such a file stays within the limits too', async () => {
     for (const name of Object.keys(settingsBombs)) {
       const { message } = await arena.ask(arena.wire('http 2026-07-28'), 'completion/complete', {
         ref: { type: 'ref/resource', uri: 'config://bombs/{+path}{?pointer,as}' },
@@ -119,8 +119,8 @@ describe('settings that are made to explode', () => {
   })
 })
 
-describe('JSON', () => {
-  test('BM06: a message with many names, and names that collide, is answered', async () => {
+describe('JSON messages', () => {
+  test('BM06: a message with many names, or with names whose hashes collide, is answered', async () => {
     for (const wire of two()) {
       const many = Object.fromEntries(Array.from({ length: 60_000 }, (_, i) => [`${i * 65_536}`, 0]))
       const { message, raw } = await arena.ask(wire, 'resources/templates/list', { many })
@@ -128,7 +128,7 @@ describe('JSON', () => {
     }
   })
 
-  test('BM07: metadata that is too deep to be written ends in an error with the id, and others are answered', async () => {
+  test('BM07: metadata that is nested too deeply gives an error with the id of the request, and other requests are answered', async () => {
     let meta: unknown = 'bottom'
     for (let i = 0; i < 50_000; i++) meta = [meta]
     const deep: Provider = {
@@ -176,8 +176,8 @@ describe('JSON', () => {
   })
 })
 
-describe('files that are more than they seem', () => {
-  test('BM08, BM09, BM16: a document is unpacked and read within its limits, and refers to nothing', async () => {
+describe('files that expand when they are decoded', () => {
+  test('BM08, BM09, BM16: a document is unpacked and read within its limits, and loads nothing that it refers to', async () => {
     for (const wire of two()) {
       for (const name of ['bomb.docx', 'entities.docx']) {
         expect(
@@ -192,7 +192,7 @@ describe('files that are more than they seem', () => {
     }
   })
 
-  test('BM11: how long base64 is counts, where the transport has a limit', async () => {
+  test('BM11: the length in base64 counts towards the limit of the transport', async () => {
     // The schema's own check of base64 runs out of stack with so much of it.
     const read = async (wire: Wire, query: string) => wire.call('resources/read', { uri: inBombs('blob.dat') + query })
     const stdio = arena.wire('stdio 2026-07-28')
@@ -204,7 +204,7 @@ describe('files that are more than they seem', () => {
     expect(Buffer.from(whole.blob ?? '', 'base64').length).toBe(8_000_000)
   })
 
-  test('BM12: no picture is ever decoded', async () => {
+  test('BM12: the server decodes no image', async () => {
     for (const wire of two())
       for (const name of ['large.png', 'frames.gif']) {
         const { blob = '' } = partOf(await arena.read(wire, inBombs(name)))
@@ -212,7 +212,7 @@ describe('files that are more than they seem', () => {
       }
   })
 
-  test('BM13, BM14, BM17: a text is text, whatever it would be to a parser of Markdown or CSV', async () => {
+  test('BM13, BM14, BM17: Markdown and CSV are served as text, unparsed', async () => {
     const wire = arena.wire('http 2025-11-25')
     for (const [name, text] of Object.entries(textBombs)) {
       const part = partOf(await arena.read(wire, inBombs(name)))
@@ -223,7 +223,7 @@ describe('files that are more than they seem', () => {
     }
   })
 
-  test('BM13, BM17: nor does a list that takes titles from them go beyond what a title is', async () => {
+  test('BM13, BM17: titles from Markdown and CSV keep to the maximum length of a title in lists', async () => {
     for (const wire of two()) {
       const { message } = await arena.ask(wire, 'resources/directory/read', { uri: `${arena.world.address}/bombs` })
       const resources = (message?.result?.resources ?? []) as readonly {
@@ -236,8 +236,8 @@ describe('files that are more than they seem', () => {
   })
 })
 
-describe('histories', () => {
-  test('BM18: two texts of ten megabytes that have nothing in common are compared within limits', async () => {
+describe('git histories', () => {
+  test('BM18: a diff of two unrelated texts of ten megabytes stays within the limits', async () => {
     const folder = createGitFolder()
     const repository = folder.repository('repository')
     const lines = () => (randomBytes(5_000_000).toString('hex').match(/.{40}/g) ?? []).join('\n')

@@ -45,7 +45,7 @@ afterAll(async () => {
   world.dispose()
 })
 
-describe('hikidashi serve, as it is built', () => {
+describe('the built command hikidashi serve', () => {
   test('PT01 to UR26: every hostile URI is answered as the corpus says, over every transport', async () => {
     for (const [at, wire] of wires.entries()) {
       // Each over one of them, in turn; in full volume over two.
@@ -69,7 +69,7 @@ describe('hikidashi serve, as it is built', () => {
     expect(world.canaries.leaks).toEqual([])
   })
 
-  test('PT37: no listing names what is excluded', async () => {
+  test('PT37: no listing has an excluded path', async () => {
     for (const wire of wires) {
       let cursor: string | undefined
       do {
@@ -82,7 +82,7 @@ describe('hikidashi serve, as it is built', () => {
     }
   })
 
-  test('D2: it ends with its input, with what was asked answered, and after SIGTERM', async () => {
+  test('D2: at the end of the input and after SIGTERM, it answers the pending requests and exits', async () => {
     for (const open of [openStdio, openLegacyStdio]) {
       const wire = await open(await start('--stdio'), world)
       const answer = wire.call('resources/read', { uri: `${world.address}/big.txt` })
@@ -99,7 +99,7 @@ describe('hikidashi serve, as it is built', () => {
     expect(await ended(http, soon)).toBe(0)
   })
 
-  test('D2: nor does a client that neither writes nor reads any more keep it', async () => {
+  test('D2: it exits even if a client neither writes nor reads', async () => {
     const wire = await openStdio(await start('--stdio'), world)
     wire.pipe.pause()
     for (let i = 0; i < 100; i++)
@@ -109,7 +109,7 @@ describe('hikidashi serve, as it is built', () => {
     expect(await ended(wire.target, soon)).toBeDefined()
   })
 
-  test('JR19: it ends when nobody listens to it any more', async () => {
+  test('JR19: it exits when its output is closed', async () => {
     const wire = await openStdio(await start('--stdio'), world)
     wire.pipe.pause()
     for (let i = 0; i < 50; i++)
@@ -119,7 +119,7 @@ describe('hikidashi serve, as it is built', () => {
     expect(await ended(wire.target, soon)).toBeDefined()
   })
 
-  test('JR17: 100 MB without a line end cost it no memory', async () => {
+  test('JR17: 100 MB without a line end do not fill its memory', async () => {
     const wire = wires[0]!
     const before = wire.target.facts().resident
     const block = Buffer.alloc(1024 * 1024, 'x')

@@ -75,7 +75,7 @@ describe('completions', () => {
     }
   })
 
-  test('TM13: of the environment, names are completed and values are not', async () => {
+  test('TM13: names of environment variables are completed, values are not', async () => {
     const planted = arena.world.environment.API_TOKEN ?? ''
     const provider = env({ environment: { ...arena.world.environment }, allow: ['LANG'] })
     const context = { principal: { id: 'a', roles: [] }, signal: new AbortController().signal }

@@ -77,7 +77,7 @@ async function asked(catalog: (typeof catalogs)[number], principal: Principal, g
   }
 }
 
-test('a context is the same, whether there is something that its caller may not see or not', async () => {
+test('a context is the same with and without resources that its caller may not see', async () => {
   const [whole, without] = catalogs
   if (whole === undefined || without === undefined) throw new Error('there are two catalogs')
   let told = 0
@@ -92,7 +92,7 @@ test('a context is the same, whether there is something that its caller may not 
   expect(await asked(whole, boss, { query: 'zeppelin' })).toContain('CANARY zeppelin')
 })
 
-test('a pin that is hidden is told of as one that is absent, word for word', async () => {
+test('a pin of a hidden resource gets the same message as one of an absent resource', async () => {
   const [whole] = catalogs
   if (whole === undefined) throw new Error('there are two catalogs')
   for (const given of [{}, { pins_only: true }, { measure: true }] as const) {
@@ -104,7 +104,7 @@ test('a pin that is hidden is told of as one that is absent, word for word', asy
   }
 })
 
-test('two callers of one server have each what they may see, by the prompt as well', async () => {
+test('the contexts of two callers of one server, also by the prompt, have only the resources that each may see', async () => {
   const [whole] = catalogs
   const textFor = async (principal: Principal) => {
     const { prompts } = withAssemblePrompt(whole?.view(principal) ?? expect.fail(), { now: () => now })
@@ -118,7 +118,7 @@ test('two callers of one server have each what they may see, by the prompt as we
   expect(bosses).toMatch(/CANARY.*memory:\/\/vault/s)
 })
 
-test('a document cannot require itself: its front matter says less than a rule of the operator', async () => {
+test('a document cannot require itself: rules of the operator outrank its front matter', async () => {
   const claims = (priority: string) => ({ text: `---\npriority: ${priority}\n---\nWords about nothing.\n` })
   const provider = memory({
     'claims.md': claims('1'),

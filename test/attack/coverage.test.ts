@@ -23,7 +23,7 @@ describe('the attack corpus', () => {
     if (!(section in notApplicableSections)) expect(without).toEqual([])
   })
 
-  test('no row has both, and no reason is for a row that does not exist', () => {
+  test('no row has both a test and a reason, and each reason belongs to a row', () => {
     const all = new Set(Object.values(rows).flat())
     for (const [id, reason] of Object.entries(notApplicable)) {
       expect(all, id).toContain(id)
@@ -36,7 +36,7 @@ describe('the attack corpus', () => {
     }
   })
 
-  test('the table of rows is whole, and every section of it has a name', () => {
+  test('the table of rows is complete, and each of its sections has a name', () => {
     expect(Object.fromEntries(Object.entries(rows).map(([section, ids]) => [section, ids.length]))).toEqual({
       PT: 36,
       UR: 21,

@@ -76,7 +76,7 @@ function sampleOf(name: string): string {
 }
 
 describe('files that commonly hold credentials', () => {
-  test('none of 90 common ones is listed or read', async () => {
+  test('90 common ones are neither listed nor read', async () => {
     expect(common.length).toBeGreaterThanOrEqual(90)
     folder.write(Object.fromEntries(common.map((path) => [path, 'x'])))
     const provider = await open()
@@ -84,7 +84,7 @@ describe('files that commonly hold credentials', () => {
     for (const path of common) expect(await textAt(provider, path), path).toBe('!not-found')
   })
 
-  test('neither is any name of the list, in any folder and any case', async () => {
+  test('no name of the list is served, in any folder and any letter case', async () => {
     const paths = credentialNames.flatMap((name, i) => {
       const sample = sampleOf(name)
       return name.startsWith('/') ? [sample] : [`a${i}/${sample}`, `b/c${i}/d/${sample.toUpperCase()}`]
@@ -94,14 +94,14 @@ describe('files that commonly hold credentials', () => {
     expect(await listPaths(await open())).toEqual([])
   })
 
-  test('a mount that redacts withholds them, whatever it is of', async () => {
+  test('are withheld by a mount with redaction, from any source', async () => {
     const paths = common.filter((path) => !/\.env|\.dev\.vars/.test(path))
     const provider = redacted(memory(Object.fromEntries(paths.map((path) => [path, 'nothing that looks secret']))))
     for (const path of paths)
       expect(await textAt(provider, path), path).toMatch(/^\[redacted\] This content is withheld/)
   })
 
-  test('so does one of git', async () => {
+  test('are withheld by a git mount with redaction', async () => {
     folder.write({ '.codex/auth.json': 'nothing that looks secret', 'a.txt': 'a' })
     const run = (...args: readonly string[]) =>
       execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@b', ...args], { cwd: folder.root })
@@ -116,7 +116,7 @@ describe('files that commonly hold credentials', () => {
     expect(await textAt(provider, path ?? '')).toMatch(/^\[redacted\] This content is withheld/)
   })
 
-  test('are served where "except" names them, and where redaction looks through them', async () => {
+  test('are served if "except" names them, and are searched for secrets if redaction is on', async () => {
     const except = ['docs/credentials.json', '.kube/']
     folder.write({ 'docs/credentials.json': '{"password": "hunter2"}', '.kube/config': 'x', 'credentials.json': 'x' })
     const provider = await open({ defaultExcludes: { except } })
@@ -125,13 +125,13 @@ describe('files that commonly hold credentials', () => {
     expect(await textAt(redacted(provider), 'docs/credentials.json')).toMatch(/withheld/)
   })
 
-  test('are told from those that are only called alike', async () => {
+  test('do not include files with similar names', async () => {
     folder.write(Object.fromEntries(harmless.map((path) => [path, 'x'])))
     expect(await listPaths(await open())).toEqual([...harmless].sort(comparePaths))
   })
 })
 
-test('a file that the schema names as a default, or that "hikidashi add" writes, holds credentials by its name', () => {
+test('include the default files of the schema, and the files that "hikidashi add" writes', () => {
   const schema = readFileSync(new URL('../../config.schema.json', import.meta.url), 'utf8')
   const files = [...schema.matchAll(/By default \\"([\w.-]*\.(?:json|jsonl|key|pem|sqlite|txt|toml|ya?ml))\\"/g)]
   expect(files.map(([, name]) => name)).toEqual([ownFiles.driveToken])
@@ -145,7 +145,7 @@ test('a file that the schema names as a default, or that "hikidashi add" writes,
   for (const path of written) expect(isVault(path.replaceAll('\\', '/')), path).toBe(true)
 })
 
-test('docs/redaction.md lists the names that the code knows, each with its source', () => {
+test('are listed in docs/redaction.md as in the code, each with its source', () => {
   const text = readFileSync(new URL('../../docs/redaction.md', import.meta.url), 'utf8')
   const section = text.split('## Files that hold credentials')[1]?.split('\n## ')[0] ?? ''
   const rows = [...section.matchAll(/^\| (`[^|]+`) \| ([^|]+) \|$/gm)].map(([row, names = '', tool = '']) => ({

@@ -193,7 +193,7 @@ describe('cursors', () => {
     },
   )
 
-  test('CU08: a cursor never leads into another mount when the mounts have changed', async () => {
+  test('CU08: after the mounts have changed, a cursor never resumes in another mount', async () => {
     const secret = 'kept over the restart'
     const before = await another({ secret })
     let cursor: string | undefined
@@ -240,7 +240,7 @@ describe('cursors', () => {
     },
   )
 
-  test('CU11: a cursor is good on a replica that shares the secret, and refused by one that does not', async () => {
+  test('CU11: a cursor works on a replica with the same secret, and is refused by one with another secret', async () => {
     const [one, two, three] = await Promise.all([
       another({ secret: 'shared' }),
       another({ secret: 'shared' }),

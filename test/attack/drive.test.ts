@@ -88,7 +88,7 @@ async function listed(wire: Wire, address: string): Promise<readonly { uri: stri
   }
 }
 
-describe('a client', () => {
+describe('a client of a Google Drive mount', () => {
   eachWire(wireNames)(
     'DR01: reaches nothing with names that are queries or paths of the API, over %s',
     async (name) => {
@@ -130,7 +130,7 @@ describe('a client', () => {
     },
   )
 
-  test('DR01: what could end a value in a query is escaped', () => {
+  test('DR01: cannot end a value in a query: quotes and backslashes are escaped', () => {
     expect(quoted("it's \\ x' or '1")).toBe("'it\\'s \\\\ x\\' or \\'1'")
   })
 
@@ -151,7 +151,7 @@ describe('a client', () => {
     expectOutcome(wire, await arena.read(wire, hidden), 'NF', hidden)
   })
 
-  test('DR02: what is shared with it no more is gone with the next read, and with the next list', async () => {
+  test('DR02: no longer gets a file after its sharing has ended, from the next read and list on', async () => {
     const wire = arena.wire('http 2026-07-28')
     const uri = 'gdrive://people/lent'
     const lend = [permission(account, 'owner'), permission(alice)]
@@ -179,7 +179,7 @@ describe('a client', () => {
     ['given to somebody who does not share it', (id: string) => drive.table.change(id, { visible: false })],
     ['not to be fetched any more', (id: string) => drive.table.change(id, { canDownload: false })],
     ['removed', (id: string) => drive.table.remove(id)],
-  ] as const)('DR04: does not find what was %s, from the next read on', async (what, change) => {
+  ] as const)('DR04: does not find a file that was %s, from the next read on', async (what, change) => {
     const wire = arena.wire('stdio 2025-11-25')
     const id = `going-${what.length}`
     const uri = `gdrive://docs/${id}`
@@ -209,7 +209,7 @@ describe('a client', () => {
     expectOutcome(wire, await arena.read(wire, uri), 'ctl', uri, 'twin-2')
   })
 
-  test('DR07: is told that a document is too large to be exported, and that a bomb is one', async () => {
+  test('DR07: gets too-large for a document over the limit of exports, and for a zip bomb', async () => {
     const { table } = drive
     table.add({
       id: 'huge',
@@ -257,18 +257,21 @@ describe('a client', () => {
     expect(drive.oauth.settings.given - before).toBeLessThanOrEqual(6)
   })
 
-  test.each([400, 404, 410] as const)('DR16: sees what is there where the feed is lost (%i)', async (status) => {
-    const wire = arena.wire('stdio 2026-07-28')
-    await listed(wire, 'gdrive://docs')
-    const id = `after-${status}`
-    drive.table.add({ id, parent: 'docs', content: 'after' })
-    drive.forgetChanges(status)
-    const uri = `gdrive://docs/${id}`
-    await eventually(async () => expectOutcome(wire, await arena.read(wire, uri), 'ctl', uri, 'after'))
-  })
+  test.each([400, 404, 410] as const)(
+    'DR16: sees the current files when the feed of changes is lost (%i)',
+    async (status) => {
+      const wire = arena.wire('stdio 2026-07-28')
+      await listed(wire, 'gdrive://docs')
+      const id = `after-${status}`
+      drive.table.add({ id, parent: 'docs', content: 'after' })
+      drive.forgetChanges(status)
+      const uri = `gdrive://docs/${id}`
+      await eventually(async () => expectOutcome(wire, await arena.read(wire, uri), 'ctl', uri, 'after'))
+    },
+  )
 })
 
-describe('whoever listens', () => {
+describe('a subscriber of a Google Drive mount', () => {
   /** A provider of its own, and what its watch tells. */
   const follow = async (provider: Provider, signal: AbortSignal) => {
     const seen: Change[] = []
@@ -280,7 +283,7 @@ describe('whoever listens', () => {
   }
 
   test.each([400, 404, 410] as const)(
-    'DR16: is told that all may have changed where the feed was lost (%i)',
+    'DR16: is notified that everything may have changed when the feed of changes is lost (%i)',
     async (status) => {
       const provider = await openDrive(drive)
       const ended = new AbortController()
@@ -292,7 +295,7 @@ describe('whoever listens', () => {
     },
   )
 
-  test('DR02, DR04: is told of what went, and nothing of what is not shared with it', async () => {
+  test('DR02, DR04: is notified of files that are gone, and of no file that is not shared', async () => {
     const provider = await openDrive(drive, { permissions: true })
     const view = createCatalog({ mounts: [{ address: 'gdrive://people', provider }] })
     const asAlice = view.view({ id: 'alice', roles: [alice] })

@@ -116,7 +116,7 @@ requires(
     expect(page.context().pages()).toHaveLength(1)
   }
 
-  test('UI01 UI17: markup in what is said of a resource is text, and icons are not fetched', async () => {
+  test('UI01 UI17: markup in a description is shown as text, and icons are not fetched', async () => {
     const page = await open({ view: 'tree' })
     await page.getByText('scheme-0').waitFor()
     const inTree = await page.locator('body').textContent()
@@ -130,7 +130,7 @@ requires(
     }
   })
 
-  test('UI01: addresses with a scheme that browsers run lead nowhere', async () => {
+  test('UI01: links with a scheme that browsers execute are not clickable', async () => {
     const page = await open({})
     for (const uri of schemes) {
       await showOn(page, uri)
@@ -138,7 +138,7 @@ requires(
     }
   })
 
-  test('UI16 UI26: what does not show in a name, or turns it around, is told', async () => {
+  test('UI16 UI26: invisible and direction-changing characters in a name are marked', async () => {
     const page = await open({ view: 'list' })
     await page.getByText('txt.', { exact: false }).first().waitFor()
     const shown = (await page.locator('body').textContent()) ?? ''
@@ -149,7 +149,7 @@ requires(
     await unharmed(page)
   })
 
-  test('UI27 UI28: junk in types, sizes and annotations does nothing', async () => {
+  test('UI27 UI28: invalid types, sizes and annotations break nothing', async () => {
     const page = await open({})
     for (const { uri } of junk) {
       await showOn(page, uri)
@@ -161,7 +161,7 @@ requires(
     }
   })
 
-  test('UI08 UI09: what is saved is bytes under a harmless name', async () => {
+  test('UI08 UI09: a saved file has the bytes of the resource, and a harmless name', async () => {
     const page = await open({})
     for (const { uri } of saved) {
       await showOn(page, uri)
@@ -178,7 +178,7 @@ requires(
     await unharmed(page)
   })
 
-  test('UI24: the command that is offered for an address is that address to a shell, whatever is in it', async () => {
+  test('UI24: the command that is shown for an address is safe in a shell, with any characters in the address', async () => {
     const page = await open({})
     await showOn(page, shell)
     const command = await page.locator('code', { hasText: 'hikidashi read' }).first().innerText()

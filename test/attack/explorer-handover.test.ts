@@ -92,7 +92,7 @@ const enter = (address: string, headers: Readonly<Record<string, string>> = {}) 
 const cookieOf = (answer: Response) => (answer.headers.getSetCookie()[0] ?? '').split(';')[0] ?? ''
 
 describe.runIf(process.platform === 'linux')('the address of hikidashi ui', () => {
-  test('is in no argument of the browser, and in a file that only its user can read, which goes once it was used', async () => {
+  test('is in no argument of the browser, but in a file that only its user can read, which is removed after use', async () => {
     const { running, address, opened } = await ui()
     const [page = '', token = ''] = address.split('#token=')
     const secretFolder = new URL(page).pathname.replaceAll('/', '')
@@ -111,7 +111,7 @@ describe.runIf(process.platform === 'linux')('the address of hikidashi ui', () =
     expect((await running.ended).code).toBe(0)
   })
 
-  test('leaves no file where nobody used it', async () => {
+  test('leaves no file behind if nobody opened it', async () => {
     const { running } = await ui()
     expect(await files()).toHaveLength(1)
     running.child.kill('SIGINT')
@@ -119,7 +119,7 @@ describe.runIf(process.platform === 'linux')('the address of hikidashi ui', () =
     expect(await files()).toEqual([])
   })
 
-  test('shown again by the browser that has the session is no attack; by another one it is, and each is told which', async () => {
+  test('opened a second time in the same browser is accepted; in another browser it is reported as an attack', async () => {
     const { running, address } = await ui()
     const first = await enter(address)
     const cookie = cookieOf(first)
@@ -143,7 +143,7 @@ describe.runIf(process.platform === 'linux')('the address of hikidashi ui', () =
     expect(err.match(/A second browser/g)).toHaveLength(1)
   })
 
-  test('cannot write anything else into the file', async () => {
+  test('cannot inject anything into the file', async () => {
     const address = 'http://127.0.0.1:1/x/#token="><script>alert(1)</script>&\''
     const { url, remove } = await createHandover(address, { XDG_STATE_HOME: join(home, 'state') })
     const text = await readFile(new URL(url), 'utf8')
@@ -161,7 +161,7 @@ requires(
 )('in a browser', () => {
   const tabs = useBrowser()
 
-  test('the file leads to the explorer; a second tab goes on, and says so; a second browser shuts both out, and is told', async () => {
+  test('opens the explorer; a second tab continues; a second browser locks out both, and says so', async () => {
     const { running, address } = await ui()
     const [name = ''] = await files()
     const context = await tabs.profile({ allowed: [/401/, /^asked elsewhere: file:/] })

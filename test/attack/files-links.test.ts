@@ -42,7 +42,7 @@ async function serve(portable: boolean) {
 const listed = ['pub/dir/in.md', 'pub/fine.md', 'pub/finedir/in.md', 'pub/open.md']
 const denied = ['pub/link.md', 'pub/folder/plan.md', 'pub/twice.md', 'pub/deep/more.md', 'pub/folder/deep/more.md']
 
-describe.each([false, true])('links into what may not be seen (by paths: %s)', (portable) => {
+describe.each([false, true])('links to hidden files (by paths: %s)', (portable) => {
   test('are absent: in listings, reads, directories and completions', async () => {
     const catalog = await serve(portable)
     const view = catalog.view(guest)
@@ -77,7 +77,7 @@ describe.each([false, true])('links into what may not be seen (by paths: %s)', (
     expect(await complete(boss, 'pub/folder/')).toContain('pub/folder/plan.md')
   })
 
-  test('are not indexed: what they lead to is, under its own path', async () => {
+  test('are not indexed: their target is indexed under its own path', async () => {
     const reader = (await serve(portable)).reader(address)
     const { signal } = new AbortController()
     const paths: string[] = []
@@ -89,7 +89,7 @@ describe.each([false, true])('links into what may not be seen (by paths: %s)', (
     }
   })
 
-  test('tell nothing of changes there', async () => {
+  test('report no change of their target', async () => {
     const catalog = await serve(portable)
     const listen = async (who: Principal) => {
       const told: ViewChange[] = []

@@ -97,7 +97,7 @@ for (const way of swapWays) {
     'python3 with ctypes is needed for renameat2',
   )(`swapping by ${way}`, () => {
     test.each(['deny', 'beneath'] as const)(
-      'PT22 a directory for a link to outside, while files in it are read (links: %s)',
+      'PT22 replacing a directory by a link to outside while its files are read discloses nothing (links: %s)',
       async (symlinks) => {
         provider = await files({ root: folder.root, symlinks })
         let i = 0
@@ -110,7 +110,7 @@ for (const way of swapWays) {
     )
 
     test.each(['deny', 'beneath'] as const)(
-      'PT23 a file for a link to outside, while it is read and described (links: %s)',
+      'PT23 replacing a file by a link to outside while it is read discloses nothing (links: %s)',
       async (symlinks) => {
         provider = await files({ root: folder.root, symlinks, rules: [{ match: '*', title: 'heading' }] })
         let i = 0
@@ -121,7 +121,7 @@ for (const way of swapWays) {
       },
     )
 
-    test('PT24 a directory for a link to outside, while it is listed', async () => {
+    test('PT24 replacing a directory by a link to outside while it is listed discloses nothing', async () => {
       provider = await files({ root: folder.root, rules: [{ match: '*', title: 'heading' }] })
       let i = 0
       const queries = [{}, { prefix: 'd/' }, { prefix: 'd/sub/' }, { after: 'd/f' }, { prefix: 'to-directory/' }]
@@ -136,7 +136,7 @@ for (const way of swapWays) {
       expect(entries).toBeGreaterThan(50)
     })
 
-    test('PT22 PT23 the same attack gets past a check of the path', async () => {
+    test('PT22 PT23 the same attack succeeds against a check of the path only', async () => {
       let leaks = 0
       for (const [names, path] of [
         [['d', 'to-directory'], 'd/f.md'],
@@ -152,8 +152,8 @@ for (const way of swapWays) {
   })
 }
 
-describe('files that change', () => {
-  test('PT31 one that grows without end is refused at the limit, and never cut off silently', async () => {
+describe('files that change during a read', () => {
+  test('PT31 a file that grows endlessly is refused at the limit, and never truncated silently', async () => {
     provider = await files({ root: folder.root, maxBytes: 1_000_000 })
     fs.writeFileSync(folder.at('log'), '')
     const { spawn } = await import('node:child_process')
@@ -178,7 +178,7 @@ describe('files that change', () => {
     }
   })
 
-  test('PT42 one that is deleted or replaced after it was listed or opened is absent, or one version', async () => {
+  test('PT42 a file that is deleted or replaced after listing or opening is absent, or one complete version', async () => {
     provider = await files({ root: folder.root })
     const versions = Array.from({ length: 8 }, (_, i) => String(i).repeat(200_000))
     fs.writeFileSync(folder.at('v'), versions[0]!)

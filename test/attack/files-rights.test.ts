@@ -9,7 +9,7 @@ const canary = 'CANARY-51c3aa'
 
 const { folder } = useFiles(canary)
 
-test('PT41 what may not be read is not listed either, and looks like nothing', async () => {
+test('PT41 a file without read permission is neither listed nor distinguishable from an absent one', async () => {
   folder.write({
     'open.txt': 'open',
     'closed.txt': canary,
@@ -59,7 +59,7 @@ test('PT41 what may not be read is not listed either, and looks like nothing', a
   expect(found.uid).not.toBe(0)
 })
 
-test('running out of descriptors is a failure of the source, not absence, and leaks nothing', async () => {
+test('a lack of descriptors gives an error of the source, not "not found", and leaks nothing', async () => {
   folder.write({ 'a/b/f': 'x' })
   const script = `
     import * as fs from 'node:fs'

@@ -53,7 +53,7 @@ const aliases = [
   ...['ignore~1.txt', 'Confidential.txt'],
 ]
 
-test('PT36 where the file system folds names, only the listed spelling and one that is canonically equal lead to anything', async () => {
+test('PT36 on a file system that folds names, only the listed spelling and its canonical equivalents are found', async () => {
   const provider = await open()
   // The file system itself knows them all.
   for (const path of aliases) {
@@ -72,7 +72,7 @@ test('PT36 where the file system folds names, only the listed spelling and one t
   expect(await textAt(provider, 'pub/が.md'.normalize('NFD'))).toBe('composed')
 })
 
-test('PT36 no access rule is passed by with another spelling', async () => {
+test('PT36 another spelling of a path does not bypass an access rule', async () => {
   const access = compileAccess([{ allow: ['*'] }, { deny: ['*'], match: ['secret/**', 'confidential.txt'] }])
   const catalog = createCatalog({ mounts: [{ address: 'file:///docs', provider: await open(), access }] })
   const view = catalog.view({ id: 'guest', roles: [] })
@@ -111,7 +111,7 @@ const windowsAliases = [
   ],
 ]
 
-test('PT36 on Windows no character is part of a name that means something to the system', async () => {
+test('PT36 on Windows, names with characters that are special to the system are absent', async () => {
   folder.write({
     '2024/plan.md': 'CANARY',
     'a.md': 'open',
@@ -156,7 +156,7 @@ test('PT36 on Windows no character is part of a name that means something to the
   }
 })
 
-test('PT36 without descriptors of directories, no child of a folder is opened by a name that Windows would split', async () => {
+test('PT36 without descriptors of directories, names that Windows would split are not opened', async () => {
   folder.write({ 'a\\b.md': 'CANARY', 'a.md': 'open' })
   for (const [platform, kind] of [
     ['win32', 'not-found'],
@@ -173,7 +173,7 @@ test('PT36 without descriptors of directories, no child of a folder is opened by
 })
 
 test.each(['linux', 'darwin'] as const)(
-  'PT36 on %s the characters of Windows are characters of names',
+  'PT36 on %s, characters that are special to Windows are ordinary',
   async (platform) => {
     const names = ['2024\\plan.md', 'a.md.', 'a.md:stream', 'con', 'nul.txt']
     folder.write(Object.fromEntries(names.map((name) => [name, name])))

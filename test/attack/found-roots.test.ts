@@ -113,8 +113,8 @@ function link(path: string, target: string): void {
   symlinkSync(target, folder.at(path))
 }
 
-describe('a link in a folder without a configuration', () => {
-  test('all entries are found without links', async () => {
+describe('links in a folder without a configuration', () => {
+  test('without links, all entries are found', async () => {
     fill(folder.root, own)
     const { complete } = await planSetUp([folder.root])
     const planned = await complete()
@@ -124,7 +124,7 @@ describe('a link in a folder without a configuration', () => {
     expect(survey).toMatchObject({ postgres: 'DATABASE_URL', api: { file: 'openapi.json' }, servers: [{ name: own }] })
   })
 
-  test.each(levels)('%s leads to nothing outside, if it is there from the start', async (path) => {
+  test.each(levels)('%s does not lead out of the folder, if it exists from the start', async (path) => {
     fill(folder.root, own)
     fill(folder.outside, canary)
     link(path, join(folder.outside, path))
@@ -137,16 +137,19 @@ describe('a link in a folder without a configuration', () => {
       expect(written).not.toMatch(new RegExp(`"(?:root|file)":"${entry.replaceAll('.', '\\.')}"`))
   })
 
-  test.each(levels)('%s leads to nothing outside, if it comes between the plan and the first use', async (path) => {
-    fill(folder.root, own)
-    fill(folder.outside, canary)
-    const { complete } = await planSetUp([folder.root])
-    const view = await viewOf(await complete())
-    link(path, join(folder.outside, path))
-    expect(leaks(await allOf(view))).toBe(false)
-  })
+  test.each(levels)(
+    '%s does not lead out of the folder, if it appears between the plan and the first use',
+    async (path) => {
+      fill(folder.root, own)
+      fill(folder.outside, canary)
+      const { complete } = await planSetUp([folder.root])
+      const view = await viewOf(await complete())
+      link(path, join(folder.outside, path))
+      expect(leaks(await allOf(view))).toBe(false)
+    },
+  )
 
-  test.each(['.claude/commands', 'skills'])('%s that stays in the folder is left out too', async (path) => {
+  test.each(['.claude/commands', 'skills'])('%s to a place inside the folder is left out too', async (path) => {
     folder.write({ 'private/a.md': own, 'private/one/SKILL.md': `---\nname: one\ndescription: x\n---\n` })
     link(path, folder.at('private'))
     const { mounts } = await planSetUp([folder.root])
@@ -216,36 +219,42 @@ function fillBoth(): void {
   }
 }
 
-describe('a link that comes after a configuration was judged', () => {
-  test('everything is served without links', async () => {
+describe('links that appear after a configuration was judged', () => {
+  test('without links, everything is served', async () => {
     fillBoth()
     const text = await allOf(await viewOf(await planned(false)))
     expect(text.toLowerCase().replaceAll('_', ' ').split(own).length).toBeGreaterThan(6)
   })
 
-  test.each(paths)('%s leads to nothing outside of an untrusted one, before the first use', async (path) => {
-    fillBoth()
-    const view = await viewOf(await planned(false))
-    link(path, join(folder.outside, path))
-    expect(leaks(await allOf(view))).toBe(false)
-  })
+  test.each(paths)(
+    '%s does not lead out of an untrusted configuration, if it appears before the first use',
+    async (path) => {
+      fillBoth()
+      const view = await viewOf(await planned(false))
+      link(path, join(folder.outside, path))
+      expect(leaks(await allOf(view))).toBe(false)
+    },
+  )
 
-  test.each(paths)('%s leads to nothing outside of an untrusted one, after the first use', async (path) => {
-    fillBoth()
-    const view = await viewOf(await planned(false))
-    await allOf(view)
-    link(path, join(folder.outside, path))
-    expect(leaks(await allOf(view))).toBe(false)
-  })
+  test.each(paths)(
+    '%s does not lead out of an untrusted configuration, if it appears after the first use',
+    async (path) => {
+      fillBoth()
+      const view = await viewOf(await planned(false))
+      await allOf(view)
+      link(path, join(folder.outside, path))
+      expect(leaks(await allOf(view))).toBe(false)
+    },
+  )
 
-  test.each(paths)('%s leads to nothing outside of a trusted one with "linkedRoots": false', async (path) => {
+  test.each(paths)('%s does not lead out of a trusted configuration with "linkedRoots": false', async (path) => {
     fillBoth()
     const view = await viewOf(await planned(true, { linkedRoots: false }))
     link(path, join(folder.outside, path))
     expect(leaks(await allOf(view))).toBe(false)
   })
 
-  test('a link that stays in the folder is followed, but not with "linkedRoots": false', async () => {
+  test('a link to a place inside the folder is followed, but not with "linkedRoots": false', async () => {
     fillBoth()
     renameSync(folder.at('prompts'), folder.at('moved'))
     symlinkSync('moved', folder.at('prompts'))
@@ -253,21 +262,21 @@ describe('a link that comes after a configuration was judged', () => {
     expect(await allOf(await viewOf(await planned(false, { linkedRoots: false })))).not.toContain('file:///files/a.md')
   })
 
-  test('a configuration that a person trusts follows links', async () => {
+  test('a trusted configuration follows links', async () => {
     fillBoth()
     link('prompts', join(folder.outside, 'prompts'))
     expect(await allOf(await viewOf(await planned(true)))).toContain(canary)
   })
 })
 
-describe('a repository', () => {
+describe('a repository of an untrusted configuration', () => {
   let repositories: GitFolder
   beforeEach(() => {
     repositories = createGitFolder()
   })
   afterEach(() => repositories.dispose())
 
-  test('behind a link is no repository of an untrusted configuration', async () => {
+  test('is not opened behind a link', async () => {
     const other = repositories.repository('other')
     other.write('a.txt', canary)
     other.commit(canary)
@@ -284,11 +293,11 @@ describe('a repository', () => {
   })
 })
 
-describe('a path that nobody named is opened', () => {
+describe('a path that no user named', () => {
   const read = (path: string, symlinks: 'deny' | 'beneath') =>
     openWithin(folder.at(path), { folder: folder.root, symlinks }, async ({ at }) => readFileSync(at, 'utf8'))
 
-  test('name by name, and never through a link that leads out', async () => {
+  test('is opened segment by segment, and never through a link that leads out', async () => {
     folder.write({ 'a/b/c.txt': own })
     writeFileSync(join(folder.outside, 'c.txt'), canary)
     symlinkSync(folder.outside, folder.at('out'))

@@ -34,10 +34,10 @@ function expectParseError(wire: Wire, answer: Answer, what: string): void {
   if (wire.transport === 'http') expect(answer.status, shown).toBe(400)
 }
 
-describe('bytes that are no message', () => {
+describe('bytes that are no valid message', () => {
   const ids = [...new Set(faultyFrames.map(({ id }) => id))]
   describe.each(ids)('%s', (id) => {
-    test.each(wireNames)('is answered with a parse error, and the next message as ever, over %s', async (name) => {
+    test.each(wireNames)('gives a parse error over %s, and the next message is answered', async (name) => {
       const wire = arena.wire(name)
       for (const { what, bytes } of faultyFrames.filter((one) => one.id === id)) {
         expectParseError(wire, await frame(wire, bytes(honestOf(wire))), what)
@@ -46,7 +46,7 @@ describe('bytes that are no message', () => {
   })
 
   test.each(['http 2026-07-28', 'http 2025-11-25'] as const)(
-    'JR12: another charset is refused before it is parsed over %s',
+    'JR12: over %s, another charset is refused before the message is parsed',
     async (name) => {
       const wire = arena.wire(name)
       for (const charset of [
@@ -66,25 +66,28 @@ describe('bytes that are no message', () => {
     },
   )
 
-  test.each(stdioNames)('JR02: brackets up to the limit of a message are refused at once over %s', async (name) => {
-    const wire = arena.wire(name)
-    for (const bracket of ['[', '{"":', '"', '\\', ' ', ',', '{"a":1},']) {
-      expectParseError(
-        wire,
-        await frame(wire, bracket.repeat(Math.floor((4 * 1024 * 1024) / bracket.length) - 1)),
-        bracket,
-      )
-    }
-  })
+  test.each(stdioNames)(
+    'JR02: over %s, a message of brackets up to the size limit is refused at once',
+    async (name) => {
+      const wire = arena.wire(name)
+      for (const bracket of ['[', '{"":', '"', '\\', ' ', ',', '{"a":1},']) {
+        expectParseError(
+          wire,
+          await frame(wire, bracket.repeat(Math.floor((4 * 1024 * 1024) / bracket.length) - 1)),
+          bracket,
+        )
+      }
+    },
+  )
 
-  test.each(stdioNames)('JR02 JR17: a message of 10 MB is refused, and not kept, over %s', async (name) => {
+  test.each(stdioNames)('JR02 JR17: over %s, a message of 10 MB is refused, and not buffered', async (name) => {
     const wire = arena.wire(name)
     for (const byte of ['[', 'x', ' ', '\0']) expectParseError(wire, await frame(wire, byte.repeat(10_000_000)), byte)
     expect(wire.target.facts().resident).toBeLessThan(600)
   })
 
   test.each(['http 2026-07-28', 'http 2025-11-25'] as const)(
-    'JR02: a body of 10 MB is refused with 413 over %s',
+    'JR02: over %s, a body of 10 MB is refused with 413',
     async (name) => {
       const wire = arena.wire(name)
       const answer = await frame(wire, '['.repeat(10_000_000)).catch((error: NodeJS.ErrnoException) => error.code)
@@ -94,7 +97,7 @@ describe('bytes that are no message', () => {
     },
   )
 
-  test.each(wireNames)('JR02: a message with a hundred thousand members is answered in time over %s', async (name) => {
+  test.each(wireNames)('JR02: over %s, a message with a hundred thousand members is answered in time', async (name) => {
     const wire = arena.wire(name)
     const members = Array.from({ length: 60_000 }, (_, i) => `"m${i}":0`).join()
     const bytes = honestOf(wire).replace('"params":{', `"params":{"x":{${members}},`)
@@ -105,10 +108,10 @@ describe('bytes that are no message', () => {
   })
 })
 
-describe('lines', () => {
+describe('lines of stdio', () => {
   const honest = (wire: StdioWire, id: string) => honestOf(wire, id)
 
-  test.each(stdioNames)('JR18: CRLF, empty lines, spaces and bytes one by one are tolerated over %s', async (name) => {
+  test.each(stdioNames)('JR18: CRLF, empty lines, spaces and single bytes are accepted over %s', async (name) => {
     const wire = arena.wire(name) as StdioWire
     const { pipe } = wire
     await pipe.write(`\r\n\n\n\r\n${honest(wire, 'crlf')}\r\n`)
@@ -125,19 +128,22 @@ describe('lines', () => {
     for (let i = 0; i < 50; i++) expect((await pipe.answerTo(`joined${i}`)).message?.result).toBeDefined()
   })
 
-  test.each(stdioNames)('JR18 JR11: a character cut between two chunks is whole again over %s', async (name) => {
-    const wire = arena.wire(name) as StdioWire
-    const line = Buffer.from(
-      `${JSON.stringify({ jsonrpc: '2.0', id: 'cut', method: 'resources/read', params: withMeta({ uri: `${arena.world.address}/日本語/引き出し.md` }, wire.modern) })}\n`,
-    )
-    const at = line.indexOf(Buffer.from('引')) + 1
-    await wire.pipe.write(line.subarray(0, at))
-    await sleep(30)
-    await wire.pipe.write(line.subarray(at))
-    expect((await wire.pipe.answerTo('cut')).message?.result?.contents).toMatchObject([{ text: 'drawer\n' }])
-  })
+  test.each(stdioNames)(
+    'JR18 JR11: a character that is split between two chunks is read correctly over %s',
+    async (name) => {
+      const wire = arena.wire(name) as StdioWire
+      const line = Buffer.from(
+        `${JSON.stringify({ jsonrpc: '2.0', id: 'cut', method: 'resources/read', params: withMeta({ uri: `${arena.world.address}/日本語/引き出し.md` }, wire.modern) })}\n`,
+      )
+      const at = line.indexOf(Buffer.from('引')) + 1
+      await wire.pipe.write(line.subarray(0, at))
+      await sleep(30)
+      await wire.pipe.write(line.subarray(at))
+      expect((await wire.pipe.answerTo('cut')).message?.result?.contents).toMatchObject([{ text: 'drawer\n' }])
+    },
+  )
 
-  test.each(stdioNames)('JR18 JR21: whatever a line is, the one behind it is answered over %s', async (name) => {
+  test.each(stdioNames)('JR18 JR21: after any invalid line, the next line is answered over %s', async (name) => {
     const wire = arena.wire(name) as StdioWire
     const junk = [
       '{',
@@ -167,34 +173,31 @@ describe('lines', () => {
     }
   })
 
-  test.each(stdioNames)(
-    'JR14: line ends of Unicode in what is repeated and read stay in their line over %s',
-    async (name) => {
-      const wire = arena.wire(name) as StdioWire
-      for (const id of [
-        'a\u2028b',
-        'a\u2029b',
-        'a\u0085b',
-        'a\nb',
-        'a\r\nb',
-        'a\0b',
-        'a\u001bb',
-        'a\u000bb\u000cc\u001cd\u001ee',
-      ]) {
-        const { message, raw } = await wire.call('resources/read', controlParams(), { id })
-        expect(message?.id).toBe(id)
-        // biome-ignore lint/suspicious/noControlCharactersInRegex: these end lines for some readers.
-        expect(raw.toString().split(/\r\n|[\n\v\f\r\x1c-\x1e\x85\u2028\u2029]/u)).toHaveLength(1)
-      }
-    },
-  )
+  test.each(stdioNames)('JR14: Unicode line separators in answers do not break a line over %s', async (name) => {
+    const wire = arena.wire(name) as StdioWire
+    for (const id of [
+      'a\u2028b',
+      'a\u2029b',
+      'a\u0085b',
+      'a\nb',
+      'a\r\nb',
+      'a\0b',
+      'a\u001bb',
+      'a\u000bb\u000cc\u001cd\u001ee',
+    ]) {
+      const { message, raw } = await wire.call('resources/read', controlParams(), { id })
+      expect(message?.id).toBe(id)
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: these end lines for some readers.
+      expect(raw.toString().split(/\r\n|[\n\v\f\r\x1c-\x1e\x85\u2028\u2029]/u)).toHaveLength(1)
+    }
+  })
 })
 
-describe('batches', () => {
+describe('batches of messages', () => {
   const read = (id: unknown, modern: boolean) =>
     JSON.stringify({ jsonrpc: '2.0', id, method: 'resources/read', params: withMeta(controlParams(), modern) })
 
-  test.each(wireNames)('JR01: a batch is refused as a whole where the revision has none, over %s', async (name) => {
+  test.each(wireNames)('JR01: over %s, a batch is refused as a whole if the revision has no batches', async (name) => {
     const wire = arena.wire(name)
     const one = read(1, wire.modern)
     for (const batch of [
@@ -214,7 +217,7 @@ describe('batches', () => {
     }
   })
 
-  test('JR01: a revision with batches takes up to fifty messages, each answered by its own id', async () => {
+  test('JR01: in a revision with batches, up to fifty messages are accepted, each answered by its id', async () => {
     const target = await startFixture(arena.world, { transport: 'stdio' })
     for (const wire of [
       await openStdio(target, arena.world, '2025-03-26'),
@@ -249,7 +252,7 @@ describe('batches', () => {
     }
   })
 
-  test('JR01: a batch cannot open a session, nor speak the new revision', async () => {
+  test('JR01: a batch cannot open a session, nor use revision 2026-07-28', async () => {
     const body = `[{"jsonrpc":"2.0","id":1,"method":"initialize","params":${JSON.stringify({ protocolVersion: legacy, capabilities: {}, clientInfo: { name: 'x', version: '1' } })}}]`
     expect((await send(arena.http, arena.world, { headers: jsonHeaders, body })).status).toBe(400)
     const modernBatch = `[${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'resources/list', params: { _meta: meta } })}]`

@@ -11,7 +11,7 @@ afterAll(announceSeed)
 
 const control = () => ({ uri: `${arena.world.address}/${controlPath}` })
 
-describe('whatever bytes come, what follows is answered', () => {
+describe('after random bytes, the next request is answered', () => {
   const chunk = fc.oneof(
     fc.uint8Array({ maxLength: 60 }).map((bytes) => Buffer.from(bytes)),
     fc
@@ -43,7 +43,7 @@ describe('whatever bytes come, what follows is answered', () => {
   // Each letter is a byte.
   const bytes = fc.array(chunk, { maxLength: 20 }).map((chunks) => Buffer.concat(chunks).toString('latin1'))
 
-  test.each(['stdio 2026-07-28', 'stdio 2025-11-25'] as const)('frames, over %s', async (name) => {
+  test.each(['stdio 2026-07-28', 'stdio 2025-11-25'] as const)('random frames over %s', async (name) => {
     const wire = arena.wire(name) as StdioWire
     let next = 0
     await hold(
@@ -64,7 +64,7 @@ describe('whatever bytes come, what follows is answered', () => {
     )
   })
 
-  test('bodies, over HTTP', async () => {
+  test('random bodies over HTTP', async () => {
     const wires = [arena.wire('http 2026-07-28'), arena.wire('http 2025-11-25')]
     await hold(
       'bodies',
@@ -88,7 +88,7 @@ describe('whatever bytes come, what follows is answered', () => {
     )
   })
 
-  test('headers, over HTTP', async () => {
+  test('random headers over HTTP', async () => {
     const names = fc.constantFrom(
       'Host',
       'Origin',

@@ -17,7 +17,7 @@ async function textOf(wire: Wire, at: string): Promise<unknown> {
   return message?.result?.contents ?? message?.error?.code
 }
 
-describe('whatever is asked, the answer is one of JSON-RPC and holds no secret', () => {
+describe('for any request, the answer is valid JSON-RPC without secrets', () => {
   eachWire(wireNames)('URIs, over %s', async (name) => {
     const wire = arena.wire(name)
     await hold(
@@ -34,7 +34,7 @@ describe('whatever is asked, the answer is one of JSON-RPC and holds no secret',
     )
   })
 
-  test('re-encoding a URI, as hosts do, changes nothing', async () => {
+  test('random URIs: percent-encoding a URI again, as hosts do, does not change its answer', async () => {
     const wire = arena.wire('stdio 2026-07-28')
     const encodeSome = (text: string, mask: readonly boolean[]) =>
       [...text]
@@ -231,7 +231,7 @@ describe('whatever is asked, the answer is one of JSON-RPC and holds no secret',
     )
   })
 
-  test('what is asked to be listened to, over stdio 2026-07-28', async () => {
+  test('random subscriptions over stdio 2026-07-28', async () => {
     const wire = arena.wire('stdio 2026-07-28') as StdioWire
     const filter = fc.record(
       {
@@ -273,7 +273,7 @@ describe('whatever is asked, the answer is one of JSON-RPC and holds no secret',
   })
 })
 
-describe('templates', () => {
+describe('random templates', () => {
   const expression = fc
     .tuple(
       fc.constantFrom('', '+', '#', '.', '/', ';', '?', '&', '=', '!'),
@@ -284,7 +284,7 @@ describe('templates', () => {
     .map(([operator, names]) => `{${operator}${names.map((name) => name.join('')).join(',')}}`)
   const template = fc.array(fc.oneof(expression, expression, tail), { maxLength: 6 }).map((parts) => parts.join(''))
 
-  test('of any text are refused as malformed, or match whatever comes without a fault', async () => {
+  test('are refused as malformed, or match any URI without an internal error', async () => {
     await hold(
       'templates',
       fc.asyncProperty(

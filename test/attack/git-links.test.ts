@@ -112,8 +112,8 @@ const swaps: Readonly<Record<string, () => readonly [path: string, target: strin
   'the branches': () => [join(repository.gitDir, 'refs/heads'), join(other.gitDir, 'refs/heads')],
 }
 
-describe('a link that takes the place of something', () => {
-  test.each(Object.keys(swaps))('GT18 %s: nothing of where it leads is answered, then or later', async (name) => {
+describe('a link in the place of a file of a git directory', () => {
+  test.each(Object.keys(swaps))('GT18 %s: nothing of its target is served, at once or later', async (name) => {
     const asked = await open()
     expect(await asked.text('HEAD/a.txt')).toBe('one\ntwo\n')
     const [path, target] = swaps[name]?.() ?? ['', '']
@@ -128,7 +128,7 @@ describe('a link that takes the place of something', () => {
     expect(leaks(text), text).toBe(false)
   })
 
-  test('GT18 a branch that is a link to the branches of another repository is no branch', async () => {
+  test('GT18 a branch that is a link to the branches of another repository is absent', async () => {
     symlinkSync(join(other.gitDir, 'refs/heads'), join(repository.gitDir, 'refs/heads/evil'))
     symlinkSync(join(other.gitDir, 'refs/heads/main'), join(repository.gitDir, 'refs/heads/file'))
     expect(repository.git('for-each-ref', '--format=%(refname)')).toContain('refs/heads/evil/canary-branch')
@@ -141,7 +141,7 @@ describe('a link that takes the place of something', () => {
     expect(await asked.text('HEAD/a.txt')).toBe('one\ntwo\n')
   })
 
-  test('GT16 a link in the place of one object, or of a pack, leads to no object', async () => {
+  test('GT16 a link in the place of an object or of a pack gives no object', async () => {
     const objects = join(repository.gitDir, 'objects')
     const ids = other.git('rev-list', '--objects', 'HEAD').split('\n')
     for (const line of ids) {
@@ -165,66 +165,69 @@ describe('a link that takes the place of something', () => {
 /** The ways that this machine has. */
 const ways = swapWays.filter((way) => canSwap(way))
 
-describe.runIf(process.platform === 'linux').each(swapWays)('a link that comes and goes by %s', (way) => {
-  /**
-   * Rounds of all questions, of 16 questions or more. A link that comes by a rename meets a look in fewer of them than one that is exchanged,
-   * since for a moment nothing is there. Where most questions are answered all the same, a round takes much longer.
-   */
-  const roundsOf = (name: string) => (way === 'exchange' || /refs|branches|packs/.test(name) ? 20 : 60)
+describe.runIf(process.platform === 'linux').each(swapWays)(
+  'a link that is created and removed repeatedly by %s',
+  (way) => {
+    /**
+     * Rounds of all questions, of 16 questions or more. A link that comes by a rename meets a look in fewer of them than one that is exchanged,
+     * since for a moment nothing is there. Where most questions are answered all the same, a round takes much longer.
+     */
+    const roundsOf = (name: string) => (way === 'exchange' || /refs|branches|packs/.test(name) ? 20 : 60)
 
-  // In a tenth of the volume each of them comes and goes in one way.
-  const isTried = (row: number) => hasTurn(row, ways.indexOf(way), ways.length)
+    // In a tenth of the volume each of them comes and goes in one way.
+    const isTried = (row: number) => hasTurn(row, ways.indexOf(way), ways.length)
 
-  test.runIf(ways.includes(way)).each(Object.keys(swaps).filter((_, row) => isTried(row)))(
-    'GT18 %s: no answer has anything of where it leads',
-    async (name) => {
-      const [path, target] = swaps[name]?.() ?? ['', '']
-      // Whatever ids the refs name, the objects are elsewhere.
-      if (name === 'the objects') pointAtSecret()
-      const asked = await open()
-      symlinkSync(target, `${path}.link`)
-      const swapper = await startSwapping(way, path, `${path}.link`)
-      let refused = 0
-      try {
-        const before = swapper.swaps()
-        const rounds = roundsOf(name)
-        for (let round = 0; round < volumeOf(rounds) || (refused === 0 && round < rounds); round++) {
-          const text = await answers(asked, ['HEAD', 'main', 'canary-branch', 'secret', secret.commit])
-          expect(leaks(text), text).toBe(false)
-          if (text.includes('ResourceError')) refused++
+    test.runIf(ways.includes(way)).each(Object.keys(swaps).filter((_, row) => isTried(row)))(
+      'GT18 %s: no answer has anything of its target',
+      async (name) => {
+        const [path, target] = swaps[name]?.() ?? ['', '']
+        // Whatever ids the refs name, the objects are elsewhere.
+        if (name === 'the objects') pointAtSecret()
+        const asked = await open()
+        symlinkSync(target, `${path}.link`)
+        const swapper = await startSwapping(way, path, `${path}.link`)
+        let refused = 0
+        try {
+          const before = swapper.swaps()
+          const rounds = roundsOf(name)
+          for (let round = 0; round < volumeOf(rounds) || (refused === 0 && round < rounds); round++) {
+            const text = await answers(asked, ['HEAD', 'main', 'canary-branch', 'secret', secret.commit])
+            expect(leaks(text), text).toBe(false)
+            if (text.includes('ResourceError')) refused++
+          }
+          expect(swapper.swaps()).toBeGreaterThan(before)
+          expect(refused).toBeGreaterThan(0)
+        } finally {
+          await swapper.stop()
         }
-        expect(swapper.swaps()).toBeGreaterThan(before)
-        expect(refused).toBeGreaterThan(0)
-      } finally {
-        await swapper.stop()
-      }
-    },
-    300_000,
-  )
+      },
+      300_000,
+    )
 
-  test.runIf(ways.includes(way) && isTried(Object.keys(swaps).length))(
-    'GT16 the packs: no answer has anything of where they lead',
-    async () => {
-      other.git('gc', '-q')
-      repository.git('gc', '-q')
-      pointAtSecret()
-      const asked = await open()
-      const packs = join(repository.gitDir, 'objects/pack')
-      const link = `${packs}.link`
-      symlinkSync(join(other.gitDir, 'objects/pack'), link)
-      const swapper = await startSwapping(way, packs, link)
-      try {
-        for (let round = 0; round < volumeOf(roundsOf('the packs')); round++) {
-          const text = await answers(asked, ['HEAD', 'main', 'secret', secret.commit])
-          expect(leaks(text), text).toBe(false)
+    test.runIf(ways.includes(way) && isTried(Object.keys(swaps).length))(
+      'GT16 the packs: no answer has anything of their target',
+      async () => {
+        other.git('gc', '-q')
+        repository.git('gc', '-q')
+        pointAtSecret()
+        const asked = await open()
+        const packs = join(repository.gitDir, 'objects/pack')
+        const link = `${packs}.link`
+        symlinkSync(join(other.gitDir, 'objects/pack'), link)
+        const swapper = await startSwapping(way, packs, link)
+        try {
+          for (let round = 0; round < volumeOf(roundsOf('the packs')); round++) {
+            const text = await answers(asked, ['HEAD', 'main', 'secret', secret.commit])
+            expect(leaks(text), text).toBe(false)
+          }
+        } finally {
+          await swapper.stop()
         }
-      } finally {
-        await swapper.stop()
-      }
-    },
-    300_000,
-  )
-})
+      },
+      300_000,
+    )
+  },
+)
 
 /** The paths of the folder that this process holds open. A path that was removed ends in `(deleted)`. */
 function openPaths(): readonly string[] {
@@ -239,7 +242,7 @@ function openPaths(): readonly string[] {
 }
 
 test.runIf(process.platform === 'linux')(
-  'GT18 descriptors that were opened are closed',
+  'GT18 descriptors of git directories are closed after use',
   { timeout: 180_000 },
   async () => {
     const count = () => openPaths().length
@@ -262,7 +265,7 @@ test.runIf(process.platform === 'linux')(
   },
 )
 
-test.runIf(process.platform === 'linux')('GT18 a pack that was deleted is released by git', async () => {
+test.runIf(process.platform === 'linux')('GT18 git processes release a deleted pack', async () => {
   repository.git('gc', '-q')
   const asked = await open()
   expect(await asked.text('HEAD/a.txt')).toBe('one\ntwo\n')

@@ -36,7 +36,7 @@ const doublings = 11
 /** The limits are 1 GiB, and 256 MiB for what reads objects; what git maps of files comes on top of it. */
 const [mostOfAll, mostOfObjects] = [1300, 400]
 
-describe.runIf(process.platform === 'linux')('memory of git', () => {
+describe.runIf(process.platform === 'linux')('the memory of git processes', () => {
   /** A branch with the bomb as `bomb.txt`. */
   const plantBomb = () => {
     fillPlainly(repository)
@@ -45,7 +45,7 @@ describe.runIf(process.platform === 'linux')('memory of git', () => {
     commitTree(repository, writeRaw(repository, 'tree', rawTree([['100644', 'bomb.txt', oid]])), 'bomb')
   }
 
-  test('GT26 a file that is made from a gigantic one is too large, and others are read meanwhile', async () => {
+  test('GT26 a file made from a gigantic delta is too large, and others are read meanwhile', async () => {
     plantBomb()
     const memory = watchChildren(/cat-file/)
     try {
@@ -63,7 +63,7 @@ describe.runIf(process.platform === 'linux')('memory of git', () => {
     }
   })
 
-  test('GT26 a difference, a commit and a blame over such a file end at the limit', async () => {
+  test('GT26 a diff, a commit and a blame over a gigantic file stop at the limit', async () => {
     plantBomb()
     const memory = watchChildren(/git/)
     try {
@@ -78,7 +78,7 @@ describe.runIf(process.platform === 'linux')('memory of git', () => {
     }
   })
 
-  test('GT34 every git has limits on its memory, its time and its files', async () => {
+  test('GT34 every git process has limits of memory, time and files', async () => {
     fillPlainly(repository)
     const limits: string[] = []
     const mark = `TRAP=${folder.path}/limits`
@@ -102,7 +102,7 @@ describe.runIf(process.platform === 'linux')('memory of git', () => {
   })
 })
 
-describe('a gigantic index', () => {
+describe('a gigantic git index', () => {
   const mebibyte = 1024 * 1024
   let temporary: string
   let before: string | undefined
@@ -129,7 +129,7 @@ describe('a gigantic index', () => {
     truncateSync(path, bytes)
   }
 
-  test('BM09 shared indexes of gigabytes without content are not copied', async () => {
+  test('BM09 sparse shared indexes of gigabytes are not copied', async () => {
     fillPlainly(repository)
     for (let i = 0; i < 8; i++) sparse(join(repository.gitDir, `sharedindex.${String(i).repeat(40)}`), 500 * mebibyte)
     const asked = await open()
@@ -137,7 +137,7 @@ describe('a gigantic index', () => {
     expect(written()).toBeLessThan(10 * mebibyte)
   })
 
-  test('BM09 a shared index that the index names, and an index, are no index where they are gigantic', async () => {
+  test('BM09 a gigantic index, or shared index, is ignored', async () => {
     fillPlainly(repository)
     repository.git('update-index', '--split-index')
     const shared = readdirSync(repository.gitDir).find((name) => name.startsWith('sharedindex.')) ?? ''

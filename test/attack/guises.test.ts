@@ -24,7 +24,7 @@ async function listed(name: WireName): Promise<readonly Listed[]> {
   return (message?.result?.resources ?? []) as readonly Listed[]
 }
 
-describe('what an entry says of itself', () => {
+describe('texts that an entry supplies', () => {
   eachWire(wireNames)(
     'UI27 UI28: is passed on where it is what it should be, and else left out, over %s',
     async (name) => {
@@ -75,14 +75,14 @@ describe('in a terminal', () => {
     'read of what is no URI': ['read', `guise://hostile/${steering[0]}\u202e`],
   }
 
-  test.each(Object.entries(commands))('UI16 UI21 UI26: %s prints nothing that steers it', async (_, args) => {
+  test.each(Object.entries(commands))('UI16 UI21 UI26: %s prints no control character of them', async (_, args) => {
     const url = String(arena.http.url)
     const { out, err } = await run([...args, '--url', url], { cwd: arena.world.root })
     expect(out + err).not.toMatch(unprintable)
     expect((out + err).length).toBeGreaterThan(0)
   })
 
-  test('UI21: nor do the names of files, or what a configuration says', async () => {
+  test('UI21: control characters in names of files and in configurations are not printed', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'hikidashi-terminal-'))
     for (const text of steering) writeFileSync(join(folder, `a${text.replaceAll('/', '')}b`), '')
     for (const args of [

@@ -7,8 +7,8 @@ import { type Answer, modern } from '../support/attack-wire.ts'
 const arena = useArena({}, undefined, { onlyHttp: true })
 const { ask, bodyOf, control } = postsOf(arena)
 
-describe('what is asked', () => {
-  test('HT06: what any web page may send is refused with 415', async () => {
+describe('HTTP headers of a request', () => {
+  test('HT06: types that any web page may post are refused with 415', async () => {
     for (const type of [
       'text/plain',
       'text/plain;charset=UTF-8',
@@ -76,7 +76,7 @@ describe('what is asked', () => {
       expect((await ask({ accept })).status, accept).toBe(200)
   })
 
-  test('HT09: a version in the header that is missing, another, or said twice, is refused with -32020 or -32022', async () => {
+  test('HT09: a protocol version header that is missing, different or repeated is refused with -32020 or -32022', async () => {
     for (const version of [
       undefined,
       '2025-11-25',
@@ -112,7 +112,7 @@ describe('what is asked', () => {
     }
   })
 
-  test('HT11: a name in the header that is not, byte for byte, the one in the body is refused with -32020', async () => {
+  test('HT11: a name in a header that differs from the body in any byte is refused with -32020', async () => {
     const { uri } = control()
     const others = [
       undefined,
@@ -143,7 +143,7 @@ describe('what is asked', () => {
     expectRefused(spaced, 400, 'a space behind')
   })
 
-  test('HT12: the sentinel is decoded exactly, or refused', async () => {
+  test('HT12: a header value with the base64 sentinel is decoded strictly, or refused', async () => {
     // One whose base64 ends in padding, which may not be left out.
     const uris = [control().uri, `${arena.world.address}/abc`]
     const uri = uris.find((one) => Buffer.byteLength(one) % 3 !== 0) ?? expect.fail('neither has padding')
@@ -186,7 +186,7 @@ describe('what is asked', () => {
     expectRefused(await ask({ 'mcp-name': url }, bodyOf({ uri: odd })), 400, url)
   })
 
-  test('HT13: a value that looks like the sentinel must be encoded', async () => {
+  test('HT13: a value that looks like the base64 sentinel must be encoded', async () => {
     const uri = '=?base64?eA==?='
     expectRefused(await ask({ 'mcp-name': uri }, bodyOf({ uri })), 400, uri)
     const answer = await ask({ 'mcp-name': headerValue(uri) }, bodyOf({ uri }))

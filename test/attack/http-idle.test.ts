@@ -70,11 +70,11 @@ const others = async (service: HttpService, count: number, from?: string): Promi
   return answered
 }
 
-describe('connections that send no request', () => {
+describe('connections without a request', () => {
   test.each([
     ['say nothing', ''],
     ['send a part of a request', 'POST /mcp HTTP/1.1\r\nHost: '],
-  ])('and %s lock nobody out, however many there are', async (_, said) => {
+  ])('and %s block no other client, however many there are', async (_, said) => {
     const service = await serve()
     await silent(service, defaultLimits.connections, said)
     expect(await others(service, 99)).toBe(99)
@@ -82,7 +82,7 @@ describe('connections that send no request', () => {
     expect(service.meter.read().connections).toBeLessThanOrEqual(defaultLimits.connections)
   })
 
-  test('lock nobody out at another address either: the address that has the most gives way', async () => {
+  test('block no client at another address: the address with the most connections loses some', async () => {
     const service = await serve({ connections: 16, connectionsPerAddress: 16 })
     const [first] = await silent(service, 1, '', '127.0.0.2')
     const many = await silent(service, 15)
@@ -94,7 +94,7 @@ describe('connections that send no request', () => {
   })
 })
 
-describe('connections on which something is asked', () => {
+describe('connections with a pending request', () => {
   /** A mount whose reads end when the test says so. */
   function held() {
     let open = () => {}
@@ -122,7 +122,7 @@ describe('connections on which something is asked', () => {
     return { provider, open, untilReading }
   }
 
-  test('are not closed for others; one address leaves room to the others all the same', async () => {
+  test('are not closed for others, and one address cannot take all connections', async () => {
     const { provider, open, untilReading } = held()
     const service = await serve({ connections: 16 }, provider)
     // One address has 14 of 16 at most.

@@ -10,8 +10,8 @@ import { expectOneRefusal, rawOf } from '../support/attack-raw.ts'
 const arena = useArena({}, undefined, { onlyHttp: true })
 const { bodyOf, chunked, head, honest, own, small, tell } = rawOf(arena)
 
-describe('the head of a request', () => {
-  test('HT03: no Host, two of them, an empty one, or one that the target contradicts, is refused', async () => {
+describe('the head of an HTTP request', () => {
+  test('HT03: a Host that is missing, repeated, empty, or contradicted by the target is refused', async () => {
     const length = { 'content-length': String(bodyOf().length) }
     const cases: Readonly<Record<string, string>> = {
       none: head({ ...length, host: undefined }),
@@ -33,7 +33,7 @@ describe('the head of a request', () => {
     for (const [what, top] of Object.entries(cases)) expectOneRefusal(await tell(`${top}\r\n${bodyOf()}`), what)
   })
 
-  test('HT14: a folded header, a control character, and bytes beyond ASCII are refused or count as what they are', async () => {
+  test('HT14: folded headers, control characters and bytes beyond ASCII are refused or taken literally', async () => {
     const { uri } = small()
     const length = { 'content-length': String(bodyOf().length) }
     const cases: Readonly<Record<string, string>> = {
@@ -60,7 +60,7 @@ describe('the head of a request', () => {
     }
   })
 
-  test('HT14: thousands of headers, and one of a megabyte, are refused', async () => {
+  test('HT14: thousands of headers, and a header of a megabyte, are refused', async () => {
     const length = { 'content-length': String(bodyOf().length) }
     for (const more of [
       'x: y\r\n'.repeat(10_000),
@@ -78,8 +78,8 @@ describe('the head of a request', () => {
   })
 })
 
-describe('where a request ends', () => {
-  test('HT17: what could be read in two ways is refused, and nothing behind it is served', async () => {
+describe('the end of an HTTP request', () => {
+  test('HT17: a request with an ambiguous end is refused, and nothing after it is processed', async () => {
     const body = bodyOf()
     const hidden = honest(bodyOf(small(), 'hidden'))
     const cases: Readonly<Record<string, string>> = {
@@ -118,7 +118,7 @@ describe('where a request ends', () => {
     }
   })
 
-  test('HT17: chunks with extensions and trailers are the same body, or refused', async () => {
+  test('HT17: chunk extensions and trailers do not change the body, or are refused', async () => {
     const body = bodyOf()
     const size = body.length.toString(16)
     const top = head({ 'transfer-encoding': 'chunked' })
@@ -135,7 +135,7 @@ describe('where a request ends', () => {
     }
   })
 
-  test('HT26: what is written behind one another is answered in order, each by its own right', async () => {
+  test('HT26: pipelined requests are answered in order, each with its own authorization', async () => {
     const denied = { uri: 'rule://guarded/denied.txt' }
     const deniedBody = bodyOf(denied, 'denied')
     const requests = [
@@ -153,7 +153,7 @@ describe('where a request ends', () => {
 
   const behind = (count: number) => Array.from({ length: count }, (_, i) => honest(bodyOf(small(), i))).join('')
 
-  test('HT26: requests behind one another are all answered, in order, however many, and the others do not wait for them', async () => {
+  test('HT26: any number of pipelined requests is answered in order, and other clients do not wait', async () => {
     const before = arena.http.facts().resident
     const count = 300
     let over = false
@@ -172,7 +172,7 @@ describe('where a request ends', () => {
     expect(arena.http.facts().resident - before).toBeLessThan(100)
   }, 120_000)
 
-  test('HT26: of who sends on and on and takes no answer, little is read', async () => {
+  test('HT26: little is read from a client that sends requests and reads no answers', async () => {
     const before = arena.http.facts().resident
     writeFileSync(join(arena.world.root, 'wide.txt'), 'wide '.repeat(20_000))
     const wide = { uri: `${arena.world.address}/wide.txt` }
@@ -199,7 +199,7 @@ describe('where a request ends', () => {
     for (const socket of sockets) socket.destroy()
   }, 120_000)
 
-  test('HT26: who puts thousands of requests into one piece is cut off', async () => {
+  test('HT26: a client that sends thousands of requests in one packet is disconnected', async () => {
     const before = arena.http.facts().resident
     const tiny = `GET / HTTP/1.1\r\nHost: ${own()}\r\n\r\n`
     for (let i = 0; i < 20; i++) {

@@ -15,12 +15,12 @@ const deadlines = { headersTime: 5000, requestTime: 8000, slow: 10_000 }
 const arena = useArena({ limits: deadlines }, startFixture, { work: 60_000, onlyHttp: true })
 const { bodyOf, head, honest, own, tell } = rawOf(arena)
 
-describe('slowness', () => {
-  test('HT18 HT21: by default, headers have 10 seconds, a request 30, and who reads its answer a minute', () => {
+describe('slow HTTP clients', () => {
+  test('HT18 HT21: have by default 10 seconds for headers, 30 for a request, and a minute to read an answer', () => {
     expect(defaultLimits).toMatchObject({ headersTime: 10_000, requestTime: 30_000, slow: 60_000, stalled: 45_000 })
   })
 
-  test('HT24: who is hung up on and does not hang up takes no place', async () => {
+  test('HT24: take no connection after the server has closed theirs', async () => {
     const { hostname, port } = arena.http.url as URL
     const before = arena.http.facts().descriptors
     const said = [
@@ -48,7 +48,7 @@ describe('slowness', () => {
     for (const socket of sockets) socket.destroy()
   })
 
-  test('HT21: many who do not read large answers are bounded together, and the others are served', async () => {
+  test('HT21: that read no large answers share one limit, and other clients are served', async () => {
     writeFileSync(join(arena.world.root, 'huge.txt'), 'The quick brown fox jumps over the lazy dog.\n'.repeat(340_000))
     const large = { uri: `${arena.world.address}/huge.txt` }
     const body = bodyOf(large)
@@ -81,7 +81,7 @@ describe('slowness', () => {
     expect(left).toBeLessThanOrEqual(descriptors)
   })
 
-  test('HT18 HT21: who sends or reads too slowly is cut off, and the others do not notice', async () => {
+  test('HT18 HT21: are disconnected, and other clients do not notice', async () => {
     // More than the buffers of the system between the two take.
     writeFileSync(join(arena.world.root, 'huge.txt'), 'The quick brown fox jumps over the lazy dog.\n'.repeat(340_000))
     const large = { uri: `${arena.world.address}/huge.txt` }

@@ -7,8 +7,8 @@ import { type Answer, initialize, modern } from '../support/attack-wire.ts'
 const arena = useArena({}, undefined, { onlyHttp: true })
 const { ask, bodyOf, control, own, port } = postsOf(arena)
 
-describe('who asks', () => {
-  test('HT01: an Origin that is not in the list, exactly, is refused with 403', async () => {
+describe('Host and Origin', () => {
+  test('HT01: an Origin that is not exactly in the list is refused with 403', async () => {
     const origins = [
       'http://evil',
       'null',
@@ -53,11 +53,11 @@ describe('who asks', () => {
       expect((await ask({ origin })).status, origin).toBe(200)
   })
 
-  test('HT02: no Origin is no web page', async () => {
+  test('HT02: a request without Origin is accepted', async () => {
     expect((await ask({})).status).toBe(200)
   })
 
-  test('HT03 HT04: a Host that is not in the list, exactly, is refused with 403, whatever the Origin says', async () => {
+  test('HT03 HT04: a Host that is not exactly in the list is refused with 403, with any Origin', async () => {
     const hosts = [
       'evil',
       `evil:${port()}`,
@@ -92,7 +92,7 @@ describe('who asks', () => {
       expect((await ask({ host })).status, host).toBe(200)
   })
 
-  test('HT16: what a proxy would say counts for nothing, and is not repeated', async () => {
+  test('HT16: forwarding headers of proxies are ignored, and not repeated', async () => {
     const spoofed = {
       'x-forwarded-for': '127.0.0.1',
       'x-forwarded-host': 'evil',
@@ -113,8 +113,8 @@ describe('who asks', () => {
   })
 })
 
-describe('where and how', () => {
-  test('HT28: nothing but the route is served, whose query and final slash count for nothing', async () => {
+describe('routes and methods', () => {
+  test('HT28: only the route is served, with or without a query and a final slash', async () => {
     const { pathname } = arena.http.url as URL
     for (const path of [`${pathname}/`, `${pathname}?`, `${pathname}?x=1`, `http://${own()}${pathname}`])
       expect((await ask({}, bodyOf(), path)).status, path).toBe(200)
@@ -153,7 +153,7 @@ describe('where and how', () => {
     for (const path of paths) expectRefused(await ask({}, bodyOf(), path), [404, 400, 405], path)
   })
 
-  test('HT29: the probes say that the server is there, and nothing else', async () => {
+  test('HT29: the probes say only that the server runs', async () => {
     for (const path of ['/healthz', '/readyz']) {
       const answer = await send(arena.http, arena.world, { method: 'GET', path, headers: { host: 'evil' } })
       expect(answer.status).toBe(200)
@@ -182,7 +182,7 @@ describe('where and how', () => {
       expectRefused(await send(arena.http, arena.world, { method: 'GET', path, headers: {} }), 404, path)
   })
 
-  test('HT34: GET and DELETE are for sessions, and other methods for nobody', async () => {
+  test('HT34: GET and DELETE are for sessions, and all other methods are refused', async () => {
     const get = (headers: Record<string, string>, method = 'GET') => send(arena.http, arena.world, { method, headers })
     expectRefused(await get({ 'mcp-protocol-version': modern, accept: 'text/event-stream' }), 405, 'GET')
     expectRefused(await get({ 'mcp-protocol-version': modern, 'mcp-session-id': 'x' }, 'DELETE'), 405, 'DELETE')
@@ -215,8 +215,8 @@ describe('where and how', () => {
   })
 })
 
-describe('what is answered', () => {
-  test('HT32: no header repeats what was asked', async () => {
+describe('HTTP answers', () => {
+  test('HT32: no header of an answer repeats parts of the request', async () => {
     const { headers = [] } = await ask({
       'mcp-session-id': 'x-evil',
       'last-event-id': 'x-evil',
@@ -235,14 +235,14 @@ describe('what is answered', () => {
     expect(headers.map(([name]) => name)).not.toContain('x-powered-by')
   })
 
-  test('HT36: answers are not compressed, whatever is accepted', async () => {
+  test('HT36: answers are not compressed, with any Accept-Encoding', async () => {
     for (const encoding of ['gzip', 'br', 'deflate', 'zstd', '*', 'gzip, br;q=1', 'identity;q=0, gzip'])
       expect(Object.fromEntries((await ask({ 'accept-encoding': encoding })).headers ?? [])).not.toHaveProperty(
         'content-encoding',
       )
   })
 
-  test('HT26: requests on one connection stand each for themselves', async () => {
+  test('HT26: requests on one connection are independent', async () => {
     const wires = [
       await openHttp(arena.http, arena.world, '2025-11-25'),
       await openHttp(arena.http, arena.world, '2025-06-18'),
@@ -265,7 +265,7 @@ describe('what is answered', () => {
     for (const wire of wires) await wire.close()
   })
 
-  test('a session ends for good, and its number is bounded without harm to the others', async () => {
+  test('a session ends finally, and a limit on sessions harms no other client', async () => {
     const opened: string[] = []
     const open = () =>
       send(arena.http, arena.world, {

@@ -76,7 +76,7 @@ const forbidden = () => [
   'none://none/none',
 ]
 
-describe('what may not be seen is as absent as what is not there (O6)', () => {
+describe('hidden resources are indistinguishable from absent ones (O6)', () => {
   eachWire(wireNames)('O6: byte for byte when it is asked for as a skill, over %s', async (name) => {
     const uris = forbidden().flatMap((uri) => [uri, `${uri}/SKILL.md`])
     const shapes = await shapesOf(arena.wire(name), uris, 'skills/get')
@@ -224,8 +224,8 @@ describe('what may not be seen is as absent as what is not there (O6)', () => {
   )
 })
 
-describe('a source that is down', () => {
-  test('O6: is not named to whoever may see nothing of it', async () => {
+describe('a source that does not answer', () => {
+  test('O6: is not named to callers who may see none of its resources', async () => {
     const down: Provider = {
       async *list() {
         yield* []

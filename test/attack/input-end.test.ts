@@ -19,14 +19,14 @@ afterAll(() => {
 
 const { fresh, urlOf, small, large } = freshWires(() => world)
 
-describe('the end of the input (D2)', () => {
-  test.each(revisions)('D2: the process ends at once when idle, over stdio %s', async (version) => {
+describe('the end of the input of a stdio server (D2)', () => {
+  test.each(revisions)('D2: an idle process exits at once, over stdio %s', async (version) => {
     const wire = await fresh(version)
     wire.target.input.end()
     expect(await ended(wire.target, soon)).toBe(0)
   })
 
-  test.each(revisions)('D2: what was asked before the end is answered, over stdio %s', async (version) => {
+  test.each(revisions)('D2: requests sent before the end are answered, over stdio %s', async (version) => {
     const wire = await fresh(version)
     const ids = Array.from({ length: 300 }, (_, i) => `e${i}`)
     const answers = ids.map((id) => wire.pipe.answerTo(id, 10_000))
@@ -43,21 +43,18 @@ describe('the end of the input (D2)', () => {
     expect(await ended(wire.target, soon)).toBe(0)
   })
 
-  test.each(revisions)(
-    'D2: sources that hang do not keep the process longer than five seconds, over stdio %s',
-    async (version) => {
-      // Once as by default, which is four seconds.
-      const wire = await fresh(version, version === '2026-07-28' ? undefined : 1000)
-      for (let i = 0; i < 40; i++)
-        await wire.pipe.write(lineOf(wire, `h${i}`, { uri: `slow://source/${i % 2 ? 'hang' : 'forever'}` }))
-      for (let i = 0; i < 4; i++) await wire.pipe.write(lineOf(wire, `f${i}`, urlOf(`fifo${i}`)))
-      wire.target.input.end()
-      expect(await ended(wire.target, soon)).toBe(0)
-    },
-  )
+  test.each(revisions)('D2: hanging sources delay the exit by at most five seconds, over stdio %s', async (version) => {
+    // Once as by default, which is four seconds.
+    const wire = await fresh(version, version === '2026-07-28' ? undefined : 1000)
+    for (let i = 0; i < 40; i++)
+      await wire.pipe.write(lineOf(wire, `h${i}`, { uri: `slow://source/${i % 2 ? 'hang' : 'forever'}` }))
+    for (let i = 0; i < 4; i++) await wire.pipe.write(lineOf(wire, `f${i}`, urlOf(`fifo${i}`)))
+    wire.target.input.end()
+    expect(await ended(wire.target, soon)).toBe(0)
+  })
 
   test.each(revisions)(
-    'D2: a client that neither writes nor reads any more does not keep it either, over stdio %s',
+    'D2: a client that neither writes nor reads does not prevent the exit, over stdio %s',
     async (version) => {
       const wire = await fresh(version, 1000)
       wire.pipe.pause()
@@ -68,7 +65,7 @@ describe('the end of the input (D2)', () => {
     },
   )
 
-  test('D2: with hundreds of requests that wait behind hanging ones, it ends all the same', async () => {
+  test('D2: with hundreds of requests queued behind hanging ones, the process exits', async () => {
     const wire = await fresh('2026-07-28', 1000)
     let lines = ''
     for (let i = 0; i < 900; i++) lines += lineOf(wire, `w${i}`, { uri: 'slow://source/forever' })

@@ -7,7 +7,7 @@ import { eachWire } from '../support/wires.ts'
 const arena = useArena()
 const { control, idOf, requestOf, tell, without } = messagesOf(arena)
 
-describe('messages', () => {
+describe('hostile messages', () => {
   eachWire(wireNames)('JR07: another version of JSON-RPC, or none, is refused over %s', async (name) => {
     const wire = arena.wire(name)
     for (const jsonrpc of ['1.0', 2, 2.0, '2', '2.0 ', '', null, ['2.0'], { version: '2.0' }, true]) {
@@ -188,7 +188,7 @@ describe('messages', () => {
   })
 })
 
-describe('params', () => {
+describe('hostile params', () => {
   eachWire(wireNames)('JR32: a megabyte of wrong params is answered with a short error over %s', async (name) => {
     const wire = arena.wire(name)
     const long = 'y'.repeat(600_000)

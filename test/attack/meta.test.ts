@@ -11,7 +11,7 @@ const arena = useArena()
 const modernNames = ['stdio 2026-07-28', 'http 2026-07-28'] as const
 const { control, idOf, requestOf, tell } = messagesOf(arena)
 
-describe('_meta', () => {
+describe('_meta of a request', () => {
   const version = 'io.modelcontextprotocol/protocolVersion'
   const capabilities = 'io.modelcontextprotocol/clientCapabilities'
   const info = 'io.modelcontextprotocol/clientInfo'
@@ -55,7 +55,7 @@ describe('_meta', () => {
     }
   })
 
-  test('JR22: the header alone does not make a request modern', async () => {
+  test('JR22: a header of revision 2026-07-28 without _meta does not select that revision', async () => {
     const wire = arena.wire('http 2026-07-28')
     for (const params of [control(), { ...control(), _meta: {} }]) {
       const { message, status } = await tell(wire, requestOf(wire, { params }))
@@ -118,7 +118,7 @@ describe('_meta', () => {
     for (const { message } of all) expect(message?.result).toBeDefined()
   })
 
-  test('JR24: progress grows, is bounded in size, and ends with the request', async () => {
+  test('JR24: progress increases, has a limited size, and ends with the request', async () => {
     const wire = arena.wire('stdio 2026-07-28') as StdioWire
     for (const [id, progressToken] of [
       ['long', 'x'.repeat(100_000)],
@@ -162,7 +162,7 @@ describe('_meta', () => {
   })
 
   test.each(['stdio 2025-11-25', 'http 2025-11-25'] as const)(
-    'JR26: nor do they in initialize over %s',
+    'JR26: unknown members of initialize change nothing over %s',
     async (name) => {
       const wire = arena.wire(name)
       const extensions = Object.fromEntries(Array.from({ length: 60_000 }, (_, i) => [`e${i}`, {}]))
@@ -184,7 +184,7 @@ describe('_meta', () => {
     },
   )
 
-  test('JR26: a session keeps nothing of what its client says, of itself or in its last request', async () => {
+  test('JR26: a session does not keep client information of its requests', async () => {
     const junk = Object.fromEntries(Array.from({ length: 60_000 }, (_, i) => [`e${i}`, {}]))
     // What is in use once everything is put away that can be, in MiB.
     const inUse = async () => {
@@ -236,7 +236,7 @@ describe('_meta', () => {
     }
   })
 
-  test('JR22: initialize that is wrong is refused, and the old revisions are not lied to about the new one', async () => {
+  test('JR22: an invalid initialize is refused, and older revisions are not offered 2026-07-28', async () => {
     const wire = arena.wire('stdio 2025-11-25')
     for (const params of [
       {},

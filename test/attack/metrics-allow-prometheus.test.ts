@@ -224,11 +224,11 @@ requires(
     return JSON.stringify(content)
   }
 
-  test('the canary can be seen without the list', async () => {
+  test('without the allow-list, the hidden metric is visible to the test', async () => {
     expect(JSON.stringify(await ask('canary_total'))).toContain('424242')
   })
 
-  describe('a query that is allowed answers as it would have, unchanged', () => {
+  describe('an allowed query gives the same answer as without the allow-list', () => {
     test.each(answered)('%j', async (query) => {
       const { text, metrics: named } = parseQuery(query)
       const original = await ask(query)
@@ -242,7 +242,7 @@ requires(
       expect(relay.queries).toContain(text)
     })
 
-    test.each(sinceVersion3)('%j, or is not understood either way', async (query) => {
+    test.each(sinceVersion3)('%j, or it is not understood with or without the list', async (query) => {
       const original = await ask(query)
       const rewritten = await ask(parseQuery(query).text)
       expect(rewritten).toEqual(original)
@@ -250,7 +250,7 @@ requires(
     })
   })
 
-  test.each(denied)('the query %j never reaches it', async (query) => {
+  test.each(denied)('the query %j never reaches the hidden metric', async (query) => {
     for (const params of [{}, { start: '-1h' }, { as: 'chart' }, { as: 'csv' }])
       await expect(read(query, params)).rejects.toMatchObject({
         kind: 'invalid',
@@ -259,7 +259,7 @@ requires(
     expect(relay.requests()).toBe(0)
   })
 
-  test('of random queries it answers those that pass as before, and none tells of the canary', async () => {
+  test('random queries that pass give the same answer, and none discloses the hidden metric', async () => {
     const count = volumeOf(800, 400)
     let state = 20_261_122
     const random = (below: number) => {

@@ -50,7 +50,7 @@ const queriesTo = ({ asked }: StandIn) =>
   asked.filter(({ path }) => path.startsWith('query')).map(({ fields }) => fields.get('query') ?? '')
 
 describe('a mount with an allow-list of metrics', () => {
-  test('lists, completes and shows those that it allows', async () => {
+  test('lists, completes and shows the allowed metrics', async () => {
     const { provider, read, api } = await open()
     expect(await listed(provider)).toEqual(['series/http_requests_total', 'series/up'])
     const complete = async (template: string | undefined, name: string, value: string, metric = '') => {
@@ -73,7 +73,7 @@ describe('a mount with an allow-list of metrics', () => {
     expect(JSON.stringify(api.asked)).not.toContain('canary')
   })
 
-  test('asks for no name of a metric as the value of a label beyond them', async () => {
+  test('completes no name of another metric as a value of a label', async () => {
     const { provider } = await open({ data: { 'label/__name__/values': ['up', 'canary_total'] } })
     const template = templates.find(({ template }) => template.startsWith('series/'))?.template ?? ''
     const argument = { name: 'match', value: 'job="x",__name__="' }
@@ -84,7 +84,7 @@ describe('a mount with an allow-list of metrics', () => {
     expect(JSON.stringify(completed)).not.toContain('canary')
   })
 
-  test('any other metric is not found, exactly like one that is absent, and Prometheus is not asked for it', async () => {
+  test('answers "not found" for any other metric, as for an absent one, without a request to Prometheus', async () => {
     const { api, failureOf } = await open()
     for (const suffix of ['', '?as=chart', '?as=csv', '?match={job="x"}']) {
       const absent = await failureOf(`series/absent_total${suffix}`)
@@ -133,21 +133,21 @@ describe('a mount with an allow-list of metrics', () => {
     expect(api.asked).toEqual([])
   })
 
-  test('refuses a query for an absent metric in the same words as for one that is there', async () => {
+  test('refuses a query for a hidden metric in the same words as one for an absent metric', async () => {
     const { failureOf } = await open()
     expect((await failureOf('query?query=absent_total')).replaceAll('absent_total', 'canary_total')).toBe(
       await failureOf('query?query=canary_total'),
     )
   })
 
-  test('sends a query as it was understood: without comments, with strings in one kind of quotes', async () => {
+  test('sends a query in normalized form: without comments, with one kind of quotes', async () => {
     const { api, ask } = await open()
     const query = 'sum by (job) (rate(http_requests_total{x=`a"`}[5m])) # \r / {"up"} # canary'
     await ask(query)
     expect(queriesTo(api)).toEqual(['sum by ( job ) ( rate ( http_requests_total { x = "a\\"" } [ 5m ] ) ) / { "up" }'])
   })
 
-  test('takes no glob that could mean a part of a name', async () => {
+  test('refuses a glob that matches a part of a name', async () => {
     await expect(metrics({ url: 'http://127.0.0.1:9', allow: ['a/b'] })).rejects.toMatchObject({ kind: 'invalid' })
     await expect(metrics({ url: 'http://127.0.0.1:9', allow: ['[a'] })).rejects.toMatchObject({ kind: 'invalid' })
   })

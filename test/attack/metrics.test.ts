@@ -53,9 +53,9 @@ async function hostile(
 
 const matrix = (result: string) => `{"status":"success","data":{"resultType":"matrix","result":[${result}]}}`
 
-describe('a Prometheus that is hostile', () => {
+describe('a hostile Prometheus server', () => {
   test.each([301, 302, 303, 307, 308])(
-    'SS06 SS07 SS19: that redirects with %i leads nobody elsewhere, least of all with credentials',
+    'SS06 SS07 SS19: a redirect with %i is not followed with credentials',
     async (status) => {
       let count = 0
       const read = await hostile((_, response) => {
@@ -76,7 +76,7 @@ describe('a Prometheus that is hostile', () => {
     },
   )
 
-  test('SS13: that never ends is cut off, in bytes and in time', async () => {
+  test('SS13: an endless answer is cut off, in bytes and in time', async () => {
     const flood = await hostile(
       (_, response) => {
         response.writeHead(200)
@@ -100,7 +100,7 @@ describe('a Prometheus that is hostile', () => {
     expect((await trickle()).error).toMatchObject({ kind: 'unavailable' })
   })
 
-  test('SS14: that unpacks to more than it may is cut off', async () => {
+  test('SS14: a compressed answer that expands beyond the limit is cut off', async () => {
     const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024, ' '))
     const read = await hostile(
       (_, response) => {
@@ -113,7 +113,7 @@ describe('a Prometheus that is hostile', () => {
     expect(process.memoryUsage().rss - before).toBeLessThan(256 * 1024 * 1024)
   })
 
-  test('SS16: that says that it speaks another encoding is read as UTF-8, or not at all', async () => {
+  test('SS16: an answer that declares another encoding is read as UTF-8, or refused', async () => {
     const read = await hostile((_, response) => {
       response
         .writeHead(200, { 'content-type': 'application/json; charset=utf-16' })
@@ -128,7 +128,7 @@ describe('a Prometheus that is hostile', () => {
     expect((await seven()).text).toContain('+ADw-')
   })
 
-  test('SS18: gets no line of ours that a URI added', async () => {
+  test('SS18: a URI cannot add a line to a request', async () => {
     const asked: string[] = []
     const read = await hostile((request, response) => {
       asked.push(JSON.stringify([request.url, request.rawHeaders]))
@@ -144,7 +144,7 @@ describe('a Prometheus that is hostile', () => {
     expect(asked.join('')).not.toMatch(/X-Evil:? ?1"/)
   })
 
-  test('SS21: with labels that are markup, lines or no text, numbers that are none, and far too many series', async () => {
+  test('SS21: labels with markup or control characters, invalid numbers, and far too many series are handled', async () => {
     const labels = JSON.stringify({
       '"}\n<script>': '<img src=x onerror=alert(1)>"\n\u2028',
       __proto__: 'x',
@@ -162,7 +162,7 @@ describe('a Prometheus that is hostile', () => {
     expect(csv.split('\r\n')).toHaveLength(1 + 20 * 6 + 1)
   })
 
-  test('SS21: with samples without end in one series, or a string without end, is cut off', async () => {
+  test('SS21: endless samples in one series, and an endless string, are cut off', async () => {
     for (const begin of [
       '{"status":"success","data":{"resultType":"matrix","result":[{"metric":{},"values":[',
       '{"status":"',
@@ -186,7 +186,7 @@ describe('a Prometheus that is hostile', () => {
       ).toMatchObject({ kind: 'too-large' })
   })
 
-  test('SS19: that answers with what it was sent tells nobody its credentials', async () => {
+  test('SS19: an answer that repeats our credentials does not disclose them', async () => {
     for (const status of [200, 400, 401, 422, 500]) {
       const read = await hostile((request, response) => {
         const error = `invalid parameter "query": 1:1: ${JSON.stringify(request.headers)}`
@@ -198,7 +198,7 @@ describe('a Prometheus that is hostile', () => {
     }
   })
 
-  test('SS11: is asked directly, whatever the environment says of proxies', async () => {
+  test('SS11: proxies of the environment are not used', async () => {
     const names = ['HTTP_PROXY', 'http_proxy', 'ALL_PROXY', 'HTTPS_PROXY']
     const before = names.map((name) => process.env[name])
     for (const name of names) process.env[name] = elsewhere.place
@@ -216,8 +216,8 @@ describe('a Prometheus that is hostile', () => {
   })
 })
 
-describe('what a client asks for', () => {
-  test('SS01: names no other host, whatever it is', async () => {
+describe('requests of a client for metrics', () => {
+  test('SS01: cannot name another host', async () => {
     const paths: string[] = []
     const read = await hostile((request, response) => {
       paths.push(request.url ?? '')
@@ -238,7 +238,7 @@ describe('what a client asks for', () => {
     for (const path of paths) expect(path).toMatch(/^\/api\/v1\/query(?:_range)?$/)
   })
 
-  test('TM03: a selector ends where its quotes do: nothing of it becomes another query', async () => {
+  test('TM03: a selector ends at its closing quote, and cannot add another query', async () => {
     const queries: string[] = []
     const read = await hostile((request, response) => {
       const chunks: Buffer[] = []

@@ -56,14 +56,14 @@ const failure = (work: Promise<unknown>) =>
     (error: unknown) => error,
   )
 
-describe.each(['s3', 'gcs'] as const)('a store of objects (%s)', (name) => {
+describe.each(['s3', 'gcs'] as const)('a hostile object store (%s)', (name) => {
   let store: Subject
   beforeEach(async () => {
     store = await startSubject(name)
   })
   afterEach(() => store.close())
 
-  test('S301: keys stand for paths one to one, and those that cannot are out of reach by any spelling', async () => {
+  test('S301: keys and paths correspond one to one, and keys that are no path cannot be reached by any spelling', async () => {
     const held = Object.entries(heldObjects).filter(([key]) => !key.startsWith('many/'))
     for (const [key, content] of held) store.table.put(key, content)
     for (const key of oddKeys) store.table.put(key, 'canary-secret of an odd key')
@@ -81,7 +81,7 @@ describe.each(['s3', 'gcs'] as const)('a store of objects (%s)', (name) => {
         })
   })
 
-  test('S302: nothing beside a prefix is reached, whether it ends in a slash or not', async () => {
+  test('S302: only keys below the prefix can be reached, with or without a final slash', async () => {
     for (const key of ['tenant1/x', 'tenant1/y/z']) store.table.put(key, 'own')
     for (const key of ['tenant10/x', 'tenant1', 'tenant1-x', 'tenant0/x', 'TENANT1/x'])
       store.table.put(key, 'canary-secret')
@@ -111,7 +111,7 @@ describe.each(['s3', 'gcs'] as const)('a store of objects (%s)', (name) => {
       expect(await failure(store.open({ prefix })), prefix).toMatchObject({ kind: 'invalid' })
   })
 
-  test('S303: a bucket that is not mounted is absent, and nothing is sent', async () => {
+  test('S303: a bucket that is not mounted is absent, and no request is sent', async () => {
     store.table.put('x', 'x')
     const mounts = [{ address: 's3://drawer', provider: await store.open() }]
     const view = createCatalog({ mounts }).view(context.principal)
@@ -123,13 +123,13 @@ describe.each(['s3', 'gcs'] as const)('a store of objects (%s)', (name) => {
     expect((await view.read('s3://DRAWER/x')).contents).toMatchObject([{ uri: 's3://DRAWER/x', text: 'x' }])
   })
 
-  test('S306: keys with characters that XML cannot hold do not break a listing', async () => {
+  test('S306: a key with characters that XML cannot hold does not break a listing', async () => {
     for (const key of ['a', 'b\u0001', 'b\u0008c', 'c\u001f', 'd&<>"\'', 'e\ufffe', 'f']) store.table.put(key, 'x')
     const provider = await store.open()
     expect((await listAll(provider)).map(({ path }) => path)).toEqual(['a', 'd&<>"\'', 'e\ufffe', 'f'])
   })
 
-  test('S307: what is stored beside an object is data, and no header of ours', async () => {
+  test('S307: metadata stored with an object is data, and sets no header of our answers', async () => {
     store.table.put('a";\u00a0x.txt', 'x', {
       contentType: 'text/plain; x="; rel=evil',
       metadata: { 'set-cookie': 'evil=1', location: 'https://evil.example', note: '"><script>' },
@@ -154,7 +154,7 @@ describe.each(['s3', 'gcs'] as const)('a store of objects (%s)', (name) => {
     }
   })
 
-  test('S308: what an object is said to be is not what it is served as, and nothing is unpacked', async () => {
+  test('S308: the stored content type does not decide how an object is served, and nothing is unpacked', async () => {
     const bomb = gzipSync(Buffer.alloc(20 * 2 ** 20))
     store.table.put('page', '<html><script>alert(1)</script>', { contentType: 'text/html; charset=utf-7' })
     store.table.put('image.png', 'plain text', { contentType: 'image/png' })
@@ -179,7 +179,7 @@ describe.each(['s3', 'gcs'] as const)('a store of objects (%s)', (name) => {
     }
   })
 
-  test('S309: an object that is replaced between two requests is read anew', async () => {
+  test('S309: an object that is replaced between two requests is read again', async () => {
     store.table.put('log.txt', 'a'.repeat(50_000))
     let count = 0
     store.intercept = ({ method, query }) => {
@@ -196,7 +196,7 @@ describe.each(['s3', 'gcs'] as const)('a store of objects (%s)', (name) => {
     expect(count).toBeGreaterThan(1)
   })
 
-  test('S311: an ETag that is no hash of the content is a version and nothing else', async () => {
+  test('S311: an ETag that is no hash is used as a version only', async () => {
     store.table.put('parts.txt', 'in two parts', { etag: 'd41d8cd98f00b204e9800998ecf8427e-2' })
     store.table.put('wrong.txt', 'another', { etag: 'd41d8cd98f00b204e9800998ecf8427e' })
     const provider = await store.open()
@@ -206,7 +206,7 @@ describe.each(['s3', 'gcs'] as const)('a store of objects (%s)', (name) => {
     expect((await readOne(provider, { path: 'parts.txt' })).version).toBe(entry?.version)
   })
 
-  test('S312: a listing that goes round and round is given up, and deep folders cost no more than others', async () => {
+  test('S312: a listing that repeats its pages is given up, and deep folders need no more requests', async () => {
     const deep = `${'d/'.repeat(500)}x`
     store.table.put(deep, 'deep')
     store.table.put('other', 'x')
@@ -234,7 +234,7 @@ describe.each(['s3', 'gcs'] as const)('a store of objects (%s)', (name) => {
     }
   })
 
-  test('S313: an object of terabytes is too large, a part of it is read, and nothing is held', async () => {
+  test('S313: an object of terabytes is too large, but a part of it is read, without buffering it', async () => {
     const size = 5 * 2 ** 40
     store.intercept = ({ headers }, response) => {
       const facts = { etag: '"e"', 'x-goog-generation': '1', 'accept-ranges': 'bytes' }
@@ -263,36 +263,33 @@ describe.each(['s3', 'gcs'] as const)('a store of objects (%s)', (name) => {
     expect(await readOne(provider, { path: 'huge', range: far })).toMatchObject({ range: far, size })
   })
 
-  test.each([301, 302, 303, 307, 308])(
-    'S314 SS06 SS07: a redirect (%i) is not followed, wherever it leads',
-    async (status) => {
-      const provider = await store.open()
-      for (const location of [`${sinkUrl}/stolen`, '//evil.example/x', 'file:///etc/passwd', `${store.url}/again`]) {
-        store.intercept = (_, response) => {
-          response.writeHead(status, {
-            location,
-            refresh: `0; url=${sinkUrl}`,
-            link: `<${sinkUrl}>; rel=next`,
-            'x-amz-bucket-region': 'evil-1',
-          })
-          response.end(`<Error><Code>PermanentRedirect</Code><Endpoint>${sinkUrl}</Endpoint></Error>`)
-          return true
-        }
-        store.requests.length = 0
-        const errors = [
-          await failure(listAll(provider)),
-          await failure(readText(provider, 'a.txt')),
-          await failure(Promise.resolve(provider.stat?.('a.txt', context))),
-        ]
-        for (const error of errors) expect(error).toMatchObject({ kind: 'unavailable' })
-        expectClean(...errors, provider.logged)
-        expect(store.requests.length).toBeLessThanOrEqual(4)
+  test.each([301, 302, 303, 307, 308])('S314 SS06 SS07: a redirect (%i) is not followed', async (status) => {
+    const provider = await store.open()
+    for (const location of [`${sinkUrl}/stolen`, '//evil.example/x', 'file:///etc/passwd', `${store.url}/again`]) {
+      store.intercept = (_, response) => {
+        response.writeHead(status, {
+          location,
+          refresh: `0; url=${sinkUrl}`,
+          link: `<${sinkUrl}>; rel=next`,
+          'x-amz-bucket-region': 'evil-1',
+        })
+        response.end(`<Error><Code>PermanentRedirect</Code><Endpoint>${sinkUrl}</Endpoint></Error>`)
+        return true
       }
-    },
-  )
+      store.requests.length = 0
+      const errors = [
+        await failure(listAll(provider)),
+        await failure(readText(provider, 'a.txt')),
+        await failure(Promise.resolve(provider.stat?.('a.txt', context))),
+      ]
+      for (const error of errors) expect(error).toMatchObject({ kind: 'unavailable' })
+      expectClean(...errors, provider.logged)
+      expect(store.requests.length).toBeLessThanOrEqual(4)
+    }
+  })
 
   test.each([304, 409, 412, 416])(
-    'S309: a status that makes no sense (%i) is an answer of the store, and no fault of ours',
+    'S309: an unexpected status (%i) is reported as an error of the store',
     async (status) => {
       store.intercept = (_, response) => {
         response.writeHead(status)
@@ -312,7 +309,7 @@ describe.each(['s3', 'gcs'] as const)('a store of objects (%s)', (name) => {
     },
   )
 
-  test('S314: a code that is the name of something else is not taken for it', async () => {
+  test('S314: an error code such as the name of an object member is handled as unknown', async () => {
     const provider = await store.open()
     for (const code of ['constructor', '__proto__', 'toString', 'hasOwnProperty']) {
       store.intercept = (_, response) => {
@@ -332,7 +329,7 @@ describe.each(['s3', 'gcs'] as const)('a store of objects (%s)', (name) => {
     }
   })
 
-  test('S314 SS19: what a store says back of credentials is told to nobody', async () => {
+  test('S314 SS19: credentials in an error of the store are not disclosed', async () => {
     const provider = await store.open({ linkMs: 60_000, maxBytes: 10 })
     store.table.put('large', 'x'.repeat(100))
     const content = await readOne(provider, { path: 'large' })
@@ -354,20 +351,20 @@ describe.each(['s3', 'gcs'] as const)('a store of objects (%s)', (name) => {
     expectClean(provider.logged)
   })
 
-  test('S319: nothing that a store is said to have told is taken: a change is what the store answers itself', async () => {
+  test('S319: forged notifications are ignored: only answers of the store report changes', async () => {
     const provider = await store.open()
     expect(provider.watch).toBeUndefined()
     expect((await provider.templates?.(context))?.map(({ template }) => template)).toEqual(['{+path}'])
   })
 
-  test('SS11: no proxy of the environment is on the way', async () => {
+  test('SS11: proxies of the environment are not used', async () => {
     for (const variable of ['HTTP_PROXY', 'http_proxy', 'HTTPS_PROXY', 'https_proxy', 'ALL_PROXY'])
       vi.stubEnv(variable, sinkUrl)
     store.table.put('a.txt', 'a')
     expect(await readText(await store.open(), 'a.txt')).toBe('a')
   })
 
-  test('SS13: an answer without an end is cut off, be it a listing, an error or its headers', async () => {
+  test('SS13: an endless listing, error or header is cut off', async () => {
     const provider = await store.open({ timeoutMs: 20_000 })
     for (const status of [200, 403, 404]) {
       let written = 0
@@ -396,7 +393,7 @@ describe.each(['s3', 'gcs'] as const)('a store of objects (%s)', (name) => {
     expect(await failure(readText(provider, 'a'))).toMatchObject({ kind: 'unavailable' })
   })
 
-  test('SS14: a compressed answer is not unpacked into more than it is', async () => {
+  test('SS14: a compressed answer is not unpacked beyond the limit', async () => {
     store.intercept = (_, response) => {
       response.writeHead(200, { 'content-encoding': 'gzip', 'content-type': 'application/json' })
       response.end(gzipSync(Buffer.alloc(64 * 2 ** 20, ' ')))
@@ -405,7 +402,7 @@ describe.each(['s3', 'gcs'] as const)('a store of objects (%s)', (name) => {
     expect(await failure(listAll(await store.open()))).toMatchObject({ kind: 'unavailable' })
   })
 
-  test('SS16: a charset that an object claims changes nothing', async () => {
+  test('SS16: a charset that an object declares has no effect', async () => {
     for (const charset of ['utf-7', 'utf-16', 'shift_jis'])
       store.table.put(`${charset}.txt`, '+ADw-script+AD4-', { contentType: `text/plain; charset=${charset}` })
     for (const { path } of await listAll(await store.open()))
@@ -415,13 +412,13 @@ describe.each(['s3', 'gcs'] as const)('a store of objects (%s)', (name) => {
       })
   })
 
-  test('SS17: a store that does not speak TLS where it should is refused', async () => {
+  test('SS17: an https endpoint that does not speak TLS is refused', async () => {
     const provider = await store.open({ endpoint: store.url.replace('http:', 'https:'), timeoutMs: 10_000 })
     expect(await failure(readText(provider, 'a'))).toMatchObject({ kind: 'unavailable' })
     expect(store.requests).toEqual([])
   })
 
-  test('SS18: no path puts a line into a request', async () => {
+  test('SS18: a path cannot add a line to a request', async () => {
     const provider = await store.open()
     for (const path of ['a\r\nHost: evil', 'a b\r\n\r\nGET /x', 'a\nb', 'x\u0000'])
       expect(await failure(readOne(provider, { path }))).toMatchObject({ kind: 'not-found' })
@@ -431,11 +428,11 @@ describe.each(['s3', 'gcs'] as const)('a store of objects (%s)', (name) => {
   })
 })
 
-describe('where a store is', () => {
+describe('the endpoint of an object store', () => {
   const refused = { kind: 'invalid', message: expect.stringContaining('endpoint'), detail: { reason: 'configuration' } }
   const open = (endpoint: string) => s3({ bucket: 'drawer', endpoint, insecure: true })
 
-  test('S304: the name of a bucket leads to no other host, path or query', async () => {
+  test('S304: a bucket name cannot change the host, path or query', async () => {
     for (const bucket of [
       'b?acl',
       'b/..',
@@ -462,7 +459,7 @@ describe('where a store is', () => {
     await store.close()
   })
 
-  test('SS01: on this machine it may be, since the operator says so; and it is asked as it is written', () => {
+  test('SS01: may be on this machine if the operator says so, and is used as written', () => {
     for (const url of [
       'http://127.0.0.1:9000',
       'http://localhost:9000',
@@ -481,7 +478,7 @@ describe('where a store is', () => {
       expect(() => parseEndpoint(url, false), url).toThrow(/encrypted|address/)
   })
 
-  test('SS02 SS03: it is not where machines are given their credentials, however that is written', async () => {
+  test('SS02 SS03: cannot be a metadata service of a cloud, in any spelling', async () => {
     for (const host of [
       '169.254.169.254',
       '169.254.170.2',
@@ -505,7 +502,7 @@ describe('where a store is', () => {
       expect(isMetadataAddress(host), host).toBe(false)
   })
 
-  test('SS04: a name that leads there is found out when it is looked up', async () => {
+  test('SS04: a host name that resolves to a metadata service is refused', async () => {
     // A number is a name that every resolver knows.
     // A number is a name that every resolver knows; whoever parses URLs makes an address of it, which is then not looked up.
     for (const host of ['2852039166', '0xa9fea9fe', '0251.0376.0251.0376', '169.254.43518', '1.2.3.4.5', 'a.0x1f'])
@@ -523,7 +520,7 @@ describe('where a store is', () => {
       )
   })
 
-  test('SS08 SS09: it has no name and password, no path, and a port that there is', async () => {
+  test('SS08 SS09: has no user name, password or path, and a valid port', async () => {
     for (const url of [
       'https://user:pw@allowed.example',
       'https://allowed.example@evil.example',
@@ -549,7 +546,7 @@ describe('where a store is', () => {
   })
 })
 
-describe('the credentials of a store', () => {
+describe('the credentials of an object store', () => {
   const nobody = (folder: string) => {
     for (const name of [
       'AWS_ACCESS_KEY_ID',
@@ -570,7 +567,7 @@ describe('the credentials of a store', () => {
     vi.stubEnv('GCE_METADATA_HOST', sinkUrl.replace('http://', ''))
   }
 
-  test('S317 S318: where there are none, nobody is asked for any, and nothing is asked without them', async () => {
+  test('S317 S318: if none are configured, no metadata service is asked and no request is sent', async () => {
     nobody('/nonexistent')
     for (const name of ['s3', 'gcs'] as const) {
       const store = await startSubject(name)
@@ -594,7 +591,7 @@ describe('the credentials of a store', () => {
     }
   })
 
-  test('S318: who is anonymous says so, and is refused where that is not enough', async () => {
+  test('S318: anonymous access must be configured, and is refused if the store requires credentials', async () => {
     nobody('/nonexistent')
     for (const name of ['s3', 'gcs'] as const) {
       const store = await startSubject(name)
@@ -607,7 +604,7 @@ describe('the credentials of a store', () => {
     }
   })
 
-  test('S316: a clock that is wrong is said to be', async () => {
+  test('S316: a wrong clock is named in the error', async () => {
     const store = await startS3()
     store.skew = 3_600_000
     const provider = await s3({ bucket: store.bucket, endpoint: store.url, keys: store.keys })

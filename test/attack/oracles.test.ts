@@ -52,13 +52,13 @@ async function said(expected: RegExp): Promise<void> {
   expect(heard.join('\n')).toMatch(expected)
 }
 
-describe('after a case, the oracles', () => {
-  test('say nothing of a server that does what it should', async () => {
+describe('the oracles of the attack tests, after a case,', () => {
+  test('report nothing about a correct server', async () => {
     expect(await oracles.afterCase()).toEqual([])
   }, 60_000)
 
   test.each(['latin1', 'base64', 'base64url', 'hex'])(
-    'O1: hear a secret in %s',
+    'O1: find a secret in %s',
     async (encoding) => {
       await plant(stdio, `tell/${encoding}`)
       await said(/^O1: stdout/m)
@@ -68,23 +68,23 @@ describe('after a case, the oracles', () => {
     60_000,
   )
 
-  test('O1: hear one in the log', async () => {
+  test('O1: find a secret in the log', async () => {
     await plant(stdio, 'log/now')
     await said(/^O1: stderr/m)
   }, 60_000)
 
-  test('O1: know every spelling', () => {
+  test('O1: find every spelling of a secret', () => {
     const forms = formsOf('cnry0').map(({ form }) => form)
     for (const form of ['raw', 'hex', 'percent-encoded', 'JSON-escaped', 'UTF-16LE', 'base64, shifted by 2'])
       expect(forms).toContain(form)
   })
 
-  test('O2: see that others wait while one request is worked on', async () => {
+  test('O2: notice that other requests wait for one', async () => {
     await plant(http, 'hold/2500')
     await said(/^O2: the control client waited/m)
   }, 120_000)
 
-  test('O4: see a program, a connection and a file', async () => {
+  test('O4: notice a started program, a connection and a written file', async () => {
     const sink = createServer().listen(0, '127.0.0.1')
     await new Promise((resolve) => sink.once('listening', resolve))
     await plant(stdio, 'start/now')
@@ -98,7 +98,7 @@ describe('after a case, the oracles', () => {
   }, 120_000)
 })
 
-test('at the end they see what was not given back, and what was said out of turn', async () => {
+test('at the end, the oracles report resources that were not released, and unexpected messages', async () => {
   await plant(stdio, 'open/100')
   await plant(http, 'keep/80')
   await plant(stdio, 'print/hello')
@@ -112,7 +112,7 @@ test('at the end they see what was not given back, and what was said out of turn
   expect(said).toMatch(/^O5: 2 answers to string call-twice/m)
 }, 120_000)
 
-describe('of an answer, they see', () => {
+describe('the oracles report about an answer', () => {
   const wire = { modern: true, transport: 'http', name: 'http 2026-07-28' } as Wire
   const old = { ...wire, modern: false } as Wire
   const answerOf = (message: object, status = 200): Answer => {
@@ -134,7 +134,7 @@ describe('of an answer, they see', () => {
   const params = { uri: 'x://a' }
   const check = (answer: Answer, by = wire) => checkAnswer(by, answer, params, 'resources/read')
 
-  test('nothing that is wrong with an honest one', () => {
+  test('nothing if it is correct', () => {
     check(answerOf(result()))
     check(answerOf(error(-32602, 'Resource not found', { uri: 'x://a' })))
     check(answerOf(error(-32002, 'Resource not found', { uri: 'x://a' })), old)

@@ -40,7 +40,7 @@ async function read(provider: Provider, path: string): Promise<string> {
   return content !== undefined && 'text' in content ? content.text : ''
 }
 
-describe('a lock file', () => {
+describe('lock files of packages', () => {
   const canary = 'outside canary'
   beforeEach(() => {
     for (const [name, text] of [
@@ -80,7 +80,7 @@ describe('a lock file', () => {
     '',
   ]
 
-  test.each([...names, ...others])('npm: the name %j leads nowhere', async (name) => {
+  test.each([...names, ...others])('npm: the package name %j gives no path', async (name) => {
     npmLock({
       [`node_modules/${name}`]: { version: '1.0.0' },
       'node_modules/good': { version: '1.0.0' },
@@ -90,7 +90,7 @@ describe('a lock file', () => {
   })
 
   test.each([...names, ...others].filter((name) => !name.includes('\0')))(
-    'pnpm and yarn: the name %j leads nowhere',
+    'pnpm and yarn: the package name %j gives no path',
     async (name) => {
       folder.write({ 'pnpm-lock.yaml': `packages:\n\n  '${name}@1.0.0':\n    resolution: {}\n  /${name}/1.0.0:\n` })
       install('node_modules/.pnpm/good@1.0.0/node_modules/good', '1.0.0')
@@ -116,12 +116,12 @@ describe('a lock file', () => {
     {},
     null,
     1,
-  ])('the version %j is none', async (version) => {
+  ])('the version %j is ignored', async (version) => {
     npmLock({ 'node_modules/good': { version } })
     expect(await listPaths(await open())).toEqual([])
   })
 
-  test('keys of prototypes are names like any other, or none', async () => {
+  test('names such as __proto__ are ordinary names, or ignored', async () => {
     install('node_modules/constructor', '1.0.0')
     folder.write({
       'package-lock.json':
@@ -148,7 +148,7 @@ describe('a lock file', () => {
     ],
     ['pnpm-lock.yaml', `packages:\n${Array.from({ length: 1_000_000 }, (_, i) => `  p${i}@1:\n`).join('')}`],
     ['yarn.lock', Array.from({ length: 700_000 }, (_, i) => `p${i}@1:\n  version 1\n`).join('')],
-  ])('%s of as many packages as it can hold is refused, and others have their turn meanwhile', async (name, text) => {
+  ])('%s with as many packages as possible is refused, and other requests run meanwhile', async (name, text) => {
     folder.write({ [name]: text })
     const provider = await open()
     let turns = 0
@@ -167,13 +167,13 @@ describe('a lock file', () => {
     '{"packages":[1]}',
     '\u0000',
     '{"packages":{"node_modules/good":null}}',
-  ])('%j holds no package', async (text) => {
+  ])('%j gives no package', async (text) => {
     folder.write({ 'package-lock.json': text })
     const outcome = await listPaths(await open()).catch((error: { kind: string }) => error.kind)
     expect([[], 'unavailable']).toContainEqual(outcome)
   })
 
-  test('that is a symbolic link, or a directory, is none', async () => {
+  test('a symbolic link or a directory in the place of a lock file is ignored', async () => {
     writeFileSync(
       join(folder.outside, 'package-lock.json'),
       JSON.stringify({ packages: { 'node_modules/good': { version: '1.0.0' } } }),
@@ -189,7 +189,7 @@ describe('a lock file', () => {
 })
 
 describe('an installed package', () => {
-  test('is served at the version that its own package.json says, and no other', async () => {
+  test('is served with the version in its own package.json only', async () => {
     npmLock({ 'node_modules/a': { version: '2.0.0' }, 'node_modules/b': { version: '1.0.0' } })
     install('node_modules/a', '1.0.0')
     install('node_modules/b', '1.0.0')
@@ -202,7 +202,7 @@ describe('an installed package', () => {
   })
 
   test.each(['{', 'null', '[]', '{"version":1}', '{"__proto__":{"version":"1.0.0"}}', ''])(
-    'with the package.json %j is not there',
+    'with the package.json %j is absent',
     async (text) => {
       npmLock({ 'node_modules/a': { version: '1.0.0' } })
       install('node_modules/a', '1.0.0')
@@ -211,7 +211,7 @@ describe('an installed package', () => {
     },
   )
 
-  test('shows nothing through symbolic links, nor through hard links but those of pnpm', async () => {
+  test('serves nothing through symbolic links, nor through hard links but those of pnpm', async () => {
     writeFileSync(join(folder.outside, 'secret.md'), 'outside canary')
     writeFileSync(join(folder.outside, 'package.json'), manifest('1.0.0'))
     npmLock({ 'node_modules/a': { version: '1.0.0' }, 'node_modules/linked': { version: '1.0.0' } })
@@ -257,7 +257,7 @@ describe('an installed package', () => {
     expect(await read(provider, 'zod@4.6.7/README.md')).toBe(`# ${places[0]}\n`)
   })
 
-  test('of yarn is found at the top or below who needs it, of both formats', async () => {
+  test('of yarn, in both formats, is found at the top or below the package that needs it', async () => {
     install('node_modules/zod', '4.6.7')
     install('node_modules/old', '1.0.0')
     install('node_modules/old/node_modules/zod', '3.0.0')

@@ -170,7 +170,7 @@ const askedOver = <T>(at: number, all: readonly T[]): readonly T[] =>
 
 const textOf = (wire: Wire, uri: string) => arena.read(wire, uri).then((answer) => answer.raw.toString())
 
-describe('a client', () => {
+describe('a client of a PostgreSQL mount', () => {
   eachWire(wireNames)('PG01: reaches nothing with names that are SQL, over %s', async (name) => {
     const wire = arena.wire(name)
     const names = [
@@ -251,7 +251,7 @@ describe('a client', () => {
     expect(await database.run('SELECT * FROM written')).toHaveLength(1)
   })
 
-  test('PG12: has nothing but values in what it says of keys', async () => {
+  test('PG12: sends only values in keys', async () => {
     const forged = [
       "1' OR '1'='1",
       '1) OR (1=1',
@@ -280,7 +280,7 @@ describe('a client', () => {
     expect(await database.run('SELECT * FROM customers')).toHaveLength(20)
   })
 
-  test('PG19: sees granted columns alone, in whatever way it asks', async () => {
+  test('PG19: sees granted columns only, with every request', async () => {
     for (const [at, wire] of arena.wires.entries()) {
       for (const path of askedOver(at, ['schema', 'schema.sql', 'rows', 'rows/1', 'rows?columns=id,open']))
         expect(await textOf(wire, `postgres://db/app/masked/${path}`), path).not.toContain('secret')
@@ -300,7 +300,7 @@ describe('a client', () => {
 })
 
 describe.each(hasMariadb ? ['sqlite', 'mysql'] : ['sqlite'])('a client of %s', (kind) => {
-  test('PG01, PG02, PG12, PG19: names, keys and columns that are SQL are names, keys and columns', async () => {
+  test('PG01, PG02, PG12, PG19: cannot inject SQL with names, keys and columns', async () => {
     const names = [
       'customers"; drop table customers; --',
       "customers' or '1'='1",
@@ -417,7 +417,7 @@ const failure = (work: Promise<unknown>): Promise<Record<string, unknown>> =>
     (error: Record<string, unknown>) => error,
   )
 
-describe('a role', () => {
+describe('the role of a database mount', () => {
   const roles: readonly (readonly [name: string, made: string, told: RegExp])[] = [
     ['is a superuser', 'SUPERUSER', /superuser/],
     ['passes by row-level security', 'BYPASSRLS', /BYPASSRLS/],
@@ -430,7 +430,7 @@ describe('a role', () => {
   ]
 
   test.each(roles)(
-    'PG04: that %s is refused when the source is opened, unless that is allowed',
+    'PG04: that %s is refused when the source is opened, unless it is allowed',
     async (_, made, told) => {
       await database.run(
         `CREATE ROLE strong LOGIN PASSWORD 'the-strong-password' ${made}; GRANT USAGE ON SCHEMA public TO strong`,
@@ -469,7 +469,7 @@ describe('a role', () => {
   })
 })
 
-test('PG06: every statement goes over the extended protocol, one at a time', async () => {
+test('PG06: sends every statement over the extended protocol, one at a time', async () => {
   const folder = join(import.meta.dirname, '../../src/providers/postgres')
   const asking = readdirSync(folder).filter((file) => /client\.query\(/.test(readFileSync(join(folder, file), 'utf8')))
   expect(asking).toEqual(['session.ts'])
@@ -496,7 +496,7 @@ test('PG06: every statement goes over the extended protocol, one at a time', asy
 })
 
 describe('code in views, where they are allowed,', () => {
-  test('PG07: cannot write, commit, become another role, or change what comes after it', async () => {
+  test('PG07: cannot write, commit, change the role, or affect later statements', async () => {
     const provider = await open({ connections: 1 })
     for (const view of ['writing', 'committing', 'becoming', 'unlocking'])
       expect(await failure(read(provider, `${view}/rows`)), view).toMatchObject({ name: 'ResourceError' })
@@ -510,7 +510,7 @@ describe('code in views, where they are allowed,', () => {
   })
 
   test.each([false, true])(
-    'PG07: leaves no advisory lock, setting, statement or channel on a connection that others use (behind a pooler: %s)',
+    'PG07: leaves no advisory lock, setting, statement or channel on a shared connection (behind a pooler: %s)',
     async (disguise) => {
       const proxy = await startDatabaseProxy(database.port)
       proxy.disguise = disguise
@@ -566,7 +566,7 @@ describe('code in views, where they are allowed,', () => {
     }
   })
 
-  test('PG08: cannot read files, run programs or export, and no text of the server comes out', async () => {
+  test('PG08: cannot read files, run programs or export, and its messages are not passed on', async () => {
     const provider = await open()
     for (const view of ['reading', 'programming', 'exports']) {
       const error = await failure(read(provider, `${view}/rows`))
@@ -576,7 +576,7 @@ describe('code in views, where they are allowed,', () => {
   })
 
   test.each(['sleeping', 'crossing', 'counting', 'endless'])(
-    'PG09: cannot keep connections by never ending (%s)',
+    'PG09: cannot block connections by never ending (%s)',
     async (view) => {
       const provider = await open({ statementTimeoutMs: 300, waitTimeoutMs: 30_000, connections: 2 })
       const all = await Promise.all(
@@ -606,7 +606,7 @@ async function until(holds: () => Promise<boolean>): Promise<void> {
   }
 }
 
-test('PG11: huge values, very many columns and very many rows are answered in part', async () => {
+test('PG11: huge values, very many columns and very many rows are truncated', async () => {
   const provider = await open({ statementTimeoutMs: 60_000 })
   const page = await read(provider, 'big/rows')
   expect(page.length).toBeLessThan(100_000)
@@ -633,7 +633,7 @@ test('PG11: huge values, very many columns and very many rows are answered in pa
   expect([after.read - before.read, after.all - before.all]).toEqual([10 + 1001 + 1, 0])
 }, 120_000)
 
-test('PG13: values come out as exactly what they are', async () => {
+test('PG13: values are shown exactly', async () => {
   const provider = await open()
   const text = await read(provider, 'exact/rows')
   expect(JSON.parse(text).rows[0]).toMatchObject({
@@ -643,7 +643,7 @@ test('PG13: values come out as exactly what they are', async () => {
   expect(text).toContain('{"nul": "\\u0000", "n": 1e400}')
 })
 
-test('PG16: who asks is known to policies for one transaction only, however often that changes', async () => {
+test('PG16: row-level policies see the caller for one transaction only', async () => {
   const provider = await open({ rows: { principalSetting: 'app.tenant' }, connections: 2 })
   const rowsOf = async (id: string) =>
     JSON.parse(await read(provider, 'owned_by_tenants/rows', { columns: 'tenant' }, id)).rows
@@ -677,7 +677,7 @@ test('PG16: who asks is known to policies for one transaction only, however ofte
   expect(JSON.parse(await read(await open(), 'owned_by_tenants/rows')).rows).toEqual([])
 }, 120_000)
 
-test('PG17: behind a pooler nothing of a session is relied on', async () => {
+test('PG17: behind a pooler, no state of a session is used', async () => {
   const proxy = await startDatabaseProxy(database.port)
   proxy.disguise = true
   try {
@@ -695,7 +695,7 @@ test('PG17: behind a pooler nothing of a session is relied on', async () => {
   }
 })
 
-test('PG18: a table that changes while it is read is told as it is, or not at all', async () => {
+test('PG18: a table that changes while it is read gives a consistent answer, or an error', async () => {
   await database.run(
     `CREATE TABLE shifting (id int PRIMARY KEY, a text, b text); INSERT INTO shifting VALUES (1, 'a', 'b'); ${grants}`,
   )
@@ -726,7 +726,7 @@ test('PG18: a table that changes while it is read is told as it is, or not at al
   expect(await failure(read(provider, 'shifting/rows'))).toMatchObject({ kind: 'not-found' })
 }, 120_000)
 
-test('PG21: forged notifications are hints and no more: they tell nothing, and cost little', async () => {
+test('PG21: forged notifications disclose nothing and cost little', async () => {
   await database.run(eventTriggerSql)
   const proxy = await startDatabaseProxy(database.port)
   const provider = await open({ url: proxy.through(readerUrl()), rows: undefined as never, reconcile: 3_600_000 })
@@ -748,11 +748,11 @@ test('PG21: forged notifications are hints and no more: they tell nothing, and c
   }
 })
 
-describe('PG22: a connection that should be encrypted', () => {
+describe('PG22: an encrypted connection to PostgreSQL', () => {
   const at = (port: number, host = 'localhost', query = '') =>
     `${readerUrl().replace(/@[^/]*\//, `@${host}:${port}/`)}${query}`
 
-  test('is, with a certificate that is good; what is not asked for any longer is cancelled there too', async () => {
+  test('is made with a valid certificate, also to cancel statements', async () => {
     const front = await startTlsFront(database.port)
     try {
       const provider = await open({
@@ -779,7 +779,7 @@ describe('PG22: a connection that should be encrypted', () => {
     }
   })
 
-  test('is refused with a certificate of nobody, of another host, and without any', async () => {
+  test('is refused with an invalid certificate, one of another host, or none', async () => {
     const front = await startTlsFront(database.port)
     const plain = await startTlsFront(database.port, true)
     try {
@@ -802,7 +802,7 @@ describe('PG22: a connection that should be encrypted', () => {
     }
   })
 
-  test('cannot be told by the URL not to be', async () => {
+  test('cannot be turned off by the URL', async () => {
     for (const [host, query, tls] of [
       ['database.example.org', '?sslmode=no-verify', undefined],
       ['localhost', '?sslmode=no-verify', undefined],
@@ -815,7 +815,7 @@ describe('PG22: a connection that should be encrypted', () => {
   })
 })
 
-test('PG09: no connection is left over, whatever was tried', async () => {
+test('PG09: no connection is left open after these attacks', async () => {
   for (const provider of opened.splice(0)) await provider.close?.()
   // Those of the servers under attack stay: two mounts each, of three servers.
   await until(async () => (await connectionsOf(database)) <= 3 * 2 * 4)

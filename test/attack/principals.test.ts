@@ -59,8 +59,8 @@ const shapeOf = ({ status, text }: Asked, uri: string) => [status, text.replaceA
 const contentOf = (asked: Asked) =>
   (asked.json().result?.contents as readonly { readonly text: string }[] | undefined)?.[0]?.text
 
-describe('what one principal got is not given to another', () => {
-  test('CP01: a resource that somebody has just read is as absent as ever for the others, and after that too', async () => {
+describe('answers for one principal are not given to another', () => {
+  test('CP01: a resource that one principal has just read stays absent for the others', async () => {
     for (let round = 0; round < 3; round++) {
       expect(contentOf(await as('ann', own('ann')))).toBe('of ann\n')
       expect(contentOf(await as('ann', 'docs://people/page.html'))).toContain('A page')
@@ -73,14 +73,14 @@ describe('what one principal got is not given to another', () => {
     }
   })
 
-  test('CP02: a list that is not the same for all is private on each of its pages, and in each answer', async () => {
+  test('CP02: a list that differs between principals is marked private on every page and in every answer', async () => {
     for (const method of ['resources/list', 'resources/templates/list'])
       expect((await ask(server.url, tokens.ann, method)).json().result?.cacheScope).toBe('private')
     expect((await as('ann', 'docs://people/all.txt')).json().result?.cacheScope).toBe('private')
     expect((await as('ann', 'docs://public/keys.txt')).json().result?.cacheScope).toBe('public')
   })
 
-  test('CP03: what is redacted is so whoever asks, and in whatever order', async () => {
+  test('CP03: secrets are redacted for every principal, in any order of requests', async () => {
     for (const name of ['ann', 'eve', 'bob', 'ann']) {
       const { text } = await as(name, 'docs://public/keys.txt')
       expect(text).not.toContain(key)
@@ -88,7 +88,7 @@ describe('what one principal got is not given to another', () => {
     }
   })
 
-  test('CP04: what is no part of who asks, and of what for, makes no difference', async () => {
+  test('CP04: data of a client that is not its identity makes no difference', async () => {
     const uri = own('ann')
     const plain = shapeOf(await as('ann', uri), uri)
     const denied = shapeOf(await as('bob', uri), uri)
@@ -104,7 +104,7 @@ describe('what one principal got is not given to another', () => {
     }
   })
 
-  test('CP08: many who ask at once get each their own, and none of the others', async () => {
+  test('CP08: many principals that ask at once get their own answers', async () => {
     const asked = Array.from({ length: 300 }, (_, i) => {
       const who = people[i % 3] ?? 'ann'
       const whose = people[(i * 7 + Math.floor(i / 3)) % 3] ?? 'ann'
@@ -117,7 +117,7 @@ describe('what one principal got is not given to another', () => {
     }
   })
 
-  test('CP14: no answer may be kept by what is in between', async () => {
+  test('CP14: proxies may cache no answer', async () => {
     for (const answer of [
       await as('ann', own('ann')),
       await as('bob', own('ann')),
@@ -127,11 +127,11 @@ describe('what one principal got is not given to another', () => {
   })
 })
 
-describe('within a catalog', () => {
+describe('principals of one catalog', () => {
   const address = 'mem://m'
   const principalOf = (id: string): Principal => ({ id, roles: [id] })
 
-  test('CP06: what was not there is there as soon as it is, and whoever may see it is told', async () => {
+  test('CP06: see a new resource at once, and those who may see it are notified', async () => {
     const provider = live({ 'ann/a': 'a' })
     const access = compileAccess([{ allow: ['ann'], match: 'ann/**' }])
     const catalog = createCatalog({ mounts: [{ address, provider: limited(provider), access }] })
@@ -149,7 +149,7 @@ describe('within a catalog', () => {
     await catalog.close()
   })
 
-  test('CP07: a thousand who ask for the same at once are judged each for itself', async () => {
+  test('CP07: that ask for the same resource a thousand times at once are judged one by one', async () => {
     const provider = live({ secret: 'the secret' })
     const access = compileAccess([{ allow: ['ann'] }])
     const catalog = createCatalog({ mounts: [{ address, provider: limited(provider, { waiting: 2000 }), access }] })
@@ -162,7 +162,7 @@ describe('within a catalog', () => {
     await catalog.close()
   })
 
-  test('CP11: of what may not be seen, neither size nor date nor version shows anywhere', async () => {
+  test('CP11: learn neither size, date nor version of a hidden resource', async () => {
     const facts = { text: 'x'.repeat(4242), size: 4242, modified: 1_700_000_000_000, version: 'v-of-the-secret' }
     const provider = live({ 'open/a': 'a', 'shut/secret': facts })
     const access = compileAccess([{ allow: ['*'] }, { deny: ['*'], match: 'shut/**' }])

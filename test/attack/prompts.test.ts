@@ -70,7 +70,7 @@ describe.each(['2026-07-28', '2025-11-25'] satisfies SchemaRevision[])('prompts 
   const complete = (name: unknown, argument: string, value: string) =>
     ['completion/complete', { ref: { type: 'ref/prompt', name }, argument: { name: argument, value } }] as const
 
-  test('one that may not be seen is as one that is not there, by whatever name', async () => {
+  test('a hidden prompt answers like an absent one', async () => {
     const ask = await open(guest)
     const absent = await ask(...get('nothing', { what: 'x' }))
     expect(absent.error).toMatchObject({ code: -32602, data: { reason: 'unknown-name' } })
@@ -87,7 +87,7 @@ describe.each(['2026-07-28', '2025-11-25'] satisfies SchemaRevision[])('prompts 
     expect(JSON.stringify(await (await open(owner))(...get('secret/hidden', { what: 'x' })))).toContain(canary)
   })
 
-  test('a resource in one that may not be seen is as one that is not there, however it is named', async () => {
+  test('a hidden resource in a prompt answers like an absent one', async () => {
     const ask = await open(guest)
     const shape = ({ error }: Answer) => ({ ...error, data: { ...error?.data, uri: undefined } })
     const absent = shape(await ask(...get('by-path', { path: 'none.md' })))
@@ -111,7 +111,7 @@ describe.each(['2026-07-28', '2025-11-25'] satisfies SchemaRevision[])('prompts 
     expect(JSON.stringify(found.result?.messages)).toContain('open')
   })
 
-  test('values are put in once as they are, whatever they look like, and never looked at again', async () => {
+  test('values are inserted once, literally, and not expanded again', async () => {
     const ask = await open(guest)
     for (const what of [
       '{{other}} $ARGUMENTS ${input:what}',
@@ -125,7 +125,7 @@ describe.each(['2026-07-28', '2025-11-25'] satisfies SchemaRevision[])('prompts 
     }
   })
 
-  test('too many, too long and unknown arguments are refused, and so is what they would grow to', async () => {
+  test('too many, too long and unknown arguments, and too long results, are refused', async () => {
     const ask = await open(guest)
     const reasonOf = async (...asked: ReturnType<typeof get>) => {
       const { error } = await ask(...asked)
@@ -150,7 +150,7 @@ describe.each(['2026-07-28', '2025-11-25'] satisfies SchemaRevision[])('prompts 
     expect((await ask(...get('bomb', { a: 'x' }))).error).toBeUndefined()
   })
 
-  test('arguments are completed from what the caller may see, and from nothing else', async () => {
+  test('arguments are completed only with resources that the caller may see', async () => {
     const ask = await open(guest)
     const valuesOf = async (ask: Awaited<ReturnType<typeof open>>, argument: string, value: string) =>
       (await ask(...complete('completed', argument, value))).result?.completion?.values

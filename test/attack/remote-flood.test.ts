@@ -35,13 +35,13 @@ const meta = {
 /** So many reads are answered meanwhile. */
 const enough = 100
 
-describe('a mounted server that sends notifications without an end', () => {
+describe('a mounted server that sends endless notifications', () => {
   const servers: readonly (readonly [transport: string, targetOf: () => Promise<Target>])[] = [
     ['stdio', () => Promise.resolve(fixture('flood', 'stdio'))],
     ['HTTP', floodOverHttp],
   ]
   test.each([...someOf('a flood', servers)])(
-    'over %s is read at a bounded pace, while others are answered, and is cut',
+    'over %s is read at a limited rate, while others are answered, and is disconnected',
     async (_, targetOf) => {
       let cut = false
       const log = (_level: string, message: string) => {
@@ -104,7 +104,7 @@ describe('a mounted server with a huge page', () => {
     ['tools', { tools: named('name', { inputSchema: { type: 'object' } }) }, 'tools/list'],
   ]
 
-  test.each(pages)('of %s leaves turns to others while its items are converted', async (_, page, method) => {
+  test.each(pages)('of %s does not block others while its items are converted', async (_, page, method) => {
     let isSent = false
     const url = await listen((request, response) => {
       scriptedModern((asked) => {
@@ -142,7 +142,7 @@ describe('a mounted server with a huge page', () => {
   })
 })
 
-describe('the budget of a server', () => {
+describe('the budget of messages of a mounted server', () => {
   /** A transport of which the test says what comes. */
   function transport() {
     const made: Transport & { closed: number } = {
@@ -157,7 +157,7 @@ describe('the budget of a server', () => {
   }
   const notification = { jsonrpc: '2.0', method: 'notifications/resources/updated', params: {} } as const
 
-  test('is not spent by answers that were asked for, however many', async () => {
+  test('is not spent by answers to requests, however many', async () => {
     const wire = transport()
     const flood = createFlood(
       () => expect.unreachable(),
@@ -173,7 +173,7 @@ describe('the budget of a server', () => {
     expect([heard, flood.isCut, wire.closed]).toEqual([50_000, false, 0])
   })
 
-  test('is filled again by time: 200 a second are read for ever', () => {
+  test('is refilled over time: 200 messages a second are read for ever', () => {
     const wire = transport()
     let time = 0
     const flood = createFlood(
@@ -189,7 +189,7 @@ describe('the budget of a server', () => {
     expect(flood.isCut).toBe(false)
   })
 
-  test('ends with the connection: once, and nothing is heard after it', () => {
+  test('ends with the connection, and no message is read after it', () => {
     const wire = transport()
     let cuts = 0
     const flood = createFlood(

@@ -61,7 +61,7 @@ describe.runIf(process.platform === 'linux')('a mounted command that takes too m
     180_000,
   )
 
-  test('before it speaks the protocol says so, and is not started a second time', async () => {
+  test('before its first answer gives an error with the reason, and is not started a second time', async () => {
     const { pids, running, log } = createNotes()
     const options = { log, memoryBytes: 300 * mebibyte, timeoutMs: 120_000 }
     const error = await failure(connect(fixture('hog', 'at-once'), options))
@@ -74,8 +74,8 @@ describe.runIf(process.platform === 'linux')('a mounted command that takes too m
   }, 180_000)
 })
 
-describe.skipIf(process.platform === 'win32')('what a mounted command has started', () => {
-  test('ends with it when the mount is closed, though it ignores SIGTERM', async () => {
+describe.skipIf(process.platform === 'win32')('processes that a mounted command has started', () => {
+  test('end when the mount is closed, even if they ignore SIGTERM', async () => {
     const { pids, running, log } = createNotes()
     const view = await connect(fixture('hog', 'helped'), { log })
     await expect.poll(() => pids.helper.length).toBe(1)
@@ -83,7 +83,7 @@ describe.skipIf(process.platform === 'win32')('what a mounted command has starte
     await expect.poll(running, { timeout: 60_000 }).toEqual([])
   }, 120_000)
 
-  test('ends with it when the command dies', async () => {
+  test('end when the command dies', async () => {
     const { pids, running, log } = createNotes()
     const view = await connect(fixture('hog', 'helped'), { log })
     ends.push(() => view.close?.())

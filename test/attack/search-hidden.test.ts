@@ -170,22 +170,22 @@ async function isAsAlone(documents: readonly Made[], texts: readonly string[], v
   }
 }
 
-describe('what is hidden changes nothing of what is found', () => {
-  test('DR13: neither hits, nor orders, scores, snippets or suggestions, by words', async () => {
+describe('hidden documents do not change the answers of a search', () => {
+  test('DR13: by words: neither hits, order, scores, snippets nor suggestions', async () => {
     await fc.assert(
       fc.asyncProperty(made, queries, (documents, texts) => isAsAlone(documents, texts, false)),
       { numRuns: volumeOf(24, 6) },
     )
   })
 
-  test('DR13: nor by vectors', async () => {
+  test('DR13: by vectors', async () => {
     await fc.assert(
       fc.asyncProperty(made, queries, (documents, texts) => isAsAlone(documents, texts, true)),
       { numRuns: volumeOf(4, 3) },
     )
   })
 
-  test('DR13: nor where there is very much of it, of the words that are asked for and of others', async () => {
+  test('DR13: with very many hidden documents, with and without the words of the query', async () => {
     const shown = Array.from({ length: 120 }, (_, i) => ({
       name: i,
       mount: 1,
@@ -287,7 +287,7 @@ async function told(view: View): Promise<string> {
   return JSON.stringify(answers)
 }
 
-test('DR13: a caller is answered alike, whatever lies beside what its rules let it see', async () => {
+test('DR13: a caller gets the same answer, whatever exists beyond its access rules', async () => {
   const open = {
     'open/a.txt': 'kettle lantern stone 東京',
     'open/b.txt': 'kettle kettle stone',

@@ -106,7 +106,7 @@ const spellings: readonly (readonly [string, string, (key: Jwk) => string])[] = 
 ]
 
 describe('JSON Web Keys', () => {
-  test.each(spellings)('SE25: the private members are taken out %s, in every range', async (spelling, path, write) => {
+  test.each(spellings)('SE25: private members are redacted %s, in every range', async (spelling, path, write) => {
     for (const key of someOf(spelling, Object.values(keys))) {
       const secrets = entriesOf(key).flatMap(([name, text]) => (isPrivate(name) ? (text.match(/.{1,24}/g) ?? []) : []))
       const text = write(key)
@@ -121,14 +121,14 @@ describe('JSON Web Keys', () => {
     }
   })
 
-  test('SE25: other primes are taken out', async () => {
+  test('SE25: further primes are redacted', async () => {
     const [r, d, t] = [1, 2, 3].map(() => randomBytes(32).toString('base64url')) as [string, string, string]
     const key = { kty: 'RSA', n: 'abc', oth: [{ r, d, t }] }
     for (const text of [JSON.stringify(key), JSON.stringify(key, null, 2), JSON.stringify(JSON.stringify(key))])
       await expectHidden(text, 'a.json', [r, d, t], ['abc'])
   })
 
-  test('SE25: a member whose object is out of sight is taken out by its looks', async () => {
+  test('SE25: a member whose object is outside the range is redacted by its form', async () => {
     const { d = '' } = keys.EC ?? {}
     expect(await shown(`  "d": "${d}",\n`, 'a.json')).toBe('  "d": "[redacted]",\n')
     for (const text of [
@@ -139,7 +139,7 @@ describe('JSON Web Keys', () => {
       for (const path of ['a.json', 'a.md', 'a.ts', 'a.html']) expect(await shown(text, path)).toBe(text)
   })
 
-  test('SE25: a child of a directory and a reading as text have none', async () => {
+  test('SE25: children of a directory, and readings as text, show no private member', async () => {
     const key = keys.EC ?? {}
     const text = JSON.stringify(key)
     const html = `<h1>Key</h1><pre>${JSON.stringify(key, null, 2)}</pre>`
@@ -171,7 +171,7 @@ describe('JSON Web Keys', () => {
   })
 })
 
-test('a secret whose characters Markdown escapes is removed, also from a reading as Markdown', async () => {
+test('a secret whose characters Markdown escapes is redacted, also in a reading as Markdown', async () => {
   const token = `ghp_${randomBytes(60).toString('base64').replace(/[+/=]/g, 'x').slice(0, 36)}`
   const provider = documents(memory({ 'a.html': { text: `<p>Use ${token} now</p>`, mimeType: 'text/html' } }), {
     through: (whole) => redacted(whole, { redactor }),
@@ -180,7 +180,7 @@ test('a secret whose characters Markdown escapes is removed, also from a reading
   expect(await shown(`Use ${token.replace('_', '\\_')} now\n`, 'a.md')).toBe('Use [redacted] now\n')
 })
 
-test('the value after a name of two words is removed', async () => {
+test('the value after a name of two words is redacted', async () => {
   const value = password().planted
   for (const line of ['API key: V', '- **Secret key:** `V`', 'The access key = V', 'Mot de passe : V'])
     await expectHidden(`# Notes\n\n${line.replace('V', value)}\nnext\n`, 'a.md', [value], ['next'])
@@ -188,7 +188,7 @@ test('the value after a name of two words is removed', async () => {
     expect(await shown(line, 'a.md')).toBe(line)
 })
 
-test('the value after a name in bold is removed, as after the plain name', async () => {
+test('the value after a name in bold is redacted, as after the plain name', async () => {
   const value = password().planted
   const lines = ['**Password:** V', '**Password**: V', '*Password*: V', '- __Password:__ V', '> **Token:** `V`']
   for (const line of [...lines, '<b>Password:</b> V', '<strong>Password</strong>: V'])
@@ -201,12 +201,12 @@ test('the value after a name in bold is removed, as after the plain name', async
     expect(leaks(await read(provider, 'a.html', params), [value])).toEqual([])
 })
 
-describe('tables', () => {
+describe('secrets in tables', () => {
   const id = 'AKIAIOSFODNN7EXAMPLE'
   const secret = `wJalr/${randomBytes(60).toString('base64').replace(/[+/=]/g, 'x').slice(0, 34)}`
   const plain = password().planted
 
-  test.each([',', ';', '\t', '|'])('SE26: access keys in a table with %j between cells are taken out', async (sign) => {
+  test.each([',', ';', '\t', '|'])('SE26: access keys in a table with %j between cells are redacted', async (sign) => {
     const row = (...cells: readonly string[]) => cells.join(sign)
     const quoted = (...cells: readonly string[]) => cells.map((cell) => `"${cell}"`).join(sign)
     const names = ['User name', 'Password', 'Access key ID', 'Secret access key', 'Console login link']
@@ -220,7 +220,7 @@ describe('tables', () => {
         await expectHidden(text, path, [plain, id, secret], text.includes('alice') ? ['alice', 'console'] : ['Secret'])
   })
 
-  test('SE26: columns with the name of a secret are taken out, words too', async () => {
+  test('SE26: columns with the name of a secret are redacted, also if they hold words', async () => {
     const text =
       'id,login,db_password,apiKey,max_tokens\n1,bob,"correct ""horse""\nbattery",staple,8000\n2,eve,x y z,,4000\n'
     expect(await shown(text, 'a.csv')).toBe(
@@ -231,7 +231,7 @@ describe('tables', () => {
     )
   })
 
-  test('SE26: a row far from the names of its columns is hidden as well, and one without them by its id', async () => {
+  test('SE26: a row far from the header is redacted as well, and one without a header by its id', async () => {
     const row = (i: number) => `${i},user${i},staplehorse\n`
     const text = `id,login,password\n${Array.from({ length: 50_000 }, (_, i) => row(i)).join('')}`
     const provider = redacted(ranged({ 'a.csv': text }), { redactor })
@@ -245,7 +245,7 @@ describe('tables', () => {
     expect(leaks(await shown(`${secret};${id}\n`, 'a.md'), [id, secret])).toEqual([])
   })
 
-  test('SE26: sentences and rows of code are no tables', async () => {
+  test('SE26: sentences and rows of code are not treated as tables', async () => {
     for (const text of [
       'Enter your name, password\nand address, please.\n',
       'user, password, host\nare the names, in order, of it\n',
@@ -255,7 +255,7 @@ describe('tables', () => {
   })
 })
 
-describe('tables of every kind', () => {
+describe('secrets in tables of every kind', () => {
   // Passwords that sound like the name of a secret, and one that is a word.
   const [first, second, third, word] = ['Passw0rd!2024', 'MyPassword99', 'Secret123!', 'hunterhorse'] as const
   const all = [first, second, third]
@@ -346,13 +346,13 @@ describe('tables of every kind', () => {
       `COPY public.users (id, name, password) FROM stdin;\n1\tbob\t${word}\n2\tx\t${second}\n\\.\n`,
       [word, second],
     ],
-  ])('SE26: in %s, every cell below or beside the name of a secret is taken out: %j', async (path, text, secrets) => {
+  ])('SE26: in %s, every cell below or beside the name of a secret is redacted: %j', async (path, text, secrets) => {
     const output = await shown(text, path)
     for (const secret of secrets) expect(output).not.toContain(secret)
     expect(await shown(output, path)).toBe(output)
   })
 
-  test('SE26: the end of a table hides what the whole table hides, whatever comes before the names of its columns', async () => {
+  test('SE26: the end of a table hides what the whole table hides, whatever precedes its header', async () => {
     for (const head of ['# users\nuser,password', '"User\nname","Password\n(initial)"', 'sep=,\nuser,password']) {
       const text = `${head}\n${Array.from({ length: 3000 }, (_, i) => `u${i},${second}`).join('\n')}\n`
       const provider = documents(ranged({ 'a.csv': text }), { through: (whole) => redacted(whole, { redactor }) })
@@ -360,7 +360,7 @@ describe('tables of every kind', () => {
     }
   })
 
-  test('SE26: tables of other things stay', async () => {
+  test('SE26: tables without secrets are unchanged', async () => {
     for (const [path, text] of [
       [
         'a.md',
@@ -406,7 +406,7 @@ describe('keys without armour', () => {
     ['JKS', Buffer.concat([Buffer.from('feedfeed00000002', 'hex'), randomBytes(300)])],
   ]
   test.each(stores)(
-    'SE25: a key as %s is taken out, in base64, wrapped base64, base64url and hexadecimal',
+    'SE25: a key as %s is redacted, in base64, wrapped base64, base64url and hexadecimal',
     async (_, bytes) => {
       const base64 = bytes.toString('base64')
       const lines = (width: number) => base64.match(new RegExp(`.{1,${width}}`, 'g'))?.join('\n') ?? ''
@@ -430,7 +430,7 @@ describe('keys without armour', () => {
     },
   )
 
-  test('SE25: public keys, requests and other DER stay', async () => {
+  test('SE25: public keys, requests and other DER are unchanged', async () => {
     const bytes = [
       publicKey.export({ type: 'spki', format: 'der' }),
       publicKey.export({ type: 'pkcs1', format: 'der' }),
@@ -466,25 +466,25 @@ describe('keys without armour', () => {
       'tempkey.rsa',
       JSON.stringify({ Parameters: { Modulus: in64('n'), D: in64('d'), P: in64('p'), InverseQ: in64('qi') } }),
     ],
-  ])('SE25: the private members of a key of .NET are taken out of %s: %.60s', async (path, text) => {
+  ])('SE25: the private members of a key of .NET are redacted in %s: %.60s', async (path, text) => {
     const output = await shown(text, path)
     expect(leaks(output, Object.values(members).map(in64))).toEqual([])
     if (text.includes(in64('n'))) expect(output).toContain(in64('n'))
   })
 
-  test('SE25: of a DSAKeyValue, only the private member is taken out', async () => {
+  test('SE25: of a DSAKeyValue, only the private member is redacted', async () => {
     const text = `<DSAKeyValue><P>${in64('p')}</P><Q>${in64('q')}</Q><X>${in64('d')}</X></DSAKeyValue>`
     expect(await shown(text, 'a.xml')).toBe(text.replace(in64('d'), '[redacted]'))
   })
 
-  test('SE25: the private lines of a key of PuTTY are taken out', async () => {
+  test('SE25: the private lines of a key of PuTTY are redacted', async () => {
     const line = randomBytes(48).toString('base64')
     const text = `PuTTY-User-Key-File-3: ssh-rsa\nPublic-Lines: 1\nAAAAB3Nz\nPrivate-Lines: 1\n${line}\nPrivate-MAC: ${'0a'.repeat(20)}\n`
     expect(leaks(await shown(text, 'a.txt'), [line])).toEqual([])
   })
 })
 
-describe('what people write', () => {
+describe('secrets in prose', () => {
   const { planted: value } = password()
   const word = 'hunterhorse'
   test.each<[string, string, readonly string[]]>([
@@ -541,13 +541,13 @@ describe('what people write', () => {
     ['redis.conf', `requirepass ${word}\n`, [word]],
     ['a.sh', `docker login -u bob -p ${value} registry.example.net\n`, [value]],
     ['a.md', `My password is: ${value}\n`, [value]],
-  ])('SE04: in %s, the secret of %j is taken out', async (path, text, secrets) => {
+  ])('SE04: in %s, the secret of %j is redacted', async (path, text, secrets) => {
     const output = await shown(text, path)
     for (const secret of secrets) expect(output).not.toContain(secret)
     expect(await shown(output, path)).toBe(output)
   })
 
-  test('SE04: places for a value, and other texts of these forms, stay', async () => {
+  test('SE04: placeholders, and other texts of these forms, are unchanged', async () => {
     for (const [path, text] of [
       ['a.ts', 'const source = `host=h user=u password=${password} dbname=x`'],
       ['a.py', 'dsn = f"Server=db;UID=sa;PWD={password};Encrypt=yes"'],
@@ -561,7 +561,7 @@ describe('what people write', () => {
   })
 })
 
-describe('encodings of secrets', () => {
+describe('a secret that is encoded is redacted:', () => {
   const token = `ghp_${randomBytes(60).toString('base64').replace(/[+/=]/g, 'x').slice(0, 36)}`
   const percent = [...token].map((c) => `%${c.charCodeAt(0).toString(16)}`).join('')
   test.each([1, 2, 3])('SE06: percent-encoded %i times', async (times) => {
@@ -590,7 +590,7 @@ describe('encodings of secrets', () => {
   })
 
   test.each(['\u{e0041}', '\u{e0001}\u{e007f}', '\u{e0101}', '\u3164', '\ufff9', '\u200b'])(
-    'SE06: with invisible characters (%j) in it',
+    'SE06: with invisible characters (%j)',
     async (sign) => {
       const text = `see ${[...token].join(sign)} there\npass${sign}word: ${password().planted}\n`
       expect(await shown(text, 'a.md')).toBe(`see [redacted] there\npass${sign}word: [redacted]\n`)
@@ -604,7 +604,7 @@ describe('encodings of secrets', () => {
   })
 })
 
-describe('attributes', () => {
+describe('secrets in XML attributes', () => {
   const plain = password().planted
   test.each([
     `<input name="password" value="${plain}">`,
@@ -620,19 +620,19 @@ describe('attributes', () => {
     `<property name="db.password" type="string" value="${plain}"/>`,
     `<user login="bob" password="${plain}"/>`,
     `&lt;input type=&quot;password&quot; value=&quot;${plain}&quot;&gt;`,
-  ])('SE27: the secret of %s is taken out', async (element) => {
+  ])('SE27: the secret of %s is redacted', async (element) => {
     for (const path of someOf(element.replaceAll(plain, ''), ['a.html', 'a.xml', 'a.md', 'a.config'], 2))
       await expectHidden(`<p>\n${element}\n<b>shown</b>\n`, path, [plain], ['shown'])
   })
 
-  test('SE27: attributes of other elements stay', async () => {
+  test('SE27: attributes of other elements are unchanged', async () => {
     const text =
       '<input name="city" value="Kyoto-2024"><meta name="author" content="Bob7 Smith"><a id="key" value="x1y2">\n'
     for (const path of ['a.html', 'a.xml']) expect(await shown(text, path)).toBe(text)
   })
 })
 
-describe('values of YAML over lines', () => {
+describe('YAML values of several lines', () => {
   const [first, second, third] = [1, 2, 3].map(() => password().planted) as [string, string, string]
   test.each<[string, string]>([
     ['folded', `>\n    ${first}\n    ${second}\n\n    ${third}`],
@@ -647,7 +647,7 @@ describe('values of YAML over lines', () => {
     ['in single quotes', `'${first}\n    it''s ${second}\n    ${third}'`],
     ['in single quotes on one line', `'${first}''${second}''${third}'`],
     ['a list', `\n    - ${first}\n      ${second}\n    - ${third}`],
-  ])('SE28: %s, is taken out in every range', async (name, value) => {
+  ])('SE28: %s, is redacted in every range', async (name, value) => {
     for (const head of someOf(name, ['db_password: ', '  apiKey: ', '- token: ', '"clientSecret": '], 2))
       for (const path of someOf(head + name, ['a.yaml', 'values.yml'])) {
         const after = head.startsWith('-') ? '- host: db\n' : `${/^ */.exec(head)?.[0]}host: db\n`
@@ -655,7 +655,7 @@ describe('values of YAML over lines', () => {
       }
   })
 
-  test('SE28: what follows the value stays', async () => {
+  test('SE28: text after the value is unchanged', async () => {
     expect(await shown('password: a7b8c9\n  d7e8f9\nhost: db\n', 'a.yaml')).toBe('password: [redacted]\nhost: db\n')
     expect(await shown('password: a7b8c9\n# a comment\n  x: shown\n', 'a.yaml')).toBe(
       'password: [redacted]\n# a comment\n  x: shown\n',
@@ -679,7 +679,7 @@ test('SE22: the end of a table hides the columns that the whole table hides', as
   }
 })
 
-test('SE22: a file that is withheld shows no end without a secret', async () => {
+test('SE22: of a withheld file, a range at its end is withheld too', async () => {
   const { planted: secret } = password()
   const text = `password=${secret}\n${'a plain line\n'.repeat(3000)}`
   for (const make of [memory, ranged]) {
@@ -693,7 +693,7 @@ test('SE22: a file that is withheld shows no end without a secret', async () => 
   }
 })
 
-test('SE22: the end of a file without a secret is cut off the text that was searched, which is searched once', async () => {
+test('SE22: the end of a file without a secret is cut from the searched text, which is searched once', async () => {
   let searches = 0
   const counted: Redactor = {
     ...redactor,
@@ -718,7 +718,7 @@ test('SE22: the end of a file without a secret is cut off the text that was sear
   expect([searches, reads]).toEqual([1, 1])
 })
 
-test('SE22: a part of a file that is too large to be searched as a whole is refused with the reason', async () => {
+test('SE22: a part of a file that is too large to search is refused with the reason', async () => {
   const tooLarge: Provider = {
     ...memory({ 'a.log': 'one' }),
     read: async () => {
@@ -736,7 +736,7 @@ test('SE22: a part of a file that is too large to be searched as a whole is refu
   await expect(read(through('mask'), 'a.log')).rejects.toThrow('Ask for a part of it.')
 })
 
-describe('SE22: a file in a patch and in a blame hides the same secrets', () => {
+describe('SE22: a patch and a blame hide the secrets that the file hides', () => {
   const { planted: secret } = password()
   const files: Readonly<Record<string, string>> = {
     'users.csv': `user,password\nu1,${secret}\nu2,${secret}\n`,
@@ -826,7 +826,7 @@ test.each<[string, string]>([
   ['invisible characters', `ghp_${'\u{e0041}'.repeat(120_000)}`],
   ['XML keys', '<RSAKeyValue><P>'.repeat(30_000)],
   ['lines of netrc', 'machine a login b password '.repeat(18_000)],
-])('SE22: %s without end are gone through in time', async (name, text) => {
+])('SE22: endless %s are searched in linear time', async (name, text) => {
   for (const path of someOf(name, ['a.yaml', 'a.csv', 'a.html', 'a.md', 'a.sql', 'a.txt'], 1, volume / 3))
     expect(await read(redacted(memory({ [path]: text }), { redactor }), path)).not.toContain('withheld')
 })
@@ -852,11 +852,11 @@ test.each<[string, string]>([
   ['Makefile', 'DB_PASSWORD ?= horsebattery\n'],
   ['a.rs', 'let password = String::from("horsebattery");\n'],
   ['a.php', "define('DB_PASSWORD', 'horsebattery');\n"],
-])('SE26: a word after a name is hidden in %s: %j', async (path, text) => {
+])('SE26: a word after the name of a secret is redacted in %s: %j', async (path, text) => {
   expect(await shown(text, path)).not.toContain('horsebattery')
 })
 
-test('SE26: a reference without a default stays', async () => {
+test('SE26: a reference without a default is unchanged', async () => {
   for (const text of ['password: ${DB_PASSWORD:?must be set}\n', 'password: ${vault:secret/x}\n', 'password: ${A:-}\n'])
     expect(await shown(text, 'a.yaml')).toBe(text)
 })

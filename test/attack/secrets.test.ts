@@ -66,9 +66,9 @@ async function settingsShown(
 const codeWith = (value: string) =>
   `const greeting = ${JSON.stringify(value)}\n// ${value.replaceAll('\n', ' ')}\ncall('x', \`${value}\`)\nconst x = { greeting: ${JSON.stringify(value)} }\n`
 
-describe('detectors', () => {
+describe('detectors of secrets', () => {
   test.each(formats)(
-    'SE01: no sample of any detector leaves a file of settings in %s, wherever it stands',
+    'SE01: no sample of any detector is disclosed by a settings file in %s, at any place',
     async (format) => {
       const cases = tokens().flatMap((canary) => positions.map((position) => ({ canary, position })))
       for (const { canary, position } of someOf(format, cases, 30)) {
@@ -81,7 +81,7 @@ describe('detectors', () => {
   )
 
   test.each(['notes.md', 'main.ts', 'main.py', 'run.sh', 'log.txt', 'Dockerfile', 'page.html'])(
-    'SE01: no sample leaves %s',
+    'SE01: no sample is disclosed %s',
     async (path) => {
       for (const canary of someOf(path, tokens(), 10)) {
         const output = await shown(codeWith(canary.planted), path)
@@ -91,7 +91,7 @@ describe('detectors', () => {
   )
 
   test.each(formats)(
-    'SE02: a secret under an innocent name and an innocent value under a secret one are both taken out of %s',
+    'SE02: a secret under an innocent name, and an innocent value under a secret name, are redacted in %s',
     async (format) => {
       const { planted: token } = tokens()[2] as Canary
       const { planted: plain } = password()
@@ -122,7 +122,7 @@ describe('detectors', () => {
     'AWS_SESSION_TOKEN',
     'signing-key-2',
     'P_A_S_S_W_O_R_D',
-  ])('SE03: %j is a secret name, in any spelling', async (name) => {
+  ])('SE03: %j is the name of a secret, in any spelling', async (name) => {
     const { planted } = password()
     const text = JSON.stringify({ [name]: planted, nested: { [name]: [planted] }, host: 'db' })
     for (const output of await settingsShown('json', text)) {
@@ -135,7 +135,7 @@ describe('detectors', () => {
   })
 
   test.each(addresses())(
-    'SE04: of $name the secret part is taken out, and the host is kept',
+    'SE04: of $name the secret part is redacted, and the host is kept',
     async ({ name, planted, secret, kept = [] }) => {
       for (const format of someOf(name, formats)) {
         const outputs = await settingsShown(format, writeSettings(format, 'value', planted) ?? '')
@@ -179,7 +179,7 @@ describe('detectors', () => {
     ['full-width forms', (text) => [...text].map((c) => String.fromCharCode(c.charCodeAt(0) + 0xfee0)).join('')],
     ['characters without width', (text) => [...text].join('\u200b')],
     ['JSON in JSON', (text) => JSON.stringify(JSON.stringify({ greeting: text }))],
-  ])('SE06: a secret in %s does not leave', async (_, encode) => {
+  ])('SE06: a secret in %s is redacted', async (_, encode) => {
     const encoded = encode(github.planted)
     // JSON around it is none of it.
     const pieces = [...(encoded.includes('greeting') ? [] : encoded.split('\n')), ...github.secret]
@@ -190,7 +190,7 @@ describe('detectors', () => {
         expect(leaks(output, pieces), output).toEqual([])
   })
 
-  test('SE06: block scalars, binary tags, anchors and aliases of YAML', async () => {
+  test('SE06: block scalars, binary tags, anchors and aliases of YAML are redacted', async () => {
     const { planted } = password()
     const base64 = Buffer.from(planted).toString('base64')
     const text = `base: &a ${planted}\npassword: *a\nx: |\n  ${github.planted}\ny: >\n  a\n  ${github.planted}\nz: !!binary ${Buffer.from(`key ${github.planted}`).toString('base64')}\nw: ${base64}\n# was ${planted}\n`
@@ -198,7 +198,7 @@ describe('detectors', () => {
       expect(leaks(output, [planted, base64, ...github.secret]), output).toEqual([])
   })
 
-  test('SE07: a secret over several lines does not leave', async () => {
+  test('SE07: a secret over several lines is redacted', async () => {
     const half = github.planted.length / 2
     const [first, second] = [github.planted.slice(0, half), github.planted.slice(half)]
     for (const text of [
@@ -227,7 +227,7 @@ describe('detectors', () => {
     expect(dotenv).toBe('A=${SECRET_HALF}\n')
   })
 
-  test('SE09: of the environment, names are shown and values are not', async () => {
+  test('SE09: names of environment variables are shown, and values are not', async () => {
     const provider = env()
     for await (const { path } of provider.list({}, context)) expect(await read(provider, path)).toBe('[redacted]')
     const environment = { npm_config__auth: password().planted, HISTFILE: '/x', PATH: '/bin' }
@@ -240,7 +240,7 @@ describe('detectors', () => {
       expect(await read(process, path)).toMatch(/^\[redacted\] This content is withheld/)
   })
 
-  test('SE21: numbers, booleans, lists, null and short values under a secret name are taken out', async () => {
+  test('SE21: numbers, booleans, lists, null and short values under a secret name are redacted', async () => {
     const text =
       '{"pin": 12345, "password": true, "tokens": ["a", 7, {"x": null}], "secret": null, "auth": "ab", "apiKey": "", "port": 5432}'
     const [source, json] = await settingsShown('json', text)
@@ -259,8 +259,8 @@ describe('detectors', () => {
   })
 })
 
-describe('what is not edited', () => {
-  test('SE07: a secret that is cut in two by a part of a resource is not shown by either', async () => {
+describe('redaction of parts', () => {
+  test('SE07: a secret that two parts of a resource share is shown by neither', async () => {
     for (const { planted, secret } of someOf('SE07', tokens(), 5)) {
       const text = `first line\nsee ${planted} there\nlast line\n`
       const provider = sliced(redacted(ranged({ 'a.log': text }), { redactor }))
@@ -275,7 +275,7 @@ describe('what is not edited', () => {
     }
   })
 
-  test('SE07: secrets where windows meet are not shown, whole or in parts', async () => {
+  test('SE07: secrets at the border of two windows are not shown, whole or in parts', async () => {
     const canary = tokens()[3] as Canary
     const filler = `${'x '.repeat(49)}x\n`.repeat(5200)
     for (const shift of someOf('SE07', [0, 20, 40, 80, 200, 65_536, 65_600, 131_072], 3)) {
@@ -292,7 +292,7 @@ describe('what is not edited', () => {
     }
   })
 
-  test('SE16: contents of any source are looked through, bytes and streams too', async () => {
+  test('SE16: contents of any source are searched, also bytes and streams', async () => {
     const [, , canary] = tokens() as [Canary, Canary, Canary]
     const stream = async function* () {
       yield Buffer.from(`row: ${canary.planted.slice(0, 9)}`)
@@ -312,7 +312,7 @@ describe('what is not edited', () => {
     expect(await read(provider, 'b')).toBe('row: [redacted]')
   })
 
-  test('SE17: titles, descriptions, metadata, names of parts and completions are redacted before anybody indexes them', async () => {
+  test('SE17: titles, descriptions, metadata, names of parts and completions are redacted before they are indexed', async () => {
     const [, , canary] = tokens() as [Canary, Canary, Canary]
     const { planted, secret } = canary
     const inner = memory({
@@ -344,7 +344,7 @@ describe('what is not edited', () => {
     })
   })
 
-  test('SE18: neither the mark, nor a size, nor a range tells how long a secret is', async () => {
+  test('SE18: neither the mark, a size, nor a range shows the length of a secret', async () => {
     const short = redacted(ranged({ 'a.env': 'PASSWORD=abc\nx=1\n' }), { redactor, key: Buffer.alloc(32) })
     const long = redacted(ranged({ 'a.env': `PASSWORD=${'abc'.repeat(40)}\nx=1\n` }), {
       redactor,
@@ -397,7 +397,7 @@ describe('what is not edited', () => {
     ['base64', Buffer.from(Array.from({ length: 375_000 }, (_, i) => (i * 7919) % 256)).toString('base64')],
     ['quotes', 'password="'.repeat(50_000)],
     ['markup', '<password key="'.repeat(35_000)],
-  ])('SE22: %s is gone through in time', async (name, text) => {
+  ])('SE22: %s is searched in linear time', async (name, text) => {
     for (const path of someOf(name, ['a.txt', 'a.json', 'a.js'], 1, volume / 3)) {
       const body = await read(redacted(memory({ [path]: text }), { redactor }), path)
       expect(body).not.toContain('withheld')
@@ -405,7 +405,7 @@ describe('what is not edited', () => {
   })
 
   test.each(['hangs', 'dies', 'throws', 'floods'])(
-    'SE23: where a detector %s, the content is withheld, and the next one is not',
+    'SE23: if a detector %s, the content is withheld, and the next content is not',
     async (fault) => {
       const own = createRedactor({
         file: new URL('../support/faulty-redactor.mjs', import.meta.url).pathname,
@@ -449,13 +449,13 @@ describe('what is not edited', () => {
       Buffer.concat([Buffer.alloc(41, 1), Buffer.from(planted, 'utf16le'), Buffer.alloc(40, 1)]),
       /withheld: it holds a secret/,
     ],
-  ])('SE23: a secret in %s does not leave', async (_, bytes, expected) => {
+  ])('SE23: a secret in %s is redacted', async (_, bytes, expected) => {
     const output = await read(redacted(memory({ a: { bytes } }), { redactor }), 'a')
     expect(output).toMatch(expected)
     expect(leaks(output.replaceAll('\0', ''), [planted])).toEqual([])
   })
 
-  test('SE23: comments that turn a detector off are comments', async () => {
+  test('SE23: comments that turn a detector off have no effect', async () => {
     const canary = tokens().find(({ name }) => name === 'Linear key') as Canary
     expect(
       leaks(
@@ -466,7 +466,7 @@ describe('what is not edited', () => {
   })
 })
 
-describe('each layer is needed', () => {
+describe('each layer of redaction is needed', () => {
   const bearer = tokens().find(({ name }) => name === 'Bearer hex') as Canary
   const linear = tokens().find(({ name }) => name === 'Linear key') as Canary
   const stripe = tokens().find(({ name }) => name === 'Stripe key') as Canary
@@ -489,14 +489,14 @@ describe('each layer is needed', () => {
     bytes: ['a.bin', Buffer.concat([Buffer.alloc(9), Buffer.from(stripe.planted), Buffer.alloc(9)]), stripe.planted],
   }
 
-  test.each(layers)('without %s a secret leaves, and with it not', async (layer) => {
+  test.each(layers)('without %s a secret is disclosed, and with it not', async (layer) => {
     const [path, body, secret] = only[layer]
     const source = memory({ [path]: typeof body === 'string' ? body : { bytes: body } })
     expect(leaks(await read(redacted(source, { redactor }), path), [secret])).toEqual([])
     expect(leaks(await read(redacted(source, { redactor, without: [layer] }), path), [secret])).not.toEqual([])
   })
 
-  test('without the known values a secret leaves that looks like nothing', async () => {
+  test('without the known values, a secret of no special form is disclosed', async () => {
     const source = memory({ 'a.md': `it is tuesday afternoon` })
     expect(await read(redacted(source, { redactor }), 'a.md')).toContain('tuesday afternoon')
     const scrubber = createScrubber(['tuesday afternoon'])
@@ -508,8 +508,8 @@ describe('each layer is needed', () => {
   })
 })
 
-describe('what is no secret', () => {
-  test('is shown: identifiers, digests, images, versions, addresses', async () => {
+describe('texts that are no secrets', () => {
+  test('are shown: identifiers, digests, images, versions, addresses', async () => {
     for (let round = 0; round < volumeOf(20, 3); round++)
       for (const [name, value] of Object.entries(harmless())) {
         for (const format of ['json', 'yaml', 'toml', 'properties'] as const)
@@ -523,7 +523,7 @@ describe('what is no secret', () => {
       }
   })
 
-  test('is shown: counts of tokens in prose, and sentences of Japanese behind such a name', async () => {
+  test('are shown: counts of tokens in prose, and Japanese sentences after the name of a secret', async () => {
     for (const text of [
       'The limit is tokens: 8000 for each call.\n',
       'tokens: 12,000\n',
@@ -541,7 +541,7 @@ describe('what is no secret', () => {
     expect(await shown('token: 秘密のtoken-81f2b9c04\n', 'a.yaml')).toBe('token: [redacted]\n')
   })
 
-  test('is shown: a place in a header for a value that code inserts, without a literal', async () => {
+  test('are shown: a placeholder in a header, without a literal', async () => {
     for (const text of [
       'headers: { authorization: `Bearer ${token}` }',
       'authorization: `Bearer ${await tokenOf(user, scope)}`',
@@ -565,7 +565,7 @@ describe('what is no secret', () => {
         expect(leaks(await shown(text, path), [literal]), `${path}: ${text}`).toEqual([])
   })
 
-  test('is shown: base64 whose padding follows letters like those of a name', async () => {
+  test('are shown: base64 whose padding follows letters like those of a name', async () => {
     const digests = Array.from({ length: 6 }, (_, index) => createHash('sha512').update(`${index}`).digest())
     const random = Buffer.concat(digests).toString('base64')
     for (const name of ['Sig', 'Pwd', 'Token', 'Secret'])
@@ -596,7 +596,7 @@ describe('what is no secret', () => {
       expect(leaks(await shown(bare, path), [planted.planted]), `${path}: ${bare}`).toEqual([])
   })
 
-  test('is hardly ever taken for one in real sources', async () => {
+  test('are hardly ever redacted in real source code', async () => {
     const { readdirSync, readFileSync } = await import('node:fs')
     const root = new URL('../../src/', import.meta.url).pathname
     const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(
@@ -616,7 +616,7 @@ describe('what is no secret', () => {
     expect(marks).toBeLessThan(lines / 3700)
   })
 
-  test('is not touched twice: what is redacted stays as it is', async () => {
+  test('are not redacted twice: the mark stays as it is', async () => {
     for (const { planted } of someOf('once', [...tokens(), ...addresses()], 15))
       for (const path of ['a.yaml', 'a.ts', 'a.md']) {
         const once = await shown(codeWith(planted), path)

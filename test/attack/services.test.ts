@@ -91,7 +91,7 @@ describe.each(Object.entries(services))('%s', (_, ask) => {
     ['the internet and a private network', ['93.184.215.14', '192.168.1.1']],
     ['this machine, written as IPv6', ['::ffff:127.0.0.1']],
     ['where machines get their credentials', ['169.254.169.254']],
-  ])('is not asked where its name leads to %s', async (_, addresses) => {
+  ])('is not connected to if its name resolves to %s', async (_, addresses) => {
     const service = await startService()
     const names = createNames({ 'service.test': addresses })
     await expect(ask(`http://service.test:${service.port}`, { resolve: names.resolve })).rejects.toMatchObject({
@@ -102,21 +102,21 @@ describe.each(Object.entries(services))('%s', (_, ask) => {
     expect(service.asked).toEqual([])
   })
 
-  test('is asked where "allowAddresses" has the address of its name', async () => {
+  test('is connected to if "allowAddresses" has the address of its name', async () => {
     const service = await startService()
     const { resolve } = createNames({ 'service.test': ['127.0.0.1'] })
     await ask(`http://service.test:${service.port}`, { resolve, allowAddresses: ['127.0.0.0/8'] })
     expect(service.asked.length).toBeGreaterThan(0)
   })
 
-  test('is never asked where machines get their credentials, whatever is allowed', async () => {
+  test('is never connected to at a metadata service, whatever is allowed', async () => {
     const { resolve } = createNames({ 'service.test': ['169.254.169.254'] })
     const network = { resolve, allowAddresses: ['0.0.0.0/0'] }
     for (const host of ['service.test', 'metadata.google.internal', '169.254.169.254'])
       await expect(ask(`http://${host}`, network)).rejects.toMatchObject({ kind: 'unavailable' })
   })
 
-  test('is asked at the address that its URL has, and at localhost', async () => {
+  test('is connected to at the address in its URL, and at localhost', async () => {
     const service = await startService()
     const { resolve } = createNames({ localhost: ['127.0.0.1'] })
     await ask(`http://127.0.0.1:${service.port}`, { resolve })
@@ -126,12 +126,12 @@ describe.each(Object.entries(services))('%s', (_, ask) => {
     expect(service.asked.length).toBeGreaterThan(before)
   })
 
-  test('is not asked at localhost where that leads beyond this machine', async () => {
+  test('is not connected to at a localhost that resolves beyond this machine', async () => {
     const { resolve } = createNames({ localhost: ['10.0.0.1'] })
     await expect(ask('http://localhost:9', { resolve })).rejects.toMatchObject({ kind: 'unavailable' })
   })
 
-  test.runIf(process.platform === 'linux')('is not asked at an address that its name has moved to', async () => {
+  test.runIf(process.platform === 'linux')('is not connected to at another address of its name', async () => {
     const [allowed, other] = await startPair()
     const names: Record<string, string[]> = { 'service.test': ['127.0.0.2'] }
     const network: ServiceNetwork = {
@@ -147,7 +147,7 @@ describe.each(Object.entries(services))('%s', (_, ask) => {
     expect([allowed.asked.length, other.asked]).toEqual([before, []])
   })
 
-  test('is not followed to where it redirects', async () => {
+  test('is not followed to the target of a redirect', async () => {
     const service = await startService()
     const target = `http://127.0.0.1:${service.port}/jwks`
     const redirecting = await startWeb((_, response) => void response.writeHead(302, { location: target }).end('{}'))
@@ -177,7 +177,7 @@ describe('an answer with embeddings', () => {
     expect(sent).toBeLessThan(200)
   }, 60_000)
 
-  test('that breaks off, is no JSON or is of another status is none, and nothing of it is told', async () => {
+  test('that breaks off, is no JSON or has another status is discarded, and not quoted', async () => {
     const answers: ((response: ServerResponse) => void)[] = [
       (response) => response.writeHead(200, { 'content-length': '100' }).write('a-secret', () => response.destroy()),
       (response) => void response.end('a-secret'),
@@ -196,7 +196,7 @@ describe('an answer with embeddings', () => {
   })
 })
 
-test('the address that a connection has reached is judged, whatever the name was looked up to', async () => {
+test('the address of the open connection is checked, not only that of the lookup', async () => {
   const service = await startService()
   const url = parseHttpUrl(`http://service.test:${service.port}/`)
   const honest = createServiceGuard(url)

@@ -39,8 +39,8 @@ async function serve(): Promise<{ readonly client: Client; readonly skills: Skil
 const own = 'skill://hikidashi/find-and-read/SKILL.md'
 const addressOf = ({ root }: Folder) => `skill://${root.split('/').at(-1)?.toLowerCase()}`
 
-describe('skills that somebody else wrote', () => {
-  test('lead to nothing outside of their folder, by links of any kind', async () => {
+describe('skills of another author', () => {
+  test('serve nothing outside of their folder, by links of any kind', async () => {
     folder.write({ '.claude/skills/good/SKILL.md': head('good'), '.claude/skills/good/notes.md': 'fine' })
     const at = (path: string) => join(folder.root, '.claude/skills', path)
     symlinkSync(join(outside.root, 'evil'), at('evil'))
@@ -77,7 +77,7 @@ describe('skills that somebody else wrote', () => {
     expect(said.join('\n')).not.toContain(canary)
   })
 
-  test('are not found where the folder of skills is itself a link', async () => {
+  test('are not found if the folder of skills is itself a link', async () => {
     folder.write({ 'README.md': '# r\n' })
     outside.write({ 'skills/evil/SKILL.md': head('evil', `secret: ${canary}\n`) })
     mkdirSync(join(folder.root, '.claude'))
@@ -88,7 +88,7 @@ describe('skills that somebody else wrote', () => {
     expect((await skills.list()).skills.map(({ uri }) => uri)).toEqual([own])
   })
 
-  test('cost little, however they are written', async () => {
+  test('are read within limits, however they are written', async () => {
     const aliases = `a: &a [x, x]\n${[...'bcdefghij'].map((name, i) => `${name}: &${name} [*${'abcdefghi'[i]}, *${'abcdefghi'[i]}, *${'abcdefghi'[i]}]`).join('\n')}\n`
     folder.write({
       '.agents/skills/bomb/SKILL.md': head('bomb', aliases),
@@ -105,7 +105,7 @@ describe('skills that somebody else wrote', () => {
     expect(({} as { polluted?: unknown }).polluted).toBeUndefined()
   })
 
-  test('show none of the files that the rules of a folder leave out', async () => {
+  test('show no file that the rules of a folder leave out', async () => {
     folder.write({
       'skills/deploy/SKILL.md': head('deploy'),
       'skills/deploy/.env': `TOKEN=${canary}`,

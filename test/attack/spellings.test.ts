@@ -91,7 +91,7 @@ describe('UR06 UR07 UR16 PT13: every spelling of one URI', () => {
     )
   })
 
-  test('has one decision: to read, to list a directory, to listen, to allow', async () => {
+  test('has one access decision: to read, list a directory, subscribe, allow', async () => {
     const { catalog } = world()
     const view = catalog.view(alice)
     await fc.assert(
@@ -129,7 +129,7 @@ describe('UR06 UR07 UR16 PT13: every spelling of one URI', () => {
     await catalog.close()
   })
 
-  test('is answered as it was spelled', async () => {
+  test('is answered in its own spelling', async () => {
     const { catalog } = world()
     const view = catalog.view(alice)
     for (const uri of [
@@ -141,7 +141,7 @@ describe('UR06 UR07 UR16 PT13: every spelling of one URI', () => {
     await catalog.close()
   })
 
-  test('is told of as it was spelled, and ended by any of its spellings', async () => {
+  test('is notified in its own spelling, and unsubscribed by any other', async () => {
     const { catalog, provider } = world()
     const heard: string[] = []
     const subscription = catalog.view(alice).subscribe?.(({ uris }) => heard.push(...uris))
@@ -157,7 +157,7 @@ describe('UR06 UR07 UR16 PT13: every spelling of one URI', () => {
     await catalog.close()
   })
 
-  test('goes on from a cursor of any other', async () => {
+  test('can be listed on with a cursor of another spelling', async () => {
     const { catalog } = world()
     const view = catalog.view(alice)
     const first = await view.directory({ uri: 'file:///srv/open/' })
@@ -170,7 +170,7 @@ describe('UR06 UR07 UR16 PT13: every spelling of one URI', () => {
   })
 })
 
-describe('PT08 UR06: a % that escapes nothing', () => {
+describe('PT08 UR06: a % that starts no escape', () => {
   test.each([
     ['file:///r/100%', '100%'],
     ['file:///r/100%.md', '100%.md'],
@@ -179,7 +179,7 @@ describe('PT08 UR06: a % that escapes nothing', () => {
     ['file:///r/%%41', '%A'],
     ['file:///r/%%32%65', '%2e'],
     ['file:///r/%25zz', '%zz'],
-  ])('is itself: %s', (uri, name) => {
+  ])('is a literal character: %s', (uri, name) => {
     expect(parseUri(uri).segments).toEqual(['r', name])
   })
 
@@ -193,7 +193,7 @@ describe('PT08 UR06: a % that escapes nothing', () => {
     expect(() => parseUri(uri)).toThrow()
   })
 
-  test('is itself in a query and in a data: URI too', async () => {
+  test('is a literal character in a query and in a data: URI too', async () => {
     expect(parseUri('docs://m/a?q=100%').query).toBe('q=100%25')
     expect(parseUri('data:,100%').segments).toEqual([',100%25'])
     expect(parseAddress('data:,100%').text).toBe(parseAddress('data:,100%25').text)

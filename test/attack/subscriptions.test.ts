@@ -122,7 +122,7 @@ function spellings(count: number, length = 7000): readonly string[] {
   )
 }
 
-describe.each(wireNames)('over %s', (name) => {
+describe.each(wireNames)('subscriptions over %s', (name) => {
   const row = testOn(name, wireNames)
   row(
     'SB02 SB07: what may not be seen is left out exactly as what is nowhere, and nothing is ever told of it',
@@ -285,7 +285,7 @@ describe('a stream of changes (2026-07-28)', () => {
     (params?._meta as Params | undefined)?.['io.modelcontextprotocol/subscriptionId']
 
   test.each(['stdio 2026-07-28', 'http 2026-07-28'] as const)(
-    'SB04: carries the very id of its request, number or string, over %s',
+    'SB04: carries the exact id of its request, number or string, over %s',
     async (name) => {
       const wire = arena.wire(name)
       const ids = [4711, '4711', 'a b', '🗄️', -1, 0, '', Number.MAX_SAFE_INTEGER]
@@ -334,7 +334,7 @@ describe('a stream of changes (2026-07-28)', () => {
     },
   )
 
-  test('SB01: too many URIs in one are refused with the limit, and nothing of them is kept', async () => {
+  test('SB01: a request with too many URIs is refused with the limit, and subscribes to none', async () => {
     for (const name of ['stdio 2026-07-28', 'http 2026-07-28'] as const) {
       const wire = await clientOf(name)
       for (const count of [most.perSubscription + 1, 100_000]) {
@@ -356,7 +356,7 @@ describe('a stream of changes (2026-07-28)', () => {
     }
   })
 
-  test('SB01 HT22: there are only so many of one client and in all; the rest are refused, with the time to come back', async () => {
+  test('SB01 HT22: the number of streams of a client, and of all, is limited; more are refused, with a time to retry', async () => {
     const wire = await clientOf('http 2026-07-28')
     const heard: Message[] = []
     const streams = Array.from({ length: 30 }, (_, id) =>
@@ -418,7 +418,7 @@ describe('a stream of changes (2026-07-28)', () => {
     await isHonoured(wire, [uriOf('a.txt')])
   })
 
-  test('SB01: of the URIs of one client there are only so many, over all its streams', async () => {
+  test('SB01: the number of URIs of a client is limited, over all its streams', async () => {
     const wire = await clientOf('http 2026-07-28')
     const uris = (prefix: string, count: number) => Array.from({ length: count }, (_, i) => uriOf(`${prefix}${i}`))
     const first = await hear(wire, uris('a', most.perSubscription))
@@ -435,7 +435,7 @@ describe('a stream of changes (2026-07-28)', () => {
   })
 })
 
-describe('a client that floods', () => {
+describe('a client that sends a flood of subscriptions', () => {
   const subscribes = (from: number, count: number) =>
     Array.from({ length: count }, (_, i) => ({
       ...{ jsonrpc: '2.0', id: `s${from + i}`, method: 'resources/subscribe' },
@@ -459,7 +459,7 @@ describe('a client that floods', () => {
     ])
 
   test(
-    'SB01: many subscribe calls over stdio are all answered, and cost no memory',
+    'SB01: over stdio gets all answers, and fills no memory',
     async () => {
       const target = await startConfigured(arena.world, 'stdio', configOf(arena.world))
       opened.push(target.stop)
@@ -480,7 +480,7 @@ describe('a client that floods', () => {
   )
 
   test(
-    'SB01: very many subscribe calls over HTTP are refused cheaply, and another client does not notice',
+    'SB01: over HTTP is refused cheaply, and another client does not notice',
     async () => {
       const wire = await openHttp(arena.http, arena.world, '2025-03-26')
       opened.push(wire.close)
@@ -524,10 +524,10 @@ describe('a client that floods', () => {
   )
 })
 
-describe('a client that does not read', () => {
+describe('a subscriber that does not read', () => {
   const touch = () => write(deepPath, `${Math.random()}\n`)
 
-  test('HT23: keeps no more than 1 MiB of changes, each once, and is closed when that is not enough', async () => {
+  test('HT23: has at most 1 MiB of pending changes, each once, and is disconnected beyond it', async () => {
     const wire = await clientOf('http 2026-07-28')
     const uris = spellings(180)
     expect(uris.join('').length).toBeGreaterThan(1024 * 1024)
@@ -551,7 +551,7 @@ describe('a client that does not read', () => {
     await control(wire)
   })
 
-  test('HT23: is told apart from one that reads, to which more than that can be told at once', async () => {
+  test('HT23: is distinguished from one that reads, which may get more than that at once', async () => {
     for (const name of ['http 2026-07-28', 'stdio 2026-07-28'] as const) {
       const uris = spellings(180)
       const ear = await hear(await clientOf(name), uris)
@@ -564,7 +564,7 @@ describe('a client that does not read', () => {
   })
 
   test.each(['stdio 2026-07-28', 'stdio 2025-11-25'] as const)(
-    'HT23: is told so, where there is a way, over %s',
+    'HT23: is told that it was disconnected, if possible, over %s',
     async (name) => {
       const target = await startConfigured(arena.world, 'stdio', configOf(arena.world))
       opened.push(target.stop)
@@ -600,9 +600,9 @@ describe('a client that does not read', () => {
   )
 })
 
-describe('SB16: a limit of watches', () => {
+describe('SB16: the limit of watches of the system', () => {
   requiresWatchLimit()('of the system', () => {
-    test('is seen by the operator, in the log and in the readiness, while changes are told all the same', async () => {
+    test('is shown in the log and in the readiness, while changes are still reported', async () => {
       const { mounts, ...rest } = configOf(arena.world)
       const config = { ...rest, mounts: { [arena.world.address]: { ...mounts[arena.world.address], reconcile: '1s' } } }
       const target = await startConfigured(arena.world, 'http', config, withWatches(3))
@@ -625,11 +625,11 @@ describe('SB16: a limit of watches', () => {
   })
 })
 
-describe('HT24: a peer that is gone without a word', () => {
+describe('HT24: a peer that disappears without closing', () => {
   const impatient = () => ({ ...configOf(arena.world), http: { limits: { body: '4MiB', stalled: '2s' } } })
   const sockets = (target: Target) => target.facts().open.filter((name) => name.startsWith('socket:'))
 
-  test('or asleep is cut off, though less waits for it than may', async () => {
+  test('or is suspended is disconnected, even below the limit of pending data', async () => {
     const target = await startConfigured(arena.world, 'http', impatient())
     opened.push(target.stop)
     const wire = await openHttp(target, arena.world)
@@ -664,7 +664,7 @@ describe('HT24: a peer that is gone without a word', () => {
     canSeparate(),
     'no network of its own can be made',
   )('in a network that breaks', () => {
-    test('is cut off, and what it had is free', async () => {
+    test('is disconnected, and its slots are free', async () => {
       const within = ['ip', 'netns', 'exec', network]
       const ip = (...args: readonly string[]) => execFileSync('ip', args, { stdio: 'ignore' })
       ip('netns', 'add', network)
@@ -711,7 +711,7 @@ describe('HT24: a peer that is gone without a word', () => {
   })
 })
 
-describe('a session that is taken up again (up to 2025-11-25)', () => {
+describe('a session that is resumed (up to 2025-11-25)', () => {
   const updated = 'notifications/resources/updated'
   /** Opens the stream of a session, and gathers what comes on it with its ids. */
   const attach = (wire: Wire, lastId?: string) => {
@@ -725,7 +725,7 @@ describe('a session that is taken up again (up to 2025-11-25)', () => {
     return { messages, ids, stream, status: async () => (await inTime(response, 'the stream'))[0].statusCode }
   }
 
-  test('SB02: an id that is forged or of another session brings nothing of another, and no less of its own', async () => {
+  test('SB02: a forged event id, or one of another session, gives no message of another session, and all of its own', async () => {
     const [mine, theirs] = [await clientOf('http 2025-11-25'), await clientOf('http 2025-11-25')]
     await arena.ask(mine, 'resources/subscribe', { uri: uriOf('a.txt') })
     await arena.ask(theirs, 'resources/subscribe', { uri: uriOf('abc') })
@@ -797,7 +797,7 @@ describe('a session that is taken up again (up to 2025-11-25)', () => {
     write('abc', 'abc\n')
   })
 
-  test('HT22: one session has one such stream, however often it is asked for', async () => {
+  test('HT22: one session has one standing stream, however often it is requested', async () => {
     const wire = await clientOf('http 2025-11-25')
     const first = attach(wire)
     expect(await first.status()).toBe(200)

@@ -63,7 +63,7 @@ describe('a flood of bad tokens', () => {
     expect((await read(server.url, good, openUri)).status).toBe(200)
   })
 
-  test('TK32: a thousand of them get 401 at first and then 429, which tell nothing apart, and a good one is served', () => {
+  test('TK32: a thousand of them get 401 and then 429, without a difference, and a valid token is served', () => {
     const facts = ({ status, challenge, text }: Asked) => JSON.stringify([status, challenge, text])
     const refused = answers.filter(({ status }) => status === 401)
     const later = answers.filter(({ status }) => status === 429)
@@ -80,7 +80,7 @@ describe('a flood of bad tokens', () => {
     }
   })
 
-  test('TK32: they leave little in the log, and nothing of themselves', async () => {
+  test('TK32: leaves few lines in the log, and no token', async () => {
     const told = server
       .log()
       .split('\n')
@@ -106,7 +106,7 @@ describe('a flood of bad tokens', () => {
   })
 })
 
-test('TK32: who shows no token, or one that is not sent as it should be, is recorded as nobody', async () => {
+test('TK32: requests without a valid token are recorded as anonymous', async () => {
   expect((await read(server.url, undefined, openUri)).status).toBe(401)
   expect((await read(server.url, 'two words', openUri)).status).toBe(400)
   const found = await eventually(

@@ -22,7 +22,7 @@ describe('opaque tokens', () => {
     scope: 'files:read',
   })
 
-  test('TK18: a token is good when its issuer says so, and only then', async () => {
+  test('TK18: are accepted exactly while their issuer says that they are active', async () => {
     tokens.asked.opaque.set('opaque-token-that-is-good', { ...active(), exp: nowInSeconds() + 600 })
     await tokens.expectGood('opaque-token-that-is-good', 'active')
     const wrong = {
@@ -41,7 +41,7 @@ describe('opaque tokens', () => {
     expect(tokens.asked.requests.length).toBe(before)
   })
 
-  test('TK18: an issuer that does not answer as it should lets nobody in, and nobody out', async () => {
+  test('TK18: an issuer that answers wrongly neither admits nor locks out a caller', async () => {
     const ways: Readonly<Record<string, Parameters<HostileIssuer['answer']>[1]>> = {
       'is broken': (_, response) => response.writeHead(500).end('{"active":true}'),
       'is no json': (_, response) => void response.end('<html>active: true'),
@@ -66,7 +66,7 @@ describe('opaque tokens', () => {
     await tokens.expectGood('opaque-token-that-is-good', 'known before')
   })
 
-  test('TK19: a token for somebody else is not good here, though it is active', async () => {
+  test('TK19: an active token for another resource is refused', async () => {
     const wrong = [
       undefined,
       null,
@@ -91,8 +91,8 @@ describe('opaque tokens', () => {
   })
 })
 
-describe('what becomes of tokens', () => {
-  test('TK16: no token goes on to anybody but the issuer that is asked about it', async () => {
+describe('tokens inside the server', () => {
+  test('TK16: are sent to nobody but the issuer that introspects them', async () => {
     const script = join(tokens.server.home, 'git-that-tells')
     const record = join(tokens.server.home, 'record.txt')
     await writeFile(script, `#!/bin/sh\n{ env; echo "$@"; } >> ${record}\nexec git "$@"\n`)
@@ -154,7 +154,7 @@ describe('what becomes of tokens', () => {
     expect((await tokens.get(staff, closedUri)).status).toBe(200)
   })
 
-  test('TK33: subjects that look alike are different people', async () => {
+  test('TK33: subjects that look alike are different principals', async () => {
     const initialize = {
       ...{ jsonrpc: '2.0', id: 1, method: 'initialize' },
       params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } },
@@ -202,8 +202,8 @@ describe('what becomes of tokens', () => {
   })
 })
 
-describe('tokens of our own', () => {
-  test('TK28: one that is nearly right is as wrong as any', async () => {
+describe('tokens that this server issued', () => {
+  test('TK28: a token that is almost right is refused', async () => {
     const token = await tokens.server.token('add', '--name', 'near')
     await tokens.expectGood(await tokens.server.token('add'), 'one of two', openUri)
     await tokens.expectGood(token, 'the token')
@@ -214,7 +214,7 @@ describe('tokens of our own', () => {
     await tokens.expectInvalid(`hkd_${digestOf(token)}`, 'what the file keeps')
   })
 
-  test('TK29: a file with what anybody could guess, or that others may write, is not served with', async () => {
+  test('TK29: a token file with guessable values, or that others may write, is refused', async () => {
     const entry = { id: 'a', roles: ['analyst'], created: '2026-01-01T00:00:00Z' }
     const faults: readonly unknown[] = [
       ...['', 'undefined'].map((key) => ({
@@ -245,7 +245,7 @@ describe('tokens of our own', () => {
   })
 
   test.skipIf(process.getuid?.() !== 0)(
-    'TK29: a file that belongs to another user is not served with, nor written to, nor believed later [needs root, to give one away]',
+    'TK29: a token file of another user is refused, not written to, and not accepted later [needs root, to give one away]',
     async () => {
       const file = join(tokens.server.home, 'foreign.json')
       const cwd = tokens.server.home
@@ -263,7 +263,7 @@ describe('tokens of our own', () => {
     },
   )
 
-  test('TK34: without asking anybody it serves this machine alone, unless it is told to', async () => {
+  test('TK34: without tokens, the server listens on this machine only, unless it is told otherwise', async () => {
     const serve = (...words: readonly string[]) => run(['serve', 'open', ...words], { cwd: tokens.server.home })
     const everywhere = ['--http', '0.0.0.0:0', '--allow-host', 'context.example.org']
     expect(await serve(...everywhere)).toMatchObject({ code: 1, err: expect.stringContaining('--insecure') })

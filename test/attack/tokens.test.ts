@@ -7,8 +7,8 @@ import { openUri, read } from '../support/authorized.ts'
 
 const tokens = useTokens()
 
-describe('the header', () => {
-  test('TK01: only one bearer token in one header is a token', async () => {
+describe('the Authorization header', () => {
+  test('TK01: only one bearer token in one header is accepted', async () => {
     const token = await tokens.good.mint()
     for (const none of [[], ['Bearer'], ['Bearer '], ['Basic eDp5'], ['DPoP abc'], [token], ['Bearerx abc'], ['']])
       expect(await tokens.send(none.flatMap((value) => ['Authorization', value])), `${none}`).toEqual({
@@ -34,7 +34,7 @@ describe('the header', () => {
       expect((await tokens.send(['Authorization', `${scheme} ${token}`])).status, scheme).toBe(200)
   })
 
-  test('TK01: a token in the query is none, and beside one in the header it is malformed', async () => {
+  test('TK01: a token in the query is ignored, and beside one in the header it is malformed', async () => {
     const token = await tokens.good.mint()
     expect(await tokens.send([], `/mcp?access_token=${token}`)).toEqual({ status: 401, challenge: tokens.challenge() })
     expect((await tokens.send(['Authorization', `Bearer ${token}`], `/mcp?access_token=${token}`)).status).toBe(400)
@@ -46,7 +46,7 @@ describe('the header', () => {
     expect(form.status).toBe(401)
   })
 
-  test('TK01: every request needs one, whatever it asks for, and nothing of its body is read before', async () => {
+  test('TK01: every request needs a token, and its body is not read before', async () => {
     const requests = [
       ['POST', '{'],
       ['POST', JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'server/discover' })],
@@ -66,7 +66,7 @@ describe('the header', () => {
     }
   })
 
-  test('TK31: nothing of a token gets into the challenge', async () => {
+  test('TK31: no part of a token is in the challenge', async () => {
     const hostile = [
       rawToken({ alg: 'ES256', kid: '"\r\nX-Evil: 1' }, { iss: `${tokens.good.issuer}`, sub: '"\\' }),
       await tokens.good.mint({ aud: 'x", error="none' }),
@@ -77,7 +77,7 @@ describe('the header', () => {
     expect((await tokens.send(['Authorization', `Bearer ${hostile[3]}`])).status).toBe(400)
   })
 
-  test('TK21: a token that is too large, too deep or wrapped is refused before it is opened', async () => {
+  test('TK21: a token that is too large, too deep or nested is refused before it is decoded', async () => {
     const huge = await tokens
       .send(['Authorization', `Bearer ${'a'.repeat(1024 * 1024)}`])
       .catch(() => ({ status: 431 }))
@@ -111,7 +111,7 @@ describe('the header', () => {
   })
 })
 
-describe('signatures', () => {
+describe('signatures of tokens', () => {
   test('TK02: a token without a signature is refused', async () => {
     const now = nowInSeconds()
     const claims = { iss: tokens.good.issuer, aud: tokens.server.url, sub: 'ada', scope: 'files:read', exp: now + 600 }
@@ -122,7 +122,7 @@ describe('signatures', () => {
       await tokens.expectInvalid(`${header}.${payload}.${signature}`, signature)
   })
 
-  test('TK03: the public key is not a shared secret', async () => {
+  test('TK03: the public key is not accepted as a shared secret', async () => {
     const now = nowInSeconds()
     const claims = { iss: tokens.good.issuer, aud: tokens.server.url, sub: 'ada', scope: 'files:read', exp: now + 600 }
     const secrets = [
@@ -139,7 +139,7 @@ describe('signatures', () => {
       }
   })
 
-  test('TK03: a key of the issuer is good for the algorithms that are allowed alone', async () => {
+  test('TK03: a key of the issuer is accepted for the allowed algorithms only', async () => {
     const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
     const secret = { kty: 'oct', kid: 'secret', k: Buffer.alloc(32).toString('base64url') }
     const keys = [tokens.other.key.public, { ...publicKey.export({ format: 'jwk' }), kid: 'rsa' }, secret]
@@ -163,7 +163,7 @@ describe('signatures', () => {
     tokens.other.answer('/jwks', undefined)
   })
 
-  test('TK04 SS23: another key under the same name, and keys that nobody knows, are refused', async () => {
+  test('TK04 SS23: another key with the same id, and unknown keys, are refused', async () => {
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
     const now = nowInSeconds()
     const forge = (header: Readonly<Record<string, unknown>>) =>
@@ -185,7 +185,7 @@ describe('signatures', () => {
     expect(tokens.asked.requests.length).toBe(before)
   })
 
-  test('TK04: a storm of unknown keys does not become a storm of fetches', async () => {
+  test('TK04: many unknown keys do not cause many fetches', async () => {
     const before = tokens.good.requests.length
     for (let i = 0; i < 16; i++)
       await Promise.all(
@@ -201,7 +201,7 @@ describe('signatures', () => {
     expect(tokens.good.requests.length - before).toBeLessThanOrEqual(2)
   })
 
-  test('TK22: another spelling of a token is the same token, or none', async () => {
+  test('TK22: another spelling of a token is the same token, or refused', async () => {
     const token = await tokens.good.mint({ groups: ['staff'] })
     const [header = '', payload = '', signature = ''] = token.split('.')
     const last = signature.at(-1) ?? ''

@@ -34,7 +34,7 @@ async function mostResident(target: Target, within: number): Promise<number> {
   return most
 }
 
-describe('a client that does not read', () => {
+describe('a client that does not read its answers', () => {
   eachWire(revisions)(
     'JR19: many large answers that nobody reads are not piled up over stdio %s',
     async (version) => {
@@ -55,7 +55,7 @@ describe('a client that does not read', () => {
     60_000,
   )
 
-  test('JR19: nor are those of batches', async () => {
+  test('JR19: is bounded in the answers to batches too', async () => {
     const wire = await fresh('2025-03-26')
     await control(wire)
     const before = wire.target.facts().resident
@@ -68,7 +68,7 @@ describe('a client that does not read', () => {
     expect(most - before).toBeLessThan(1000)
   })
 
-  test('JR01 JR19: a batch whose answers are too long together is answered all the same, id by id', async () => {
+  test('JR01 JR19: gets all answers of a batch, id by id, even if they are too long together', async () => {
     const wire = await fresh('2025-03-26')
     const ids = Array.from({ length: 20 }, (_, i) => `t${i}`)
     await wire.pipe.write(`[${ids.map((id) => lineOf(wire, id, large()).trim()).join()}]\n`)
@@ -79,7 +79,7 @@ describe('a client that does not read', () => {
     expect(answers.map(({ id }) => id).sort()).toEqual([...ids].sort())
   })
 
-  test('JR01 JR19: nor does such a batch over HTTP cost more than a few answers', async () => {
+  test('JR01 JR19: over HTTP, a batch takes the memory of a few answers only', async () => {
     const wire = await openHttp(arena.http, arena.world, '2025-03-26')
     const before = arena.http.facts().resident
     const length = 20
@@ -94,7 +94,7 @@ describe('a client that does not read', () => {
     await wire.close()
   })
 
-  test('JR14: no line is longer than clients take, whatever has to be escaped in it', async () => {
+  test('JR14: gets no line over the limit of clients, whatever must be escaped in it', async () => {
     for (const [index, character] of ['\u2028', '\u0085', '"', '\u0001', 'あ', '\ud83d\ude00'].entries()) {
       writeFileSync(join(arena.world.root, `escaped-${index}.txt`), character.repeat(3_400_000))
       // In a tenth of the volume each character over one of them.
@@ -125,8 +125,8 @@ describe('a client that does not read', () => {
   )
 })
 
-describe('a client that asks for what does not end', () => {
-  test('a thousand streams of changes leave room for other requests, over stdio 2026-07-28', async () => {
+describe('a client that asks for endless answers', () => {
+  test('with a thousand streams of changes leaves room for other requests, over stdio 2026-07-28', async () => {
     const wire = await fresh('2026-07-28')
     const filter = { notifications: { resourceSubscriptions: [small().uri] } }
     let lines = ''

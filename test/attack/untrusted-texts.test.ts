@@ -56,15 +56,15 @@ const view = () =>
   }).view({ id: 'x', roles: [] })
 const untrusted = (fields: readonly string[]) => ({ 'dev.hikidashi/untrusted': fields })
 
-describe('titles, descriptions and names that come out of contents', () => {
-  test('lose what acts on terminals, turns text or cannot be seen, and nothing else', () => {
+describe('titles, descriptions and names from contents', () => {
+  test('lose control, direction and invisible characters, and nothing else', () => {
     expect(cleanText(evil)).toBe(clean)
     for (const code of bad) expect(cleanText(`a${point(code)}b`), code.toString(16)).toBe('ab')
     const kept = 'é 日本語 עברית العربية 👩‍👩‍👧 e\u0301 –…'
     expect(cleanText(kept)).toBe(kept)
   })
 
-  test('are clean and marked in lists, and the operator’s are not marked', async () => {
+  test('are cleaned and marked in lists, and texts of the operator are not marked', async () => {
     const mounts = await view().mounts()
     const wire = resourcesToWire(await view().list(), revision, mounts) as Record<string, unknown>
     expect(wire.resources).toMatchObject([
@@ -78,7 +78,7 @@ describe('titles, descriptions and names that come out of contents', () => {
     expect(resourcesToWire(directory, revision)).toMatchObject({ resources: [{ title: clean }, {}] })
   })
 
-  test('are clean in templates, and marked where another server wrote them', async () => {
+  test('are cleaned in templates, and marked if another server wrote them', async () => {
     const { resourceTemplates } = templatesToWire(await view().templates(), revision) as Record<string, unknown[]>
     expect(resourceTemplates).toMatchObject([
       { title: clean, description: clean, _meta: untrusted(['title', 'description']) },
@@ -87,7 +87,7 @@ describe('titles, descriptions and names that come out of contents', () => {
     expect(JSON.stringify(resourceTemplates?.[1])).not.toContain('untrusted')
   })
 
-  test('are clean and marked in prompts', async () => {
+  test('are cleaned and marked in prompts', async () => {
     const { prompts } = view()
     if (prompts === undefined) throw new Error('no prompts')
     expect(promptsToWire(await prompts.list(), revision)).toMatchObject({
@@ -102,12 +102,12 @@ describe('titles, descriptions and names that come out of contents', () => {
     expect(filled).toMatchObject({ description: clean, _meta: untrusted(['description']) })
   })
 
-  test('are clean and marked in what is read, whose text stays as it is', async () => {
+  test('are cleaned and marked in reads, whose text is unchanged', async () => {
     const { contents } = (await readToWire(await view().read('docs://m/a.md'), revision)) as Record<string, unknown[]>
     expect(contents).toMatchObject([{ title: clean, text: evil, _meta: untrusted(['title']) }])
   })
 
-  test('nothing that acts is left in any of them, in any revision', async () => {
+  test('have no control character left, in any revision', async () => {
     for (const each of ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25', '2026-07-28'] as const) {
       const wires = [resourcesToWire(await view().list(), each), templatesToWire(await view().templates(), each)]
       const texts: string[] = []

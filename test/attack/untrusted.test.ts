@@ -97,7 +97,7 @@ const hello = [
   { jsonrpc: '2.0', id: 2, method: 'resources/list' },
 ]
 
-describe('a configuration that lies in the current folder does nothing before it is trusted', () => {
+describe('without trust, a configuration in the current folder has no effect on', () => {
   test.each<readonly [readonly string[], number, string]>([
     [['ls', '--recursive'], 0, 'file:///repository/README.md'],
     [['tree'], 0, 'README.md'],
@@ -130,7 +130,7 @@ describe('a configuration that lies in the current folder does nothing before it
     await expectNothingDone()
   })
 
-  test('status and check tell programs too', async () => {
+  test('status and check list these parts too, as JSON', async () => {
     for (const command of ['status', 'check']) {
       const { out } = await runHere([command, '--json'], options())
       const told = JSON.parse(out) as { leftOut: { name: string; effects: { kind: string; what: string }[] }[] }
@@ -176,7 +176,7 @@ describe('a configuration that lies in the current folder does nothing before it
     [['ls', 'mcp://url/']],
     [['stat', 'git://own/']],
     [['access', 'check', '']],
-  ])('the Tab key behind %j, which says nothing either', async (words) => {
+  ])('the Tab key behind %j, which prints nothing either', async (words) => {
     const result = await run(['__complete', 'words', ...words], options())
     expect(result).toMatchObject({ code: 0, err: '' })
     expect(result.out).not.toMatch(/mcp:|git:|private/)
@@ -184,7 +184,7 @@ describe('a configuration that lies in the current folder does nothing before it
   })
 })
 
-describe('trust', () => {
+describe('trust in a configuration', () => {
   /** Mounts that can be opened, so that commands go on to ask them. */
   const writeUsable = async () => {
     const file = join(repository, 'hikidashi.json')
@@ -193,7 +193,7 @@ describe('trust', () => {
     await writeFile(file, JSON.stringify({ mounts: usable }))
   }
 
-  test('once it is trusted, the same commands do all of it; and when its content changes, nothing again', async () => {
+  test('makes the same commands use all of it, until its content changes', async () => {
     await writeUsable()
     const given = await runHere(['trust', '--json'], options())
     expect(JSON.parse(given.out)).toMatchObject({ file: join(repository, 'hikidashi.json') })
@@ -211,7 +211,7 @@ describe('trust', () => {
     expect((await runHere(['trust', '--list'], options())).out).toContain('trusted with another content')
   })
 
-  test('it says what is allowed, without doing it, and keeps that for this user only', async () => {
+  test('lists what it allows, without doing it, and is stored for this user only', async () => {
     const given = await runHere(['trust'], options())
     for (const address of leftOut) expect(given.out).toContain(address)
     expect(given.out).toContain('starts the program sh -c')
@@ -223,7 +223,7 @@ describe('trust', () => {
     expect((await stat(join(records, names[0] ?? ''))).mode & 0o777).toBe(0o600)
   })
 
-  test('it can be revoked', async () => {
+  test('can be revoked', async () => {
     await writeUsable()
     await runHere(['trust', '.'], options())
     expect((await runHere(['tree'], options())).err).not.toContain('Left out')
@@ -235,7 +235,7 @@ describe('trust', () => {
     expect((await runHere(['trust', '--revoke'], options())).code).toBe(4)
   })
 
-  test('the same content somewhere else is not trusted, nor by a link to it', async () => {
+  test('does not extend to the same content at another place, nor through a link', async () => {
     const other = join(home, 'other')
     await mkdir(other)
     await symlink(join(home, 'private'), join(other, 'linked'))
@@ -248,7 +248,7 @@ describe('trust', () => {
     await rm(other, { recursive: true })
   })
 
-  test('a record that others may write, or that lies in the folder itself, is none', async () => {
+  test('is not read from a record that others may write, or that lies in the folder itself', async () => {
     await runHere(['trust'], options())
     const records = join(home, 'state', 'hikidashi', 'trust')
     for (const name of await readdir(records)) await chmod(join(records, name), 0o666)
@@ -262,13 +262,13 @@ describe('trust', () => {
     await expectNothingDone()
   })
 
-  test('one that is given by --config is trusted', async () => {
+  test('is given to a configuration that --config names', async () => {
     const result = await runHere(['check', '--config', 'hikidashi.json'], options())
     expect(result.err).not.toContain('Left out')
     expect(await canaries()).toEqual(['ran-command', 'ran-program'])
   })
 
-  test('init --force writes through no link in the place of the configuration, and trusts nothing', async () => {
+  test('is not given by init --force, which writes through no link in the place of the configuration', async () => {
     const folder = join(home, 'linked')
     await mkdir(folder)
     for (const [target, text] of [
@@ -286,7 +286,7 @@ describe('trust', () => {
     expect((await runHere(['trust', '--list'], options())).out).not.toContain(folder)
   })
 
-  test('what init writes is trusted, and no longer once it was edited', async () => {
+  test('is given to the output of init, until it is edited', async () => {
     await runHere(['init', '--force'], options())
     expect((await runHere(['trust', '--list'], options())).out).toMatch(/^trusted .*hikidashi\.json$/m)
     expect((await runHere(['ls'], options())).err).toBe('')
@@ -296,7 +296,7 @@ describe('trust', () => {
     expectSaid(await runHere(['ls'], options()))
   })
 
-  test('add puts no configuration into a host that was only found; the one that is named is trusted', async () => {
+  test('is needed before add puts a configuration into a host, unless the user names it', async () => {
     const host = {
       ...options(),
       env: { ...options().env, HOME: join(home, 'user'), XDG_CONFIG_HOME: join(home, 'user') },
@@ -313,7 +313,7 @@ describe('trust', () => {
   })
 })
 
-describe('settings that protect what is served', () => {
+describe('settings that protect data', () => {
   const files = { 'file:///repository': { provider: 'files', root: '.' } }
   const write = (settings: object) =>
     writeFile(join(repository, 'hikidashi.json'), JSON.stringify({ mounts: files, ...settings }))
@@ -323,7 +323,7 @@ describe('settings that protect what is served', () => {
     [{ http: { listen: 0, auth: { tokens: '../private/token' } } }, 'http', []],
     [{ http: { listen: '0.0.0.0:0', allowedHosts: ['evil.example'] } }, 'http', ['--insecure']],
     [{ http: { allowedOrigins: ['https://evil.example'] } }, 'http', ['--http', '0']],
-  ])('%j: serve refuses rather than to go on without it', async (settings, name, words) => {
+  ])('%j: serve refuses to run without it', async (settings, name, words) => {
     await write(settings)
     const result = await run(['serve', ...words], options())
     expect(result.code).toBe(1)
@@ -332,7 +332,7 @@ describe('settings that protect what is served', () => {
     expect(await readdir(join(home, 'private'))).toEqual(['secret.md', 'token'])
   })
 
-  test('token writes to no file outside the folder that the configuration only names', async () => {
+  test('token writes to no file outside the folder of an untrusted configuration', async () => {
     await write({ http: { auth: { tokens: '../private/tokens.json' } } })
     const refused = await run(['token', 'add', '--name', 'x'], options())
     expect(refused.code).toBe(1)

@@ -64,11 +64,11 @@ async function expectNoDirectory(wire: Wire, uri: string): Promise<void> {
   expect([-32602, -32002]).toContain(message?.error?.code)
 }
 
-describe('paths that lead elsewhere (3.1)', () => apply(traversal))
-describe('what lies in the folder (3.1)', () => apply(folder))
-describe('what a URI is (3.2)', () => apply(identity))
+describe('paths that leave the folder (3.1)', () => apply(traversal))
+describe('files of a hostile folder (3.1)', () => apply(folder))
+describe('invalid URIs (3.2)', () => apply(identity))
 
-describe('what lies in the folder, besides', () => {
+describe('further files of a hostile folder', () => {
   eachWire(wireNames)('PT33: a file with a slash behind it is no directory over %s', async (name) => {
     const answer = await arena.read(arena.wire(name), `${arena.world.address}/dir/f/`)
     expect(answer.message?.error).toMatchObject({ code: -32602, data: { reason: 'not-a-directory' } })

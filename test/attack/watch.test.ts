@@ -50,8 +50,8 @@ async function runScript(code: string, ...args: readonly string[]): Promise<void
 const numbered = (count: number, name: (i: number) => string) => Array.from({ length: count }, (_, i) => name(i))
 const treeOf = (paths: readonly string[], text = '') => Object.fromEntries(paths.map((name) => [name, text]))
 
-describe('SB09: a change between the baseline and the acknowledgement', () => {
-  test('is in the listing that follows, or is told', async () => {
+describe('SB09: a change between the first listing and the acknowledgement', () => {
+  test('is in the next listing, or is reported', async () => {
     folder.write(treeOf(numbered(volumeOf(500, 100), (i) => `d${i % 50}/${i}`)))
     const opened = await createFiles({ root: folder.root }, {})
     provider = opened
@@ -90,7 +90,7 @@ describe('SB09: a change between the baseline and the acknowledgement', () => {
   }, 60_000)
 })
 
-describe('SB11: what editors and tools do to save', () => {
+describe('SB11: saving a file as editors and tools do', () => {
   const saves: Readonly<Record<string, (at: (name: string) => string, text: string) => void>> = {
     'truncate and write': (at, text) => {
       fs.truncateSync(at('a.txt'))
@@ -117,7 +117,7 @@ describe('SB11: what editors and tools do to save', () => {
       fs.closeSync(fd)
     },
   }
-  test.each(Object.entries(saves))('%s: is told, and the read that follows has it', async (_, save) => {
+  test.each(Object.entries(saves))('by %s is reported, and the next read has the change', async (_, save) => {
     folder.write({ 'd/a.txt': 'before' })
     const [watching, opened] = await begin()
     for (let i = 0; i < 10; i++) {
@@ -129,7 +129,7 @@ describe('SB11: what editors and tools do to save', () => {
     }
   })
 
-  test('swap a symbolic link above the files, as Kubernetes does: is told of each file', async () => {
+  test('by swapping a symbolic link above the files, as Kubernetes does, is reported for each file', async () => {
     const publish = (version: number) => {
       folder.write({ [`..v${version}/config.yaml`]: `version: ${version}`, [`..v${version}/other`]: `${version}` })
       fs.symlinkSync(`..v${version}`, folder.at('..data_tmp'))
@@ -148,8 +148,8 @@ describe('SB11: what editors and tools do to save', () => {
   })
 })
 
-describe('SB12: what comes back as it was', () => {
-  test('renamed away and back, once or in a storm: is told, or is the same', async () => {
+describe('SB12: a file that returns to its old state', () => {
+  test('by renaming it away and back, once or many times, is reported, or is unchanged', async () => {
     folder.write({ 'd/a': 'a', 'd/b': 'b' })
     const [watching, opened] = await begin()
     fs.renameSync(folder.at('d/a'), folder.at('d/c'))
@@ -169,7 +169,7 @@ describe('SB12: what comes back as it was', () => {
     expect(watching.changes.length).toBeLessThan(200)
   })
 
-  test('deleted and made again with other content, but the same size and time: is told', async () => {
+  test('by deleting and creating it with other content, but the same size and time, is reported', async () => {
     folder.write({ 'd/a': 'before' })
     const [watching, opened] = await begin()
     const { atime, mtime } = fs.statSync(folder.at('d/a'))
@@ -181,9 +181,9 @@ describe('SB12: what comes back as it was', () => {
   })
 })
 
-describe('SB13: a time that was set back', () => {
+describe('SB13: a modification time that is set back', () => {
   // The second time, nothing is heard: only what is compared from time to time can tell.
-  test.each([{}, { watches: 0 }])('over the same size is told (%o)', async (system) => {
+  test.each([{}, { watches: 0 }])('with the same size is reported (%o)', async (system) => {
     folder.write({ 'd/a': 'before' })
     const [watching, opened] = await begin({ reconcile: 200 }, system)
     const { atime, mtime } = fs.statSync(folder.at('d/a'))
@@ -195,7 +195,7 @@ describe('SB13: a time that was set back', () => {
 })
 
 describe('SB14: a touch without a change', () => {
-  test('may be told, and a thousand of them are told in a few', async () => {
+  test('may be reported, and a thousand of them are merged', async () => {
     folder.write({ 'd/a': 'a' })
     const [watching] = await begin()
     const start = performance.now()
@@ -208,8 +208,8 @@ describe('SB14: a touch without a change', () => {
   })
 })
 
-describe('SB16, fault 22: a limit of watches', () => {
-  test('is logged, and what lies beyond it is compared from time to time', async () => {
+describe('SB16, fault 22: the limit of watches', () => {
+  test('is logged, and directories beyond it are compared periodically', async () => {
     const names = numbered(30, (i) => `d${i}/x`)
     folder.write(treeOf(names))
     const [watching] = await begin({ reconcile: 200 }, { watches: 10 })
@@ -227,7 +227,7 @@ describe('SB16, fault 22: a limit of watches', () => {
     expect(logged).toHaveLength(1)
   })
 
-  test('that is no longer reached is lifted', async () => {
+  test('is logged as over once there is room', async () => {
     folder.write(treeOf(numbered(12, (i) => `d${i}/x`)))
     await begin({ reconcile: 100 }, { watches: 10 })
     for (let i = 0; i < 6; i++) fs.rmSync(folder.at(`d${i}`), { recursive: true })
@@ -235,7 +235,7 @@ describe('SB16, fault 22: a limit of watches', () => {
   })
 
   requiresWatchLimit()('of the system', () => {
-    test('(ENOSPC) is survived alike', () => {
+    test('(ENOSPC) is handled alike', () => {
       const names = numbered(30, (i) => `d${i}/x`)
       folder.write(treeOf(names))
       const script = bundled('tests/watch-child')
@@ -250,7 +250,7 @@ describe('SB16, fault 22: a limit of watches', () => {
   })
 })
 
-describe('SB17, fault 21: a queue that overflows', () => {
+describe('SB17, fault 21: an overflow of the event queue', () => {
   test.each([
     ['loses nothing', 500],
     ['loses nothing before the first round has ended', 0],
@@ -308,7 +308,7 @@ describe('SB17, fault 21: a queue that overflows', () => {
   )
 })
 
-describe('SB18: changes that the system does not tell of', () => {
+describe('SB18: changes without events', () => {
   const canMap = () => {
     try {
       execFileSync('python3', ['-c', 'import mmap'], { stdio: 'ignore' })
@@ -322,7 +322,7 @@ describe('SB18: changes that the system does not tell of', () => {
     canMap(),
     'there is no python3',
   )('writes to memory', () => {
-    test('are found when everything is compared', async () => {
+    test('are found by comparing', async () => {
       folder.write({ 'd/a': 'before' })
       const [watching, opened] = await begin({ reconcile: 300 })
       const code = `import mmap, sys
@@ -360,7 +360,7 @@ with open(sys.argv[1], 'r+b') as f:
       execFileSync('umount', [folder.at('m')])
     })
 
-    test('inside the root are compared, where they are served', async () => {
+    test('in mounted file systems are found by comparing, if these are served', async () => {
       folder.write({ 'm/': null, here: '' })
       execFileSync('mount', ['-t', 'tmpfs', 'none', folder.at('m')])
       folder.write({ 'm/d/a': '' })
@@ -369,7 +369,7 @@ with open(sys.argv[1], 'r+b') as f:
       await watching.until('m/d/a', 'm/n/b')
     })
 
-    test('that tell nothing are compared as a whole, and it is logged', async () => {
+    test('in a file system without events are found by comparing, and it is logged', async () => {
       folder.write({ 'm/': null })
       // It holds files, and is none of those that are known to be of this machine.
       execFileSync('mount', ['-t', 'hugetlbfs', 'none', folder.at('m')])
@@ -386,11 +386,11 @@ with open(sys.argv[1], 'r+b') as f:
   })
 })
 
-describe('fault 24: storms', () => {
+describe('fault 24: many changes at once', () => {
   const count = volumeOf(3000, 1000)
   const many = numbered(count, (i) => `s${i % 100}/f${i}`)
 
-  test('very many files that are changed, made in new directories, and deleted: nothing is lost', async () => {
+  test('to very many files, in new and deleted directories, are all reported', async () => {
     folder.write(treeOf(many))
     const [watching] = await begin()
     await runScript(
@@ -419,7 +419,7 @@ describe('fault 24: storms', () => {
     expect(watching.changes.every(({ path: at }) => at === undefined || at.startsWith('n'))).toBe(true)
   }, 120_000)
 
-  test('a checkout of another branch: every file that differs is told', async () => {
+  test('a checkout of another branch reports every file that differs', async () => {
     const git = (...args: string[]) =>
       execFileSync('git', ['-C', folder.root, '-c', 'user.name=t', '-c', 'user.email=t@example.invalid', ...args], {
         stdio: ['ignore', 'pipe', 'ignore'],
@@ -462,7 +462,7 @@ describe('fault 24: storms', () => {
     }
   }, 120_000)
 
-  test('directories that are renamed all the time: in the end, all that is listed was told, and changes are heard', async () => {
+  test('while directories are renamed constantly, all listed paths are reported in the end, and changes still arrive', async () => {
     folder.write(treeOf(numbered(200, (i) => `p/q${i % 10}/f${i}`)))
     const [watching, opened] = await begin()
     await runScript(
@@ -490,8 +490,8 @@ describe('fault 24: storms', () => {
   }, 120_000)
 })
 
-describe('fault 25: a root that goes away', () => {
-  test('and comes back is found again, and everything is told both times', async () => {
+describe('fault 25: a root that disappears', () => {
+  test('and returns is found again, and everything is reported both times', async () => {
     folder.write({ 'd/a': 'a' })
     const [watching, opened] = await begin()
     const everything = () => watching.changes.filter((change) => change.path === undefined).length
@@ -507,7 +507,7 @@ describe('fault 25: a root that goes away', () => {
     expect(everything()).toBe(0)
   })
 
-  test('and comes back at once is found again too', async () => {
+  test('and returns at once is found again too', async () => {
     folder.write({ 'd/a': 'a' })
     const [watching] = await begin()
     fs.rmSync(folder.root, { recursive: true })
@@ -527,7 +527,7 @@ requires(
 )('fault 26: rights that come and go', () => {
   afterEach(() => process.seteuid?.(0))
 
-  test('hide and show what is below, and are told', async () => {
+  test('ignore files that come and go hide and show the paths below them, and the change is reported', async () => {
     folder.write({ 'd/e/a': 'a', 'f.txt': 'f' })
     fs.chmodSync(path.dirname(folder.root), 0o755)
     process.seteuid?.(65_534)
@@ -555,8 +555,8 @@ requires(
   })
 })
 
-describe('fault 6: no descriptor is left', () => {
-  test('for a while: what changed meanwhile is told', () => {
+describe('fault 6: a lack of descriptors', () => {
+  test('for a while loses no change', () => {
     const names = numbered(10, (i) => `d${i}/x`)
     folder.write(treeOf(names))
     const script = bundled('tests/watch-child')

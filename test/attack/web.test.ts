@@ -117,8 +117,8 @@ function readerOf(options: Partial<WebOptions> = {}) {
   return async (path = 'a') => (await view.read(`https://www.example.org/${path}`)).contents[0]
 }
 
-describe.each(Object.entries(hostsOf))('%s: where nobody is to be sent', (row, hosts) => {
-  test.each(hosts)(`${row}: %s is not configured, nor connected to`, async (host) => {
+describe.each(Object.entries(hostsOf))('%s: addresses that are always refused', (row, hosts) => {
+  test.each(hosts)(`${row}: %s cannot be configured, and is not connected to`, async (host) => {
     const names = createNames(known)
     for (const scheme of ['http', 'https']) {
       const url = `${scheme}://${host}:${sink.port}`
@@ -150,7 +150,7 @@ describe.each(Object.entries(hostsOf))('%s: where nobody is to be sent', (row, h
   )
 })
 
-describe('a name', () => {
+describe('a host name', () => {
   test.each([
     ['a private address', ['10.0.0.1']],
     ['this machine', ['127.0.0.1']],
@@ -160,7 +160,7 @@ describe('a name', () => {
     ['where machines are given credentials', ['169.254.169.254']],
     ['what is no address', ['fe80::1%eth0']],
     ['nothing', []],
-  ])('SS04: that leads to %s is not asked', async (_, addresses) => {
+  ])('SS04: that resolves to %s is not connected to', async (_, addresses) => {
     const names = createNames({ 'www.test': addresses })
     for (const url of [`http://www.test:${sink.port}`, `https://www.test:${sink.port}`]) {
       const error = await failureOf(readerOf({ url, insecure: true, allowAddresses: [], resolve: names.resolve })())
@@ -169,7 +169,7 @@ describe('a name', () => {
     expect(names.asked).toEqual(['www.test', 'www.test'])
   })
 
-  test('SS04 SS12: that leads elsewhere by now is not asked by a connection of before, nor is another at the same address', async () => {
+  test('SS04 SS12: that resolves elsewhere by now is not used over an old connection, nor is another name at the same address', async () => {
     const addresses: Record<string, string[]> = { 'one.test': ['127.0.0.1'], 'two.test': ['127.0.0.1'] }
     const sockets = new Set<Socket>()
     origin.answer = (request, response) => {
@@ -195,9 +195,9 @@ describe('a name', () => {
   })
 })
 
-describe('an origin that is hostile', () => {
+describe('a hostile web origin', () => {
   test.each([301, 302, 303, 307, 308])(
-    'SS06 SS19: that redirects with %i elsewhere is not followed, least of all with credentials',
+    'SS06 SS19: a redirect with %i to elsewhere is not followed, least of all with credentials',
     async (status) => {
       for (const location of [
         `${sink.url}/x`,
@@ -232,7 +232,7 @@ describe('an origin that is hostile', () => {
     },
   )
 
-  test('SS06: that leads from https:// to http:// is not followed', async () => {
+  test('SS06: a redirect from https:// to http:// is not followed', async () => {
     const secure = await startWeb(
       (_, response) => response.writeHead(302, { location: `http://database.test:${sink.port}/` }).end(),
       { tls: true },
@@ -249,7 +249,7 @@ describe('an origin that is hostile', () => {
     secure.close()
   })
 
-  test('SS07: that redirects for ever, or says to look elsewhere, is given up', async () => {
+  test('SS07: endless redirects, and redirects to invalid places, are given up', async () => {
     origin.answer = (request, response) => response.writeHead(302, { location: `${request.url}x` }).end()
     expect((await failureOf(readerOf()())).message).toMatch(/more than 5 times/)
     expect(origin.requests).toHaveLength(6)
@@ -269,7 +269,7 @@ describe('an origin that is hostile', () => {
     expect(await readerOf()()).toMatchObject({ mimeType: 'text/html' })
   })
 
-  test('SS08: is known by its exact name and port alone', async () => {
+  test('SS08: is matched by its exact name and port', async () => {
     const names = createNames({
       'allowed.test': ['127.0.0.1'],
       'allowed.test.evil.test': ['127.0.0.1'],
@@ -321,7 +321,7 @@ describe('an origin that is hostile', () => {
     expect(new Set(names.asked)).toEqual(new Set(['allowed.test']))
   })
 
-  test('SS09: is asked at no port of another protocol', async () => {
+  test('SS09: is not connected to at a port of another protocol', async () => {
     for (const port of [22, 25, 6379, 0, 65_536, -1, 5432, 11_211]) {
       expect(() => readerOf({ url: `http://127.0.0.1:${port}` }), `${port}`).toThrow()
       origin.answer = (_, response) => response.writeHead(302, { location: `http://127.0.0.1:${port}/` }).end()
@@ -330,14 +330,14 @@ describe('an origin that is hostile', () => {
     }
   })
 
-  test('SS11: is asked directly, whatever the environment says of proxies', async () => {
+  test('SS11: proxies of the environment are not used', async () => {
     for (const name of ['HTTP_PROXY', 'http_proxy', 'HTTPS_PROXY', 'ALL_PROXY']) vi.stubEnv(name, sink.url)
     vi.stubEnv('NODE_USE_ENV_PROXY', '1')
     origin.answer = (_, response) => response.writeHead(200, { 'content-type': 'text/plain' }).end('direct')
     expect(await readerOf()()).toMatchObject({ text: 'direct' })
   })
 
-  test('SS13: that never ends, drips, or talks without answering is cut off', async () => {
+  test('SS13: an answer that never ends, drips, or never begins is cut off', async () => {
     const short = { timeoutMs: 1000 }
     origin.answer = (_, response) => {
       response.writeHead(200, { 'content-type': 'text/plain' })
@@ -376,7 +376,7 @@ describe('an origin that is hostile', () => {
     }
   })
 
-  test('SS14: that unpacks to more than it may, or was packed twice, is cut off', async () => {
+  test('SS14: an answer that expands beyond the limit, or is compressed twice, is cut off', async () => {
     const zeros = Buffer.alloc(64 * 1024 * 1024)
     const packed = [
       ['gzip', gzipSync(zeros)],
@@ -400,7 +400,7 @@ describe('an origin that is hostile', () => {
     expect(await failureOf(readerOf()())).toMatchObject({ kind: 'unavailable' })
   })
 
-  test('SS16: that says that it speaks another encoding is read as what its bytes prove, or not as text', async () => {
+  test('SS16: an answer that declares another encoding is read as its bytes prove, or not as text', async () => {
     const answers = async (charset: string, body: Buffer) => {
       origin.answer = (_, response) =>
         response.writeHead(200, { 'content-type': `text/html; charset=${charset}` }).end(body)
@@ -414,7 +414,7 @@ describe('an origin that is hostile', () => {
       expect(await answers(charset, Buffer.from([0x3c, 0xff, 0xfe, 0x80, 0x3e]))).toHaveProperty('bytes')
   })
 
-  test('SS17: has to prove who it is, over a TLS that is safe', async () => {
+  test('SS17: must prove its identity over a secure TLS', async () => {
     const names = createNames({ 'database.test': ['127.0.0.1'], 'other.test': ['127.0.0.1'] })
     const secure = await startWeb((_, response) => response.end('x'), { tls: true })
     const at = (host: string, port: number, options: Partial<WebOptions> = {}) =>
@@ -434,7 +434,7 @@ describe('an origin that is hostile', () => {
     secure.close()
   })
 
-  test('SS18: gets no line of ours that a URI or a header added', async () => {
+  test('SS18: a URI or header cannot add a line to a request', async () => {
     origin.answer = (_, response) => response.writeHead(200, { 'content-type': 'text/plain' }).end('x')
     for (const path of ['a%0d%0aX-Injected:%201', 'a\r\nX-Injected: 1', 'a%0aHost:%20evil', 'a%00', 'a b HTTP/1.1'])
       await readerOf()(path).catch(() => {})
@@ -445,7 +445,7 @@ describe('an origin that is hostile', () => {
   })
 })
 
-describe('the command line', () => {
+describe('a server that mounts itself, and refused addresses on the command line', () => {
   let balancer: Server
   let behind = 0
   let ahead = 0
@@ -531,7 +531,7 @@ describe('the command line', () => {
     },
   )
 
-  test('SS26: that is led back to itself asks once, and not for ever', async () => {
+  test('SS26: a server that reads from itself asks once, and not endlessly', async () => {
     const wire = arena.wire('http 2026-07-28')
     for (const path of ['mcp', 'index', 'metrics', 'mcp/x', 'sse']) {
       const before = through
@@ -540,7 +540,7 @@ describe('the command line', () => {
     }
   })
 
-  test('SS01 SS02 SS03 SS08 SS09: does not start on an address where nobody is to be sent', async () => {
+  test('SS01 SS02 SS03 SS08 SS09: a refused address prevents the start', async () => {
     const file = join(dirname(arena.world.root), 'refused.json')
     const refused = async (urls: readonly string[], words: string) => {
       const mounts = urls.map((url, index) => [

@@ -100,7 +100,7 @@ suite('s3, a gateway of Ceph', () => {
     { samples: 6, timeoutMs: 30_000 },
   )
 
-  test('tells what lies directly in a directory with a request for all, and goes on behind any of it', async () => {
+  test('lists a directory with one request, and resumes after any path', async () => {
     const provider = await open()
     const childrenOf = async (directory: string, after?: string) => {
       const paths: string[] = []
@@ -115,7 +115,7 @@ suite('s3, a gateway of Ceph', () => {
     expect(await provider.stat?.('a/b/', context)).toMatchObject({ path: 'a/b/' })
   })
 
-  test('refuses a wrong secret and an unknown key as unavailable, and says what to do', async () => {
+  test('reports a wrong secret and an unknown key as unavailable, with advice', async () => {
     const wrong = await open({ keys: { ...ceph.keys, secretAccessKey: 'wrong' } })
     for (const ask of [() => read(wrong, 'a.txt'), () => wrong.stat?.('a.txt', context), () => listed(wrong)])
       await expect(ask()).rejects.toMatchObject({ kind: 'unavailable', message: expect.stringMatching(/secret key/) })
@@ -126,7 +126,7 @@ suite('s3, a gateway of Ceph', () => {
     })
   })
 
-  test('lets what may not be read be absent, and says of a bucket that may not be listed that it is', async () => {
+  test('treats unreadable objects as absent, and names a bucket that may not be listed', async () => {
     const provider = await open({ keys: other })
     await expect(read(provider, 'a.txt')).rejects.toMatchObject({ kind: 'not-found' })
     await expect(provider.stat?.('a.txt', context)).rejects.toMatchObject({ kind: 'not-found' })
@@ -170,7 +170,7 @@ suite('s3, a gateway of Ceph', () => {
     }
   })
 
-  test('tells of what came, changed and went, by asking again and again', async () => {
+  test('reports created, changed and deleted objects by polling', async () => {
     await put('live/kept', 'kept')
     await put('live/changed', 'before')
     await put('live/gone', 'gone')
@@ -188,7 +188,7 @@ suite('s3, a gateway of Ceph', () => {
     expect(Object.fromEntries(told)).toEqual({ changed: undefined, new: true, gone: true })
   })
 
-  test('a right that is revoked while it is served is gone at once, and back when it is granted again', async () => {
+  test('loses access when a right is revoked, and has it back when it is granted again', async () => {
     const policy = JSON.stringify({
       Version: '2012-10-17',
       Statement: [
@@ -226,7 +226,7 @@ suite('s3, a gateway of Ceph', () => {
     }
   })
 
-  test('a network that lets a byte through now and then is given up, and leaves no connection open', async () => {
+  test('gives up on a network that passes single bytes, and leaves no connection open', async () => {
     const proxy = await startDatabaseProxy(Number(new URL(ceph.url).port), false)
     try {
       const provider = await open({ endpoint: `http://127.0.0.1:${proxy.port}`, timeoutMs: 1500 })
@@ -250,7 +250,7 @@ suite('s3, a gateway of Ceph', () => {
     }
   })
 
-  test('gives up on a gateway that is frozen, and goes on when that does', async () => {
+  test('gives up on a frozen gateway, and continues when it is back', async () => {
     const provider = await open({ timeoutMs: 1500 })
     expect(await recovered(provider, 'a.txt', 30_000)).toBe('dot')
     await freeze(ceph.gateway.pid)
@@ -263,7 +263,7 @@ suite('s3, a gateway of Ceph', () => {
     expect(await recovered(provider, 'a.txt', 30_000)).toBe('dot')
   })
 
-  test('says that nothing listens where the gateway is gone, and goes on when it is back', async () => {
+  test('reports that nothing listens when the gateway is gone, and continues when it is back', async () => {
     const provider = await open({ timeoutMs: 10_000 })
     expect(await recovered(provider, 'a.txt', 30_000)).toBe('dot')
     await ceph.gateway.stop()

@@ -30,7 +30,7 @@ afterAll(() => rmSync(home, { recursive: true }))
 describe('hikidashi access check', () => {
   const check = (...words: readonly string[]) => runHere(['access', 'check', ...words], { cwd: home })
 
-  test('names the mount and the rule that allows, or denies, and ends with 0 or 4', async () => {
+  test('names the mount and the rule that allows or denies, and exits with 0 or 4', async () => {
     const allowed = await check('docs://notes/docs/numbers.txt', '--as', 'analyst')
     expect(allowed.code).toBe(0)
     expect(allowed.out).toContain('with the role analyst may see')
@@ -45,7 +45,7 @@ describe('hikidashi access check', () => {
     expect(unnamed.out).toContain('the mount has access rules, and none of them allows it')
   })
 
-  test('says it to programs too, with the roles of the configuration where none are given', async () => {
+  test('prints JSON for programs, and uses the roles of the configuration if none are given', async () => {
     const { code, out } = await check('docs://notes/README.md', '--json')
     expect(code).toBe(0)
     expect(JSON.parse(out)).toEqual({
@@ -62,7 +62,7 @@ describe('hikidashi access check', () => {
     expect(JSON.parse((await check('docs://notes/', '--json')).out).below).toBe('some')
   })
 
-  test('refuses what is no URI, and a folder without a configuration', async () => {
+  test('refuses an argument that is no URI, and a folder without a configuration', async () => {
     expect((await check('nonsense')).code).toBe(2)
     const { code, err } = await run(['access', 'check', 'a://b'], { cwd: join(home, 'notes') })
     expect(code).toBe(2)
@@ -71,7 +71,7 @@ describe('hikidashi access check', () => {
 })
 
 describe('the audit log of a server', () => {
-  test('has who asked for what over stdio, and what came of it', async () => {
+  test('records the caller, the request and the outcome over stdio', async () => {
     const read = (id: number, uri: string) => ({ jsonrpc: '2.0', id, method: 'resources/read', params: { uri } })
     const uris = ['docs://notes/README.md', 'docs://notes/docs/deep/x', 'docs://notes/none']
     const input = uris.map((uri, id) => `${JSON.stringify(read(id, uri))}\n`).join('')
@@ -88,7 +88,7 @@ describe('the audit log of a server', () => {
     expect(statSync(file).mode & 0o777).toBe(0o600)
   })
 
-  test('is refused where it would be served, and where it cannot be written', async () => {
+  test('is refused if a mount would serve it, or if it cannot be written', async () => {
     const { code, err } = await run(['serve', '--config', 'served.json', '--stdio'], { cwd: home })
     expect(code).toBe(1)
     expect(err).toContain('audit.file: The audit log lies in the folder that "docs://notes" serves.')

@@ -82,7 +82,7 @@ test('a known vulnerability of a bundled package fails the audit', async () => {
   expect(code).toBe(1)
 }, 60_000)
 
-test('an audit without an answer, and one of nothing, fail and say so', async () => {
+test('an audit without an answer, or of no packages, fails and says so', async () => {
   registry.removeAllListeners('request')
   registry.on('request', (_, response) => response.writeHead(405).end())
   const unanswered = await audit(components)

@@ -38,7 +38,7 @@ const command = (...args: readonly string[]) =>
   run([...args, '--config', 'hikidashi.json'], { cwd: home, env: environment() })
 
 describe('hikidashi auth gdrive', () => {
-  test('sends a person to Google, keeps what comes back for this user alone, and Drive can be read', async () => {
+  test('sends the user to Google, stores the credentials for this user only, and Drive can be read', async () => {
     await writeConfig('gdrive://me')
     const before = await command('read', 'gdrive://me/docs/plan')
     expect(before.err).toContain('hikidashi auth gdrive')
@@ -62,7 +62,7 @@ describe('hikidashi auth gdrive', () => {
     expect((await command('read', 'gdrive://me/docs/plan')).err).toContain('chmod 600')
   })
 
-  test('says what is wrong: nobody to ask, several mounts, no answer, a person who does not allow it', async () => {
+  test('reports what is wrong: no terminal, several mounts, no answer, a user who declines', async () => {
     await writeFile(
       join(home, 'hikidashi.json'),
       JSON.stringify({ mounts: { 'file:///x': { provider: 'files', root: '.' } } }),

@@ -48,7 +48,7 @@ describe('with a real authorization server', () => {
   })
 
   test.each(['auto', 'legacy'] as const)(
-    'the official client (%s) signs in by code and PKCE, and again where more is needed',
+    'the official client (%s) signs in with an authorization code and PKCE, and again when more scopes are needed',
     async (mode) => {
       const { url, log } = await serve({ issuers: [jwtIssuer(first)], scopes: ['files:read'] })
       const ada = await connectAs('ada', url, mode)
@@ -67,7 +67,7 @@ describe('with a real authorization server', () => {
     },
   )
 
-  test('whoever signs in and has no role sees nothing of what needs one, whatever the scopes', async () => {
+  test('a user without a role sees no resource that needs one, whatever the scopes', async () => {
     const { url } = await serve({ issuers: [jwtIssuer(first)], scopes })
     const bob = await connectAs('bob', url, 'auto')
     expect((await bob.client.listResources()).resources.map(({ uri }) => uri)).toEqual([overviewUri, openUri])
@@ -77,7 +77,7 @@ describe('with a real authorization server', () => {
     await bob.close()
   })
 
-  test('a token for another resource, or for none, is not good here', async () => {
+  test('a token for another resource, or without an audience, is refused', async () => {
     const { url } = await serve({ issuers: [jwtIssuer(first)] })
     expect((await read(url, await first.token({ resource: url }), closedUri)).status).toBe(200)
     for (const resource of [`${url}/`, `${url}/other`, new URL(url).origin, 'https://elsewhere.example.org/mcp']) {
@@ -88,7 +88,7 @@ describe('with a real authorization server', () => {
     expect((await read(url, await first.token(), openUri)).status).toBe(401)
   })
 
-  test('keys that are rotated while it runs are fetched', async () => {
+  test('keys that are rotated during the run are fetched', async () => {
     const { url } = await serve({ issuers: [jwtIssuer(first)] })
     const before = await first.token({ resource: url })
     expect((await read(url, before, openUri)).status).toBe(200)
@@ -103,7 +103,7 @@ describe('with a real authorization server', () => {
     expect(first.asked('/jwks'), 'within the cool-down').toBe(asked)
   })
 
-  test('of two issuers, each speaks for its own people', async () => {
+  test('each of two issuers vouches for its own users only', async () => {
     const { url } = await serve({ issuers: [jwtIssuer(first), { ...jwtIssuer(second), roles: ['analyst'] }] })
     const [one, two] = await Promise.all([first.token({ resource: url }), second.token({ resource: url })])
     const initialize = await fetch(url, {
@@ -129,7 +129,7 @@ describe('with a real authorization server', () => {
     expect((await read(url, two, closedUri)).json().result).toBeDefined()
   })
 
-  test('an issuer that is down locks nobody out whose token was known to be good, and comes back', async () => {
+  test('while an issuer is down, known tokens stay valid, and verification resumes when it is back', async () => {
     const { url, log } = await serve({ issuers: [jwtIssuer(second)] })
     const [token, later] = [await second.token({ resource: url }), await second.token({ resource: url })]
     await second.stop()
@@ -149,7 +149,7 @@ describe('with a real authorization server', () => {
     await second.start()
   })
 
-  test('opaque tokens are good while their issuer says so', async () => {
+  test('opaque tokens are accepted while their issuer says that they are active', async () => {
     const introspection = { ...opaque.introspection, clientSecret: { env: 'AS_SECRET' } }
     const { url, log } = await serve({ issuers: [{ issuer: opaque.issuer, introspection, roles: staff }] })
     const token = await opaque.token({ resource: url })
@@ -173,7 +173,7 @@ describe('with a real authorization server', () => {
     expect(log()).not.toContain(token)
   })
 
-  test('a stream of changes ends with its result when its token does', async () => {
+  test('a stream of changes ends with its result when its token expires', async () => {
     const short = await startAuthorizationServer({ scopes, lifetime: 6 })
     try {
       const { url } = await serve({ issuers: [jwtIssuer(short)] })
@@ -191,8 +191,8 @@ describe('with a real authorization server', () => {
   })
 })
 
-describe('with tokens of its own', () => {
-  test('what is added is good at once, and what is revoked is not, streams included', async () => {
+describe('with tokens that the server issues', () => {
+  test('an added token is accepted at once, and a revoked one refused at once, streams included', async () => {
     const server = await serve({ tokens: 'tokens.json' })
     const { url, log } = server
     expect((await read(url, undefined, openUri)).challenge).toBe('Bearer realm="hikidashi"')

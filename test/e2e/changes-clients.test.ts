@@ -97,12 +97,12 @@ describe.each(eras)('$name', (era) => {
       return async () => subscription?.close()
     }
 
-    test('is told that it can listen', () => {
+    test('is offered subscriptions', () => {
       const { resources } = connection.client.getServerCapabilities() ?? {}
       expect(resources).toEqual({ subscribe: true, listChanged: true })
     })
 
-    test('is told of a change, and reads what it is told of, until it has had enough', async () => {
+    test('is notified of changes and reads them, until it unsubscribes', async () => {
       const uri = uriOf('a.txt')
       const stop = await listenTo(uri)
       for (const text of ['second\n', 'third, 引き出し\n']) {
@@ -122,7 +122,7 @@ describe.each(eras)('$name', (era) => {
       await again()
     })
 
-    test('is told when something comes and goes, and finds the list so', async () => {
+    test('is notified when a resource appears or disappears, and then lists the new state', async () => {
       const stop = await listenTo(uriOf('a.txt'))
       const uri = uriOf('new.txt')
       const isListed = async () => {
@@ -144,7 +144,7 @@ describe.each(eras)('$name', (era) => {
 
     // The oldest clients do not say which process they have started.
     test.skipIf(/ 1\.(?:0|12)\./.test(era.name) && transport === 'stdio')(
-      'is told that it is over when the server ends',
+      'is notified of the end when the server stops',
       async () => {
         const { client } = connection
         let isOver = false
@@ -167,8 +167,8 @@ describe.each(eras)('$name', (era) => {
   })
 })
 
-describe.each(eras)('$name, where nothing can tell of changes', (era) => {
-  test.each(['stdio', 'HTTP'])('is not told that it could listen, and it cannot, over %s', async (transport) => {
+describe.each(eras)('$name, with sources that report no changes', (era) => {
+  test.each(['stdio', 'HTTP'])('is offered no subscriptions, and cannot subscribe, over %s', async (transport) => {
     let place: Place = stillCommand(folder)
     if (transport === 'HTTP') {
       const service = await serveSample(folder, { watch: false })

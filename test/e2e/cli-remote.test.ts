@@ -76,13 +76,13 @@ describe('--remote', () => {
     expect(out).not.toContain('env://')
   })
 
-  it('packs what helps with a question', async () => {
+  it('packs a context that helps with a question', async () => {
     const { out, code } = await hikidashi('pack', 'how are anchors weighed', '--budget', '1000', '--remote', url)
     expect(code).toBe(0)
     expect(out).toContain('`file:///team/demo/README.md`')
   })
 
-  it('takes the named branch, tag or commit, and what is new on it', async () => {
+  it('uses the named branch, tag or commit, and fetches its new commits', async () => {
     const first = String(git('rev-parse', 'HEAD')).trim()
     writeFileSync(join(origin, 'README.md'), '# Demo 2\n')
     rmSync(join(origin, 'link'))
@@ -93,7 +93,7 @@ describe('--remote', () => {
       expect((await hikidashi('read', 'README.md', '--remote', `${url}#${ref}`)).out).toContain('weighed')
   })
 
-  it('says that an older copy is used where the repository does not answer', async () => {
+  it('reports that it uses an older copy if the repository does not answer', async () => {
     await hikidashi('ls', '--remote', url)
     renameSync(origin, `${origin}-gone`)
     try {
@@ -108,7 +108,7 @@ describe('--remote', () => {
     }
   })
 
-  it('fetches after a fetch that was killed, whatever it has left behind', async () => {
+  it('fetches after a fetch that was killed, whatever files it left behind', async () => {
     await hikidashi('ls', '--remote', url)
     const remotes = join(root, 'cache/hikidashi/remote')
     const folders = readdirSync(remotes).filter((name) => existsSync(join(remotes, name, 'demo/.git/refs/hikidashi')))
@@ -141,7 +141,7 @@ describe('--remote', () => {
   it.each([
     ['more than 200,000 files', 200_001, 1],
     ['more than 1 GiB', 257, 4 * 1024 * 1024],
-  ])('refuses a commit with %s, and writes none of them', async (refusal, files, bytes) => {
+  ])('refuses a commit with %s, and writes none of its files', async (refusal, files, bytes) => {
     const piped = (input: Uint8Array | string, ...args: readonly string[]) =>
       String(execFileSync('git', args, { cwd: origin, input, stdio: 'pipe' })).trim()
     const blob = piped(Buffer.alloc(bytes), 'hash-object', '-w', '--stdin')
@@ -155,7 +155,7 @@ describe('--remote', () => {
     expect(caches.some((name) => existsSync(join(root, 'cache/hikidashi/remote', name, 'demo/f0')))).toBe(false)
   })
 
-  it('says neither a password nor a token that is in the URL', async () => {
+  it('prints neither a password nor a token of the URL', async () => {
     const { err, code } = await hikidashi('ls', '--remote', 'https://bob:hunter2-hunter2@127.0.0.1:1/team/demo')
     expect(code).toBe(1)
     expect(err).toContain('cannot be fetched')
@@ -163,7 +163,7 @@ describe('--remote', () => {
   })
 
   it.each(['ext::sh -c date', '-u', 'owner/repo#--upload-pack=date', 'owner/repo#a..b', 'owner/repo#', 'owner', ''])(
-    'refuses %j',
+    'refuses the argument %j',
     async (text) => {
       const { code, err } = await hikidashi('ls', `--remote=${text}`)
       expect(code).toBe(2)
@@ -171,7 +171,7 @@ describe('--remote', () => {
     },
   )
 
-  it('names a repository of GitHub, and of other servers', () => {
+  it('accepts the name of a GitHub repository, and URLs of other servers', () => {
     const head = { ref: 'HEAD', name: 'o/r.js' }
     expect(parseRemote('o/r.js')).toEqual({ ...head, url: 'https://github.com/o/r.js.git' })
     expect(parseRemote('git@example.com:o/r.js.git')).toEqual({ ...head, url: 'git@example.com:o/r.js.git' })

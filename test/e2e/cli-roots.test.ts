@@ -18,7 +18,7 @@ afterAll(() => rmSync(home, { recursive: true }))
 describe.each([
   ['a configuration', ['--config', 'hikidashi.json']],
   ['a server', ['--command', `${process.execPath} ${main} serve --config hikidashi.json --stdio`]],
-])('a mount of %s that is a single resource is that resource', (_, options) => {
+])('a mount of %s with a single resource is shown as that resource', (_, options) => {
   const ask = async (...words: readonly string[]) => {
     const { code, out, err } = await runHere([...words, ...options], { cwd: home })
     expect(code, err).toBe(0)

@@ -22,7 +22,7 @@ const uri = (path: string) => `file://${folder}${path === '' ? '' : `/${path}`}`
 const cli = (...args: readonly string[]) => run(args, { cwd: folder })
 
 describe('serve', () => {
-  test('over stdio writes the protocol and nothing else to stdout', async () => {
+  test('over stdio writes only the protocol to stdout', async () => {
     const request = { jsonrpc: '2.0', id: 1, method: 'ping' }
     const { code, out, err } = await run(['serve', '.'], { cwd: folder, input: `${JSON.stringify(request)}\n` })
     expect(code).toBe(0)
@@ -35,7 +35,7 @@ describe('serve', () => {
     expect(err).toMatch(/^\S+Z info {2}serving on stdio mounts=file:.*\n$/)
   })
 
-  test('over stdio has on stderr what a library prints while a source reads', async () => {
+  test('over stdio writes to stderr what a library prints while a source reads', async () => {
     // Node runs it before the command: a library that tells the console of each file that it is asked for.
     const library = `
       import fs from 'node:fs'
@@ -64,7 +64,7 @@ describe('serve', () => {
     expect(err).toContain('in a table')
   })
 
-  test('logs JSON where that is asked for', async () => {
+  test('logs JSON if it is told to', async () => {
     const { err } = await run(['serve', '.', '--log-format', 'json'], { cwd: folder })
     expect(JSON.parse(err)).toMatchObject({
       level: 'info',
@@ -73,7 +73,7 @@ describe('serve', () => {
     })
   })
 
-  test('is looked at over stdio just as the folder itself', async () => {
+  test('over stdio shows a client the same as the folder itself', async () => {
     const command = `${process.execPath} ${main} serve notes --name mine --only files`
     const remote = (...args: readonly string[]) => runHere([...args, '--command', command], { cwd: home })
     expect(await remote('ls')).toMatchObject({ code: 0, out: 'file:///mine\n', err: '' })
@@ -87,7 +87,7 @@ describe('serve', () => {
     expect((await remote('templates')).out).toContain('file:///mine/{+path}')
   })
 
-  test('is looked at over HTTP just as the folder itself, and ends well at the first Ctrl-C', async () => {
+  test('over HTTP shows a client the same as the folder itself, and exits with 0 at the first Ctrl-C', async () => {
     const server = start(['serve', '.', '--http', '0'], { cwd: folder })
     const [, url = ''] = await server.says(/serves 2 mounts at (http:\/\/127\.0\.0\.1:\d+\/mcp)\n/)
     await server.says(/Ctrl-C stops it/)
@@ -113,7 +113,7 @@ describe('serve', () => {
     expect(err).toContain(`serve ${folder} --stdio`)
   })
 
-  test('speaks HTTP where the configuration says so, unless it is told --stdio', async () => {
+  test('listens on HTTP if the configuration says so, except with --stdio', async () => {
     await writeFile(
       join(home, 'http.json'),
       JSON.stringify({ mounts: { 'x://a': { provider: 'files', root: 'notes' } }, http: { listen: 0, path: '/here' } }),
@@ -126,14 +126,14 @@ describe('serve', () => {
     expect((await run(['serve', '--config', 'http.json', '--stdio'], { cwd: home })).err).toContain('serving on stdio')
   })
 
-  test('on stdio ends well at SIGTERM, though the input is still open', async () => {
+  test('over stdio exits with 0 at SIGTERM, though the input is still open', async () => {
     const server = start(['serve', '.'], { cwd: folder })
     await server.says(/serving on stdio/)
     server.child.kill('SIGTERM')
     expect(await server.ended).toMatchObject({ code: 0, signal: null, out: '' })
   })
 
-  test('ends at once at a second signal', async () => {
+  test('exits at once at a second signal', async () => {
     const server = start(['serve', '.', '--http', '0'], { cwd: folder })
     const [, url = ''] = await server.says(/at (http:\S+)\n/)
     // A request that never ends holds up the end for as long as requests may take.
@@ -148,14 +148,14 @@ describe('serve', () => {
     socket.destroy()
   })
 
-  test('over stdio ends quietly when nobody reads its answers', async () => {
+  test('over stdio exits quietly when its answers are no longer read', async () => {
     const server = start(['serve', '.', '--log-level', 'warn'], { cwd: folder })
     server.child.stdout.destroy()
     server.child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })}\n`)
     expect(await server.ended).toMatchObject({ code: 0, signal: null, err: '' })
   })
 
-  test('needs host names to listen beyond the loopback, and to be told who may ask', async () => {
+  test('needs host names and authentication to listen beyond the loopback interface', async () => {
     const refused = await cli('serve', '.', '--http', '0.0.0.0:0')
     expect(refused).toMatchObject({ code: 1, out: '' })
     expect(refused.err).toContain('--allow-host')
@@ -183,13 +183,13 @@ describe('serve', () => {
       1,
       'docs/tokens.json lies in the folder that "file:',
     ],
-  ])('%j ends with %i', async (args, code, message) => {
+  ])('%j exits with %i', async (args, code, message) => {
     const result = await cli(...args)
     expect(result).toMatchObject({ code, out: '' })
     expect(result.err).toContain(message)
   })
 
-  test('serves the rest of a configuration with a folder that is missing, and that folder once it is there', async () => {
+  test('with a missing folder serves the rest of the configuration, and that folder once it exists', async () => {
     const mounts = {
       'file:///here': { provider: 'files', root: folder },
       'file:///later': { provider: 'files', root: 'later' },
@@ -234,7 +234,7 @@ describe('serve', () => {
     expect(examined.out.match(/FAILED/g)).toHaveLength(1)
   })
 
-  test('serves the folders that are there of those that are named, and the others once they are there', async () => {
+  test('with some missing folders serves the others, and the missing ones once they exist', async () => {
     const serve = ['serve', folder, 'coming', '--only', 'files', '--http', '0']
     const strict = await run([...serve, '--strict'], { cwd: home })
     expect(strict).toMatchObject({ code: 1, err: expect.stringMatching(/There is no folder .*coming/) })
@@ -252,7 +252,7 @@ describe('serve', () => {
     expect(none).toMatchObject({ code: 1, err: expect.stringMatching(/There is no folder .*absent/) })
   })
 
-  test('does not serve a home folder or a whole file system that nobody named', async () => {
+  test('serves no home folder and no whole file system unless it is named', async () => {
     for (const cwd of ['/', home]) {
       const { code, err } = await run(['serve'], { cwd, env: { HOME: home } })
       expect(code).toBe(2)

@@ -55,7 +55,7 @@ requires(
   script !== undefined,
   'there is no script of util-linux',
 )('on a terminal', () => {
-  test('what stands out is bold, and an error is red', async () => {
+  test('headings are bold, and an error is red', async () => {
     const tree = await onTerminal(['tree', '--depth', '1', '--only', 'files'])
     expect(tree).toEqual({
       code: 0,
@@ -71,7 +71,7 @@ requires(
   })
 
   test.each<Readonly<Record<string, string>>>([{ NO_COLOR: '1' }, { TERM: 'dumb' }, { FORCE_COLOR: '0' }])(
-    'there is no colour with %j',
+    'there are no colours with %j',
     async (env) => {
       const { seen } = await onTerminal(['doctor', '--limit', '5'], env)
       expect(seen).toMatch(/^ok {6}node/)
@@ -82,7 +82,7 @@ requires(
     },
   )
 
-  test('what takes longer than a second is told, and nothing of it is left', async () => {
+  test('progress is shown after a second, and erased at the end', async () => {
     const server = join(home, 'slow.mjs')
     await writeFile(server, slow)
     const { seen, code } = await onTerminal(['ls', '-r', '--command', joinCommand([process.execPath, server])])
@@ -92,7 +92,7 @@ requires(
     expect(listed).toBe('x://slow/a\n')
   })
 
-  test('who names no command is told how to begin', async () => {
+  test('hikidashi without a command prints how to begin', async () => {
     const { seen, code } = await onTerminal([])
     expect(code).toBe(2)
     expect(seen).toContain('To begin:')
@@ -100,7 +100,7 @@ requires(
   })
 })
 
-test('in a pipe there is neither colour nor progress, unless FORCE_COLOR asks for it; and nothing on stdout unasked', async () => {
+test('a pipe gets no colours and no progress, unless FORCE_COLOR requests them; stdout gets only results', async () => {
   const plain = await run(['tree', '--depth', '1'], { cwd: folder, env: { NO_COLOR: '', FORCE_COLOR: '0' } })
   expect(plain).toMatchObject({ code: 0, err: '' })
   expect(plain.out).not.toContain('\u001b')
@@ -114,7 +114,7 @@ test('in a pipe there is neither colour nor progress, unless FORCE_COLOR asks fo
   expect(meant.err).toContain('Did you mean read?')
 })
 
-test('doctor finds a server of ours good, with its JSON for programs, and one that is not there wrong', async () => {
+test('doctor approves a working server, with JSON for programs, and reports one that does not answer', async () => {
   const serving = start(['serve', '.', '--http', '0'], { cwd: folder })
   const [, url = ''] = await serving.says(/ at (http:\S+)/)
   try {
@@ -152,7 +152,7 @@ requires(
   bash !== undefined,
   'there is no bash',
 )('in bash', () => {
-  test('a word is completed', async () => {
+  test('the Tab key completes a word', async () => {
     const { stdout: completion } = await execute(process.execPath, [main, 'completion', 'bash'], { encoding: 'utf8' })
     const own = `hikidashi() { ${joinCommand([process.execPath, main])} "$@"; }`
     const ask = (line: string, word: string) =>
@@ -216,7 +216,7 @@ requires(
     [['status']],
     [['check']],
     [['doctor']],
-  ])('hikidashi %j shows them, and sends none', async (args) => {
+  ])('hikidashi %j shows control characters in a visible form', async (args) => {
     const line = joinCommand([process.execPath, main, ...args])
     const { cwd, env } = here()
     const { stdout } = await execute(script ?? '', ['-qec', line, '/dev/null'], {
@@ -229,7 +229,7 @@ requires(
     if (['pack', 'search', 'read'].includes(args[0] ?? '')) expect(shown).toContain('\\u001b')
   })
 
-  test('a pipe gets every byte as it is', async () => {
+  test('a pipe gets every byte unchanged', async () => {
     const { out } = await run(['read', 'harbour.md'], here())
     expect(out).toContain(sequences)
     const packed = await run(['pack', 'harbour'], here())

@@ -34,7 +34,7 @@ async function watch(args: readonly string[], cwd = folder) {
 }
 
 describe('watch', () => {
-  test('prints what changes in files and folders, until Ctrl-C', async () => {
+  test('prints changes in files and folders, until Ctrl-C', async () => {
     const { child, ended, headline, lines } = await watch(['README.md', uri('docs/'), 'README.md'])
     expect(headline).toBe('Watching 2 URIs. Ctrl-C ends it.')
     await appendFile(join(folder, 'README.md'), 'more\n')
@@ -47,7 +47,7 @@ describe('watch', () => {
     expect(await ended).toMatchObject({ code: 0, signal: null })
   })
 
-  test('watches every mount where none is named, and the list where that is asked for, as JSON', async () => {
+  test('watches every mount if none is named, and the list with --list, as JSON', async () => {
     const { child, ended, headline, lines } = await watch(['--list', '--json'])
     expect(headline).toBe('Watching 1 URI and the list. Ctrl-C ends it.')
     const before = Date.now()
@@ -64,7 +64,7 @@ describe('watch', () => {
     expect(await ended).toMatchObject({ code: 0, signal: null })
   })
 
-  test('says that nothing is at what it watches, and tells when it comes', async () => {
+  test('says that a watched URI has no resource, and reports when it appears', async () => {
     const { child, ended, lines, says } = await watch(['later.md', 'README.md'])
     await says(/^Nothing is at file:.*\/later\.md now, or you may not see it\. It is reported when it appears\.$/m)
     await writeFile(join(folder, 'later.md'), 'now')
@@ -76,7 +76,7 @@ describe('watch', () => {
     expect(err).not.toContain('README.md now')
   })
 
-  test('watches a server that is started for it just as the folder itself', async () => {
+  test('watches a server that it starts as it watches a folder', async () => {
     const { child, ended, lines } = await watch(
       ['--command', `${process.execPath} ${main} serve notes --name mine`],
       home,
@@ -88,7 +88,7 @@ describe('watch', () => {
   })
 
   test.each(['of the newest revision', 'with sessions'])(
-    'watches a server %s over HTTP, also when it was away',
+    'watches a server %s over HTTP, also after the server was away',
     async (kind) => {
       const ours = await serveOurs('mcp')
       const server = kind === 'with sessions' ? await aged(ours) : ours
@@ -108,7 +108,7 @@ describe('watch', () => {
     },
   )
 
-  test('watches all mounts where none is named, and says calmly which tell of nothing', async () => {
+  test('watches all mounts if none is named, and names those that report no changes', async () => {
     const mounts = { 'docs://notes': { provider: 'files', root: folder }, 'docs://still': still() }
     const config = join(home, 'all.json')
     await writeFile(config, JSON.stringify({ mounts }))
@@ -122,7 +122,7 @@ describe('watch', () => {
   })
 
   test.each([[], ['--json']])(
-    'watches what a configuration mounts, a line for each change (%s)',
+    'watches the mounts of a configuration, with a line for each change (%s)',
     async (...options) => {
       const mounts = { 'docs://notes': { provider: 'files', root: folder }, 'docs://still': still() }
       const config = join(home, 'watched.json')
@@ -140,7 +140,7 @@ describe('watch', () => {
     },
   )
 
-  test('prints a line of JSON for each change of a server over HTTP, also when it was away', async () => {
+  test('prints a line of JSON for each change of a server over HTTP, also after the server was away', async () => {
     const server = await serveOurs('mcp')
     const { url } = server.target as { readonly url: string }
     const { child, ended, lines, says } = await watch(['--url', url, 'x://r/a', '--json', '--list'])
@@ -161,7 +161,7 @@ describe('watch', () => {
     expect(await ended).toMatchObject({ code: 0, signal: null })
   })
 
-  test('ends with 1 when the connection is over', async () => {
+  test('exits with 1 when the connection ends', async () => {
     const ours = await serveOurs('mcp')
     let isRefusing = false
     const { target } = await aged(ours, (_, response) => {
@@ -176,7 +176,7 @@ describe('watch', () => {
     expect(err).toMatch(/hikidashi: .*HTTP 401/)
   })
 
-  test('ends with 4 where nothing can be told of', async () => {
+  test('exits with 4 if no resource can be watched', async () => {
     await mkdir(join(home, 'other'), { recursive: true })
     const none = await run(['watch', join(home, 'other'), 'x://y'], { cwd: folder })
     expect(none).toMatchObject({ code: 4, out: '' })
@@ -187,7 +187,7 @@ describe('watch', () => {
     expect(unable.err).toContain('Nothing here reports changes.')
   })
 
-  test('ends with 0 when its reader has had enough', async () => {
+  test('exits with 0 when its output is closed', async () => {
     const server = await serveOfficialLive()
     const { url } = server.target as { readonly url: string }
     const { child, ended } = await watch(['--url', url, 'note:a'])
@@ -197,7 +197,7 @@ describe('watch', () => {
     clearInterval(touching)
   })
 
-  test('prints nothing that could do something to a terminal', async () => {
+  test('prints no control characters to a terminal', async () => {
     const server = await serveOfficialLive()
     const { url } = server.target as { readonly url: string }
     const { child, ended, lines } = await watch(['--url', url, 'note:\u001b]0;owned\u0007'])

@@ -20,8 +20,8 @@ const uri = (path: string) => `file://${folder}${path === '' ? '' : `/${path}`}`
 const cli = (...args: readonly string[]) => runHere(args, { cwd: folder })
 const started = (...args: readonly string[]) => run(args, { cwd: folder })
 
-describe('the command line itself', () => {
-  test('tells its version and how it is used', async () => {
+describe('the command line', () => {
+  test('prints its version and its help', async () => {
     const version = await started('--version')
     expect(version).toMatchObject({ code: 0, err: '' })
     expect(version.out).toMatch(/^\d+\.\d+\.\d+\n$/)
@@ -52,7 +52,7 @@ describe('the command line itself', () => {
     [[], ''],
     [['lss'], 'Did you mean ls?'],
     [['read'], "missing required argument 'uri'"],
-  ])('%j is a wrong command line: 2, on stderr, without a stack trace', async (args, message) => {
+  ])('%j is a wrong command line: it exits with 2, and prints no stack trace', async (args, message) => {
     const { code, out, err } = await started(...args)
     expect({ code, out }).toEqual({ code: 2, out: '' })
     expect(err).toContain(message)
@@ -66,7 +66,7 @@ describe('ls', () => {
     expect(await started('ls', '--only', 'files')).toMatchObject({ code: 0, out: `${uri('')}\n`, err: '' })
   })
 
-  test.each(['docs', './docs/', 'file:docs', 'file:docs/'])('shows what lies directly in %s', async (directory) => {
+  test.each(['docs', './docs/', 'file:docs', 'file:docs/'])('shows the children of %s', async (directory) => {
     const { code, out } = await cli(
       'ls',
       directory.replace(/^file:(.*)/, (_, path) => uri(path)),
@@ -101,7 +101,7 @@ describe('ls', () => {
     expect(new Set([deep, numbers, picture].map((line) => line.indexOf('file:'))).size).toBe(1)
   })
 
-  test('--json shows everything exactly', async () => {
+  test('--json shows all facts exactly', async () => {
     const { out } = await cli('ls', '--json', 'docs')
     const [deep, numbers] = JSON.parse(out)
     expect(deep).toEqual({ uri: uri('docs/deep/'), name: 'deep', mimeType: 'inode/directory' })
@@ -120,13 +120,13 @@ describe('ls', () => {
     [['ls', '-r', 'nope'], 4],
     [['ls', 'file:///nope'], 4],
     [['ls', 'README.md'], 2],
-  ])('%j ends with %i and says which one it was', async (args, code) => {
+  ])('%j exits with %i and names the wrong argument', async (args, code) => {
     const result = await cli(...args)
     expect(result).toMatchObject({ code, out: '' })
     expect(result.err).toMatch(/file:\/\/\/.*(nope|README\.md)/)
   })
 
-  test('escapes what names and titles could do to a terminal', async () => {
+  test('escapes control characters in names and titles', async () => {
     const server = join(home, 'rude.mjs')
     await writeFile(server, rudeServer)
     const { code, out } = await cli('ls', '-l', '-r', '--command', `${process.execPath} ${server}`)
@@ -138,13 +138,13 @@ describe('ls', () => {
 })
 
 describe('read', () => {
-  test('prints a text as it is, by its path and by its URI', async () => {
+  test('prints a text unchanged, by its path and by its URI', async () => {
     const out = await readFile(join(folder, 'docs/numbers.txt'), 'utf8')
     expect(await cli('read', 'docs/numbers.txt')).toMatchObject({ code: 0, out, err: '' })
     expect(await cli('read', uri('docs/numbers.txt'))).toMatchObject({ code: 0, out, err: '' })
   })
 
-  test('prints bytes as they are, to stdout or a file', async () => {
+  test('prints bytes unchanged, to stdout or a file', async () => {
     const execute = promisify(execFile)
     const { stdout } = await execute(process.execPath, [main, 'read', 'docs/picture.png'], {
       cwd: folder,
@@ -156,11 +156,11 @@ describe('read', () => {
     expect(await readFile(file)).toEqual(picture)
   })
 
-  test('does not put a line end behind a text that has none', async () => {
+  test('adds no line end to a text that has none', async () => {
     expect((await cli('read', 'docs/deep/日本 語.txt')).out).toBe('こんにちは')
   })
 
-  test('prints some lines or bytes', async () => {
+  test('prints a range of lines or bytes', async () => {
     expect((await cli('read', 'docs/numbers.txt', '--lines', '10-12')).out).toBe('10\n11\n12\n')
     expect((await cli('read', 'docs/numbers.txt', '--bytes', '0-3')).out).toBe('1\n2\n')
     expect((await cli('read', `${uri('docs/numbers.txt')}?lines=100-`)).out).toBe('100\n')
@@ -218,13 +218,13 @@ describe('read', () => {
     expect(bytes.contents[0].blob).toBe(picture.toString('base64'))
   })
 
-  test('ends with 4 where nothing is', async () => {
+  test('exits with 4 if there is no resource', async () => {
     const { code, out, err } = await started('read', 'docs/nope.txt')
     expect({ code, out }).toEqual({ code: 4, out: '' })
     expect(err).toContain(uri('docs/nope.txt'))
   })
 
-  test('says how to read a part of what is too large', async () => {
+  test('says how to read a part of a resource that is too large', async () => {
     await writeFile(
       join(home, 'small.json'),
       JSON.stringify({ mounts: { 'x://a': { provider: 'files', root: 'notes', maxBytes: 100 } } }),
@@ -236,7 +236,7 @@ describe('read', () => {
     expect(err).toContain('--output FILE')
   })
 
-  test('writes all of what is too large into a pipe or a file, part by part', async () => {
+  test('writes a large resource to a pipe or a file completely, part by part', async () => {
     const large = 'a line of text, and another one\n'.repeat(80_000)
     await mkdir(join(home, 'large'))
     await writeFile(join(home, 'large/lines.txt'), large)
@@ -250,7 +250,7 @@ describe('read', () => {
     expect((await readFile(file, 'utf8')) === large).toBe(true)
   })
 
-  test('says so when the file to write to cannot be', async () => {
+  test('reports that the output file cannot be written', async () => {
     const { code, err } = await cli('read', 'README.md', '-o', join(home, 'nope', 'x'))
     expect(code).toBe(1)
     expect(err).toContain('cannot be written')
@@ -258,7 +258,7 @@ describe('read', () => {
 })
 
 describe('templates and complete', () => {
-  test('show the templates, and values for their variables', async () => {
+  test('print the templates, and values for their variables', async () => {
     const { code, out } = await cli('templates')
     expect(code).toBe(0)
     expect(out).toContain(`${uri('{+path}')} `)
@@ -279,7 +279,7 @@ describe('templates and complete', () => {
 })
 
 describe('check', () => {
-  test('finds nothing wrong with a folder', async () => {
+  test('finds no problem in a folder', async () => {
     const { code, out, err } = await cli('check')
     expect({ code, out }).toMatchObject({
       code: 0,
@@ -290,7 +290,7 @@ describe('check', () => {
     expect(err).toBe('The current folder: 2 mounts, nothing wrong.\n')
   })
 
-  test('and doctor finds nothing wrong with it either', async () => {
+  test('and doctor find no problem in a folder', async () => {
     const { code, out } = await cli('doctor')
     expect({ code, out }).toMatchObject({ code: 0, out: expect.stringMatching(/ok {6}store/) })
     expect(out).not.toContain('FAILED')
@@ -327,7 +327,7 @@ describe('check', () => {
     })
   })
 
-  test('says which addresses are served in another spelling, and which two are the same', async () => {
+  test('reports addresses that are served in another spelling, and pairs that are the same', async () => {
     const file = join(home, 'capitals.json')
     const mount = { provider: 'files', root: 'notes' }
     await writeFile(file, JSON.stringify({ mounts: { 'Docs://Manual/A': mount, 'x://a': mount } }))
@@ -344,7 +344,7 @@ describe('check', () => {
     expect(same.out).toContain('The address overlaps with "x://A": both are x://a.')
   })
 
-  test('says which mounts no client sees', async () => {
+  test('reports mounts that no client can see', async () => {
     const file = join(home, 'hidden.json')
     const mount = { provider: 'files', root: 'notes', access: ['analyst'] }
     await writeFile(file, JSON.stringify({ mounts: { 'x://a': mount } }))
@@ -363,7 +363,7 @@ describe('check', () => {
 })
 
 describe('init', () => {
-  test('writes a configuration that check finds good, and never over another one', async () => {
+  test('writes a configuration that check accepts, and overwrites none', async () => {
     const target = join(home, 'fresh')
     await mkdir(join(target, 'docs'), { recursive: true })
     await writeFile(join(target, 'README.md'), '# Fresh\n')
@@ -391,7 +391,7 @@ describe('init', () => {
     expect(await readFile(join(target, 'hikidashi.json'), 'utf8')).toBe(printed.out)
   })
 
-  test('makes something of everything that a project has', async () => {
+  test('writes a mount for everything that a project has', async () => {
     const target = join(home, 'project')
     await mkdir(join(target, 'docs', 'ja'), { recursive: true })
     await mkdir(join(target, 'docs', 'en'))
@@ -414,14 +414,14 @@ describe('init', () => {
     expect((await runHere(['init', '--stdout'], here)).out).toMatch(/^ +"language": "ja",$/m)
   })
 
-  test('names commands that a shell takes, whatever the folder is called', async () => {
+  test('prints commands that a shell accepts, for a folder of any name', async () => {
     const target = join(home, "two words 'ja'")
     await mkdir(target)
     const { err } = await runHere(['init'], { cwd: target })
     expect(err).toContain(`hikidashi check --config '${join(home, "two words '\\''ja'\\''", 'hikidashi.json')}'\n`)
   })
 
-  test('says so when the folder is not there', async () => {
+  test('reports that the folder does not exist', async () => {
     expect(await cli('init', 'nope')).toMatchObject({ code: 1, out: '' })
   })
 })

@@ -21,12 +21,12 @@ import { failure, listen, scripted } from '../support/mcp-servers.ts'
 
 const program = new URL('../fixtures/mcp/live.mjs', import.meta.url).pathname
 
-describe('what a server does not tell of', () => {
+describe('notifications that a server cannot send', () => {
   test.each([
     ['ours, over HTTP', liveServers['ours, over HTTP']],
     ['ours, with sessions', liveServers['ours, with sessions']],
     ['of the SDK 1.24', liveServers['of the SDK 1.24, with sessions']],
-  ])('is left out by a server %s', async (_, serve) => {
+  ])('are announced by the acknowledgement of a server %s', async (_, serve) => {
     const server = (await serve?.()) as LiveServer
     const { subscription } = hear(await open(server.target))
     expect(await subscription.add([server.none])).toEqual([])
@@ -35,13 +35,13 @@ describe('what a server does not tell of', () => {
     expect(subscription.uris).toEqual([server.uri])
   })
 
-  test('is nothing at all where it claims nothing', async () => {
+  test('are all of them if the server announces no notifications', async () => {
     const view = await open({ url: await listen(scripted(() => ({ resources: [] }))) })
     expect(view.live).toBeUndefined()
     expect(view.subscribe).toBeUndefined()
   })
 
-  test('is everything where an older server has no stream to tell on', async () => {
+  test('are all of them if an older server has no stream', async () => {
     const asked: string[] = []
     const inner = scripted((method) => ({ nth: asked.push(method) }), {
       resources: { subscribe: true, listChanged: true },
@@ -54,7 +54,7 @@ describe('what a server does not tell of', () => {
   })
 
   test.each(['on the newest revision', 'with sessions'])(
-    'is what is too much %s, and what was told before is told on',
+    'are those beyond the limit %s, and earlier subscriptions continue',
     async (kind) => {
       const ours = await serveOurs('mcp', 50)
       const server = kind === 'with sessions' ? await aged(ours) : ours
@@ -75,7 +75,7 @@ describe('what a server does not tell of', () => {
     },
   )
 
-  test('is bounded on this side too', async () => {
+  test('are limited by the client as well', async () => {
     const server = await serveOfficialLive()
     const { subscription } = hear(await open(server.target))
     const many = Array.from({ length: 10_001 }, (_, i) => `x:${i}`)
@@ -97,7 +97,7 @@ describe('a stream of changes', () => {
     return { server, streams: () => streams, opened: () => opened }
   }
 
-  test('is one for all that is added at once', async () => {
+  test('serves all subscriptions that are added at once', async () => {
     const { server, streams, opened } = await counted()
     const { subscription } = hear(await open(server.target))
     const more = Array.from({ length: 200 }, (_, i) => `x://r/${i}`)
@@ -106,7 +106,7 @@ describe('a stream of changes', () => {
     await until(() => streams() === 1)
   })
 
-  test('is another one when little is left of it, and none when nothing is', async () => {
+  test('is replaced when few of its subscriptions are left, and closed when none is left', async () => {
     const { server, streams, opened } = await counted()
     const { subscription, uris } = hear(await open(server.target))
     const more = Array.from({ length: 100 }, (_, i) => `x://r/${i}`)
@@ -126,7 +126,7 @@ describe('a stream of changes', () => {
 })
 
 describe('the standing stream of a session', () => {
-  test('is opened when something is listened to, and closed when nothing is', async () => {
+  test('is opened with the first subscription, and closed with the last', async () => {
     const server = await serveOldLive('sdk124', 'streamable')
     let streams = 0
     const { target } = await aged(server, (request, response) => {
@@ -152,7 +152,7 @@ describe('the standing stream of a session', () => {
     await until(() => streams === 0)
   })
 
-  test('that is cut off alone is opened anew in the same session', async () => {
+  test('is opened again in the same session after it was cut off', async () => {
     const server = await serveOldLive('sdk124', 'streamable')
     const gets: { destroy(): void }[] = []
     const begun: unknown[] = []
@@ -170,7 +170,7 @@ describe('the standing stream of a session', () => {
   })
 })
 
-describe('a connection is over', () => {
+describe('a connection ends', () => {
   test('when the view is closed', async () => {
     const server = await serveOurs('mcp')
     const view = await open(server.target)
@@ -184,13 +184,13 @@ describe('a connection is over', () => {
     expect(await subscription.add([server.other])).toEqual([])
   })
 
-  test('when its command ends and nothing is listened to', async () => {
+  test('when its command exits and no subscription is open', async () => {
     const view = await open({ command: process.execPath, args: [program, 'official'] })
     await view.read('die:').catch(() => {})
     expect((await view.over).message).toBe('The connection has ended.')
   })
 
-  test('when its command ends again and again', async () => {
+  test('when its command exits again and again', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'hikidashi-live-'))
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
     const flag = join(folder, 'once')
@@ -211,7 +211,7 @@ describe('a connection is over', () => {
     expect((await failure(view.list())).kind).toBe('unavailable')
   })
 
-  test('when the server that comes back refuses this client', async () => {
+  test('when the server returns and refuses this client', async () => {
     const server = await serveOurs('mcp')
     let isRefusing = false
     const { target } = await aged(server, (_, response) => {
@@ -227,7 +227,7 @@ describe('a connection is over', () => {
   })
 })
 
-test('a change of what lies in a directory is one of the directory, and spellings do not matter', () => {
+test('a change inside a directory is reported for the directory, in any spelling', () => {
   const names = createNames()
   const all = ['file:///docs/', 'file:///docs/a%20b', 'FILE:///docs/a b', 'memo://', 'note:x', 'file:///docs/a b/c']
   for (const uri of all) names.add(uri)
@@ -250,7 +250,7 @@ test('a change of what lies in a directory is one of the directory, and spelling
 test.each([
   ['one piece', (text: string) => [text]],
   ['single bytes', (text: string) => [...text]],
-])('events are understood with every line end, in %s', async (_, cut) => {
+])('events with every kind of line end are parsed, in %s', async (_, cut) => {
   const seen: string[] = []
   const text = ': hello\n\ndata: 1\n\nevent: x\r\ndata:2\r\ndata: \u2028\r\n\r\nid: 3\r\rdata: 4\r\r: \ndata: lost'
   const pieces = cut(text).values()

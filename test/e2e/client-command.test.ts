@@ -5,7 +5,7 @@ import type { Log } from '../../src/core/log.ts'
 import { resources as held } from '../fixtures/mcp/data.mjs'
 import { everything, failure, fixture, open } from '../support/mcp-servers.ts'
 
-describe('a command', () => {
+describe('a server that is a command', () => {
   test('that does not exist is unavailable', async () => {
     expect(await failure(connect({ command: '/no/such/program' }))).toMatchObject({
       kind: 'unavailable',
@@ -19,7 +19,7 @@ describe('a command', () => {
     ['says something else and ends', 'echo', ['hello'], 'ended before it spoke MCP'],
     ['ends at once', 'false', [], 'ended before it spoke MCP'],
     ['is no program', '/etc/passwd', [], 'cannot be started (EACCES)'],
-  ])('that %s is no MCP server, in words', async (_, command, args, what) => {
+  ])('that %s is no MCP server, and the error says so', async (_, command, args, what) => {
     const error = await failure(connect({ command, args }))
     expect(error.kind).toBe('unavailable')
     expect(error.message).toContain(`The command ${command} `)
@@ -27,41 +27,41 @@ describe('a command', () => {
     expect(error.message).toMatch(/\. (Check|Run)/)
   })
 
-  test('that fails to start is unavailable, with its last words', async () => {
+  test('that fails to start is unavailable, with the last lines of its standard error', async () => {
     const error = await failure(connect(fixture('hostile', 'fails')))
     expect(error.kind).toBe('unavailable')
     expect(error.message).toContain('It said: the license has expired')
   })
 
-  test('that exits at what a new client asks first is started again, and spoken to in the old way', async () => {
+  test('that exits at the first request of a new client is started again, with an older revision', async () => {
     const view = await open(fixture('hostile', 'exits'))
     expect(await everything(view)).toHaveLength(held.length)
   })
 
-  test('that never answers is unavailable, in time', async () => {
+  test('that never answers is unavailable after the time-out', async () => {
     expect(await failure(connect(fixture('hostile', 'silent'), { timeoutMs: 200 }))).toMatchObject({
       kind: 'unavailable',
       message: `The command ${process.execPath} was started and did not answer in time. Check that it is an MCP server that speaks over stdio.`,
     })
   })
 
-  test('can be given up while it is being started', async () => {
+  test('can be cancelled while it is being started', async () => {
     const signal = AbortSignal.timeout(300)
     await expect(connect(fixture('hostile', 'silent'), { signal })).rejects.toThrow(/timeout|aborted/)
   })
 
-  test('that writes garbage beside its answers is understood', async () => {
+  test('that writes garbage between its answers is still read', async () => {
     const view = await open(fixture('hostile', 'garbage'))
     expect(await everything(view)).toHaveLength(held.length)
   })
 
-  test('that dies in the middle of a request is unavailable, at once and from then on', async () => {
+  test('that dies during a request is unavailable, at once and from then on', async () => {
     const view = await open(fixture('hostile', 'dies'))
     expect(await failure(view.read('memo://today'))).toMatchObject({ kind: 'unavailable' })
     expect(await failure(view.list())).toMatchObject({ message: 'The connection has ended. Connect again.' })
   })
 
-  test('that is slow is unavailable for that request only', async () => {
+  test('that is slow is unavailable for the slow request only', async () => {
     const view = await open(fixture('hostile', 'slow'), { timeoutMs: 1000 })
     expect(await failure(view.read('memo://today'))).toMatchObject({
       kind: 'unavailable',
@@ -70,7 +70,7 @@ describe('a command', () => {
     expect((await view.list()).items).toHaveLength(2)
   })
 
-  test('that answers with more than the limit is too large', async () => {
+  test('that answers with more than the limit gives too-large', async () => {
     const view = await open(fixture('hostile', 'huge'), { maxBytes: 100_000 })
     expect(await failure(view.read('memo://today'))).toMatchObject({ kind: 'too-large', detail: { limit: 100_000 } })
   })
@@ -84,20 +84,20 @@ describe('a command', () => {
     expect((await failure(view.directory({ uri: 'memo://' }))).kind).toBe('not-found')
   })
 
-  test('without templates or completions has none', async () => {
+  test('without templates or completions has empty lists of them', async () => {
     const view = await open(fixture('hostile', 'garbage'))
     expect((await view.templates()).items).toEqual([])
     const request = { uriTemplate: 'x:{a}', argument: { name: 'a', value: '' } }
     expect(await view.complete(request)).toEqual({ values: [] })
   })
 
-  test('may say null where there is no next page', async () => {
+  test('may send null for the next page', async () => {
     const view = await open(fixture('hostile', 'null'))
     expect(await view.list()).toMatchObject({ items: [{ uri: 'memo://today' }] })
     expect(await view.list()).not.toHaveProperty('nextCursor')
   })
 
-  test('has what it says on its standard error logged, one line at a time', async () => {
+  test('has its standard error logged, one line at a time', async () => {
     const said: unknown[] = []
     const log: Log = (level, _, fields) => said.push([level, fields?.stderr])
     await open(fixture('hostile', 'loud'), { log })
@@ -109,7 +109,7 @@ describe('a command', () => {
       ])
   })
 
-  test('gets its own environment, and not that of this process', async () => {
+  test('gets its own environment variables, and not those of this process', async () => {
     process.env.HIKIDASHI_SECRET = 'secret'
     const said: unknown[] = []
     const script = `process.stderr.write(JSON.stringify([process.env.HIKIDASHI_SECRET, process.env.GIVEN, process.cwd()]) + '\\n')`

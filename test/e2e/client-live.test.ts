@@ -8,7 +8,7 @@ const program = new URL('../fixtures/mcp/live.mjs', import.meta.url).pathname
 
 for (const [name, serve] of Object.entries(liveServers))
   describe(`a server ${name}`, () => {
-    test('tells of what is listened to, and of nothing else', async () => {
+    test('notifies of the subscribed URIs, and of no others', async () => {
       const server = await serve()
       const view = await open(server.target)
       expect(view.live).toBe(true)
@@ -26,7 +26,7 @@ for (const [name, serve] of Object.entries(liveServers))
       expect(changes.some(({ listed }) => listed)).toBe(false)
     })
 
-    test('loses nothing of what is listened to already while something is added', async () => {
+    test('loses no notification while a subscription is added', async () => {
       const server = await serve()
       const { subscription, uris } = hear(await open(server.target))
       await subscription.add([server.uri])
@@ -51,7 +51,7 @@ for (const [name, serve] of Object.entries(liveServers))
       )
     })
 
-    test('tells of what was taken back and added again', async () => {
+    test('notifies of a URI that was unsubscribed and subscribed again', async () => {
       const server = await serve()
       const { subscription, uris, forget } = hear(await open(server.target))
       await subscription.add([server.other])
@@ -66,7 +66,7 @@ for (const [name, serve] of Object.entries(liveServers))
       }
     })
 
-    test('tells of entries that come and go', async () => {
+    test('notifies of entries that appear and disappear', async () => {
       const server = await serve()
       const view = await open(server.target)
       const heard = hear(view)
@@ -76,7 +76,7 @@ for (const [name, serve] of Object.entries(liveServers))
       expect(heard.uris()).toEqual([])
     })
 
-    test('tells no more of what was taken back', async () => {
+    test('does not notify of an unsubscribed URI', async () => {
       const server = await serve()
       const view = await open(server.target)
       const [one, two] = [hear(view), hear(view)]
@@ -97,7 +97,7 @@ for (const [name, serve] of Object.entries(liveServers))
       expect(await two.subscription.add([server.uri])).toEqual([])
     })
 
-    test('that goes away and comes back is asked anew, and everything is told as changed', async () => {
+    test('that restarts gets the subscriptions again, and everything is reported as changed', async () => {
       const server = await serve()
       const view = await open(server.target)
       const { subscription, uris, forget, listed } = hear(view)
@@ -131,7 +131,7 @@ describe('a command', () => {
     'of the SDK 1.0': { target: { command: process.execPath, args: [program, 'sdk100'] }, uri: 'x:a', root: '' },
   }
 
-  test.each(Object.entries(commands))('%s tells of changes, and is started anew when it ends', async (_, its) => {
+  test.each(Object.entries(commands))('%s notifies of changes, and is started again when it exits', async (_, its) => {
     const { target, uri, root } = its
     const at = (what: string) => (root === '' ? what.replace('/', ':') : root + what)
     const touched = at(`touch/${root === '' ? uri : 'a'}`)

@@ -70,14 +70,14 @@ for (const [name, { target, revision }] of Object.entries(kinds))
       expect((await view.read('file:///docs/sub/b.md')).contents).toEqual([{ uri: 'file:///docs/sub/b.md', text: '' }])
     })
 
-    test('says how long an answer may be kept', async () => {
+    test('states how long an answer may be cached', async () => {
       const view = await open(await target())
       const cache = revision === '2026-07-28' ? { ttlMs: 5000, scope: 'public' } : { ttlMs: 0, scope: 'private' }
       expect((await view.list()).cache).toEqual(cache)
       expect((await view.read('memo://today')).cache).toEqual(cache)
     })
 
-    test('does not find what is not there', async () => {
+    test('answers "not found" for an absent resource', async () => {
       const view = await open(await target())
       expect((await failure(view.read('file:///docs/none'))).kind).toBe('not-found')
       expect((await failure(view.directory({ uri: 'file:///none/' }))).kind).toBe('not-found')
@@ -95,7 +95,7 @@ for (const [name, { target, revision }] of Object.entries(kinds))
       expect(await view.complete(request)).toEqual({ values, total: values.length, hasMore: false })
     })
 
-    test('shows a tree made of its listing', async () => {
+    test('shows a tree that is built from its listing', async () => {
       const view = await open(await target())
       const mounts = await view.mounts()
       expect(mounts.map(({ uri, mimeType }) => [uri, mimeType])).toEqual([
@@ -116,7 +116,7 @@ for (const [name, { target, revision }] of Object.entries(kinds))
       })
     })
 
-    test('stops waiting when the caller does', async () => {
+    test('stops waiting when the caller cancels', async () => {
       const view = await open(await target())
       await expect(view.list({}, { signal: AbortSignal.abort(new Error('enough')) })).rejects.toThrow('enough')
       const abort = new AbortController()
@@ -128,7 +128,7 @@ for (const [name, { target, revision }] of Object.entries(kinds))
   })
 
 describe('errors of a server', () => {
-  test('that are about the request keep their words and facts', async () => {
+  test('about the request keep their message and data', async () => {
     const view = await open(fixture('official'))
     expect(await failure(view.read('invalid:'))).toMatchObject({
       kind: 'invalid',
@@ -137,7 +137,7 @@ describe('errors of a server', () => {
     })
   })
 
-  test('that are its own are internal, on one line', async () => {
+  test('of the server itself become internal, on one line', async () => {
     const view = await open(fixture('official'))
     expect(await failure(view.read('broken:'))).toMatchObject({
       kind: 'internal',
@@ -145,7 +145,7 @@ describe('errors of a server', () => {
     })
   })
 
-  test('that are cursors of nobody are invalid', async () => {
+  test('about unknown cursors become invalid', async () => {
     const view = await open(fixture('official'))
     expect(await failure(view.list({ cursor: 'made up' }))).toMatchObject({
       kind: 'invalid',

@@ -50,7 +50,7 @@ describe.each(eras)('$name', ({ connect, revision, absent, aggregates }) => {
       await client.close()
     })
 
-    test(`agrees on ${revision}`, () => {
+    test(`negotiates ${revision}`, () => {
       expect(agreed).toBe(revision)
     })
 
@@ -64,7 +64,7 @@ describe.each(eras)('$name', ({ connect, revision, absent, aggregates }) => {
       expect(uris).toContain(`${sampleAddress}/readme.md`)
     })
 
-    test('reads what it has listed', async () => {
+    test('reads the listed resources', async () => {
       const { uris } = await listAll(client)
       const japanese = uris.find((uri) => uri.endsWith('.md') && uri.includes('%')) ?? 'none'
       expect((await client.readResource({ uri: japanese })).contents).toMatchObject([
@@ -83,12 +83,12 @@ describe.each(eras)('$name', ({ connect, revision, absent, aggregates }) => {
       ])
     })
 
-    test(`is told ${absent} of what is not there`, async () => {
+    test(`gets ${absent} for an absent resource`, async () => {
       const uri = `${sampleAddress}/absent.txt`
       await expect(client.readResource({ uri })).rejects.toMatchObject({ code: absent, data: { uri } })
     })
 
-    test('lists a template and completes a path in it', async () => {
+    test('lists a template and completes a path of it', async () => {
       const { resourceTemplates } = await client.listResourceTemplates()
       const uri = `${sampleAddress}/{+path}`
       expect(resourceTemplates.map(({ uriTemplate }) => uriTemplate)).toContain(uri)

@@ -56,7 +56,7 @@ requires(
   const lint = (tool: string, ...args: readonly string[]) =>
     spawnSync(node, [join(tools, '.bin', tool), ...args], { cwd: root, encoding: 'utf8' })
 
-  test('in the Dockerfile', () => {
+  test('container versions: in the Dockerfile', () => {
     interface Fault {
       readonly message: string
     }
@@ -66,12 +66,12 @@ requires(
     expect(validate('FROM a\nENTRYPOINT\nNOTHING x\n')).toHaveLength(2)
   })
 
-  test('in the compose file', () => {
+  test('container versions: in the compose file', () => {
     const { status, stdout } = lint('dclint', '--max-warnings', '0', 'deploy/docker/compose.yaml')
     expect({ status, stdout: stdout.trim() }).toEqual({ status: 0, stdout: '' })
   })
 
-  test('in the action', () => {
+  test('container versions: in the action', () => {
     const { status, stdout, stderr } = lint('action-validator', 'action.yml')
     expect({ status, said: stdout + stderr }).toEqual({ status: 0, said: '' })
   })
@@ -125,14 +125,14 @@ afterAll(async () => {
 })
 
 describe('the image', () => {
-  test('is small, runs as a user without rights, and has a health check and /data', () => {
+  test('is small, runs without root rights, and has a health check and /data', () => {
     expect(last('USER')).toBe('node')
     expect(last('WORKDIR')).toBe('/data')
     expect(last('HEALTHCHECK')).toContain('/app/healthcheck.mjs')
     expect(text('Dockerfile')).toMatch(/FROM node:24-alpine\n/)
   })
 
-  test('serves /data over stdio by its entry point, to read only', async () => {
+  test('serves /data over stdio by its entry point, read-only', async () => {
     const [command = '', ...args] = [...words(last('ENTRYPOINT')), ...words(last('CMD'))]
     // The transport cannot change the user, so a shell does.
     const asUser =
@@ -150,7 +150,7 @@ describe('the image', () => {
     }
   })
 
-  test('with the configuration of the compose file serves over HTTP, with PostgreSQL, and is healthy while it does', async () => {
+  test('with the configuration of the compose file serves over HTTP, with PostgreSQL, and reports its health', async () => {
     const compose = parse(text('deploy/docker/compose.yaml')) as {
       readonly services: { readonly hikidashi: { readonly command: readonly string[] } }
     }
@@ -203,12 +203,12 @@ describe('the image', () => {
 })
 
 describe("the entry of Docker's catalog", () => {
-  test('has the tools that the command has', async () => {
+  test('has the tools of the command', async () => {
     const expected = await describeTools([join(root, 'dist/cli/main.js'), 'serve', inImage('data'), '--stdio'])
     expect(JSON.parse(text('deploy/docker-catalog/tools.json'))).toEqual(expected)
   })
 
-  test('names a command of the image, and parameters that it has', () => {
+  test('names a command of the image, and its parameters', () => {
     interface Entry {
       readonly [key: string]: unknown
       readonly name: string
@@ -257,7 +257,7 @@ describe('the action', () => {
     }
   }
 
-  test('packs a context within the budget, and names its file', async () => {
+  test('packs a context within the budget, and outputs the name of its file', async () => {
     const packed = await pack({ QUERY: 'retry policy' })
     expect(packed).toMatchObject({ status: 0, file: '/temp/context.markdown' })
     expect(packed.text).toContain('Three times, then never.')

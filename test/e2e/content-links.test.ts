@@ -115,7 +115,7 @@ describe('a content over the limit', () => {
     expect(audit.at(-1)).toMatchObject({ verb: 'read', uri: 'file:///r/movie.mp4', outcome: 'ok', bytes: movie.length })
   })
 
-  test('has one in the sessions of 2025 as well, and none over the limit of nothing', async () => {
+  test('has a link in sessions of 2025-11-25 as well, and none with a limit of 0', async () => {
     const { url } = await start()
     const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
     const post = (message: object, more: Record<string, string> = {}) =>
@@ -142,7 +142,7 @@ describe('a content over the limit', () => {
     expect(denied).not.toContain('/content/')
   })
 
-  test('is had in ranges, and not again while it is the same', async () => {
+  test('can be fetched in ranges, and answers 304 while it is unchanged', async () => {
     const { url } = await start()
     const { href } = await linkTo(url, 'file:///r/movie.mp4')
     const get = (headers: Record<string, string>, method = 'GET') => fetch(href, { method, headers })
@@ -188,7 +188,7 @@ describe('a content over the limit', () => {
     expect(await response.text()).toContain('<script>')
   })
 
-  test('loses known secrets, across the borders of its parts too', async () => {
+  test('loses known secrets, also across the borders of its parts', async () => {
     const { url } = await start({ scrubber: createScrubber([secret]) })
     const response = await fetch((await linkTo(url, 'file:///r/story.txt')).href)
     expect(response.headers.get('accept-ranges')).toBe('none')
@@ -196,7 +196,7 @@ describe('a content over the limit', () => {
     expect(text).toBe(story.replace(secret, '[redacted]'))
   })
 
-  test('is offered to a content of a redacted mount only if the link can be answered', async () => {
+  test('of a redacted mount gets a link only if the link can be answered', async () => {
     const offered = async (mode: 'mask' | 'withhold') => {
       const provider = sliced(redacted(await files({ root, maxBytes: mib }), { mode, except: ['**'] }))
       const catalog = createCatalog({ mounts: [{ address: 'file:///r', provider }] })
@@ -213,7 +213,7 @@ describe('a content over the limit', () => {
     expect(await offered('withhold')).toEqual({ 'movie.mp4': 'withheld', 'story.txt': 'withheld' })
   })
 
-  test('is offered only where the first part can be read: not by a source that computes too much for its limits', async () => {
+  test('gets a link only if its first part can be read, so not from a source that must compute too much', async () => {
     const plain = await files({ root, maxBytes: mib })
     const refusing: Provider = {
       ...plain,
@@ -229,7 +229,7 @@ describe('a content over the limit', () => {
     expect(await told('movie.mp4')).toMatchObject({ reason: 'too-large', link: { href: expect.any(String) } })
   })
 
-  test('ends where it changes meanwhile: two versions are never mixed', async () => {
+  test('breaks off if it changes during the transfer: two versions are never mixed', async () => {
     const { url } = await start()
     await writeFile(join(root, 'changing.mp4'), Buffer.alloc(40 * mib, 'a'))
     const { href } = await linkTo(url, 'file:///r/changing.mp4')
@@ -255,7 +255,7 @@ describe('a content over the limit', () => {
   })
 
   test.each(['2026-07-28', '2025-11-25'])(
-    'has a link, too, where only its answer is too long: %s',
+    'gets a link, too, if only its encoded answer is too long: %s',
     async (revision) => {
       const provider = sliced(await files({ root, maxBytes: 8 * mib }))
       const catalog = createCatalog({ mounts: [{ address: 'file:///r', provider }] })
@@ -280,7 +280,7 @@ describe('a content over the limit', () => {
     },
   )
 
-  test('is answered with an error while nothing of it was sent', async () => {
+  test('that fails before the first byte gives an HTTP error', async () => {
     const version = '1'
     const tooLarge = new ResourceError('too-large', 'It is too large.', {
       reason: 'too-large',
@@ -326,37 +326,40 @@ describe('a content over the limit', () => {
       },
       'https://example.org/content/',
     ],
-  ] as const)('has a link that begins as its reader reaches the server: %j', async (options, beginning) => {
-    const { url } = await start(options)
-    const body = { jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri: 'file:///r/movie.mp4', _meta } }
-    const text = await new Promise<string>((resolve, reject) => {
-      const headers = {
-        ...{ host: options.allowedHosts[0], 'content-type': 'application/json', 'mcp-name': 'file:///r/movie.mp4' },
-        ...{ accept: 'application/json, text/event-stream', 'mcp-method': 'resources/read' },
-        'mcp-protocol-version': '2026-07-28',
-      }
-      httpRequest(url, { method: 'POST', headers, agent: false }, (response) => {
-        let said = ''
-        response.on('data', (chunk) => {
-          said += chunk
+  ] as const)(
+    'has a link with the base URL under which the client reaches the server: %j',
+    async (options, beginning) => {
+      const { url } = await start(options)
+      const body = { jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri: 'file:///r/movie.mp4', _meta } }
+      const text = await new Promise<string>((resolve, reject) => {
+        const headers = {
+          ...{ host: options.allowedHosts[0], 'content-type': 'application/json', 'mcp-name': 'file:///r/movie.mp4' },
+          ...{ accept: 'application/json, text/event-stream', 'mcp-method': 'resources/read' },
+          'mcp-protocol-version': '2026-07-28',
+        }
+        httpRequest(url, { method: 'POST', headers, agent: false }, (response) => {
+          let said = ''
+          response.on('data', (chunk) => {
+            said += chunk
+          })
+          response.on('end', () => resolve(said))
         })
-        response.on('end', () => resolve(said))
+          .on('error', reject)
+          .end(JSON.stringify(body))
       })
-        .on('error', reject)
-        .end(JSON.stringify(body))
-    })
-    expect((JSON.parse(text) as Answered).error?.data.link?.href.startsWith(beginning)).toBe(true)
-  })
+      expect((JSON.parse(text) as Answered).error?.data.link?.href.startsWith(beginning)).toBe(true)
+    },
+  )
 
-  test('has no link where links are off', async () => {
+  test('has no link if links are off', async () => {
     const { url } = await start({ contentLinks: false })
     expect((await read(url, 'file:///r/movie.mp4')).error?.data).not.toHaveProperty('link')
     expect((await fetch(new URL('/content/x', url))).status).toBe(404)
   })
 })
 
-describe('a link', () => {
-  test('that was made up or altered leads nowhere, as does a cursor', async () => {
+describe('a link to a content', () => {
+  test('that is forged or altered gives 404, as does a cursor', async () => {
     const audit: AuditRecord[] = []
     const { url } = await start({ audit: (record) => void audit.push(record) })
     const { href } = await linkTo(url, 'file:///r/movie.mp4')
@@ -375,7 +378,7 @@ describe('a link', () => {
     expect((await fetch(href, { method: 'HEAD' })).status).toBe(200)
   })
 
-  test('ends in time, and is the same for the same caller for a while', () => {
+  test('expires, and is the same for the same caller for a while', () => {
     let now = 1_000_000
     const links = createContentLinks({ lifetimeMs: 60_000 }, 8192, () => now)
     const linkFor = links.linkFor(alwaysCaller({ id: 'a', roles: ['x'] }), 'http://h')
@@ -391,7 +394,7 @@ describe('a link', () => {
     expect(linkFor(`file:///r/${'x'.repeat(8192)}`)).toBeUndefined()
   })
 
-  test('opens with the secrets that signed it, and with no other', () => {
+  test('is valid with the secrets that signed it, and with no other', () => {
     const [one, two] = [randomBytes(32), randomBytes(32)]
     const made = createContentLinks({ secret: one }, 8192).linkFor(
       alwaysCaller({ id: 'a', roles: [] }),
@@ -405,7 +408,7 @@ describe('a link', () => {
     expect(createContentLinks({ secret: two }, 8192).open(path)).toBeUndefined()
   })
 
-  test('ends with the token of its caller, and no other link does', async () => {
+  test('ends with the token of its caller, and other links do not', async () => {
     const tokens = ['hkd_one', 'hkd_two'].map((start) => `${start}${randomBytes(29).toString('base64url')}`)
     const stored = tokens.map((token, index) => ({
       ...{ id: `t${index}`, name: 'someone', roles: [], created: '2026-01-01T00:00:00.000Z' },
@@ -467,8 +470,8 @@ describe('hikidashi read', () => {
   })
 })
 
-describe('a reader that takes nothing', () => {
-  test('does not make the server read on', async () => {
+describe('a client that does not read a content', () => {
+  test('stops the server from reading further', async () => {
     await writeFile(join(root, 'long.mp4'), Buffer.alloc(64 * mib))
     const inner = sliced(await files({ root, maxBytes: mib }))
     let reads = 0

@@ -93,8 +93,8 @@ const drawers: readonly (readonly [uri: string, content: string, template?: stri
     ['api://crm/users/12', 'Bob', 'api://crm/users/{id}', 'id', '1'],
   ]
 
-describe('one configuration that mounts every drawer', () => {
-  test('is found good by check', async () => {
+describe('one configuration with every kind of source', () => {
+  test('is accepted by check', async () => {
     const { code, out, err } = await run(['check', '--config', config, '--limit', '5'], { cwd: folder, env })
     expect({ code, out, err }).toMatchObject({ code: 0 })
     expect(out.match(/^ok /gm)).toHaveLength(display === undefined ? 10 : 11)
@@ -107,14 +107,14 @@ describe('one configuration that mounts every drawer', () => {
       return contents[0] as { readonly text?: string; readonly blob?: string; readonly mimeType?: string }
     }
 
-    test('lists each', async () => {
+    test('lists each mount', async () => {
       const uris = (await client().listResources()).resources.map(({ uri }) => uri)
       expect(new Set(uris).size).toBe(uris.length)
       expect(uris).toEqual(expect.arrayContaining(drawers.map(([uri]) => uri)))
       expect(uris.includes('screen://localhost/display1')).toBe(display !== undefined)
     })
 
-    test('reads each', async () => {
+    test('reads each mount', async () => {
       for (const [uri, content] of drawers) expect((await read(uri)).text, uri).toContain(content)
       expect((await read('memo://team/rules/dot.bin')).blob).toBe('AAEC')
       expect((await read('web://site/intro?as=markdown')).text).toContain('This is **intro**.')
@@ -125,7 +125,7 @@ describe('one configuration that mounts every drawer', () => {
       expect([png.readUInt32BE(16), png.readUInt32BE(20)]).toEqual([display.width, display.height])
     })
 
-    test('completes each, from what is there', async () => {
+    test('completes each mount with existing values', async () => {
       const { resourceTemplates } = await client().listResourceTemplates()
       const templates = resourceTemplates.map(({ uriTemplate }) => uriTemplate)
       for (const [, , uri, name = '', value = ''] of drawers) {
@@ -138,7 +138,7 @@ describe('one configuration that mounts every drawer', () => {
       }
     })
 
-    test('offers the prompts, and fills them in from the other drawers', async () => {
+    test('lists the prompts, and fills them with texts of the other mounts', async () => {
       const { prompts } = await client().listPrompts()
       expect(prompts.map(({ name }) => name)).toEqual(['explain', 'assemble_context'])
       const ref = { type: 'ref/prompt', name: 'explain' } as const

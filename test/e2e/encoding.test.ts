@@ -28,7 +28,7 @@ function count(label: string, texts: readonly string[]) {
 describe('the encoding of a long text', () => {
   for (const [label, languages] of Object.entries(encodings))
     for (const language of languages)
-      test(`is found: ${language} in ${label}`, () => {
+      test(`is detected: ${language} in ${label}`, () => {
         const { share, wrong } = count(label, textsOf(language, 200, 600))
         expect(wrong).toEqual([])
         expect(share).toBeGreaterThanOrEqual(0.99)
@@ -40,21 +40,21 @@ describe('the encoding of 25 characters', () => {
   const least: Readonly<Record<string, number>> = { 'windows-1252': 0.8, 'utf-16le': 0, 'utf-16be': 0 }
   for (const [label, languages] of Object.entries(encodings))
     for (const language of languages)
-      test(`is found, or not guessed: ${language} in ${label}`, () => {
+      test(`is detected, or not guessed: ${language} in ${label}`, () => {
         const { share, wrong } = count(label, excerptsOf(language, 25))
         expect(wrong).toEqual([])
         expect(share).toBeGreaterThanOrEqual(least[label] ?? 0.99)
       })
 })
 
-describe('what a text is', () => {
+describe('the text of a file', () => {
   test('is not changed by detection and decoding, in any encoding', () => {
     for (const [label, languages] of Object.entries(encodings))
       for (const language of languages)
         for (const text of textsOf(language, 5, 300)) expect(decodeBytes(encode(text, label), label)).toBe(text)
   })
 
-  test('is told by its byte order mark, which is no part of it', () => {
+  test('has the encoding of its byte order mark, which is removed', () => {
     for (const [label, mark] of Object.entries(marks)) {
       const bytes = Buffer.concat([Buffer.from(mark), encode('一', label)])
       expect(detectEncoding(bytes)).toBe(label)
@@ -62,14 +62,14 @@ describe('what a text is', () => {
     }
   })
 
-  test('is UTF-8 where it is all ASCII, or empty', () => {
+  test('is UTF-8 if it is all ASCII, or empty', () => {
     expect(detectEncoding(Buffer.alloc(0))).toBe('utf-8')
     expect(detectEncoding(Buffer.from('plain\n'.repeat(50_000)))).toBe('utf-8')
     // What terminals write is not ISO-2022-JP.
     expect(detectEncoding(Buffer.from('\x1b[1mbold\x1b(B\x1b[m $ \x1b[0m'))).toBe('utf-8')
   })
 
-  test('is UTF-8 although a few of its bytes are damaged', () => {
+  test('is UTF-8 even if a few of its bytes are damaged', () => {
     const [text = ''] = textsOf('ja', 1, 600)
     const bytes = Buffer.from(text)
     bytes[100] = 0xff
@@ -77,7 +77,7 @@ describe('what a text is', () => {
     expect(detectEncoding(bytes)).toBe('utf-8')
   })
 
-  test('is the same whether its beginning is there or all of it', () => {
+  test('has the same encoding by its beginning as by its whole', () => {
     for (const [label, languages] of Object.entries(encodings))
       for (const language of languages)
         for (const ascii of [0, 1, 1000, sampleBytes - 300, sampleBytes - 1, sampleBytes * 2]) {
@@ -90,7 +90,7 @@ describe('what a text is', () => {
         }
   })
 
-  test('is told by what it declares, where its bytes bear that out', () => {
+  test('has the encoding that it declares, if its bytes are valid in it', () => {
     const page = '<html><head><meta charset="windows-1251"></head><body>Привет, мир. Добро пожаловать.</body></html>'
     expect(detectEncoding(encode(page, 'windows-1251'))).toBe('windows-1251')
     expect(detectEncoding(encode('# -*- coding: euc-jp -*-\n# 東京都\n', 'euc-jp'))).toBe('euc-jp')
@@ -101,7 +101,7 @@ describe('what a text is', () => {
     ).toBe('shift_jis')
   })
 
-  test('is decided by the language where bytes leave it open', () => {
+  test('has the encoding of the configured language if its bytes allow several', () => {
     const bytes = encode('東京', 'euc-jp')
     expect(detectEncoding(bytes)).toBeUndefined()
     expect(detectEncoding(bytes, 'ja')).toBe('euc-jp')
@@ -119,11 +119,11 @@ describe('what a text is', () => {
     'ﾃｽﾄ',
     'ﾃｽﾄﾃﾞｰﾀ',
     'ﾔﾏﾀﾞ,ﾀﾛｳ\r\nｽｽﾞｷ,ﾊﾅｺ\r\n',
-  ])('is found in a few words of which the language is known: %j', (text) => {
+  ])('in a known language is detected from a few words: %j', (text) => {
     for (const label of ['shift_jis', 'euc-jp']) expect(detectEncoding(encode(text, label), 'ja'), label).toBe(label)
   })
 
-  test('is none that the end of the text would cut a character of', () => {
+  test('is not given an encoding in which its end splits a character', () => {
     const bytes = encode('ﾃｽﾄ', 'shift_jis')
     expect(detectEncoding(bytes)).toBeUndefined()
     // Of a text that goes on behind the sample, the last character may be cut.
@@ -131,26 +131,26 @@ describe('what a text is', () => {
     for (let end = 100_000; end < 100_004; end++) expect(detectEncoding(long.subarray(0, end))).toBe('euc-jp')
   })
 
-  test('of what is no text is none, whatever the language', () => {
+  test('has no encoding if it is binary, whatever the language', () => {
     const random = Buffer.from(randomBytes(200).map((byte) => (byte < 32 || byte === 127 ? byte + 128 : byte)))
     for (const language of ['ja', 'zh', 'ko'] as const)
       expect(detectEncoding(Buffer.concat([random, Buffer.of(0xff)]), language)).toBeUndefined()
   })
 })
 
-describe('a text of a neighbouring code page', () => {
+describe('text in a neighbouring code page', () => {
   test.each([
     ['windows-1250', 'A könyvtár hétfőn zárva van, de a következő napon tőlünk is kölcsönözhető a mű.'],
     ['windows-1250', 'Příliš zelený kůň úpěl ďábelské ódy, a děti si hrály před školou celý večer.'],
     ['iso-8859-2', 'Egy erdőben élt egy öreg medve, aki minden ősszel mézet gyűjtött a télre, és örült.'],
     ['windows-1254', 'Öğretmen çocuklara geçmiş yılların şiirlerini öğretti ve güzel bir gün geçirdiler.'],
-  ])('is not taken for one of western Europe: %s, %j', (label, text) => {
+  ])('is not detected as western European: %s, %j', (label, text) => {
     expect(detectEncoding(iconv.encode(text, label))).not.toBe('windows-1252')
   })
 })
 
-describe('what is no text', () => {
-  test('is not taken for any: random bytes, compressed ones, numbers', () => {
+describe('binary data', () => {
+  test('is not detected as text: random bytes, compressed bytes, numbers', () => {
     const kinds: Readonly<Record<string, (size: number) => Buffer>> = {
       random: (size) => randomBytes(size),
       'random without controls': (size) =>
@@ -165,7 +165,7 @@ describe('what is no text', () => {
         for (let i = 0; i < 30; i++) expect(detectEncoding(make(size)), `${kind} ${size}`).toBeUndefined()
   })
 
-  test('nor are a few bytes with a zero, and an odd number of bytes, taken for UTF-16', () => {
+  test('of a few bytes with a zero, or of an odd number of bytes, is not detected as UTF-16', () => {
     for (const text of ['x', 'ok', '123']) expect(detectEncoding(encode(text, 'utf-16le')), text).toBeUndefined()
     const sentence = encode('The quick brown fox jumps.\n', 'utf-16le')
     expect(detectEncoding(sentence)).toBe('utf-16le')
@@ -174,7 +174,7 @@ describe('what is no text', () => {
   })
 })
 
-describe('a text with one byte for each character', () => {
+describe('a text in an encoding with one byte for each character', () => {
   const sentences: Readonly<Record<string, readonly [text: string, ...labels: string[]]>> = {
     Russian: [
       'Все люди рождаются свободными и равными в своём достоинстве и правах. Они наделены разумом и совестью.',
@@ -221,13 +221,13 @@ describe('a text with one byte for each character', () => {
         }
       })
 
-  test('has the sign of the euro where it is in ISO 8859-15', () => {
+  test('has the euro sign if it is in ISO 8859-15', () => {
     const text = 'Boligpriserne i København er høje: 3146 €/m², og der må påregnes udgifter til både vand og varme.'
     const bytes = iconv.encode(text, 'iso-8859-15')
     expect(decodeBytes(bytes, detectEncoding(bytes) ?? '')).toBe(text)
   })
 
-  test('has the apostrophes of a Mac', () => {
+  test('has the apostrophes of Mac encodings', () => {
     const bytes = Buffer.from(
       `${'plain text, '.repeat(200)}Daniel\xd5s Trackpad ${'plain text, '.repeat(200)}`,
       'latin1',
@@ -239,7 +239,7 @@ describe('a text with one byte for each character', () => {
 describe('UTF-32', () => {
   const text = 'Übung, 日本語, Русский 🙂\nline 2\n'
   for (const label of ['utf-32le', 'utf-32be'])
-    test(`is read with its mark and without it: ${label}`, () => {
+    test(`is decoded with and without its byte order mark: ${label}`, () => {
       const bytes = encode32(text, label === 'utf-32le')
       expect(detectEncoding(bytes)).toBe(label)
       const withMark = encode32(`\ufeff${text}`, label === 'utf-32le')
@@ -248,7 +248,7 @@ describe('UTF-32', () => {
       expect(detectEncoding(encode32('ab\0\u0001', label === 'utf-32le'))).toBeUndefined()
     })
 
-  test('shows numbers that are no characters as damage', () => {
+  test('shows invalid code points as U+FFFD', () => {
     expect(decodeBytes(Buffer.from([0, 0x11, 0, 0, 0, 0, 0, 0x41, 0]), 'utf-32be')).toBe('\ufffdA\ufffd')
     expect(decodeBytes(Buffer.from([0, 0x11, 0, 0]), 'utf-32be', 'strict')).toBeUndefined()
   })
@@ -268,8 +268,8 @@ function encode32(text: string, isLittleEndian: boolean): Buffer {
 /** Names that only iconv-lite has. */
 const iconvNames: Readonly<Record<string, string>> = { ibm855: 'cp855', 'x-mac-cyrillic': 'maccyrillic' }
 
-describe('decoding', () => {
-  test('knows what Node does not: Windows-1252 and the Korean of code page 949', () => {
+describe('decoding a text', () => {
+  test('supports encodings that Node lacks: Windows-1252 and code page 949', () => {
     expect(decodeBytes(Buffer.from([0x93, 0x80, 0x94, 0x92]), 'windows-1252')).toBe('“€”’')
     // Every syllable, of which KS X 1001 has a fifth.
     const syllables = Array.from({ length: 11_172 }, (_, i) => String.fromCharCode(0xac00 + i)).join('')
@@ -277,17 +277,17 @@ describe('decoding', () => {
     expect(detectEncoding(encode('똠방각하 펲시콜라, 이것은 한국어로 쓴 문장입니다.', 'euc-kr'))).toBe('euc-kr')
   })
 
-  test('reads the wave dash and the numbers in circles as Windows does', () => {
+  test('maps the wave dash and circled numbers as Windows does', () => {
     expect(decodeBytes(Buffer.from([0x81, 0x60, 0x87, 0x40, 0xfb, 0xfc]), 'shift_jis')).toBe('～①髙')
   })
 
-  test('shows what is malformed as U+FFFD', () => {
+  test('shows malformed bytes as U+FFFD', () => {
     expect(decodeBytes(Buffer.from([0x41, 0xff, 0xff, 0x42]), 'euc-kr')).toBe('A\ufffdB')
     expect(decodeBytes(Buffer.from([0xff, 0x41]), 'euc-kr')).toBe('\ufffdA')
     expect(decodeBytes(Buffer.from([0x82, 0xa0, 0x82]), 'shift_jis')).toBe('あ\ufffd')
   })
 
-  test('knows encodings by the names that people give them', () => {
+  test('accepts the common names of encodings', () => {
     const names = {
       CP932: 'shift_jis',
       sjis: 'shift_jis',
@@ -301,7 +301,7 @@ describe('decoding', () => {
 })
 
 describe('repairing UTF-8', () => {
-  test('keeps every place where it is, and makes well-formed text of anything', () => {
+  test('keeps all byte offsets, and gives well-formed text for any bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
         const repaired = repairUtf8(bytes)
@@ -311,7 +311,7 @@ describe('repairing UTF-8', () => {
     )
   })
 
-  test('changes nothing in what is well-formed', () => {
+  test('does not change well-formed text', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         const bytes = Buffer.from(text)
@@ -322,7 +322,7 @@ describe('repairing UTF-8', () => {
   })
 })
 
-test('detection takes time in proportion to its sample, whatever the bytes are', () => {
+test('detection takes time in proportion to its sample, for any bytes', () => {
   const shapes = [
     () => 0x81,
     () => 0xfe,

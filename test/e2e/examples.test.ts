@@ -33,7 +33,7 @@ beforeEach(() => {
 afterEach(() => folder.remove())
 
 describe('examples/claude-code', () => {
-  test('serves a project to the host that starts what .mcp.json says', async () => {
+  test('serves a project to the host that starts the command of .mcp.json', async () => {
     folder.write({
       'README.md': '# The project\n',
       'src/cursor.ts': 'export const sealed = true\n',
@@ -68,7 +68,7 @@ describe('examples/team-server', () => {
   const servers: AuthorizationServer[] = []
   afterAll(() => Promise.all(servers.map((server) => server.stop())))
 
-  test('shows people who sign in what their group may see', async () => {
+  test('shows signed-in users the resources of their group', async () => {
     for (const method of ['warn', 'info', 'log'] as const) vi.spyOn(console, method).mockImplementation(() => {})
     const groups = { ada: ['finance-team'], bob: [] }
     const issuer = await startAuthorizationServer({ scopes: ['context', 'finance:read'], groups })
@@ -127,7 +127,7 @@ describe('examples/japanese-docs', () => {
 })
 
 describe('examples/provider.ts', () => {
-  test('serves what there was no source for, in 30 lines', async () => {
+  test('serves a source that hikidashi does not have, in 30 lines', async () => {
     const file = join(examples, 'provider.ts')
     expect(readFileSync(file, 'utf8').split('\n').length).toBeLessThanOrEqual(31)
     const client = await connect([...tsx, file])
@@ -141,7 +141,7 @@ describe('examples/provider.ts', () => {
 })
 
 describe('examples/agent.ts', () => {
-  test('answers with what a model says of the context that it assembled', async () => {
+  test('answers with the output of a model for the context that it assembled', async () => {
     const bodies: string[] = []
     const model = createServer(async (request, response) => {
       let body = ''

@@ -40,7 +40,7 @@ requires(
     folder.remove()
   })
 
-  test('has its question, when it was made, whether it still holds, and its answers side by side', async () => {
+  test('the page of an analysis has its question, its time, its validity, and its answers side by side', async () => {
     const page = await tabs.open(`${explorer.url}#uri=file:///site/analysis.json`, {
       viewport: { width: 1400, height: 900 },
       timezoneId: 'UTC',
@@ -55,7 +55,7 @@ requires(
     expect(await axe(page)).toEqual([])
   })
 
-  test('stands in a list of all of them, newest first, with links to it, its report and its tags', async () => {
+  test('the list of analyses has the newest first, with links to each, its report and its tags', async () => {
     const minutesAgo = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString()
     const made = [
       analysisOf('Is the kettle on?', { id: 'kettle', created: minutesAgo(20), tags: ['tea/green'] }),

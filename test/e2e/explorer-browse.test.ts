@@ -55,7 +55,7 @@ requires(
     for (const key of keys) await page.keyboard.press(key)
   }
 
-  test('goes through the tree by keyboard, picks, shows, and has a link to every place', async () => {
+  test('the tree is browsed by keyboard: pick, show, and a link for every place', async () => {
     const page = await open()
     await page.locator('#tree').focus()
     expect(await active(page)).toBe('Big')
@@ -96,14 +96,14 @@ requires(
     expect(await axe(page)).toEqual([])
   })
 
-  test('opens a link to what lies deep, and shows it in the tree', async () => {
+  test('a link to a deep resource opens it, and shows it in the tree', async () => {
     const page = await open('uri=mem%3A%2F%2Fdocs%2Fguide%2Fdeep%2Fer%2Fend.json')
     await page.locator('.row-shown', { hasText: 'end.json' }).waitFor()
     expect(await page.locator('.row-shown').getAttribute('aria-level')).toBe('5')
   })
 
   test.each(['mem%3A%2F%2Fdocs%2Fguide', 'mem%3A%2F%2Fdocs%2Fguide%2F'])(
-    'opens %s as the folder, not as a file in it',
+    'opening %s shows the folder, not a file in it',
     async (uri) => {
       const page = await open(`uri=${uri}`, {}, few)
       const entries = page.locator('.folder-rows')
@@ -113,7 +113,7 @@ requires(
     },
   )
 
-  test('holds 100,000 resources in one directory, of which few are in the document', async () => {
+  test('of a directory with 100,000 resources, few are in the DOM', async () => {
     const page = await open()
     await page.locator('#tree').focus()
     await press(page, 'ArrowRight')
@@ -144,7 +144,7 @@ requires(
     expect(await page.locator('#filter').inputValue()).toBe('')
   })
 
-  test('narrows tree and list by facets that say how many there are', async () => {
+  test('facets with counts filter the tree and the list', async () => {
     const page = await open('view=list&in=mem%3A%2F%2Fdocs%2Fguide%2F&audience=user', {}, few)
     await page.locator('.browse-foot', { hasText: '2 of 6' }).waitFor()
     await page.getByRole('link', { name: 'Everything' }).click()
@@ -159,7 +159,7 @@ requires(
     await row(page, 'avocado.txt').waitFor()
   })
 
-  test('keeps its place when resources come and go, and marks what has changed', async () => {
+  test('the tree keeps its position when resources appear and disappear, and marks changes', async () => {
     const page = await open()
     await page.locator('#tree').focus()
     await press(page, 'ArrowRight')
@@ -186,7 +186,7 @@ requires(
     expect(await page.locator('.row-shown .dot').count()).toBe(0)
   })
 
-  test('speaks Japanese, and leaves Enter to the input method', async () => {
+  test('the explorer is in Japanese, and leaves Enter to the input method', async () => {
     const page = await open('', { locale: 'ja-JP' }, few)
     expect(await page.locator('html').getAttribute('lang')).toBe('ja')
     await page.getByRole('link', { name: '一覧' }).waitFor()
@@ -213,7 +213,7 @@ requires(
     await page.getByRole('link', { name: 'Tree' }).waitFor()
   })
 
-  test('shows one pane at a time in a narrow window, with a way back', async () => {
+  test('a narrow window shows one pane at a time, with a way back', async () => {
     const page = await open('', { viewport: { width: 360, height: 640 }, colorScheme: 'dark' })
     expect(await axe(page)).toEqual([])
     await row(page, 'Big').locator('.row-twist').click()
@@ -231,7 +231,7 @@ requires(
     expect(await page.locator('#middle').isVisible()).toBe(false)
   })
 
-  test('has nothing that axe finds wrong in the list, in the dark', async () => {
+  test('axe finds no problem in the list, in the dark theme', async () => {
     const page = await open('view=list&mime=text%2Fmarkdown', { colorScheme: 'dark' }, few)
     await page.locator('.browse-foot', { hasText: '3 of' }).waitFor()
     expect(await axe(page)).toEqual([])
@@ -245,7 +245,7 @@ requires(
     expect((await page.locator('#left').boundingBox())?.width).toBe(before - 32)
   })
 
-  test('asks for a token where the server does, takes no for an answer, and keeps it nowhere', async () => {
+  test('the explorer asks for a token if the server does, accepts a refusal, and does not store it', async () => {
     const page = await tabs.open(asking.url, { allowed: [/status of 401/] })
     const field = page.getByLabel('Access token')
     await field.fill('hkd_wrong')

@@ -73,7 +73,7 @@ requires(
   }
   const dialog = (page: Page) => page.getByRole('dialog')
 
-  test('a folder is put into the basket after saying how much it is, marked in part, and taken out again', async () => {
+  test('adding a folder to the basket shows its size first, marks it as partly picked, and can be undone', async () => {
     const page = await open()
     await row(page, 'guide').hover()
     await row(page, 'guide').locator('.pick').click()
@@ -97,7 +97,7 @@ requires(
     await expect.poll(() => count(page)).toBe('0')
   })
 
-  test('a basket holds 500: of a larger folder the first are added, and it says so', async () => {
+  test('a basket holds 500: of a larger folder the first are added, and a message says so', async () => {
     const page = await open()
     await row(page, 'many').locator('.pick').click({ force: true })
     await dialog(page).getByText('The basket holds 500: the first 500 are added.').waitFor()
@@ -106,7 +106,7 @@ requires(
     expect(await row(page, 'many').getAttribute('aria-selected')).toBe('false')
   })
 
-  test('a range takes in the folders in it, and gives back what they brought when it shrinks', async () => {
+  test('a range selection includes its folders, and removes their resources when it shrinks', async () => {
     const page = await open()
     await row(page, 'guide').waitFor()
     await page.locator('#tree').focus()
@@ -120,7 +120,7 @@ requires(
     await expect.poll(() => count(page)).toBe('0')
   })
 
-  test('all that fits a filter, and the files of all hits, are added at once', async () => {
+  test('all results of a filter, and the files of all hits, are added at once', async () => {
     const page = await open('filter=guide+part-1')
     await page.getByRole('button', { name: 'Add all 12' }).click()
     await dialog(page).getByRole('button', { name: 'Add 12 files' }).click()
@@ -132,7 +132,7 @@ requires(
     await expect.poll(() => count(page)).toBe('15')
   })
 
-  test('Word and Excel are shown as their text, and PDF with its pages one press away', async () => {
+  test('Word and Excel files are shown as text, and PDF as text with a button for its pages', async () => {
     const page = await show('file:///site/design.docx')
     await expect.poll(() => page.locator('.preview-head .chip').first().textContent()).toBe('Word')
     await page.locator('.markdown h1', { hasText: '引き出しの設計書' }).waitFor()
@@ -155,14 +155,14 @@ requires(
     await expect.poll(() => page.locator('.pdf-page canvas').first().evaluate(countPixels, 'dark')).toBeGreaterThan(100)
   })
 
-  test('a document that cannot be read says why, and is shown as it is', async () => {
+  test('a document that cannot be read shows the reason, and its bytes', async () => {
     const page = await show('file:///site/broken.docx', { locale: 'ja-JP', colorScheme: 'dark' })
     await page.getByText('この文書からはテキストを読み取れません').waitFor()
     await page.locator('.hex').waitFor()
     expect(await axe(page)).toEqual([])
   })
 
-  test('the basket and pack take the text of a document, and say so', async () => {
+  test('the basket and pack use the text of a document, and say so', async () => {
     const page = await open(`picks=${encodeURIComponent('auto file:///site/design.docx')}`)
     await page.getByText('the text of the document').waitFor()
     const tokens = Number((await page.locator('.basket-item .basket-tokens').innerText()).replace(/,/g, ''))

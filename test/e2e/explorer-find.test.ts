@@ -62,7 +62,7 @@ requires(
   const total = async (page: Page) =>
     Number((await page.locator('.basket-sum strong').innerText()).replace(/ of .*|,/g, ''))
 
-  test('shows what was found with its words marked, and opens the part', async () => {
+  test('search results have the words marked, and open at the part', async () => {
     const page = await open('view=search&q=deploy')
     const hit = await searched(page, 'Deploying')
     await expect.poll(() => page.locator('.hit-snippet mark').first().innerText()).toMatch(/^deploy/i)
@@ -76,7 +76,7 @@ requires(
     expect(await axe(page)).toEqual([])
   })
 
-  test('narrows down by what stands in the permalink, in Japanese and in the dark', async () => {
+  test('a search is narrowed by the permalink, in Japanese and in the dark theme', async () => {
     const page = await open(`view=search&q=${encodeURIComponent('設計')}`, { locale: 'ja-JP', colorScheme: 'dark' })
     await searched(page, '設計メモ')
     await page.getByText('絞り込み').first().click()
@@ -88,7 +88,7 @@ requires(
     await searched(page, '設計メモ')
   })
 
-  test('does nothing while an input method composes', async () => {
+  test('the search does nothing while an input method composes', async () => {
     const page = await open('view=search&q=deploy')
     await searched(page, 'Deploying')
     const field = page.locator('#search')
@@ -103,7 +103,7 @@ requires(
     expect(page.url()).toBe(place)
   })
 
-  test('fills in a template by the keyboard alone', async () => {
+  test('a template is filled in by the keyboard alone', async () => {
     const page = await open(`view=templates&template=${encodeURIComponent('file:///site/{+path}')}`)
     const field = page.getByRole('combobox', { name: 'path' })
     await field.focus()
@@ -123,7 +123,7 @@ requires(
     await expect.poll(() => page.url()).toContain('uri=file%3A%2F%2F%2Fsite%2Fnotes%2Fsmall.md')
   })
 
-  test('counts a basket exactly, keeps it below the budget, and hands it out', async () => {
+  test('a basket is counted exactly, kept below the budget, and copied', async () => {
     const picks = ['auto file:///site/guide.md', 'auto file:///site/notes/big.md', 'auto file:///site/gone.md'].join(
       '\n',
     )
@@ -152,7 +152,7 @@ requires(
     await page.locator('.basket-item').nth(2).waitFor()
   })
 
-  test('says what to drop where too much was chosen', async () => {
+  test('a basket over the budget suggests items to drop', async () => {
     const picks = ['full file:///site/guide.md', 'full file:///site/notes/big.md'].join('\n')
     const page = await open(`picks=${encodeURIComponent(picks)}`)
     await page.getByLabel('Budget').selectOption('8000')
@@ -163,7 +163,7 @@ requires(
     expect(await page.getByRole('button', { name: 'Copy', exact: true }).isEnabled()).toBe(true)
   })
 
-  test('goes anywhere by the palette', async () => {
+  test('the palette opens any place', async () => {
     const page = await open('')
     await page.getByRole('heading', { level: 1 }).waitFor()
     await page.keyboard.press('Control+k')
@@ -180,7 +180,7 @@ requires(
     await page.getByRole('heading', { name: 'Keys' }).waitFor({ state: 'detached' })
   })
 
-  test('the palette asks the server for what stands inside of documents', async () => {
+  test('the palette searches the contents of documents on the server', async () => {
     const page = await open('')
     await searchedOnce(page)
     await page.keyboard.press('Control+k')

@@ -55,7 +55,7 @@ requires(
   const marked = (page: Page) =>
     page.locator('.text .line.marked').evaluateAll((lines) => lines.map((line) => line.getAttribute('data-n')))
 
-  test('names come first with their titles behind, folders before files, numbers in order; one resource is no drawer', async () => {
+  test('the list has names first and titles after them, folders before files, and numbers in order; a single resource is no drawer', async () => {
     const page = await tabs.open(explorer.url)
     const names = page.locator('#tree [aria-level="2"] .name')
     await names.first().waitFor()
@@ -71,7 +71,7 @@ requires(
     await page.locator('.text .line', { hasText: 'Hello.' }).waitFor()
   })
 
-  test('the way to a file is decoded, and each part of it is a link', async () => {
+  test('the path of a file is decoded, and each part of it is a link', async () => {
     const page = await show(
       'file:///site/%E8%A8%AD%E8%A8%88%20%E3%83%A1%E3%83%A2/%E6%A4%9C%E7%B4%A2%20%E8%A8%AD%E8%A8%88.md',
       {
@@ -87,7 +87,7 @@ requires(
     expect((await page.locator('.folder .preview-note').first().innerText()).trim()).toBe('1 ファイル')
   })
 
-  test('a folder shows its README below its entries, and can be added whole', async () => {
+  test('a folder shows its README below its entries, and can be added as a whole', async () => {
     const page = await show('file:///site/')
     await page.locator('.folder-readme h1', { hasText: 'The site' }).waitFor()
     expect(await page.locator('.folder .preview-note').first().innerText()).toContain('2 folders, 4 files')
@@ -96,7 +96,7 @@ requires(
     await page.getByRole('dialog').getByRole('button', { name: 'Add 6 files' }).waitFor()
   })
 
-  test('a text is searched beyond what is drawn of it, and its lines have links', async () => {
+  test('the search in a text covers more than the drawn part, and its lines have links', async () => {
     const page = await show('file:///site/logs/app.log')
     await page.locator('.text .line').first().waitFor()
     await page.keyboard.press('Control+f')
@@ -116,7 +116,7 @@ requires(
     await expect.poll(() => marked(page)).toEqual(['77', '78', '79', '80'])
   })
 
-  test('the end of a log is shown, and followed', async () => {
+  test('the end of a log is shown, and followed as it grows', async () => {
     const page = await show('file:///site/logs/app.log')
     await page.getByRole('link', { name: 'Show the end' }).click()
     const last = page.locator('.text .line').last()
@@ -129,7 +129,7 @@ requires(
     await expect.poll(isSeen).toBe(true)
   })
 
-  test('every pane heals after a restart of the server, and can be told to try now', async () => {
+  test('every pane recovers after a restart of the server, and has a button to retry now', async () => {
     const port = new URL(explorer.url).port
     const config = join(folder.root, 'hikidashi.json')
     const page = await show('file:///site/part9.md', { allowed: [/ERR_|Failed to load/] })

@@ -65,7 +65,7 @@ requires(
       { locale: 'ja-JP', colorScheme: 'dark' },
     ],
   ] as const)
-    test(`shows what is mounted, the README, and how to add the server to a host: ${language}`, async () => {
+    test(`the first page shows the mounts, the README, and how to add the server to a host: ${language}`, async () => {
       const page = await open('', options)
       await page.locator('.home .markdown h1', { hasText: 'The shop' }).waitFor()
       const names = page.locator('.home-mount-name > bdi')
@@ -83,7 +83,7 @@ requires(
       expect(await axe(page)).toEqual([])
     })
 
-  test('searches while one types: names, then contents beside the first hit, and arrows go through them', async () => {
+  test('a search while typing shows names, then contents beside the first hit, and arrow keys move through them', async () => {
     const page = await open()
     await indexed(page)
     await page.keyboard.press('/')
@@ -114,7 +114,7 @@ requires(
     await page.locator('.group .hit-link').first().waitFor()
   })
 
-  test('keeps every letter that is typed between two frames', async () => {
+  test('a search keeps every letter that is typed between two frames', async () => {
     const page = await open()
     await page.locator('#search').focus()
     const typed = await page.evaluate(async () => {
@@ -136,7 +136,7 @@ requires(
     await expect.poll(() => page.locator('#search').inputValue()).toBe('order')
   })
 
-  test('puts the hits of a file together, says how many there are, and shows code as code', async () => {
+  test('a search groups the hits of a file, counts them, and shows code as code', async () => {
     const page = await open()
     await indexed(page)
     await page.goto(`${explorer.url}#view=search&q=order`)

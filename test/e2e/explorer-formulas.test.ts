@@ -51,7 +51,7 @@ requires(
     page.evaluate(() => performance.getEntriesByType('resource').map(({ name }) => name.split('/').at(-1) ?? ''))
 
   test.each(['light', 'dark'] as const)(
-    'formulas are MathML in the %s theme, and the rest stays as it is written',
+    'formulas are drawn as MathML in the %s theme, and the other text is unchanged',
     async (colorScheme) => {
       const page = await show('drawn.md', { colorScheme })
       await expect.poll(() => page.locator('.formula math').count()).toBe(3)
@@ -63,12 +63,12 @@ requires(
     },
   )
 
-  test('a notebook has formulas too', async () => {
+  test('formulas in a notebook are drawn as well', async () => {
     const page = await show('math.ipynb')
     await page.locator('.notebook .formula math').waitFor()
   })
 
-  test('nothing of it is loaded for a text without any', async () => {
+  test('a text without formulas does not load their library', async () => {
     const page = await show('plain.md')
     await page.locator('.markdown h1').waitFor()
     expect((await scripts(page)).filter((name) => /^formula/.test(name))).toEqual([])

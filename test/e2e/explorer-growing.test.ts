@@ -49,7 +49,7 @@ requires(
   const serve = useExplored()
   const tabs = useBrowser()
 
-  test('marks names at once, says how far the index is, and shows what is found meanwhile by itself', async () => {
+  test('while the index grows, names are marked at once, the progress is shown, and new hits appear by themselves', async () => {
     const { provider, grow } = growingSearch()
     const docs = memory({ 'one.md': { text: 'tea of one' }, 'two.md': { text: 'tea of two' }, 'Tea.md': { text: 'x' } })
     const { url } = await serve([

@@ -44,7 +44,7 @@ requires(
   const boxOf = async (page: Page, selector: string) =>
     (await page.locator(selector).first().boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 }
 
-  test('an item of the basket takes one line, and what can be done with all of it is in sight', async () => {
+  test('an item of the basket takes one line, and the actions for all items are visible', async () => {
     const page = await open(notes)
     await page.locator('.basket-item').nth(39).waitFor({ state: 'attached' })
     const { height } = await boxOf(page, '.basket-line')
@@ -57,7 +57,7 @@ requires(
     expect(await axe(page)).toEqual([])
   })
 
-  test('the filter refers to the rows that it narrows, and to nothing where there are none', async () => {
+  test('the filter is connected to the rows that it filters, and to nothing if there are none', async () => {
     const page = await tabs.open(`${explorer.url}#filter=zzzz`)
     await page.getByText('No matches.').waitFor()
     await page.locator('#filter:not([aria-controls])').waitFor()
@@ -67,7 +67,7 @@ requires(
     await page.locator('#filter[aria-controls="tree"]').waitFor()
   })
 
-  test('what was shortened is marked, and the prompt can be looked at before it is copied', async () => {
+  test('truncated text is marked, and the prompt can be read before it is copied', async () => {
     const page = await open(['auto file:///site/long.md', 'auto file:///site/notes/note-1.md'], {
       locale: 'ja-JP',
       colorScheme: 'dark',
@@ -84,7 +84,7 @@ requires(
     await prompt.waitFor({ state: 'detached' })
   })
 
-  test('on a phone the head takes a tenth of the height, and the views are at the bottom', async () => {
+  test('on a phone the header takes a tenth of the height, and the views are at the bottom', async () => {
     const page = await open([], { viewport: { width: 390, height: 780 } })
     await page.locator('#tree').waitFor()
     expect((await boxOf(page, '.top')).height).toBeLessThanOrEqual(78)
@@ -105,7 +105,7 @@ requires(
     await page.locator('#tree').waitFor()
   })
 
-  test('mounts of one kind are told apart by their names, and a mount that is one document looks like one', async () => {
+  test('mounts of one kind are distinguished by name, and a mount of a single document looks like one', async () => {
     const page = await open([])
     const cards = page.locator('.home-mounts a')
     await cards.getByText('one document').waitFor()
@@ -139,7 +139,7 @@ requires(
     expect(await page.locator('.crumbs').innerText()).toBe('file:///empty')
   })
 
-  test('the question before a folder is added looks like the page, also where no basket was opened before', async () => {
+  test('the confirmation for adding a folder has the style of the page, also before a basket was opened', async () => {
     const page = await open([])
     const row = page.locator('#tree .row', { has: page.locator('.name', { hasText: /^notes$/ }) })
     await row.hover()
@@ -158,14 +158,14 @@ requires(
     expect(await hit.locator('mark').innerText()).toBe('kettle')
   })
 
-  test('at 200 % the basket lies over the preview, wide enough to be used', async () => {
+  test('at 200 % zoom the basket lies over the preview, wide enough to be used', async () => {
     const page = await open(notes.slice(0, 3), { viewport: { width: 720, height: 450 } })
     await page.locator('.basket-line').first().waitFor()
     expect((await boxOf(page, '.right')).width).toBeGreaterThan(400)
     expect(await axe(page)).toEqual([])
   })
 
-  test('help opens at its top', async () => {
+  test('the help opens at its top', async () => {
     const page = await open([], { viewport: { width: 1280, height: 420 } })
     await page.locator('#tree').waitFor()
     await page.keyboard.press('?')
@@ -175,7 +175,7 @@ requires(
     expect(await heading.evaluate((element) => element === document.activeElement)).toBe(true)
   })
 
-  test('the heads of the list stand over their columns', async () => {
+  test('the headings of the list are above their columns', async () => {
     const page = await tabs.open(`${explorer.url}#view=list`)
     await page.locator('#list .row').first().waitFor()
     const head = await boxOf(page, '.list-head .cell-modified')
@@ -183,7 +183,7 @@ requires(
     expect(Math.abs(head.x - cell.x)).toBeLessThan(2)
   })
 
-  test('a notebook shows its texts, code and answers, and a footnote leads to its note', async () => {
+  test('a notebook shows its texts, code and outputs, and a footnote links to its note', async () => {
     const cells = [
       { cell_type: 'markdown', source: '# Cups of tea[^1]\n\n[^1]: Green ones.\n' },
       {

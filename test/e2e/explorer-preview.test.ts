@@ -60,7 +60,7 @@ requires(
   const handlers = [/inline event handler/, /Blocked script execution/]
   const ran = (page: Page) => page.evaluate(() => Reflect.get(window, 'ran') === true)
 
-  test('a document in Markdown is laid out, cleaned, and leads on', async () => {
+  test('a Markdown document is rendered and sanitized, and its links work', async () => {
     const page = await open('file:///site/guide.md', { allowed: handlers })
     const document = page.locator('.markdown')
     await document.locator('h1', { hasText: '引き出しの手引き' }).waitFor()
@@ -82,7 +82,7 @@ requires(
     expect(page.url()).toContain(encodeURIComponent('file:///site/folder/one.txt'))
   })
 
-  test('a text has numbers and colours, and one that says it is plain stays text', async () => {
+  test('a text has line numbers and colours, and text/plain stays plain', async () => {
     const page = await open('file:///site/code.ts')
     await page.locator('.text .hljs-keyword', { hasText: 'export' }).first().waitFor()
     expect(await page.locator('.text .line').count()).toBe(7)
@@ -92,7 +92,7 @@ requires(
     expect(await axe(page)).toEqual([])
   })
 
-  test('a hit of a search is marked with what is around it, and a long text grows by parts', async () => {
+  test('a search hit is marked with its context, and a long text is loaded in parts', async () => {
     const page = await open('file:///site/long.log?lines=500-502')
     await page.locator('.line.marked').first().waitFor()
     expect(
@@ -115,7 +115,7 @@ requires(
       .toBeGreaterThan(30_000)
   })
 
-  test('JSON is a tree that keys open, and its source is a permalink', async () => {
+  test('JSON is a tree that the keyboard opens, and its source has a permalink', async () => {
     const page = await open('file:///site/data.json')
     const tree = page.getByRole('tree', { name: 'JSON as a tree' })
     await tree.getByText('引き出し').waitFor()
@@ -134,7 +134,7 @@ requires(
     await page.getByText('This is not valid JSON').waitFor()
   })
 
-  test('a table is read from Shift_JIS, sorted, and scrolled through 100,000 rows', async () => {
+  test('a table in Shift_JIS is decoded, sorted, and scrolled through 100,000 rows', async () => {
     const page = await open('file:///site/sales.csv')
     const grid = page.getByRole('grid')
     await grid.getByText('りんご, 3', { exact: true }).waitFor()
@@ -152,7 +152,7 @@ requires(
     await page.getByText('50 rows').waitFor()
   })
 
-  test('time series are a chart, with their values as a table', async () => {
+  test('time series are drawn as a chart, with their values as a table', async () => {
     const page = await open('memo://metrics/queue.json')
     await page.locator('.chart-box canvas').waitFor()
     const table = page.locator('.chart-table')
@@ -170,7 +170,7 @@ requires(
     expect(await page.locator('.chart-table tbody tr').count()).toBe(2)
   })
 
-  test('pictures are drawn from bytes, and SVG and HTML run nothing', async () => {
+  test('pictures are drawn from bytes, and SVG and HTML run no code', async () => {
     const page = await open('file:///site/picture.png')
     await page.getByText('120 × 80 pixels').waitFor()
     await show(page, 'file:///site/drawing.svg')
@@ -193,7 +193,7 @@ requires(
     expect(await ran(page)).toBe(false)
   })
 
-  test('a Japanese PDF without fonts is drawn, with its text over it', async () => {
+  test('a Japanese PDF without embedded fonts is drawn, with selectable text', async () => {
     const page = await open('file:///site/manual.pdf')
     // Its text is shown first: it is what a model gets.
     await page.locator('.text .line', { hasText: '二ページ目。' }).waitFor()
@@ -205,7 +205,7 @@ requires(
     await page.locator('.text .line', { hasText: '二ページ目。' }).waitFor()
   })
 
-  test('a database is a diagram whose tables open', async () => {
+  test('a database is a diagram with links to its tables', async () => {
     const page = await open('sqlite://shop/overview')
     const table = page.locator('.diagram-table', { hasText: 'customers' })
     await table.waitFor()
@@ -221,7 +221,7 @@ requires(
     await page.getByRole('grid').getByText('花子').waitFor()
   })
 
-  test('a folder is a list that opens, and what is no text shows its bytes', async () => {
+  test('a folder is a list with links, and a binary file shows its bytes', async () => {
     const page = await open('file:///site/folder/')
     await page.getByRole('option', { name: /二\.txt/ }).waitFor()
     expect(await axe(page)).toEqual([])
@@ -239,7 +239,7 @@ requires(
     await page.locator('audio[src^="blob:"]').waitFor()
   })
 
-  test('a sound that is too large for an answer is played from a link, and saved by it', async () => {
+  test('a sound that is too large for an answer is played and saved from a link', async () => {
     const seconds = 2100
     const sound = wav(seconds * 8000)
     folder.write({ 'site/long.wav': sound })
@@ -268,7 +268,7 @@ requires(
     expect(readFileSync(await download.path()).equals(sound)).toBe(true)
   })
 
-  test('what changes is read anew where it stands, and what is deleted says so', async () => {
+  test('a changed resource is read again in place, and a deleted one is reported', async () => {
     folder.write({ 'site/live.txt': Array.from({ length: 300 }, (_, index) => `line ${index + 1}\n`).join('') })
     const page = await open('file:///site/live.txt')
     const text = page.locator('.text')
@@ -305,7 +305,7 @@ requires(
     await text.locator('.line', { hasText: 'changed' }).waitFor()
   })
 
-  test('a source that does not answer is tried again by itself', async () => {
+  test('a source that does not answer is tried again automatically', async () => {
     const page = await open('file:///site/empty.txt', { allowed: [/Failed to load resource/] })
     await page.getByText('This is empty.').waitFor()
     await page.route('**/mcp', (route) =>
@@ -318,7 +318,7 @@ requires(
     await page.locator('.text .line', { hasText: 'not bold' }).waitFor()
   })
 
-  test('details say what is known, and a copy is saved under a harmless name', async () => {
+  test('the details show the known facts, and a copy is saved under a harmless name', async () => {
     const page = await open('file:///site/sales.csv', { locale: 'ja-JP' })
     await page.getByRole('button', { name: '詳細' }).click()
     const details = page.locator('.details')

@@ -62,7 +62,7 @@ requires(
     folder.remove()
   })
 
-  test('a list of prompts without an end is cut, and the page and Ctrl K say so', async () => {
+  test('an endless list of prompts is truncated, and the page and Ctrl K say so', async () => {
     const page = await (await tabs.profile()).newPage()
     let pages = 0
     const answers: Promise<{ readonly response: APIResponse; readonly result: object }>[] = []
@@ -89,7 +89,7 @@ requires(
     await page.getByText('Only the first 150 prompts are searched: this server has more.').waitFor()
   })
 
-  test('a prompt is chosen, filled in with completion, and its messages are shown, copied and picked from', async () => {
+  test('a prompt is chosen and filled in with completion, and its messages are shown, copied and picked from', async () => {
     const page = await tabs.open(`${explorer.url}#view=templates`, {
       permissions: ['clipboard-read', 'clipboard-write'],
     })
@@ -124,7 +124,7 @@ requires(
     await page.locator('.markdown h1', { hasText: 'Opening' }).waitFor()
   })
 
-  test('a document that is not there is told, in Japanese and in the dark too', async () => {
+  test('a missing document in a prompt is reported, in Japanese and in the dark theme too', async () => {
     const values = encodeURIComponent('path=nothing.md')
     const page = await tabs.open(`${explorer.url}#view=templates&prompt=review&values=${values}`, {
       locale: 'ja-JP',
@@ -137,7 +137,7 @@ requires(
     expect(await axe(page)).toEqual([])
   })
 
-  test('images and sounds in messages are shown', async () => {
+  test('images and sounds in the messages of a prompt are shown', async () => {
     const page = await tabs.open(`${explorer.url}#view=templates&prompt=look`)
     await page.getByRole('button', { name: 'Show the messages' }).click()
     const image = page.getByRole('img', { name: 'The image of this message' })
@@ -148,7 +148,7 @@ requires(
     expect(await axe(page)).toEqual([])
   })
 
-  test('Ctrl K finds prompts, and one that is new is in the list without a reload', async () => {
+  test('Ctrl K finds prompts, and a new prompt is in the list without a reload', async () => {
     const page = await tabs.open(`${explorer.url}#view=templates`)
     const pane = page.getByRole('region', { name: 'Prompts' })
     await pane.getByRole('link', { name: 'Review a document' }).waitFor()
@@ -163,7 +163,7 @@ requires(
     await pane.getByRole('heading', { name: 'A changed prompt' }).waitFor()
   })
 
-  test('letters that are typed after Ctrl K while the palette is still being loaded are in its field', async () => {
+  test('letters that are typed after Ctrl K, while the palette loads, are in its field', async () => {
     const page = await tabs.open(explorer.url)
     await page.getByRole('tree').waitFor()
     let release = () => {}

@@ -29,7 +29,7 @@ requires(
   })
   afterAll(() => explorer.end())
 
-  test('stands beside MCP, wherever that is, and axe finds nothing wrong with it', async () => {
+  test('the explorer is served beside the MCP endpoint, at any path, and axe finds no problem', async () => {
     expect(explorer.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/team\/$/)
     const page = await tabs.open(explorer.url)
     await page.getByRole('treeitem', { name: 'readme.md' }).waitFor()
@@ -37,7 +37,7 @@ requires(
   })
 })
 
-test('a server whose configuration says so has no explorer', async () => {
+test('a server whose configuration turns the explorer off has none', async () => {
   const args = configured({ explorer: false })
   const server = start(['serve', ...args, '--http', '0'], { cwd: folder.outside })
   const [, url = ''] = await server.says(/serves 1 mount at (\S+)\/mcp\n/)

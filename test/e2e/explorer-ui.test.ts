@@ -33,7 +33,7 @@ async function enter(url: string): Promise<{ readonly url: string; readonly cook
 }
 
 describe('hikidashi ui', () => {
-  test('prints an address of this machine on stdout, serves who shows its token, and ends with Ctrl-C', async () => {
+  test('prints a local address on stdout, serves requests with its token, and exits at Ctrl-C', async () => {
     const { url, running } = await ui(folder.root)
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/[\w-]{22}\/#token=[\w-]{43}$/)
     const { url: mcp, cookie } = await enter(url)
@@ -65,7 +65,7 @@ describe('hikidashi ui', () => {
     await end()
   })
 
-  test('says that it is over when the server it shows has ended', async () => {
+  test('reports that the server it shows has stopped', async () => {
     const { url, running } = await ui('--command', fixture('old', 'sdk112'))
     await enter(url)
     const pid = await childOf(running.child.pid ?? 0)
@@ -75,7 +75,7 @@ describe('hikidashi ui', () => {
     expect(err).toMatch(/hikidashi: .*(?:ended|exited)/)
   })
 
-  test('refuses what cannot be meant, with advice', async () => {
+  test('refuses invalid arguments, with advice', async () => {
     const cwd = folder.outside
     const both = await run(['ui', '.', '--url', 'http://127.0.0.1:1/mcp'], { cwd })
     expect(both).toMatchObject({ code: 2, out: '' })
@@ -110,7 +110,7 @@ requires(
   })
   afterAll(() => far.end())
 
-  test('opens with its address once, goes on after a reload, and keeps the token nowhere', async () => {
+  test('the address of hikidashi ui works once; the session survives a reload, and the token is not stored', async () => {
     const { url, end } = await ui('--url', `${far.url}mcp`)
     const [, token = ''] = url.split('#token=')
     const page = await tabs.open(url)
@@ -130,7 +130,7 @@ requires(
     await end()
   })
 
-  test('tells who comes without the token what to do, and shows nothing', async () => {
+  test('a visitor without the token gets advice, and sees no resource', async () => {
     const { url, end } = await ui(folder.root)
     const page = await tabs.open(url.split('#')[0] ?? '', { allowed: [/401/] })
     await page.getByText('hikidashi ui', { exact: false }).first().waitFor()
@@ -140,7 +140,7 @@ requires(
     await end()
   })
 
-  test('shows a server of another make', async () => {
+  test('hikidashi ui shows a server of another implementation', async () => {
     const { url, end } = await ui('--command', fixture('old', 'sdk112'))
     const page = await tabs.open(url)
     await page.getByRole('treeitem').first().waitFor()

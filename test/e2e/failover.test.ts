@@ -67,7 +67,7 @@ const connect = async (revision: string, url: string): Promise<EraClient> => {
   return client
 }
 
-test('a failover to a synchronous standby loses no change, and no result that was acknowledged', async () => {
+test('a failover to a synchronous standby loses no change and no acknowledged result', async () => {
   const uris = names.map(uriOf)
   const listening = await Promise.all(
     replicas.flatMap(({ url }) =>

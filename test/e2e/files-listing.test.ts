@@ -27,15 +27,15 @@ const hard = {
 describe.each([
   ['by descriptors', false],
   ['by paths, as on other systems', true],
-])('a listing %s', (_, portable) => {
-  test('has the files of the whole tree in the order of their UTF-8 bytes, and no directories', async () => {
+])('a listing %s of a folder', (_, portable) => {
+  test('has all files of the tree in the order of their UTF-8 bytes, and no directories', async () => {
     folder.write({ ...hard, 'empty/': null })
     const paths = await listPaths(await open({}, portable))
     expect(paths).toEqual(Object.keys(hard).sort(comparePaths))
     expect(paths).toEqual([...paths].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))))
   })
 
-  test('resumes after any path, whether it is there or not, and stays under its prefix', async () => {
+  test('resumes after any path, existing or not, and stays under its prefix', async () => {
     folder.write(hard)
     const provider = await open({}, portable)
     const all = Object.keys(hard).sort(comparePaths)
@@ -63,7 +63,7 @@ describe.each([
       }
   })
 
-  test('agrees with a sorted list of names for any tree and any cursor', async () => {
+  test('equals a sorted list of names for any tree and any cursor', async () => {
     const segment = fc.stringMatching(/^[ab.\- 𠮷\uff61]{1,3}$/u).filter((name) => name !== '.' && name !== '..')
     const paths = fc.array(fc.array(segment, { minLength: 1, maxLength: 3 }), { maxLength: 12 })
     const provider = await open({}, portable)
@@ -90,7 +90,7 @@ describe.each([
     )
   })
 
-  test('can be left at any entry, and then holds nothing open', async () => {
+  test('can be stopped at any entry, and then leaves nothing open', async () => {
     folder.write(hard)
     const provider = await open({}, portable)
     const all = Object.keys(hard).sort(comparePaths)
@@ -125,7 +125,7 @@ describe.each([
     await expect.poll(() => openBelow(folder.root)).toHaveLength(before)
   })
 
-  test('shows what was added, removed and renamed since the last one', async () => {
+  test('shows files that were added, removed and renamed since the last listing', async () => {
     folder.write({ 'a/1': '', 'b/1': '' })
     const provider = await open({}, portable)
     for (let i = 0; i < 30; i++) {
@@ -144,8 +144,8 @@ describe.each([
   })
 })
 
-describe('an entry', () => {
-  test('has size, time, type and a version that changes with the content', async () => {
+describe('an entry of a folder', () => {
+  test('has a size, time, type, and a version that changes with the content', async () => {
     folder.write({ 'main.rs': 'fn main() {}' })
     fs.utimesSync(folder.at('main.rs'), 1_700_000_000, 1_700_000_000.25)
     const provider = await open()
@@ -164,7 +164,7 @@ describe('an entry', () => {
     expect(changed?.version).not.toBe(entry?.version)
   })
 
-  test('of a directory is found by stat alone, with a slash at the end of its path', async () => {
+  test('for a directory is returned by stat only, with a slash at the end of its path', async () => {
     folder.write({ 'a/b.txt': '', 'empty/': null })
     const provider = await open()
     const stat = (path: string) => provider.stat?.(path, contextOf())
@@ -181,7 +181,7 @@ describe('an entry', () => {
   })
 })
 
-describe('names', () => {
+describe('file names', () => {
   test('that no path can hold are absent from the listing and cannot be read', async () => {
     const bytes = (hex: string) => Buffer.concat([Buffer.from(`${folder.root}/`), Buffer.from(hex, 'hex')])
     folder.write({ 'fine.txt': '', '\ufffd.txt': 'a real U+FFFD' })
@@ -232,7 +232,7 @@ test('a directory of very many files is listed whole, page by page, in memory th
   expect(process.memoryUsage().rss - before).toBeLessThan(60e6)
 })
 
-test('a skip-scan over many directories enters each of them once, and no file behind the first', async () => {
+test('a skip-scan over many directories opens each of them once, and stats no file after its first', async () => {
   folder.write(
     Object.fromEntries(Array.from({ length: 400 }, (_, i) => [`${String(i).padStart(3, '0')}/${i % 20}`, ''])),
   )
@@ -243,7 +243,7 @@ test('a skip-scan over many directories enters each of them once, and no file be
   expect(found).toEqual(Array.from({ length: 400 }, (_, i) => `${String(i).padStart(3, '0')}/`))
 })
 
-test('many listings at once read a directory once, and one that is aborted does not end the others', async () => {
+test('many listings at once read a directory once, and aborting one does not end the others', async () => {
   folder.write(Object.fromEntries(Array.from({ length: 3000 }, (_, i) => [`f${i}`, ''])))
   await sleep(30)
   const provider = await open()

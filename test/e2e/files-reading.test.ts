@@ -9,8 +9,8 @@ const { folder, open } = useFiles()
 describe.each([
   ['by descriptors', false],
   ['by paths, as on other systems', true],
-])('a read %s', (_, portable) => {
-  test('is text for UTF-8 without NUL, whatever the name, and bytes for anything else', async () => {
+])('a read %s of a file', (_, portable) => {
+  test('is text for UTF-8 without NUL, whatever the name, and bytes otherwise', async () => {
     folder.write({
       'a.md': '# 見出し𠮷\n',
       'a.png': 'not a picture',
@@ -31,7 +31,7 @@ describe.each([
     expect(await readOne(provider, 'empty')).toMatchObject({ text: '', size: 0, mimeType: 'text/plain' })
   })
 
-  test('has the version that is listed', async () => {
+  test('has the listed version', async () => {
     folder.write({ 'a/b.txt': 'x' })
     const provider = await open({}, portable)
     const [entry] = await listAll(provider)
@@ -39,7 +39,7 @@ describe.each([
     expect((await readOne(provider, 'a/b.txt', { range: { start: 0, end: 1 } })).version).toBe(entry?.version)
   })
 
-  test('of a part reads only that, cuts text between characters, and says which part it is', async () => {
+  test('of a part reads only that part, cuts text between characters, and states the range', async () => {
     folder.write({
       'a.txt': 'aあ𠮷b',
       'a.bin': new Uint8Array([0, 1, 2, 3]),
@@ -73,7 +73,7 @@ describe.each([
       })
   })
 
-  test('above the limit is refused with the size, the limit and how to ask for a part', async () => {
+  test('above the limit is refused with the size, the limit and how to read a part', async () => {
     folder.write({ 'a.txt': 'x'.repeat(11), 'b.txt': 'x'.repeat(10) })
     const provider = await open({ maxBytes: 10 }, portable)
     await expect(readOne(provider, 'a.txt')).rejects.toMatchObject({
@@ -86,7 +86,7 @@ describe.each([
     expect(await textAt(provider, 'b.txt')).toBe('x'.repeat(10))
   })
 
-  test('finds nothing at a directory, below a file, or at a path that is none', async () => {
+  test('is not-found for a directory, a path below a file, and an invalid path', async () => {
     folder.write({ 'a/b.txt': 'x' })
     const provider = await open({}, portable)
     for (const path of [
@@ -107,7 +107,7 @@ describe.each([
       expect(await textAt(provider, path), JSON.stringify(path.slice(0, 30))).toBe('!not-found')
   })
 
-  test('is of one version, however fast the file is replaced', async () => {
+  test('gives one version, however fast the file is replaced', async () => {
     const size = 300_000
     folder.write({ 'a.txt': 'a'.repeat(size) })
     const provider = await open({}, portable)
@@ -137,7 +137,7 @@ describe.each([
     }
   })
 
-  test('of a file that is appended to without end is what it was at the beginning, until that is too large', async () => {
+  test('of a file that keeps growing gives its state at the start, until that is too large', async () => {
     folder.write({ 'a.log': '' })
     const provider = await open({ maxBytes: 20_000 }, portable)
     const writer = spawn(process.execPath, [

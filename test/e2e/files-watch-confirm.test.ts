@@ -64,7 +64,7 @@ async function expectSame(what: string): Promise<readonly Entry[]> {
 }
 
 describe('a list of files that a watch confirms', () => {
-  test('asks the disk of a few only', async () => {
+  test('accesses the disk for a few files only', async () => {
     // A thread that is busy does not answer in time: then the disk is asked.
     await expect.poll(() => looksOf(watched)).toBeLessThan(100)
     expect(await looksOf(plain)).toBeGreaterThanOrEqual(300)
@@ -73,7 +73,7 @@ describe('a list of files that a watch confirms', () => {
     expect(await looksOf(watched)).toBeGreaterThanOrEqual(300)
   })
 
-  test('shows each change that was made before it was asked for', async () => {
+  test('shows each change that was made before the listing', async () => {
     await expectSame('before any change')
     const at = (name: string) => folder.at(name)
     const steps: readonly (readonly [string, () => void])[] = [
@@ -106,7 +106,7 @@ describe('a list of files that a watch confirms', () => {
     }
   })
 
-  test('shows a change without an event after the time of reconcile', async () => {
+  test('shows a change without an event after the interval of reconcile', async () => {
     await watched.close?.()
     watched = await createFiles({ root: folder.root, hardlinks: true, reconcile: 100 }, {})
     plain = await createFiles({ root: folder.root, hardlinks: true, watch: false }, {})
@@ -119,7 +119,7 @@ describe('a list of files that a watch confirms', () => {
     await expectSame('after that time')
   })
 
-  test('shows no older state after a newer one', async () => {
+  test('never shows an older state after a newer one', async () => {
     await watched.close?.()
     watched = await createFiles({ root: folder.root, hardlinks: true, reconcile: 60_000 }, {})
     watch = await startWatching(watched)
@@ -135,7 +135,7 @@ describe('a list of files that a watch confirms', () => {
     expect(await sizeIn(), 'the whole list again').toBe(17)
   })
 
-  test('shows the last of many changes in a row', async () => {
+  test('shows the last of many consecutive changes', async () => {
     for (let n = 0; n < 200; n++) {
       fs.writeFileSync(folder.at(`2/f${299 - 3 * (n % 40)}.txt`), 'x'.repeat(n))
       if (n % 5 === 0) await expectSame(`after ${n}`)
@@ -144,7 +144,7 @@ describe('a list of files that a watch confirms', () => {
 })
 
 describe('the state that a watch confirms', () => {
-  test('is not known when the thread does not answer, or the watch has ended', async () => {
+  test('is unknown if the thread does not answer, or the watch has ended', async () => {
     const silent = createConfirmations(() => {})
     expect(await silent.ask()).toBeUndefined()
     const ended = createConfirmations(() => {})
@@ -154,7 +154,7 @@ describe('the state that a watch confirms', () => {
     expect(await ended.ask()).toBeUndefined()
   })
 
-  test('is asked again for a question that came while another was on its way', async () => {
+  test('is requested again for a caller that came while another request was pending', async () => {
     let sent = 0
     const confirmations = createConfirmations(() => void sent++)
     const first = confirmations.ask()
@@ -178,7 +178,7 @@ describe('the state that a watch confirms', () => {
     expect((await end)?.('1:1')).toBeUndefined()
   })
 
-  test('is told once, and of a directory that was lost only where it was known', () => {
+  test('is reported once, and for a lost directory only if it was known', () => {
     const ledger = createLedger()
     ledger.touch('a')
     ledger.touch('b')

@@ -57,7 +57,7 @@ async function idle(): Promise<number> {
 }
 
 describe('a files watch', () => {
-  test('tells of files that come, change and go, and of no directory', async () => {
+  test('reports files that are created, changed and deleted, and no directory', async () => {
     folder.write({ 'a.txt': 'a', 'd/b.txt': 'b' })
     const watching = await begin()
     expect(await toldOf(watching, () => folder.write({ 'a.txt': 'x' }))).toEqual(['a.txt'])
@@ -67,7 +67,7 @@ describe('a files watch', () => {
     expect(await toldOf(watching, () => folder.write({ 'd/c.txt': 'more' }))).toEqual(['d/c.txt'])
   })
 
-  test('tells of no file beside one that is replaced before all files have been looked at for the first time', async () => {
+  test('reports no file beside a replaced one before the first comparison of all files is done', async () => {
     folder.write({ 'd/a.txt': 'a', 'd/b.txt': 'b', 'd/c.txt': 'c' })
     await open()
     await sleep(40)
@@ -80,7 +80,7 @@ describe('a files watch', () => {
     expect(watch.summary()).toEqual(['d/b.txt'])
   })
 
-  test('tells of a file that was there for a moment, where it would be served, though no list has changed', async () => {
+  test('reports a served file that existed for a moment only, though no listing has changed', async () => {
     folder.write({ 'd/a.txt': 'a' })
     const watching = await begin({ exclude: ['*.tmp'] })
     const pass = () => {
@@ -92,7 +92,7 @@ describe('a files watch', () => {
     expect(await toldOf(watching, pass)).toEqual(['d/b.txt'])
   })
 
-  test('is armed when it says so', async () => {
+  test('is armed when it reports so', async () => {
     folder.write(Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`d${i % 30}/${i}.txt`, 'x'])))
     await open()
     for (let round = 0; round < 10; round++) {
@@ -105,7 +105,7 @@ describe('a files watch', () => {
     }
   })
 
-  test('tells each of twenty changes that follow each other', async () => {
+  test('reports each of twenty consecutive changes', async () => {
     folder.write({ 'd/a.txt': 'a' })
     const watching = await begin()
     for (let i = 0; i < 20; i++) {
@@ -116,7 +116,7 @@ describe('a files watch', () => {
     }
   })
 
-  test('goes into new directories, however deep, and tells of everything in those that are gone', async () => {
+  test('enters new directories at any depth, and reports everything in deleted ones', async () => {
     folder.write({ 'keep/x': '' })
     const watching = await begin()
     const paths = ['n/a', 'n/o/b', 'n/o/p/c', 'n/o/p/q/d']
@@ -154,7 +154,7 @@ describe('a files watch', () => {
     expect(await toldOf(watching, replace)).toEqual(['+b', '+b/x'])
   })
 
-  test('hears of a directory that was deleted and made again, under the same inode too', async () => {
+  test('reports a directory that was deleted and created again, also with the same inode', async () => {
     folder.write({ 'd/x': '', 'e/y': '' })
     const watching = await begin()
     for (let i = 0; i < 20; i++) {
@@ -165,7 +165,7 @@ describe('a files watch', () => {
     expect(await toldOf(watching, () => folder.write({ 'd/x': 'heard' }))).toEqual(['d/x'])
   })
 
-  test('tells of nothing that is not served', async () => {
+  test('reports no path that is not served', async () => {
     folder.write({
       '.gitignore': 'ignored/\n*.log\n',
       'ignored/a': '',
@@ -194,7 +194,7 @@ describe('a files watch', () => {
     expect(told).toEqual(['+docs/n/b.md'])
   })
 
-  test('judges anew what lies below a .gitignore that comes, changes or goes', async () => {
+  test('updates the paths below a .gitignore that is created, changed or deleted', async () => {
     folder.write({ 'p/a.log': '', 'p/q/b.log': '', 'p/q/c.txt': '', 'other/d.log': '' })
     const watching = await begin()
     expect(await toldOf(watching, () => folder.write({ 'p/.gitignore': '*.log\n' }))).toEqual([
@@ -215,13 +215,13 @@ describe('a files watch', () => {
     expect(await toldOf(watching, () => folder.write({ 'p/q/b.log': 'x' }))).toEqual(['p/q/b.log'])
   })
 
-  test('judges anew by a .gitignore that is not served itself', async () => {
+  test('updates paths after changes of a .gitignore that is not served itself', async () => {
     folder.write({ 'a.log': '', 'd/b.log': '' })
     const watching = await begin({ hidden: false })
     expect(await toldOf(watching, () => folder.write({ '.gitignore': '*.log\n' }))).toEqual(['+a.log', '+d/b.log'])
   })
 
-  test('tells of what symbolic links lead to, where those are followed', async () => {
+  test('reports changes of the targets of symbolic links, if links are followed', async () => {
     folder.write({ 'data/x': 'x', 'data/sub/y': 'y', 'z/': null })
     fs.symlinkSync('../data/x', folder.at('z/file'))
     fs.symlinkSync('data', folder.at('dir'))
@@ -261,7 +261,7 @@ describe('a files watch', () => {
     expect(told).toEqual(names.map((name) => `+${name}`).sort())
   })
 
-  test('ends with its signal, with the provider, and leaves nothing open', async () => {
+  test('ends with its signal or with the provider, and leaves nothing open', async () => {
     folder.write(Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`d${i}/x`, ''])))
     const before = await idle()
     const watching = await begin()
@@ -285,7 +285,7 @@ describe('a files watch', () => {
     await expect(startWatching(provider)).rejects.toThrow()
   })
 
-  test('that nobody begins to iterate ends all the same', async () => {
+  test('ends even if its iteration never began', async () => {
     folder.write({ 'd/x': '' })
     const before = await idle()
     await open()
@@ -303,7 +303,7 @@ describe('a files watch', () => {
     await eventually(() => countNotified() === before, 'a watch that is left ends')
   })
 
-  test('is lost with its thread, and can be begun again', async () => {
+  test('ends with an error when its thread dies, and can be started again', async () => {
     folder.write({ 'd/x': '' })
     await open()
     // The thread outlives its users by two seconds.
@@ -324,7 +324,7 @@ describe('a files watch', () => {
     expect(await toldOf(watch, () => folder.write({ 'd/x': 'x' }))).toEqual(['d/x'])
   })
 
-  test('keeps no process alive', async () => {
+  test('does not keep the process alive', async () => {
     folder.write({ 'd/x': '' })
     await open()
     const module = pathToFileURL(bundled('providers/files/index')).href
@@ -334,7 +334,7 @@ describe('a files watch', () => {
     execFileSync(process.execPath, ['--input-type=module', '-e', code], { timeout: 20_000 })
   })
 
-  test('is left out where it is switched off; a wrong interval is refused', async () => {
+  test('is absent if it is switched off; an invalid interval is refused', async () => {
     expect((await open({ watch: false })).watch).toBeUndefined()
     await provider.close?.()
     for (const reconcile of [0, 99, Number.NaN, 2 ** 31])
@@ -345,14 +345,14 @@ describe('a files watch', () => {
       })
   })
 
-  test('works by path too, where there is no /proc', async () => {
+  test('works by path too, without /proc', async () => {
     folder.write({ 'd/a': '', 'd/b': '' })
     const watching = await begin({}, { portable: true })
     expect(await toldOf(watching, () => folder.write({ 'd/a': 'x', 'n/c': '' }))).toEqual(['+n/c', 'd/a'])
     expect(await toldOf(watching, () => fs.rmSync(folder.at('d'), { recursive: true }))).toEqual(['+d/a', '+d/b'])
   })
 
-  test('keeps to the folder that is served, whatever its name becomes, and says so once', async () => {
+  test('stays with the served folder when that is renamed, and logs it once', async () => {
     folder.write({ 'd/a': 'a' })
     await open()
     fs.renameSync(folder.root, `${folder.outside}/moved`)
@@ -370,8 +370,8 @@ describe('a files watch', () => {
   })
 })
 
-describe('changes that nobody takes yet', () => {
-  test('are joined, and become "everything" when there are too many', async () => {
+describe('changes that the consumer has not taken yet', () => {
+  test('are merged, and become "everything" if there are too many', async () => {
     const pending = createPending()
     const batches = pending.batches()
     pending.add({ path: 'a', listed: false })

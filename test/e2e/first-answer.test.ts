@@ -99,7 +99,7 @@ const listing = { jsonrpc: '2.0', id: 3, method: 'resources/list', params: {} }
 const capabilities = { resources: { subscribe: true, listChanged: true } }
 
 describe('before a mount is open', () => {
-  test('initialize and server/discover are answered on stdio; what needs the mounts waits for them', async () => {
+  test('initialize and server/discover are answered on stdio, and other requests wait for the mounts', async () => {
     const { config, write } = await hold()
     const server = start('--stdio', '--config', config)
     const answers = answersOf(server)
@@ -139,7 +139,7 @@ describe('before a mount is open', () => {
     expect(await server.ended).toMatchObject({ code: 0, signal: null })
   })
 
-  test('with --strict, the mounts are opened though nobody asks for anything', async () => {
+  test('with --strict, the mounts are opened without a request', async () => {
     const { config, write } = await hold()
     const server = start('--stdio', '--strict', '--config', config)
     await write(certificates)
@@ -148,7 +148,7 @@ describe('before a mount is open', () => {
     expect(await server.ended).toMatchObject({ code: 0, out: '' })
   })
 
-  test('with --strict, a mount that cannot be opened ends the process with its message, and what waited is answered', async () => {
+  test('with --strict, a mount that cannot be opened ends the process with its message, and waiting requests are answered', async () => {
     const { config, write } = await hold()
     const server = start('--stdio', '--strict', '--config', config)
     const answers = answersOf(server)
@@ -165,7 +165,7 @@ describe('before a mount is open', () => {
     expect(err).not.toContain('serving on stdio')
   })
 
-  test('with --strict, a mount that cannot be opened is told where the input ends before anything was asked', async () => {
+  test('with --strict, a mount that cannot be opened is reported even if the input ends before any request', async () => {
     const { config, write } = await hold()
     const server = start('--stdio', '--strict', '--config', config)
     server.child.stdin.end()
@@ -177,7 +177,7 @@ describe('before a mount is open', () => {
     })
   })
 
-  test('with --strict, initialize and server/discover are answered over HTTP, and the service is not ready', async () => {
+  test('with --strict, initialize and server/discover are answered over HTTP, and readiness is false', async () => {
     const { config, write } = await hold()
     const port = await freePort()
     const server = start('--http', String(port), '--strict', '--config', config)
@@ -211,7 +211,7 @@ describe('before a mount is open', () => {
     expect(await server.ended).toMatchObject({ code: 0 })
   })
 
-  test('with --strict, a mount that cannot be opened ends the service over HTTP as well', async () => {
+  test('with --strict, a mount that cannot be opened ends the HTTP service as well', async () => {
     const { config, write } = await hold()
     const port = await freePort()
     const server = start('--http', String(port), '--strict', '--config', config)
@@ -224,7 +224,7 @@ describe('before a mount is open', () => {
 })
 
 describe('a mount that cannot be opened', () => {
-  test('is left out on stdio, and the rest is served; the log says why', async () => {
+  test('is left out on stdio with the reason in the log, and the rest is served', async () => {
     const { config, write } = await hold()
     const server = start('--stdio', '--config', config)
     const answers = answersOf(server)
@@ -241,7 +241,7 @@ describe('a mount that cannot be opened', () => {
     )
   })
 
-  test('is named over HTTP though nobody asks for it, and the rest is served', async () => {
+  test('is logged over HTTP without a request, and the rest is served', async () => {
     const { config, write } = await hold()
     const server = start('--http', '0', '--config', config)
     const [, url = ''] = await server.says(/serves 2 mounts at (http:\/\/\S+)/)
@@ -262,7 +262,7 @@ describe('a mount that cannot be opened', () => {
     expect(await server.ended).toMatchObject({ code: 0 })
   })
 
-  test('ends the service over HTTP where it is the only one', async () => {
+  test('ends the HTTP service if it is the only mount', async () => {
     await writeFile(join(home, 'url'), 'postgres://nobody@127.0.0.1:1/none', { mode: 0o600 })
     await writeFile(join(home, 'empty.pem'), 'nothing of the kind')
     const config = join(home, 'only.json')

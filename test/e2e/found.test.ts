@@ -38,7 +38,7 @@ async function serve(config: { readonly http?: object; readonly [key: string]: u
 }
 
 describe('/llms.txt', () => {
-  test('has what is mounted, for the caller: a denied mount is as one that is not there', async () => {
+  test('lists the mounts that the caller may see: a denied mount is absent', async () => {
     const tokens = join(folder.outside, 'tokens.json')
     const { token: boss } = await addToken(tokens, { roles: ['boss'], name: 'boss' })
     const { token: guest } = await addToken(tokens, { roles: [], name: 'guest' })
@@ -78,7 +78,7 @@ describe('/llms.txt', () => {
 })
 
 describe('the server card and the catalog', () => {
-  test('are not there by default', async () => {
+  test('are absent by default', async () => {
     const origin = await serve({})
     const nothing = await (await fetch(`${origin}/nothing`)).text()
     for (const path of ['/mcp/server-card', '/.well-known/ai-catalog.json']) {
@@ -87,7 +87,7 @@ describe('the server card and the catalog', () => {
     }
   })
 
-  test('are for everybody, and say nothing of what is mounted', async () => {
+  test('are public, and do not list the mounts', async () => {
     const tokens = join(folder.outside, 'tokens.json')
     await addToken(tokens, { roles: [], name: 'a' })
     const origin = await serve({ http: { public: { ...facts, title: 'Example' }, auth: { tokens } } })
@@ -135,7 +135,7 @@ describe('the server card and the catalog', () => {
     expect((await fetch(`${origin}/mcp/server-card`, { method: 'POST' })).status).toBe(405)
   })
 
-  test('a name that no card may have is refused', async () => {
+  test('with a name that a card cannot have are refused', async () => {
     const file = join(folder.outside, 'hikidashi.json')
     const http = { listen: '127.0.0.1:0', public: { ...facts, name: 'context' } }
     writeFileSync(file, JSON.stringify({ mounts: {}, http }))

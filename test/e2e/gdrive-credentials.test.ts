@@ -61,8 +61,8 @@ async function keep(refreshToken = drive.oauth.addRefreshToken(), mode = 0o600):
 const asPerson = (tokenFile: string) =>
   ({ credentials: { kind: 'person', client: drive.oauth.client, tokenFile } }) as const
 
-describe('a person', () => {
-  test('is asked once, and what is kept is good until it is revoked, and again once it is given anew', async () => {
+describe('the credentials of a Google user', () => {
+  test('are requested once, and stay valid until they are revoked, and again after a new consent', async () => {
     const file = await keep()
     const provider = await open(asPerson(file))
     expect(await read(provider)).toBe('first')
@@ -77,7 +77,7 @@ describe('a person', () => {
     expect(await read(provider)).toBe('first')
   })
 
-  test('many who ask at once have one new token between them', async () => {
+  test('are renewed once for many requests at the same time', async () => {
     const provider = await open({ ...asPerson(await keep()), intervalMs: 60_000 })
     await read(provider)
     drive.oauth.expire()
@@ -89,11 +89,11 @@ describe('a person', () => {
     [0o644, /chmod 600/],
     [0o640, /chmod 600/],
     [0o620, /chmod 600/],
-  ])('keeps it in a file that others cannot read: mode %o is refused', async (mode, message) => {
+  ])('are kept in a file that others cannot read: mode %o is refused', async (mode, message) => {
     await expect(read(await open(asPerson(await keep(undefined, mode))))).rejects.toThrow(message)
   })
 
-  test('is told what to do where there is no file, or another', async () => {
+  test('give an error with advice if the file is missing or of another kind', async () => {
     await expect(read(await open(asPerson(join(folder, 'none.json'))))).rejects.toThrow(/hikidashi auth gdrive/)
     const file = await keep()
     await writeFile(file, '{"refresh_token": "canary"}')
@@ -105,8 +105,8 @@ describe('a person', () => {
   })
 })
 
-describe('a service account', () => {
-  test('stands for whom it is delegated to, and nobody else', async () => {
+describe('the key of a Google service account', () => {
+  test('impersonates the delegated user, and nobody else', async () => {
     drive.oauth.settings.delegated.add('boss@example.com')
     const key = drive.oauth.key
     const boss = await open({ credentials: { kind: 'service', key, subject: 'boss@example.com' } })
@@ -117,7 +117,7 @@ describe('a service account', () => {
   })
 
   test.each(['', '{', '[]', '{"type":"authorized_user"}', '{"type":"service_account","private_key":"canary"}'])(
-    'has a key that is one: %j is refused',
+    'must be valid: %j is refused',
     async (key) => {
       await expect(read(await open({ credentials: { kind: 'service', key } }))).rejects.toMatchObject({
         kind: 'invalid',
@@ -129,7 +129,7 @@ describe('a service account', () => {
 })
 
 describe('the application default credentials', () => {
-  test('are those of the environment, and no machine is asked for any', async () => {
+  test('come from the environment, and no metadata server is asked', async () => {
     const file = join(folder, 'adc.json')
     await writeFile(file, drive.oauth.key)
     vi.stubEnv('GOOGLE_APPLICATION_CREDENTIALS', file)
@@ -144,8 +144,8 @@ describe('the application default credentials', () => {
   })
 })
 
-describe('what goes out', () => {
-  test('goes to Google alone, whatever is named, and follows nothing', async () => {
+describe('requests of a Drive mount', () => {
+  test('are sent to Google only, whatever is configured, and follow no redirect', async () => {
     const fetched = vi.spyOn(globalThis, 'fetch').mockRejectedValue(new Error('stubbed'))
     const transport = createTransport(undefined, 1000)
     const refused = [
@@ -165,7 +165,7 @@ describe('what goes out', () => {
       await expect(open({ endpoint })).rejects.toMatchObject({ kind: 'invalid' })
   })
 
-  test('an answer that leads elsewhere is none', async () => {
+  test('are not answered by a redirect', async () => {
     const provider = await open({ timeoutMs: 2000 })
     drive.intercept = ({ path }, response) => {
       if (!path.startsWith('/drive/v3/files')) return false
@@ -178,7 +178,7 @@ describe('what goes out', () => {
   })
 })
 
-describe('a fault', () => {
+describe('an error of Google Drive', () => {
   const failing = (times: number, status: number, reason: string, headers = {}) => {
     let left = times
     drive.intercept = ({ path, query }, response) => {
@@ -194,14 +194,14 @@ describe('a fault', () => {
     [429, 'rateLimitExceeded'],
     [500, 'internalError'],
     [503, 'backendError'],
-  ])('that passes is waited for: %i %s', async (status, reason) => {
+  ])('that is temporary is tried again: %i %s', async (status, reason) => {
     const provider = await open()
     await provider.stat?.('same-a', contextOf())
     failing(2, status, reason)
     expect(await read(provider)).toBe('first')
   })
 
-  test('that does not pass ends in time, and is told', async () => {
+  test('that is permanent is reported in time', async () => {
     const provider = await open({ timeoutMs: 1500 })
     await provider.stat?.('same-a', contextOf())
     failing(100, 403, 'userRateLimitExceeded')
@@ -223,7 +223,7 @@ describe('a fault', () => {
     await expect(read(other)).rejects.toThrow(/drive\.readonly/)
   })
 
-  test('says how long Google asks to wait', () => {
+  test('states how long Google asks to wait', () => {
     const headers = new Headers({ 'retry-after': '7' })
     const inOneMinute = new Date(Date.now() + 60_000).toUTCString()
     expect(faultOf({ response: { status: 429, data: '{}', headers } })).toEqual({ status: 429, retryAfterMs: 7000 })
@@ -232,7 +232,7 @@ describe('a fault', () => {
     expect(faultOf({ response: { status: 503, data: '', headers: {} } })).toEqual({ status: 503 })
   })
 
-  test('of a body that breaks off, or is not what was stored, is made good by another attempt', async () => {
+  test('such as a truncated or wrong body is corrected by another attempt', async () => {
     const provider = await open()
     await provider.stat?.('same-a', contextOf())
     let times = 0
@@ -248,7 +248,7 @@ describe('a fault', () => {
     expect(times).toBe(3)
   })
 
-  test('of an answer that never comes is ended by who asked, and by the time it may take', async () => {
+  test('such as a missing answer ends with the caller, or with the time-out', async () => {
     const provider = await open({ timeoutMs: 1000 })
     await provider.stat?.('same-a', contextOf())
     drive.intercept = () => true
@@ -260,7 +260,7 @@ describe('a fault', () => {
   })
 })
 
-describe('asking a person', () => {
+describe('the sign-in of a Google user', () => {
   const ask = (visit: (url: string) => Promise<unknown>, timeoutMs = 30_000) => {
     const visits: Promise<unknown>[] = []
     const grant = askGrant({
@@ -275,13 +275,13 @@ describe('asking a person', () => {
     })
   }
 
-  test('comes back with what can be kept, proved by PKCE', async () => {
+  test('gives credentials that can be stored, and uses PKCE', async () => {
     const grant = await ask((url) => fetch(url))
     expect(drive.oauth.refreshTokens.has(grant.refreshToken)).toBe(true)
     expect(grant).toMatchObject({ version: 1, clientId: drive.oauth.client.id })
   })
 
-  test('takes no answer from who does not know the state, and goes on', async () => {
+  test('ignores an answer with the wrong state, and continues', async () => {
     const forged: number[] = []
     const grant = await ask(async (url) => {
       const back = new URL(new URL(url).searchParams.get('redirect_uri') ?? '')
@@ -297,7 +297,7 @@ describe('asking a person', () => {
   test.each([
     ['denies', /was not granted/],
     ['ticks nothing', /tick the requested access/],
-  ] as const)('says so where the person %s', async (person, message) => {
+  ] as const)('reports when the user %s', async (person, message) => {
     drive.oauth.settings.person = person
     await expect(ask((url) => fetch(url))).rejects.toThrow(message)
   })

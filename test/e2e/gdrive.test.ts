@@ -55,8 +55,8 @@ const told = (content: Content) => content.meta?.['dev.hikidashi/drive']
 /** Waits until something is so: changes are seen when they are looked for. */
 const eventually = <T>(work: () => Promise<T> | T) => vi.waitFor(work, { timeout: 60_000, interval: 50 })
 
-describe('what is listed', () => {
-  test('are files by their ids, with what they are called as titles', async () => {
+describe('a listing of a Drive mount', () => {
+  test('has files by their ids, with their names as titles', async () => {
     fillDrive(drive)
     const provider = await open()
     const entries = await entriesOf(provider)
@@ -76,7 +76,7 @@ describe('what is listed', () => {
     })
   })
 
-  test('folders are told by their names where one looks into them, and empty ones not at all', async () => {
+  test('shows folders by name in a directory, and no empty folders', async () => {
     fillDrive(drive)
     const provider = await open()
     const children = await entriesOf(provider, { shallow: true })
@@ -89,7 +89,7 @@ describe('what is listed', () => {
     expect(rest.map(({ path }) => path)).toEqual(['docs/plan'])
   })
 
-  test('of one folder, only what is in it; of shared drives, all or some', async () => {
+  test('of one folder has only its files; shared drives can be included, all or some', async () => {
     fillDrive(drive)
     drive.table.addDrive('0Adrive1', 'Team')
     drive.table.addDrive('0Adrive2', 'Other team')
@@ -110,7 +110,7 @@ describe('what is listed', () => {
     await expect(pathsOf(await open({ what: { kind: 'folder', id: 'plan' } }))).rejects.toThrow(/is no folder/)
   })
 
-  test('of what others have shared, files and folders with what is in them', async () => {
+  test('includes shared files, and shared folders with their files', async () => {
     drive.table.add({ id: 'theirs', parent: null, shared: true })
     drive.table.add({ id: 'inner', parent: 'theirs', content: 'inner', shared: true })
     drive.table.add({ id: 'single', parent: 'unseen', content: 'single', shared: true })
@@ -118,7 +118,7 @@ describe('what is listed', () => {
     expect(await pathsOf(await open({ what: { kind: 'shared' } }))).toEqual(['single', 'theirs/inner'])
   })
 
-  test('shortcuts lead on without loops, each folder having one place, and no further than they may', async () => {
+  test('follows shortcuts without loops, each folder at one place, up to a limit', async () => {
     fillDrive(drive)
     drive.table.add({ id: 'outside', parent: null })
     drive.table.add({ id: 'far', parent: 'outside', content: 'far' })
@@ -136,7 +136,7 @@ describe('what is listed', () => {
     expect(textOf(link)).toBe('far')
   })
 
-  test('is refused beyond a limit, and listed page by page up to it', async () => {
+  test('is refused beyond a limit, and paged up to it', async () => {
     for (let i = 0; i < 120; i++) drive.table.add({ id: `f${i}`, content: 'x' })
     for (let i = 0; i < 90; i++) drive.table.add({ id: `d${i}` })
     drive.table.add({ id: 'in-the-last', parent: 'd89', content: 'x' })
@@ -146,8 +146,8 @@ describe('what is listed', () => {
   })
 })
 
-describe('what is read', () => {
-  test('tells owners, times, link and revision of a document', async () => {
+describe('a read of a Drive mount', () => {
+  test('has the owners, times, link and revision of a document', async () => {
     fillDrive(drive)
     const content = await read(await open(), 'docs/plan')
     expect(content).toMatchObject({ mimeType: 'text/markdown', text: served['docs/plan'] })
@@ -162,7 +162,7 @@ describe('what is read', () => {
     })
   })
 
-  test('is a document in other forms, which are completed', async () => {
+  test('gives a document in other formats, which are completed', async () => {
     fillDrive(drive)
     const provider = await open()
     expect(await read(provider, 'docs/plan', { form: 'pdf' })).toMatchObject({ mimeType: 'application/pdf' })
@@ -184,7 +184,7 @@ describe('what is read', () => {
     })
   })
 
-  test('is a spreadsheet sheet by sheet as CSV, by the name of the sheet, or all in one', async () => {
+  test('gives a spreadsheet as CSV, sheet by sheet or all in one', async () => {
     addBudget(drive)
     const provider = await open()
     const costs = 'Item,Price\n"Tea, green",3.5\n"A ""quoted"" one",7\n'
@@ -204,7 +204,7 @@ describe('what is read', () => {
     expect(part.contents.map(textOf)).toEqual(['"Tea, green",3.5\n'])
   })
 
-  test('is a part of what is stored, where one is asked for, and the whole with its sum', async () => {
+  test('gives a part of a stored file, and checks the checksum of a whole one', async () => {
     drive.table.add({ id: 'long', name: 'long.txt', content: 'abc'.repeat(10_000) })
     const provider = await open({ maxBytes: 10_000 })
     const range = { start: 29_997, end: 30_000 }
@@ -215,7 +215,7 @@ describe('what is read', () => {
     await expect(read(provider, 'long')).rejects.toMatchObject({ kind: 'too-large', detail: { limit: 10_000 } })
   })
 
-  test('is an Office file as it is, and as text', async () => {
+  test('gives an Office file as bytes, and as text', async () => {
     addBudget(drive)
     const type = 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet'
     const bytes = drive.table.files.get('budget')?.exports?.[type]
@@ -226,7 +226,7 @@ describe('what is read', () => {
     await provider.close?.()
   })
 
-  test('is told clearly where Google exports no more of it', async () => {
+  test('gives a clear error beyond the limit of exports by Google', async () => {
     const exports = { 'text/markdown': 'x'.repeat(10 * 1024 * 1024 + 1) }
     drive.table.add({ id: 'huge', mimeType: types.document, exports })
     await expect(read(await open(), 'huge')).rejects.toMatchObject({
@@ -237,7 +237,7 @@ describe('what is read', () => {
   })
 })
 
-describe('who may read', () => {
+describe('permissions in a Drive mount', () => {
   const ann = { id: 'p', type: 'user', emailAddress: 'ann@example.org' }
   const [ended, limited] = [
     { ...ann, expirationTime: '2020-01-01T00:00:00Z' },
@@ -253,14 +253,14 @@ describe('who may read', () => {
     readersOf = createReaders()
   })
 
-  test('a permission that has ended, or is for less than the content, says nothing of other files', async () => {
+  test('that ended, or exclude the content, do not affect other files', async () => {
     expect(await namesOf(byId('a'), byId('c'), byId('b'))).toEqual([[], [], ['ann@example.org']])
     for (const permissions of [[ended], [limited]])
       expect(await namesOf({ id: 'd', permissions }, byId('b'))).toEqual([[], ['ann@example.org']])
   })
 })
 
-describe('changes', () => {
+describe('changes of a Drive mount', () => {
   /** What a watch tells, as it does. */
   const follow = async (provider: Provider) => {
     const ended = new AbortController()
@@ -273,7 +273,7 @@ describe('changes', () => {
     return { seen, stop: () => ended.abort() }
   }
 
-  test('are told of what is written, made, moved, thrown away, brought back and removed', async () => {
+  test('are reported for files that are edited, created, moved, deleted, restored and purged', async () => {
     fillDrive(drive)
     const provider = await open()
     const { seen, stop } = await follow(provider)
@@ -305,7 +305,7 @@ describe('changes', () => {
     stop()
   })
 
-  test('an outage is told, and over by itself', async () => {
+  test('include the start of an outage, and resume after it', async () => {
     fillDrive(drive)
     const provider = await open({ timeoutMs: 1000 })
     const { seen, stop } = await follow(provider)
@@ -322,7 +322,7 @@ describe('changes', () => {
   })
 })
 
-test('who indexes a mount with permissions sees all of it, and nobody can pass for it', async () => {
+test('the indexer of a Drive mount with permissions sees all of it, and no caller can imitate it', async () => {
   drive.table.add({ id: 'mine', content: 'x', permissions: [permission('a@example.com')] })
   const provider = await open({ permissions: true })
   expect(await pathsOf(provider, indexer)).toEqual(['mine'])

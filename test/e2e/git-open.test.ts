@@ -65,8 +65,8 @@ const clone = (name: string, ...options: string[]): GitRepository => {
   return openTestRepository(dir, options.includes('--bare') ? dir : undefined)
 }
 
-describe('every kind of repository is served', () => {
-  test('a bare one, without a status', async () => {
+describe('a repository of every kind is served', () => {
+  test('a bare repository, without a status', async () => {
     const bare = clone('bare.git', '--bare')
     const asked = await open(bare.dir)
     expect(await asked.paths()).toEqual(['HEAD/a.txt', 'branches', 'log', 'tags'])
@@ -79,7 +79,7 @@ describe('every kind of repository is served', () => {
     expect(await asked.paths()).toEqual(['HEAD/a.txt', 'branches', 'log', 'tags'])
   })
 
-  test('one without commits, until it has one', async () => {
+  test('a repository without commits, and then its first commit', async () => {
     const empty = folder.repository('empty')
     empty.write('untracked.txt', '')
     const asked = await open(empty.dir)
@@ -93,7 +93,7 @@ describe('every kind of repository is served', () => {
     await expect.poll(() => asked.paths(), { timeout: 3000 }).toContain('HEAD/untracked.txt')
   })
 
-  test('a shallow one, as far as it goes', async () => {
+  test('a shallow clone, as far as its history goes', async () => {
     const shallow = clone('shallow', '--depth=1')
     const asked = await open(shallow.dir)
     expect(await asked.text('HEAD/a.txt')).toBe('one\ntwo\n')
@@ -106,7 +106,7 @@ describe('every kind of repository is served', () => {
     await expect.poll(() => asked.text('log'), { timeout: 3000 }).toContain(': first')
   })
 
-  test('one with ids of SHA-256', async () => {
+  test('a repository with SHA-256 object ids', async () => {
     const long = folder.repository('long', { format: 'sha256' })
     long.write('a.txt', 'one\n')
     const first = long.commit('first')
@@ -123,7 +123,7 @@ describe('every kind of repository is served', () => {
     expect((await asked.stat('HEAD/a.txt')).modified).toBe(Number(long.git('log', '-1', '--format=%ct')) * 1000)
   })
 
-  test('one whose HEAD is detached', async () => {
+  test('a repository with a detached HEAD', async () => {
     repository.git('checkout', '-q', '--detach', 'HEAD~1')
     const asked = await open(repository.dir)
     expect(await asked.text('HEAD/a.txt')).toBe('one\n')
@@ -131,7 +131,7 @@ describe('every kind of repository is served', () => {
     expect(await asked.text('status')).toContain('HEAD is detached at')
   })
 
-  test('one with refs whose objects are missing: its branches and tags are listed, and the broken ones named', async () => {
+  test('a repository with refs whose objects are missing: its branches and tags are listed, and the broken ones named', async () => {
     const lose = (id: string) => rmSync(join(repository.gitDir, 'objects', id.slice(0, 2), id.slice(2)))
     const make = (message: string) => repository.git('commit-tree', '-m', message, 'HEAD^{tree}').trim()
     const [onBranch, onTag] = [make('on a branch'), make('under a tag')]
@@ -173,7 +173,7 @@ describe('every kind of repository is served', () => {
     expect(await (await open(join(outer.dir, 'inner'))).text('HEAD/a.txt')).toBe('one\ntwo\n')
   })
 
-  test('one that is reached over a symbolic link, or has an odd name', async () => {
+  test('a repository behind a symbolic link, or with unusual characters in its path', async () => {
     symlinkSync(repository.dir, join(folder.path, 'link'))
     expect(await (await open(join(folder.path, 'link'))).text('HEAD/a.txt')).toBe('one\ntwo\n')
     const odd = folder.repository('a:b "c" \u{20bb7} $(x)\nd')
@@ -184,7 +184,7 @@ describe('every kind of repository is served', () => {
     expect(await asked.text('status')).toContain('Nothing has changed.')
   })
 
-  test('one that borrows objects, where the lender is named', async () => {
+  test('a repository with alternates, if the other repository is named', async () => {
     const shared = openTestRepository(join(folder.path, 'shared'))
     repository.git('clone', '-q', '--shared', repository.dir, shared.dir)
     expect(readFileSync(join(shared.gitDir, 'objects/info/alternates'), 'utf8')).toContain(repository.dir)
@@ -192,7 +192,7 @@ describe('every kind of repository is served', () => {
     expect(await (await open(shared.dir, { alternates: [repository.dir] })).text('HEAD/a.txt')).toBe('one\ntwo\n')
   })
 
-  test('a partial clone, as far as it goes', async () => {
+  test('a partial clone, as far as its objects go', async () => {
     repository.git('config', 'uploadpack.allowFilter', 'true')
     const partial = clone('partial.git', '--bare', '--filter=blob:none')
     const asked = await open(partial.dir)
@@ -224,7 +224,7 @@ describe('every kind of repository is served', () => {
     },
   )
 
-  test('one that belongs to another user, with a warning', async ({ skip }) => {
+  test('a repository of another user, with a warning', async ({ skip }) => {
     skip(process.geteuid?.() !== 0, 'only root can give a folder away')
     for (const name of readdirSync(repository.dir, { recursive: true, encoding: 'utf8' }))
       chownSync(join(repository.dir, name), 1234, 1234)
@@ -246,7 +246,7 @@ requires(
   'needs git 2.45 or newer',
 )('a repository whose refs are kept as reftable', () => {
   test.each(['sha1', 'sha256'])(
-    'is served with its branches, tags, HEAD and status, with ids of %s',
+    'with reftable, a repository is served with its branches, tags, HEAD and status, with ids of %s',
     async (format) => {
       const tables = makeReftable(join(folder.path, 'tables'), format)
       const asked = await open(tables.dir)
@@ -271,7 +271,7 @@ requires(
     },
   )
 
-  test('is served in a linked working tree, with its own HEAD', async () => {
+  test('with reftable, a linked working tree is served with its own HEAD', async () => {
     const tables = makeReftable(join(folder.path, 'tables'))
     tables.write('a.txt', 'one\n')
     tables.commit('first')
@@ -285,7 +285,7 @@ requires(
     expect(await asked.text('status')).toMatch(/^On linked at /)
   })
 
-  test('is unavailable where its tables are symbolic links', async () => {
+  test('with reftable, a repository whose tables are symbolic links is unavailable', async () => {
     const [tables, other] = ['tables', 'other'].map((name) => makeReftable(join(folder.path, name)))
     other?.commit('canary')
     const place = join(tables?.gitDir ?? '', 'reftable')
@@ -300,7 +300,7 @@ requires(
   })
 })
 
-describe('what cannot be served says what to do', () => {
+describe('a repository that cannot be served gives an error with advice', () => {
   test.each([
     ['relative/path', 'is not an absolute path. Did you mean'],
     ['', 'is not an absolute path'],
@@ -336,7 +336,7 @@ describe('what cannot be served says what to do', () => {
     expect(await complaint({ repository: join(repository.dir, 'docs') })).toContain(words)
   })
 
-  test('a format that is not known', async () => {
+  test('a repository format that is unknown', async () => {
     const old = 'if [ "$3" = --version ]; then echo "git version 2.44.1"; else exec "$REAL" "$@"; fi'
     repository.git('config', 'extensions.refStorage', 'reftable')
     expect(await complaint({ git: fakeGit(folder, 'old', old) })).toMatch(
@@ -350,7 +350,7 @@ describe('what cannot be served says what to do', () => {
     expect(await complaint()).toContain('a config that git cannot parse')
   })
 
-  test('a git that is missing, old, or something else', async () => {
+  test('a git program that is missing, old, or another program', async () => {
     const path = process.env.PATH
     const old = fakeGit(folder, 'old', 'echo git version 2.20.1')
     const apple = 'if [ "$3" = --version ]; then echo "git version 2.39.5 (Apple Git-154)"; else exec "$REAL" "$@"; fi'
@@ -375,7 +375,7 @@ describe('what cannot be served says what to do', () => {
     expect(await complaint({ git: './git' })).toContain('neither a name nor an absolute path')
   })
 
-  test('a git that minds who owns the repository', async () => {
+  test('a repository that git refuses because of its owner', async () => {
     const message = "fatal: detected dubious ownership in repository at '/secret/path'"
     const minds = fakeGit(
       folder,
@@ -389,18 +389,18 @@ describe('what cannot be served says what to do', () => {
   })
 
   test.each([{ maxBytes: 0 }, { maxCommits: 1.5 }, { timeoutMs: -1 }, { maxBytes: 1e12 }])(
-    'a limit that is none: %j',
+    'an invalid limit: %j',
     async (options) => {
       expect(await complaint(options)).toMatch(/^invalid: \w+ must be a whole number from 1 to \d+\.$/)
     },
   )
 
-  test('a glob that is malformed', async () => {
+  test('a malformed glob', async () => {
     expect(await complaint({ refs: ['refs/heads/['] })).toContain('malformed')
   })
 })
 
-describe('the temporary folder', () => {
+describe('the temporary folder of a git mount', () => {
   const before = process.env.TMPDIR
   let temporary: string
 
@@ -415,7 +415,7 @@ describe('the temporary folder', () => {
     else process.env.TMPDIR = before
   })
 
-  test('is removed with everything that runs, whether a repository was opened or not', async () => {
+  test('is removed with all processes, whether a repository was opened or not', async () => {
     await complaint({ repository: folder.path })
     expect(readdirSync(temporary)).toEqual([])
     const provider = await git({ repository: repository.dir })
@@ -440,7 +440,7 @@ describe('the temporary folder', () => {
     expect(readdirSync(temporary)).not.toContainEqual(expect.stringMatching(/^hikidashi-git-/))
   })
 
-  test('is made again where it was cleared away, and is not another user’s', async ({ skip }) => {
+  test('is created again after it was deleted, and belongs to this user', async ({ skip }) => {
     const asked = await open(repository.dir)
     const [name = ''] = readdirSync(temporary)
     rmSync(join(temporary, name), { recursive: true })
@@ -454,7 +454,7 @@ describe('the temporary folder', () => {
 })
 
 test.each(['mask', 'off'] as const)(
-  'with redact %s, a patch shows files that hold secrets as their contents are',
+  'with redact %s, a patch hides the same secrets as the contents of its files',
   async (redact) => {
     const names = ['.netrc', 'a b/credentials.json', 'ä/id_rsa', 'notes.txt']
     for (const name of names) repository.write(name, `held ${name.length}\n`)

@@ -31,7 +31,7 @@ describe('the answers of git cat-file', () => {
     { maxLength: 12 },
   )
 
-  test('are the same, in whatever pieces they come', () => {
+  test('are the same, however they are split into chunks', () => {
     fc.assert(
       fc.property(objects, fc.array(fc.integer({ min: 1, max: 90 }), { minLength: 1 }), (wanted, sizes) => {
         const output = Buffer.concat(
@@ -63,19 +63,22 @@ describe('the answers of git cat-file', () => {
     )
   })
 
-  test.each(['hello\n', `${id(1)} blob x\n`, `${'a'.repeat(2000)}`, `${id(1)} blob 1 2\n`])('end at %j', (text) => {
-    let broken = 0
-    const unexpected = () => expect.unreachable()
-    const events = { limit: () => 10, answer: unexpected, tooLarge: unexpected, broken: () => broken++ }
-    const read = createAnswerReader(true, events)
-    read(Buffer.from(text))
-    read(Buffer.from(`${id(1)} blob 1\nx\n`))
-    expect(broken).toBe(1)
-  })
+  test.each(['hello\n', `${id(1)} blob x\n`, `${'a'.repeat(2000)}`, `${id(1)} blob 1 2\n`])(
+    'end with an error at %j',
+    (text) => {
+      let broken = 0
+      const unexpected = () => expect.unreachable()
+      const events = { limit: () => 10, answer: unexpected, tooLarge: unexpected, broken: () => broken++ }
+      const read = createAnswerReader(true, events)
+      read(Buffer.from(text))
+      read(Buffer.from(`${id(1)} blob 1\nx\n`))
+      expect(broken).toBe(1)
+    },
+  )
 })
 
-describe('trees', () => {
-  test('are in path order with each name once, whatever order they are stored in', async () => {
+describe('the parser of git trees', () => {
+  test('gives path order with each name once, for any stored order', async () => {
     const name = fc.oneof(
       fc.constantFrom('a', 'a-b', 'a.txt', 'a0', 'b', '\u{ff71}', '\u{20bb7}'),
       fc.string({ minLength: 1 }),
@@ -103,7 +106,7 @@ describe('trees', () => {
     )
   })
 
-  test('that are cut short have what is whole', async () => {
+  test('gives the complete entries of a truncated tree', async () => {
     const bytes = rawTree([
       ['100644', 'a', id(1)],
       ['100644', 'b', id(2)],
@@ -115,8 +118,8 @@ describe('trees', () => {
   })
 })
 
-describe('names of refs', () => {
-  test('are as long as can be, and short where that is clear', async () => {
+describe('short names of refs', () => {
+  test('are used only if they are unambiguous', async () => {
     const refs = ['heads/main', 'heads/a/b', 'tags/a', 'heads/both', 'tags/both', 'heads/log', 'notes/x'].map(
       (name) => `refs/${name}`,
     )
@@ -148,7 +151,7 @@ describe('names of refs', () => {
     ])
   })
 
-  test('are asked for without the wildcards of globs', () => {
+  test('are sent to git without the wildcards of globs', () => {
     const patterns = (...refs: string[]) => completeOptions({ repository: '/', refs }).patterns
     expect(patterns('HEAD', 'refs/heads/**', 'refs/tags/v*')).toEqual(['refs/heads', 'refs/tags'])
     expect(patterns('refs/heads/main')).toEqual(['refs/heads/main'])
@@ -161,7 +164,7 @@ describe('names of refs', () => {
   })
 })
 
-describe('times', () => {
+describe('times of a log', () => {
   const now = Date.UTC(2026, 10, 21)
   test.each([
     ['2026-11-21', 1_795_219_200],
@@ -172,7 +175,7 @@ describe('times', () => {
     ['2 weeks ago', 1_794_009_600],
     ['3.days.ago', 1_794_960_000],
     ['1900-01-01', 0],
-  ])('%j is read', (text, seconds) => {
+  ])('%j is accepted', (text, seconds) => {
     expect(parseTime('since', text, now)).toBe(seconds)
   })
 
@@ -187,20 +190,20 @@ describe('times', () => {
     '1 fortnight',
     '1795219200',
     '2026-11-21T25:00',
-  ])('%j is none', (text) => {
+  ])('%j is refused', (text) => {
     expect(() => parseTime('since', text, now)).toThrow('is no time')
   })
 })
 
-describe('text', () => {
-  test('shows what would hide', () => {
+describe('escaped text of git', () => {
+  test('shows characters that would be invisible', () => {
     expect(oneLine('a\u001b[0m\u202eb\n\tc\u{10ffff}')).toBe('a\\u{1b}[0m\\u{202e}b\\u{a}\\u{9}c\u{10ffff}')
     expect(manyLines('a\r\nb\tc\rd\u2028')).toBe('a\nb\tc\\u{d}d\\u{2028}')
     expect(oneLine('😀😀', 1).isWellFormed()).toBe(true)
   })
 })
 
-describe('dates of files', () => {
+describe('the dates of files in git', () => {
   test('are those of the newest commit that gave a file its content, in random histories', async () => {
     for (const seed of [1, 2, 3, 4]) await compareRandomHistory(seed)
   })

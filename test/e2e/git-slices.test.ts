@@ -87,11 +87,11 @@ function expectShort({ slices, mostAtOnce }: Counted, entries: number): void {
   expect(mostAtOnce()).toBeLessThanOrEqual(2 * slicesPerTurn)
 }
 
-describe('work on very many entries gives way to others', () => {
+describe('work on very many git entries yields to other work', () => {
   const refs = volumeOf(100_000, 30_000)
   const last = String(refs - 1)
 
-  test('very many refs: reading, listing and completing them', async () => {
+  test('while very many refs are read, listed and completed', async () => {
     fillPlainly(repository)
     const commit = repository.git('rev-parse', 'HEAD')
     const names = Array.from({ length: refs }, (_, i) => `refs/heads/branch-${String(i).padStart(6, '0')}`)
@@ -118,7 +118,7 @@ describe('work on very many entries gives way to others', () => {
     expectShort(counted, 4 * refs)
   }, 120_000)
 
-  test('a tree of very many names that is not in order', async () => {
+  test('while a tree of very many unsorted names is read', async () => {
     fillPlainly(repository)
     const blob = repository.git('rev-parse', 'HEAD:a.txt')
     const entries = Array.from({ length: refs }, (_, i) => ['100644', `f${String((i * 7919) % refs)}`, blob] as const)
@@ -132,7 +132,7 @@ describe('work on very many entries gives way to others', () => {
   }, 120_000)
 })
 
-describe('what is held of very many entries', () => {
+describe('the memory for very many git entries', () => {
   /** A map of so many entries is rebuilt in one step when it grows: about 5 ms. One of 300,000 takes ten times as long. */
   const maxInOneMap = 65_536
   /** More than may be in one map. */
@@ -168,7 +168,7 @@ describe('what is held of very many entries', () => {
     return { heapUsed, arrayBuffers }
   }
 
-  test('very many refs are in no large map, and take 100 bytes each, almost none of them on the heap', async () => {
+  test('of refs has no large map, and 100 bytes for each, almost none of them on the heap', async () => {
     fillPlainly(repository)
     const commit = repository.git('rev-parse', 'HEAD')
     const lines = Array.from({ length: many }, (_, i) => `${commit} refs/heads/branch-${(i * 7919) % many}\n`)
@@ -189,7 +189,7 @@ describe('what is held of very many entries', () => {
     expect(after.arrayBuffers - before.arrayBuffers).toBeLessThan(250 * many)
   }, 120_000)
 
-  test('a tree of very many files and their dates are in no large map, and the tree takes little of the heap', async () => {
+  test('of the files and dates of a tree has no large map, and little of the heap', async () => {
     fillPlainly(repository)
     const blob = repository.git('rev-parse', 'HEAD:a.txt')
     const tree = rawTree(Array.from({ length: many }, (_, i) => ['100644', `f${(i * 7919) % many}`, blob] as const))
@@ -215,8 +215,8 @@ describe('what is held of very many entries', () => {
   }, 120_000)
 })
 
-describe('sorting in slices', () => {
-  test('is sorting, whatever the order before', async () => {
+describe('sorting in time slices', () => {
+  test('gives the same as sorting, for any order', async () => {
     for (const length of [0, 1, 2, maxEntriesPerSlice, maxEntriesPerSlice + 1, 5 * maxEntriesPerSlice + 17]) {
       let state = length + 1
       const random = () => {

@@ -77,7 +77,7 @@ function fill() {
 }
 
 describe('a git watch', () => {
-  test('tells of the files that a commit changed, at HEAD and at the branch, and of the texts', async () => {
+  test('reports the files that a commit changed, at HEAD and at the branch, and the generated texts', async () => {
     fill()
     const watch = await begin()
     const names = ['HEAD', 'main', 'refs/heads/main']
@@ -92,7 +92,7 @@ describe('a git watch', () => {
     expect(await asked.text('log')).toContain('second')
   })
 
-  test('tells when files come and go at HEAD, which is what is listed', async () => {
+  test('reports listed files that appear and disappear at HEAD', async () => {
     fill()
     const watch = await begin()
     const expected = ['+HEAD/a.txt', '+HEAD/new.txt', 'main/a.txt', 'main/new.txt', 'refs/heads/main/new.txt']
@@ -105,7 +105,7 @@ describe('a git watch', () => {
     expect(await asked.paths()).toEqual(['HEAD/new.txt', 'HEAD/src/b.txt', 'branches', 'log', 'status', 'tags'])
   })
 
-  test('tells of commits that take the place of others by force, in a bare repository', async () => {
+  test('reports commits that replace others by force, in a bare repository', async () => {
     const first = fill()
     repository.write('a.txt', 'two\n')
     const second = repository.commit('second')
@@ -127,7 +127,7 @@ describe('a git watch', () => {
     expect(await asked.text('log')).toContain('amended')
   })
 
-  test('tells of a branch or tag that comes or goes by its directory, and of nothing at others', async () => {
+  test('reports the directory of a branch or tag that is created or deleted, and no other', async () => {
     fill()
     const watch = await begin()
     const [branch, tag] = [
@@ -147,7 +147,7 @@ describe('a git watch', () => {
     expect(await beside(watch, ofTag, () => repository.git('tag', '-d', 'v1'))).toEqual([])
   })
 
-  test('goes on when refs are packed, and says nothing about it', async () => {
+  test('survives the packing of refs, and reports nothing for it', async () => {
     fill()
     for (const name of ['one', 'two/x', 'two/y']) repository.git('branch', name)
     const watch = await begin()
@@ -160,7 +160,7 @@ describe('a git watch', () => {
     expect(await asked.text('log', { ref: 'two/y' })).toContain('more')
   })
 
-  test('tells of a checkout, and of a HEAD that is detached', async () => {
+  test('reports a checkout, and a detached HEAD', async () => {
     const first = fill()
     repository.git('branch', 'same')
     repository.git('checkout', '-q', '-b', 'other')
@@ -195,7 +195,7 @@ describe('a git watch', () => {
     expect(await asked.text('branches')).toContain('* topic')
   })
 
-  test('tells of what another process fetches, where that is served', async () => {
+  test('reports changes that another process fetches, if remote refs are served', async () => {
     fill()
     const clone = join(folder.path, 'clone')
     repository.git('clone', '-q', repository.dir, clone)
@@ -210,7 +210,7 @@ describe('a git watch', () => {
     expect(usual.summary()).toEqual([])
   })
 
-  test('says nothing of refs that are not served', async () => {
+  test('reports nothing about refs that are not served', async () => {
     fill()
     const watch = await begin({ refs: ['HEAD', 'refs/heads/main', 'refs/tags/v*'] })
     const expected = [...about('v2', 'refs/tags/v2'), 'v2/', 'refs/tags/v2/', 'diff/', 'log', 'tags']
@@ -223,7 +223,7 @@ describe('a git watch', () => {
     expect(others).toEqual([])
   })
 
-  test('tells of the state of the working tree: of the index at once, of files when it compares', async () => {
+  test('reports changes of the working tree: of the index at once, of files by comparing', async () => {
     fill()
     repository.write('a.txt', 'edited\n')
     const prompt = await begin()
@@ -240,7 +240,7 @@ describe('a git watch', () => {
     expect(watch.summary()).toEqual([])
   })
 
-  test('tells of a linked working tree by its own HEAD, and of branches wherever they were moved', async () => {
+  test('reports a linked working tree by its own HEAD, and branches wherever they are moved', async () => {
     fill()
     const linked = join(folder.path, 'linked')
     repository.git('worktree', 'add', '-q', '-b', 'topic', linked)
@@ -257,14 +257,14 @@ describe('a git watch', () => {
     expect(elsewhere).not.toContain('HEAD/src/b.txt')
   })
 
-  test('begins before there is a commit', async () => {
+  test('starts before there is a commit', async () => {
     const watch = await begin()
     const expected = ['+HEAD/', 'main/', 'refs/heads/main/', 'log', 'branches', 'status']
     await beside(watch, expected, () => fill())
     expect(await asked.text('HEAD/a.txt')).toBe('one\n')
   })
 
-  test('tells of more files than can be named by their directory', async () => {
+  test('reports the directory instead of very many files', async () => {
     fill()
     const watch = await begin()
     const others = await beside(watch, ['+HEAD/', 'main/', 'refs/heads/main/'], () => {
@@ -274,7 +274,7 @@ describe('a git watch', () => {
     expect(others.filter((path) => path.endsWith('.txt'))).toEqual([])
   })
 
-  test('tells that everything may have changed when more of a shallow history comes', async () => {
+  test('reports that everything may have changed when a shallow history is deepened', async () => {
     fill()
     repository.write('a.txt', 'two\n')
     repository.commit('second')
@@ -289,7 +289,7 @@ describe('a git watch', () => {
     expect((await asked.stat('log')).version).not.toBe(version)
   })
 
-  test('outlives the repository, and follows another one in its place', async () => {
+  test('survives the deletion of the repository, and follows a new one at its place', async () => {
     fill()
     const watch = await begin()
     await beside(watch, ['*'], () => rmSync(repository.dir, { recursive: true }))
@@ -314,7 +314,7 @@ describe('a git watch', () => {
     await eventually(() => provider.degraded?.() === undefined, 'it is found again')
   })
 
-  test('finds by comparing what it did not hear', async () => {
+  test('finds changes without events by comparing', async () => {
     const first = fill()
     repository.write('a.txt', 'second\n')
     const second = repository.commit('second')
@@ -331,7 +331,7 @@ describe('a git watch', () => {
     expect(await asked.text('topic/a.txt')).toBe('second\n')
   })
 
-  test('is armed when it says so, and what is read after a change is told has it', async () => {
+  test('is armed when it reports so, and a read after a change is reported has the change', async () => {
     fill()
     await open({ reconcile: 3_600_000 })
     for (let round = 0; round < 8; round++) {
@@ -347,7 +347,7 @@ describe('a git watch', () => {
     }
   })
 
-  test('ends with its signal, or with the provider, and leaves nothing open', async () => {
+  test('ends with its signal or with the provider, and leaves nothing open', async () => {
     fill()
     await open()
     const before = countNotified()
@@ -370,13 +370,13 @@ describe('a git watch', () => {
     await expect(startWatching(provider)).rejects.toMatchObject({ kind: 'unavailable' })
   })
 
-  test('can be switched off, and compares no more often than ten times a second', async () => {
+  test('can be switched off, and compares at most ten times a second', async () => {
     fill()
     expect((await open({ watch: false })).watch).toBeUndefined()
     await expect(open({ reconcile: 99 })).rejects.toMatchObject({ kind: 'invalid' })
   })
 
-  test('tells a view of what lies in a directory that changed', async () => {
+  test('notifies a view of changes inside a directory', async () => {
     fill()
     await open({ reconcile: 3_600_000 })
     const catalog = createCatalog({ mounts: [{ address: 'git://app', provider }] })
@@ -403,7 +403,7 @@ requires(
   hasReftable(),
   'needs git 2.45 or newer',
 )('a git watch of refs that are kept as reftable', () => {
-  test('tells of commits and of new branches', async () => {
+  test('a git watch reports commits and new branches', async () => {
     repository = makeReftable(join(folder.path, 'tables'))
     fill()
     const watch = await begin()

@@ -60,7 +60,7 @@ describe.each(['stdio', 'HTTP'] as const)('over %s', (transport) => {
   test.each([
     ['of the newest revision', 'auto'],
     ['of the one before', 'legacy'],
-  ] as const)('a client %s is told of a commit, and reads it', async (_, mode) => {
+  ] as const)('a client %s is notified of a commit, and reads it', async (_, mode) => {
     client = new Client({ name: 'test', version: '0' }, { versionNegotiation: { mode } })
     const told: string[] = []
     let listed = 0

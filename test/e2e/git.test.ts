@@ -59,7 +59,7 @@ function fill() {
   })
 }
 
-describe('files', () => {
+describe('files of a git mount', () => {
   test('are read at HEAD, branches, tags and commits, by short and by full names', async () => {
     const { first, second } = fill()
     const asked = await open()
@@ -86,7 +86,7 @@ describe('files', () => {
       await expect(asked.read(path), path).rejects.toMatchObject({ kind: 'not-found' })
   })
 
-  test('carry their object id, their size, their type and the commit; what a full id names never changes', async () => {
+  test('have their object id, size, type and commit; content at a full id never changes', async () => {
     const { first } = fill()
     const asked = await open()
     const version = repository.git('rev-parse', `${first}:src/main.ts`)
@@ -103,7 +103,7 @@ describe('files', () => {
     expect(await asked.stat('light/src/main.ts')).toMatchObject({ version, size: 4, mimeType: 'text/typescript' })
   })
 
-  test('that are no text are bytes', async () => {
+  test('that are binary are read as bytes', async () => {
     repository.write('nul.txt', 'a\0b')
     repository.write('latin.txt', Uint8Array.of(0x67, 0x72, 0xfc))
     repository.commit('binary')
@@ -112,7 +112,7 @@ describe('files', () => {
     expect(await asked.read('HEAD/latin.txt')).toMatchObject({ bytes: Buffer.of(0x67, 0x72, 0xfc) })
   })
 
-  test('that are too large are read in parts, wherever those lie', async () => {
+  test('that are too large are read in parts, at any offset', async () => {
     const text = Array.from({ length: 400_000 }, (_, i) => `${i} 吾輩は猫である\n`).join('')
     repository.write('large.txt', text)
     repository.write('large.bin', Buffer.alloc(9_000_000, Buffer.from([0, 1, 2, 3, 4])))
@@ -159,7 +159,7 @@ describe('files', () => {
   })
 })
 
-describe('the listing', () => {
+describe('the listing of a git mount', () => {
   test('has the files at HEAD and the pages, with the dates of their last commits', async () => {
     fill()
     const asked = await open()
@@ -178,7 +178,7 @@ describe('the listing', () => {
     }
   })
 
-  test('of a prefix has the files of any ref or commit, and the refs that begin like it', async () => {
+  test('of a prefix has the files of any ref or commit, and the matching refs', async () => {
     const { first, feature } = fill()
     const asked = await open()
     const files = ['README.md', 'src/feature.ts', 'src/main.ts']
@@ -196,7 +196,7 @@ describe('the listing', () => {
       expect(await asked.paths({ prefix }), prefix).toEqual([])
   })
 
-  test('gives directories of refs to a view', async () => {
+  test('shows directories of refs to a view', async () => {
     fill()
     const catalog = createCatalog({
       mounts: [{ address: 'git://app', provider: await git({ repository: repository.dir }) }],
@@ -219,7 +219,7 @@ describe('the listing', () => {
     }
   })
 
-  test('follows a repository that changes, at most a second later', async () => {
+  test('follows changes of the repository within a second', async () => {
     fill()
     const late = await git({ repository: repository.dir })
     opened.push(late)
@@ -238,7 +238,7 @@ describe('the listing', () => {
     expect(await later.text('other/src/main.ts')).toBe('one\n')
   })
 
-  test('has the dates that git log tells, through merges, reverts and deleted files', async () => {
+  test('has the dates of git log, through merges, reverts and deleted files', async () => {
     const write = (branch: string, files: Record<string, string>) => {
       repository.git('checkout', '-q', branch)
       for (const [path, text] of Object.entries(files)) repository.write(path, text)
@@ -288,8 +288,8 @@ describe('the listing', () => {
   })
 })
 
-describe('pages', () => {
-  test('log has a line for each commit, and takes a path, times, an author, a number and a ref', async () => {
+describe('pages of a git mount', () => {
+  test('log has a line for each commit, and accepts a path, times, an author, a number and a ref', async () => {
     const { first, second, third, feature } = fill()
     const asked = await open()
     const id = (oid: string) => oid.slice(0, 12)
@@ -327,7 +327,7 @@ describe('pages', () => {
     await expect(asked.read('log', { ref: 'none' })).rejects.toMatchObject({ kind: 'not-found' })
   })
 
-  test('commits have their message, people, numbers and patch', async () => {
+  test('a commit has its message, people, numbers and patch', async () => {
     const { first, second, third } = fill()
     const asked = await open()
     expect(await asked.read(`commits/${second}`)).toEqual({
@@ -367,7 +367,7 @@ describe('pages', () => {
     expect(merged).toContain('1 file, +1 -0, compared with the first parent\n+1 -0 src/feature.ts')
   })
 
-  test('patches and blame are in UTF-8, whatever the file is in', async () => {
+  test('patches and blame are in UTF-8, for a file in any encoding', async () => {
     fill()
     // 「設定ファイルを変更した後は、必ずサービスを再起動してください。」, in Shift_JIS.
     const sentence = 'kN2S6IN0g0CDQ4OLgvCVz41YgrWCvYzjgs2BQZVLgriDVIFbg3KDWILwjcSLTpOugrWCxIKtgr6Cs4KigUI='
@@ -382,7 +382,7 @@ describe('pages', () => {
     expect(blame).toContain('Ada Lovelace: 手引き\n     1  設定ファイルを変更した後は')
   })
 
-  test('a diff names files with spaces as they are', async () => {
+  test('a diff shows names with spaces unquoted', async () => {
     fill()
     repository.write('two words.txt', 'one\n')
     repository.commit('Two words')
@@ -404,7 +404,7 @@ describe('pages', () => {
       await expect(asked.read(path), path).rejects.toMatchObject({ kind: 'not-found' })
   })
 
-  test('blame tells who wrote each line', async () => {
+  test('blame has the author of each line', async () => {
     const { first, second } = fill()
     const asked = await open()
     expect(await asked.text('blame/main/src/main.ts')).toBe(
@@ -425,7 +425,7 @@ describe('pages', () => {
     await expect(asked.read('blame/HEAD/src')).rejects.toMatchObject({ kind: 'not-found' })
   })
 
-  test('branches and tags say what they are at', async () => {
+  test('branches and tags show their commits', async () => {
     const { first, second, third, feature } = fill()
     const asked = await open()
     expect(await asked.text('branches')).toBe(
@@ -446,7 +446,7 @@ describe('pages', () => {
     )
   })
 
-  test('status tells what is staged, changed, unknown and in conflict', async () => {
+  test('status lists staged, changed, untracked and conflicting files', async () => {
     fill()
     const asked = await open()
     const at = repository.git('rev-parse', 'HEAD').slice(0, 12)
@@ -490,7 +490,7 @@ describe('pages', () => {
     expect(await asked.text('status')).toContain('Conflicts:\n  src/feature.ts')
   })
 
-  test('are cut where they are long, and say so', async () => {
+  test('are truncated if they are long, and say so', async () => {
     for (let i = 0; i < 400; i++) repository.write(`many/${i}.txt`, `${'line\n'.repeat(300)}${i}\n`)
     repository.commit('many')
     const asked = await open()
@@ -504,7 +504,7 @@ describe('pages', () => {
     expect((await asked.read('status')).meta).toEqual({ 'dev.hikidashi/truncated': true })
   })
 
-  test('are listed as what they are, and nothing else is there', async () => {
+  test('are the only listed resources beside files', async () => {
     fill()
     const asked = await open()
     expect(await asked.stat('log')).toMatchObject({ path: 'log', mimeType: 'text/plain' })
@@ -525,8 +525,8 @@ describe('pages', () => {
   })
 })
 
-describe('completion', () => {
-  test('knows refs, paths at a ref, the latest commits and their authors', async () => {
+describe('completion in a git mount', () => {
+  test('offers refs, paths at a ref, the latest commits and their authors', async () => {
     const { first, third } = fill()
     repository.git('branch', 'log')
     await open()
@@ -545,7 +545,7 @@ describe('completion', () => {
     expect(await complete('log{?limit}', 'limit', '1')).toEqual([])
   })
 
-  test('answers at most a hundred values', async () => {
+  test('gives at most a hundred values', async () => {
     for (let i = 0; i < 250; i++) repository.write(`f${i}`, '')
     mkdirSync(join(repository.dir, 'd'))
     repository.commit('many')

@@ -53,8 +53,8 @@ async function listed(command: string, args: readonly string[]): Promise<readonl
   }
 }
 
-describe('hikidashi in a host', () => {
-  test('is not started by npx, which would not find it in the registry yet', async () => {
+describe('hikidashi in the configuration of a host', () => {
+  test('is not started by npx, because it is not in the registry', async () => {
     const file = join(home, '.config/zed/settings.json')
     const refused = await cli('add', 'zed', '--npx')
     expect(refused).toMatchObject({ code: 2, out: '' })
@@ -62,7 +62,7 @@ describe('hikidashi in a host', () => {
     await expect(readFile(file, 'utf8')).rejects.toThrow(/ENOENT/)
   })
 
-  test('is added, started by what stands in the file, told of, and taken out', async () => {
+  test('is added, started by the command in the file, listed, and removed', async () => {
     const file = join(home, '.config/zed/settings.json')
     const before = '// Zed\n{\n  "theme": "One Dark", // dark\n}\n'
     await mkdir(dirname(file), { recursive: true })
@@ -98,7 +98,7 @@ describe('hikidashi in a host', () => {
     expect(await cli('remove', 'zed')).toMatchObject({ code: 4 })
   })
 
-  test('is added for a project, at an address, without the token', async () => {
+  test('is added for a project, by its URL, without the token', async () => {
     const options = ['--scope', 'project', '--url', 'https://context.example.org/mcp']
     const refused = await cli('add', 'vscode', ...options, '--header', 'Authorization: Bearer s3cret-t0ken-1234')
     expect(refused).toMatchObject({ code: 2, out: '' })
@@ -115,7 +115,7 @@ describe('hikidashi in a host', () => {
     )
   })
 
-  test('leaves a file that cannot be read as it is, and says where', async () => {
+  test('is not written to an unreadable file, and the error names the file', async () => {
     const file = join(home, '.cursor/mcp.json')
     await mkdir(dirname(file))
     await writeFile(file, '{\n  "mcpServers": {,}\n}\n')
@@ -134,14 +134,14 @@ describe('hikidashi in a host', () => {
     [['add', 'codex', 'docs', '--url', 'http://x'], /Give folders or --url/],
     [['add', 'goose', '--scope', 'project'], /no settings for a project/],
     [['registry', 'server-json'], /--name io\.github/],
-  ])('%j is refused', async (args, message) => {
+  ])('is not added by %j', async (args, message) => {
     const { code, out, err } = await cli(...args)
     expect({ refused: code === 1 || code === 2, out }).toEqual({ refused: true, out: '' })
     expect(err).toMatch(message)
   })
 })
 
-test('a file that is being written is the old one or the new one, whenever the writer is killed', async () => {
+test('a settings file has its old or its new content, whenever the writer is killed', async () => {
   const file = join(root, 'killed.json')
   for (let i = 0; i < 5; i++) {
     const child: ChildProcess = spawn(process.execPath, [bundled('tests/host-file-writer'), file], {
@@ -173,7 +173,7 @@ async function unpack(file: string, target: string): Promise<void> {
 
 type Done = (error: Error | null, stream: Readable) => void
 
-test('a bundle has all that it needs to be started by a host', { timeout: 120_000 }, async () => {
+test('a bundle has all files that a host needs to start it', { timeout: 120_000 }, async () => {
   const file = join(root, 'hikidashi.mcpb')
   const made = await started('bundle', 'mcpb', '--output', file, '--json')
   expect(made).toMatchObject({ code: 0, err: '' })
@@ -208,7 +208,7 @@ test('a bundle has all that it needs to be started by a host', { timeout: 120_00
 })
 
 // Most of it is compressing what the last one has as well.
-test.runIf(isThorough)('a bundle for all systems has what each of them needs', { timeout: 120_000 }, async () => {
+test.runIf(isThorough)('a bundle for all systems has the files for each of them', { timeout: 120_000 }, async () => {
   const [everywhere, one] = [join(root, 'everywhere'), join(root, 'one.mcpb')]
   const made = await started('bundle', 'mcpb', '--output', one, '--json')
   const all = await started('bundle', 'mcpb', '--output', `${everywhere}.mcpb`, '--all-platforms', '--json')

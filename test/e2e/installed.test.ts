@@ -78,7 +78,7 @@ async function tryOut(file: string, env: Readonly<Record<string, string>> = {}):
   for (const address of addresses) expect(checked).toMatch(new RegExp(`^ok +${address.replace(/[.?+]/g, '\\$&')}`, 'm'))
 }
 
-test('a source of another author works in a folder of its own, as examples/own-source shows it', async () => {
+test('with the installed package, a source of another author works in a folder of its own, as in examples/own-source', async () => {
   const own = join(home, 'own')
   cpSync(join(root, 'examples/own-source'), own, { recursive: true })
   // The folder of the example has its own package.json, into which the packed package is installed.
@@ -107,7 +107,7 @@ test('a source of another author works in a folder of its own, as examples/own-s
   expect(wrong).toContain('.tag: A tag is written without its #. Remove the "#".')
 })
 
-test('it is at most twelve packages', () => {
+test('the installed package consists of at most twelve packages', () => {
   const folder = join(home, 'empty/node_modules')
   const names = readdirSync(folder).flatMap((name) =>
     name.startsWith('@') ? readdirSync(join(folder, name)).map((inner) => `${name}/${inner}`) : [name],
@@ -124,14 +124,14 @@ function sizeOf(path: string): number {
   return readdirSync(path).reduce((sum, name) => sum + sizeOf(join(path, name)), 0)
 }
 
-test('it has at most 40 MB', () => {
+test('the installed package has at most 40 MB', () => {
   const size = sizeOf(join(home, 'empty/node_modules'))
   // A package without SQLite and PDFium would be smaller than this.
   expect(size).toBeGreaterThan(20e6)
   expect(size).toBeLessThanOrEqual(40e6)
 })
 
-test('it names each package that is bundled in it, with its licence', () => {
+test('the installed package names each bundled package with its licence', () => {
   const own = join(main, '../../')
   const { components } = JSON.parse(readFileSync(join(own, 'sbom.cdx.json'), 'utf8')) as {
     readonly components: readonly {
@@ -201,7 +201,7 @@ describe('a TypeScript program that checks the declarations of libraries', () =>
     expect(await compile('bundler', { 'main.ts': everything() }, options)).toBe('')
   })
 
-  test('compiles with each export, resolved as nodenext, and is told of a wrong use and of nothing else', async () => {
+  test('compiles with each export, resolved as nodenext, and reports only the wrong use', async () => {
     const wrong = "import { files } from 'hikidashi/providers/files'\nvoid files({ root: 7 })\n"
     const options = { module: 'nodenext', moduleResolution: 'nodenext' }
     const told = await compile('nodenext', { 'main.ts': everything(), 'wrong.ts': wrong }, options)
@@ -216,8 +216,8 @@ test('every entry of package.json can be imported', async () => {
   await runFile(process.execPath, ['--input-type=module', '-e', script], { cwd: join(home, 'empty') })
 })
 
-describe('from that installation', () => {
-  test('the sources of this machine are mounted: files, documents, git, settings, a database, the index', async () => {
+describe('from the installed package', () => {
+  test('the local sources are mounted: files, documents, git, settings, a database, the index', async () => {
     const project = join(home, 'project')
     mkdirSync(join(project, 'prompts'), { recursive: true })
     writeFileSync(join(project, 'README.md'), '# Project\n\nThe drawer holds cedar boxes.\n')
@@ -280,7 +280,7 @@ describe('from that installation', () => {
       for (const { close } of [s3, gcs, drive, prometheus, site]) await close()
     })
 
-    test('and hold to the contract', async () => {
+    test('and pass the contract suite', async () => {
       const allowAddresses = ['127.0.0.1']
       const file = writeConfig('remote', {
         's3://drawer': s3.mount,
@@ -309,7 +309,7 @@ describe('from that installation', () => {
     })
     afterAll(() => database.remove())
 
-    test('and holds to the contract', async () => {
+    test('and passes the contract suite', async () => {
       const file = writeConfig('postgres', {
         'postgres://localhost/shop': { provider: 'postgres', url: { env: 'SHOP_URL' } },
       })
@@ -330,7 +330,7 @@ describe('from that installation', () => {
     })
     afterAll(() => database.remove())
 
-    test('and holds to the contract', async () => {
+    test('and pass the contract suite', async () => {
       const file = writeConfig('mysql', { 'mysql://localhost/shop': { provider: 'mysql', url: { env: 'SHOP_URL' } } })
       await tryOut(file, { SHOP_URL: database.readerUrl })
     })

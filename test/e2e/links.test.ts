@@ -70,7 +70,7 @@ async function linkAt(uri: string): Promise<unknown> {
   return (contents[0]?.meta?.[metaKeys.source] as { readonly link?: string } | undefined)?.link
 }
 
-test('a resource has the link of its mount, with its path in the place of the placeholder', async () => {
+test('a resource has the link template of its mount, with its path in the place of the placeholder', async () => {
   expect(await linkAt('file:///app/docs/a%20b.md')).toBe(`${forge}/main/docs/a%20b.md`)
   expect(await linkAt('file:///app/docs/%E6%97%A5%E6%9C%AC.md')).toBe(`${forge}/main/docs/%E6%97%A5%E6%9C%AC.md`)
   expect(await linkAt('wiki://app/a%20b.md')).toBe('https://wiki.example/page?path=a%20b.md')
@@ -79,12 +79,12 @@ test('a resource has the link of its mount, with its path in the place of the pl
   expect(listed?.meta?.[metaKeys.source]).toEqual({ link: `${forge}/main/docs/a%20b.md` })
 })
 
-test('of a history, the branch stands in the place of {ref}, and its pages have no link', async () => {
+test('a link into a git history has the branch in the place of {ref}, and generated pages have no link', async () => {
   expect(await linkAt('git://app/main/docs/a%20b.md')).toBe(`${forge}/main/docs/a%20b.md`)
   expect(await linkAt('git://app/log')).toBeUndefined()
 })
 
-test('every hit of a search says where it is opened, in JSON, in Markdown and on the command line', async () => {
+test('every search hit has its link, in JSON, in Markdown and on the command line', async () => {
   expect((await linksIn('file:///app')).get('file:///app/docs/a%20b.md')).toBe(`${forge}/main/docs/a%20b.md`)
   expect((await linksIn('git://app')).get('git://app/HEAD/docs/a%20b.md')).toBe(`${forge}/HEAD/docs/a%20b.md`)
   expect((await linksIn('wiki://app')).get('wiki://app/a%20b.md')).toBe('https://wiki.example/page?path=a%20b.md')
@@ -144,7 +144,7 @@ requires(
 )('the explorer', () => {
   const tabs = useBrowser()
 
-  test('has the link beside each hit, and in the details of a resource', async () => {
+  test('the explorer shows the link beside each hit, and in the details of a resource', async () => {
     const page = await tabs.open(`${explorer.url}#view=search&q=anchor`)
     const sources = page.getByRole('link', { name: /At its source/ })
     await sources.first().waitFor()

@@ -39,7 +39,7 @@ afterAll(() => {
   folder.remove()
 })
 
-test('SIGTERM under 1,000 streams ends each with its result, and the process with 0', async () => {
+test('at SIGTERM, 1,000 streams end with their results, and the process exits with 0', async () => {
   let told = 0
   const ends: string[] = []
   const listen = async () => {

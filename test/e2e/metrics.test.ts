@@ -161,7 +161,7 @@ scrape_configs:
   const until = (path: string, pattern: RegExp) =>
     expect.poll(() => read(path).catch(() => ''), { timeout: 60_000, interval: 200 }).toMatch(pattern)
 
-  test('lists what it has, as resources', async () => {
+  test('a metrics mount lists its metrics', async () => {
     const { resources } = await client.listResources()
     const uris = resources.map(({ uri }) => uri)
     expect(uris).toEqual(
@@ -175,7 +175,7 @@ scrape_configs:
     expect(templates).toContain('metrics://prod/series/{metric}{?match,start,end,step,as}')
   })
 
-  test('shows the history of a metric: every series, its peak, and where nothing was measured', async () => {
+  test('the history of a metric has every series, its peak, and its gaps', async () => {
     const { series, summary, step } = await shown(`series/queue_bytes?start=${start}&end=${end}`)
     expect(series.map(({ labels }) => labels.host)).toEqual(['a', 'b', 'c'])
     expect(step).toBe(5)
@@ -186,14 +186,14 @@ scrape_configs:
     expect(series[0]?.pointsInAll).toBeGreaterThan(4000)
   })
 
-  test('shows those that match, at the step that is asked for', async () => {
+  test('a selector shows the matching series, at the requested step', async () => {
     const match = encodeURIComponent('host=~"b|c",job="past"')
     const { series, step } = await shown(`series/queue_bytes?match=${match}&start=-2h&step=10m`)
     expect(series.map(({ labels }) => labels.host)).toEqual(['b', 'c'])
     expect([step, series[1]?.points.length]).toEqual([600, 13])
   })
 
-  test('answers a query, and says where one is wrong', async () => {
+  test('a query is answered, and a wrong query gives an error with the position', async () => {
     const query = encodeURIComponent('sum by (job) (rate(jobs_total[5m]))')
     const { series } = await shown(`query?query=${query}&end=${end}`)
     expect(series[0]?.points[0]?.[1]).toBeCloseTo(0.2, 2)
@@ -205,7 +205,7 @@ scrape_configs:
     )
   })
 
-  test('counts what it leaves out, and is a table and a picture as well', async () => {
+  test('a long answer is truncated with a count, and exists as a table and a picture', async () => {
     const { series, omitted } = await shown(`series/many?start=${end - 200}&end=${end}`)
     expect([series.length, omitted]).toEqual([100, { series: 20, of: 120 }])
     const csv = await read('series/queue_bytes?as=csv&start=-2h&step=30m')
@@ -217,7 +217,7 @@ scrape_configs:
     })
   })
 
-  test('completes metrics, labels and their values', async () => {
+  test('names of metrics, labels and their values are completed', async () => {
     const complete = async (name: string, value: string, given: Readonly<Record<string, string>> = {}) => {
       const ref = { type: 'ref/resource' as const, uri: 'metrics://prod/series/{metric}{?match,start,end,step,as}' }
       return (await client.complete({ ref, argument: { name, value }, context: { arguments: given } })).completion
@@ -230,7 +230,7 @@ scrape_configs:
     )
   })
 
-  test('scrapes our own /metrics, with every character as it was', async () => {
+  test('Prometheus scrapes the /metrics of hikidashi, with every character unchanged', async () => {
     await until('targets', /"health": "up"/)
     await until('series/probe_total', /"odd":"a\\"b\\\\c\\nd"/)
     await until('series/hikidashi_requests_total', /\(counter\)/)
@@ -238,7 +238,7 @@ scrape_configs:
     expect(await read('series/probe_total')).toContain('A \\"probe\\" \\\\ of lines.')
   })
 
-  test('tells of new samples, and of alerts', async () => {
+  test('new samples and alerts are reported', async () => {
     const uris = [
       'metrics://prod/series/hikidashi_requests_total',
       'metrics://prod/alerts',
@@ -256,7 +256,7 @@ scrape_configs:
     expect(await read('targets')).toMatch(/"health": "down"/)
   })
 
-  test('is told to be away when it is killed or frozen, and is back by itself', async () => {
+  test('a Prometheus that is killed or frozen is reported as unavailable, and recovers by itself', async () => {
     await prometheus.kill()
     await expect(read('series/queue_bytes')).rejects.toThrow(/does not answer now/)
     await prometheus.start()

@@ -75,13 +75,13 @@ async function startExample(file: string): Promise<string> {
   return url
 }
 
-test('each example is short', () => {
+test('each example of mounting is short', () => {
   expect(readdirSync(join(root, 'examples/mounted')).filter((name) => name.endsWith('.mjs'))).toHaveLength(5)
 })
 
 suite('an application', () => {
   for (const name of ['express', 'fastify', 'hono'])
-    test(`of ${name} serves resources beside its own pages, to the official clients`, async () => {
+    test(`the example of ${name} serves resources beside its own pages, to the official clients`, async () => {
       const url = await startExample(`${name}.mjs`)
       for (const era of eras.filter((one) => one.revision !== '2024-11-05')) {
         const { client, revision } = await era.connect({ url: `${url}/mcp` })
@@ -100,7 +100,7 @@ suite('an application', () => {
     })
 })
 
-test("the route of Next's app router answers those who have the key", async () => {
+test('the route in the app router of Next answers requests with the key', async () => {
   process.env.MCP_KEY = 'the key'
   const cwd = process.cwd()
   process.chdir(folder.root)

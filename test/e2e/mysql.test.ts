@@ -97,8 +97,8 @@ requires(
     for (const path of ['customers/schema', 'customers/rows']) await failureOf(textOf(provider, path), 'unavailable')
   }
 
-  describe('what a table is', () => {
-    test('is told as JSON, and as SQL that makes it again, the same', async () => {
+  describe('the page of a MySQL table', () => {
+    test('is JSON, and SQL that creates the table again', async () => {
       const provider = await open()
       const { columns, ...customers } = await jsonOf(provider, 'customers/schema')
       expect(customers).toMatchObject({
@@ -136,7 +136,7 @@ requires(
       expect((await jsonOf(provider, 'overview')).relations).toHaveLength(1)
     }, 60_000)
 
-    test('is listed with at most three queries a page, however many there are', async () => {
+    test('is listed with at most three queries a page, for any number of tables', async () => {
       const made = Array.from({ length: 400 }, (_, i) => `CREATE TABLE many.t${i} (id int PRIMARY KEY) ENGINE=MEMORY`)
       await server.run(`CREATE DATABASE many; ${made.join(';')}; GRANT SELECT ON many.* TO reader@'%'`)
       const provider = await open({ schemas: ['many'], connections: 1, watch: false })
@@ -165,7 +165,7 @@ requires(
     })
   })
 
-  describe('what a function or procedure is', () => {
+  describe('the page of a MySQL function or procedure', () => {
     const routines = [
       `CREATE FUNCTION add_tax(price decimal(10,2), kind enum('x','y''z') CHARACTER SET latin1) RETURNS decimal(10,2) DETERMINISTIC NO SQL COMMENT 'It''s taxed' RETURN price * 1.1`,
       'CREATE PROCEDURE add_tax(IN a int unsigned, OUT `we``ird name` text, INOUT c varchar(10)) READS SQL DATA SQL SECURITY INVOKER BEGIN SELECT a; END',
@@ -190,7 +190,7 @@ requires(
     const openAs = (account: string, schemas: readonly string[] = ['routines']) =>
       open({ url: as(`${account}:p`), schemas, rows: {}, watch: false })
 
-    test('is told by its kind, arguments and definition, without who made it; and by SQL that makes it again', async () => {
+    test('has its kind, arguments and definition, without its definer; and SQL that creates it again', async () => {
       const provider = await openAs('sees')
       const listed = await pathsOf(provider.list({}, contextOf()))
       expect(listed.filter((path) => path.endsWith('/function'))).toEqual(paths)
@@ -230,7 +230,7 @@ requires(
       expect(JSON.stringify(again).replaceAll('`routines2`', '`routines`')).toBe(JSON.stringify(before))
     }, 60_000)
 
-    test('has no definition for an account that may run it and not see it, and is not there for one that may not', async () => {
+    test('has no definition for an account that may only run it, and is absent for other accounts', async () => {
       const runner = await openAs('runner')
       const [first, second, ...rest] = (await jsonOf(runner, 'add_tax/function')).overloads
       expect([first.kind, second.kind, rest]).toEqual(['function', 'procedure', []])
@@ -254,7 +254,7 @@ requires(
       expect(await complete(watcher, '')).toEqual([])
     })
 
-    test('costs no query of its own where many are listed or read', async () => {
+    test('costs no query of its own in a listing or a read of many', async () => {
       const made = Array.from({ length: 100 }, (_, i) => `CREATE FUNCTION many_f.f${i}() RETURNS int RETURN ${i}`)
       await server.run(`CREATE DATABASE many_f; ${made.join(';')}; GRANT EXECUTE ON many_f.* TO sees@'%'`)
       const provider = await openAs('sees', ['many_f'])
@@ -268,7 +268,7 @@ requires(
       expect((await executed()) - again).toBeLessThanOrEqual(4)
     }, 60_000)
 
-    test('is told of when it is made, written anew or removed, seen or not', async () => {
+    test('is reported when it is created, altered or dropped, visible or not', async () => {
       for (const account of ['sees', 'runner']) {
         const provider = await open({ url: as(`${account}:p`), schemas: ['routines'], rows: {}, reconcile: 100 })
         const watching = await startWatching(provider)
@@ -291,8 +291,8 @@ requires(
     }, 60_000)
   })
 
-  describe('rows', () => {
-    test('come page by page in the order of the key, each once, and by their key', async () => {
+  describe('rows of MySQL', () => {
+    test('are paged in the order of the key, each once, and read by their key', async () => {
       const provider = await open()
       for (const [table, column, count] of [
         ['customers', 'id', 251],
@@ -325,7 +325,7 @@ requires(
       await failureOf(textOf(provider, 'customers/rows', { after: "1' OR '1'='1" }), 'invalid')
     }, 60_000)
 
-    test('are found by their keys as these are shown', async () => {
+    test('are found by their keys as they are shown', async () => {
       await server.run(`CREATE TABLE app.shown (at datetime(6), tz timestamp, b binary(16), v varbinary(9), n decimal(10,2), day date,
         u uuid, PRIMARY KEY (at, tz, b, v, n, day, u))`)
       await server.run(`INSERT INTO app.shown VALUES ('2026-11-21 18:00:00.5', '2026-11-21 18:00:00', x'fb00ff', x'ff', 1.5, '2026-11-21',
@@ -340,7 +340,7 @@ requires(
       await failureOf(textOf(provider, `shown/rows/${key.replace('1.50', '1.51')}`), 'not-found')
     })
 
-    test('have the shortest decimal of a number of 32 bits', async () => {
+    test('show a 32-bit number with its shortest decimal', async () => {
       await server.run('CREATE TABLE app.floats (id int PRIMARY KEY, f float, s float(7,4), d double)')
       const values = [19.99, 0.1, 16777216, -1.5, 3.402823e38, 1.17549435e-38, 1e-45, 0, 123456.79]
       await server.run(
@@ -353,7 +353,7 @@ requires(
       expect(rows[0]).toMatchObject({ s: 19.99, d: 19.99 })
     })
 
-    test('of a view whose definer is gone or may not read are an error that says so', async () => {
+    test('of a view with a missing or powerless definer give an error with the reason', async () => {
       await server.run("CREATE USER definer@'%' IDENTIFIED BY 'p'")
       for (const definer of ['definer', 'nobody'])
         await server.run(
@@ -403,7 +403,7 @@ requires(
       }
     })
 
-    test('have values of any kind without loss', async () => {
+    test('have values of every type without loss', async () => {
       const text = await textOf(await open(), 'wide/rows/00FF')
       expect(JSON.parse(text).rows).toEqual([
         {
@@ -428,7 +428,7 @@ requires(
       ])
     })
 
-    test('are cut where a value or an answer is too long', async () => {
+    test('are truncated if a value or an answer is too long', async () => {
       const found = await jsonOf(await open({ rows: { maxValueBytes: 1000 } }), 'big/rows')
       expect(found.cut).toEqual([
         { row: 0, column: 't', bytes: 30_000 },
@@ -439,7 +439,7 @@ requires(
       expect([little.rows.length, little.more, little.next]).toEqual([1, true, '1'])
     })
 
-    test('of views are served where that is asked for, and columns that are denied are not', async () => {
+    test('of views are served if they are configured, and denied columns are not', async () => {
       await failureOf(textOf(await open({ rows: {} }), 'names/rows'), 'not-found')
       expect((await jsonOf(await open(), 'names/rows', { limit: '1' })).rows).toHaveLength(1)
       const provider = await open({ rows: { columns: { deny: ['customers/email', 'orders/line'] } } })
@@ -447,7 +447,7 @@ requires(
       expect(await jsonOf(provider, 'orders/rows')).toMatchObject({ key: [], next: null })
     })
 
-    test('tables, columns and keys are completed', async () => {
+    test('have completions for tables, columns and keys', async () => {
       const provider = await open()
       const complete = async (name: string, value: string, given: Record<string, string> = {}) =>
         (
@@ -463,17 +463,17 @@ requires(
     })
   })
 
-  describe('an account', () => {
+  describe('an account of MySQL', () => {
     test.each([
       ['root, who may do anything', 'root:the-password-of-root', /ALL PRIVILEGES/],
       ['one that may write', 'writer:p', /INSERT/],
       ['one that may take on a role that writes', 'editor:p', /UPDATE/],
-    ])('%s is refused when the source is opened, unless that is allowed', async (_, account, told) => {
+    ])('%s is refused when the source is opened, unless it is allowed', async (_, account, told) => {
       expect(await failureOf(open({ url: as(account) }), 'invalid')).toMatch(told)
       await answers(await open({ url: as(account), allowPrivileged: true }))()
     })
 
-    test('that is not there, has another password or no such database is an error that says what to do', async () => {
+    test('that is missing, has another password or another database gives an error with advice', async () => {
       for (const url of [as('reader:wrong'), as('nobody:x'), server.readerUrl.replace(/\/app$/, '/none')])
         expect(await failureOf(open({ url }), 'invalid')).toMatch(/URL/)
       for (const url of [
@@ -487,7 +487,7 @@ requires(
         await failureOf(mysql({ url, tls: { mode: 'off' } }), 'invalid')
     })
 
-    test('has powers beyond reading as the server writes them', () => {
+    test('has its privileges listed in the syntax of the server', () => {
       const on = (line: string) => powersIn(line, ['shop'])
       expect(on('GRANT SELECT (`a`, `in,sert`), SHOW VIEW ON `shop`.`t` TO `r`@`%`')).toEqual([])
       expect(on('GRANT SELECT, INSERT (`a`) ON `shop`.`t` TO `r`@`%`')).toEqual(['INSERT'])
@@ -506,7 +506,7 @@ requires(
       expect(on('GRANT `writer` TO `r`@`%`')).toEqual([])
     })
 
-    test('may take a role that only reads, with another within it', async () => {
+    test('may have a role that only reads, with another role in it', async () => {
       await server.run(
         'CREATE ROLE inner_reader; GRANT SELECT ON app.orders TO inner_reader; CREATE ROLE outer_reader; GRANT inner_reader TO outer_reader; ' +
           "CREATE USER nested@'%' IDENTIFIED BY 'p'; GRANT SELECT ON app.* TO nested@'%'; GRANT outer_reader TO nested@'%'",
@@ -516,7 +516,7 @@ requires(
       expect(await failureOf(open({ url: as('nested:p') }), 'invalid')).toMatch(/DELETE/)
     })
 
-    test('that may write is refused however the server quotes names', async () => {
+    test('with write privileges is refused, for any quoting of names by the server', async () => {
       await server.run("SET GLOBAL sql_mode = 'ANSI_QUOTES', GLOBAL sql_quote_show_create = 0")
       try {
         for (const account of ['writer:p', 'editor:p'])
@@ -527,7 +527,7 @@ requires(
       }
     })
 
-    test('cannot write, whatever it may do', async () => {
+    test('cannot write, whatever its privileges', async () => {
       await server.run(
         `CREATE FUNCTION write_it() RETURNS int MODIFIES SQL DATA BEGIN INSERT INTO part VALUES (99, 1, 1, 1); RETURN 1; END`,
       )
@@ -558,7 +558,7 @@ requires(
     })
   })
 
-  test('the connection is encrypted where it is to be, and never with a server that is not known', async () => {
+  test('the connection to MySQL is encrypted if configured, and not made to an unverified server', async () => {
     const url = server.readerUrl.replace('127.0.0.1', 'localhost')
     const provider = await open({ url, tls: { mode: 'verify', ca: authority } })
     await answers(provider)()
@@ -570,7 +570,7 @@ requires(
     await failureOf(open({ url: server.readerUrl, tls: { mode: 'verify', ca: authority } }), 'invalid')
   })
 
-  test('changes of the catalog and of rows are told', async () => {
+  test('changes of the catalog and of rows of MySQL are reported', async () => {
     const provider = await open()
     const watching = await startWatching(provider)
     try {
@@ -586,7 +586,7 @@ requires(
     }
   }, 60_000)
 
-  test('fault 10: one that is away when the source is opened is asked again, and is there once it is', async () => {
+  test('fault 10: a MySQL that is down at the start is tried again, and served once it runs', async () => {
     const told: string[] = []
     await server.stop()
     let provider: Provider
@@ -600,14 +600,14 @@ requires(
     await recovers(answers(provider))
   }, 120_000)
 
-  describe('fault 11', () => {
+  describe('fault 11: a MySQL', () => {
     test.each([
       ['is stopped and started', () => server.stop().then(() => server.start())],
       ['is killed and started', () => server.kill().then(() => server.start())],
       ['has every connection ended', () => server.run("KILL USER reader@'%'").catch(() => {})],
       ['is cut off by the network', async () => proxy.cut()],
     ])(
-      'one that %s under load answers again, and tells of what changed meanwhile',
+      'that %s under load answers again, and reports the changes meanwhile',
       async (what, fault) => {
         const provider = await open()
         const watching = await startWatching(provider)
@@ -628,7 +628,7 @@ requires(
     )
   })
 
-  test('fault 12: one that freezes is given up in time, and answers once it goes on', async () => {
+  test('fault 12: a request to a frozen MySQL times out, and succeeds once the server continues', async () => {
     const provider = await open({ waitTimeoutMs: 1000, statementTimeoutMs: 300 })
     await answers(provider)()
     server.freeze()
@@ -641,7 +641,7 @@ requires(
     await eventually(async () => (await server.connections()) <= size)
   }, 120_000)
 
-  test('fault 13: a table that is locked is unavailable, and not absent', async () => {
+  test('fault 13: a locked MySQL table is unavailable, not absent', async () => {
     const provider = await open({ lockTimeoutMs: 1000, statementTimeoutMs: 20_000 })
     await answers(provider)()
     const { createConnection } = await import('mysql2/promise')
@@ -656,7 +656,7 @@ requires(
   }, 120_000)
 
   test.each(['slow', 'stuck'] as const)(
-    'fault 18: one that is %s is given up in time, and answers once it is not',
+    'fault 18: a request to a MySQL that is %s times out, and succeeds afterwards',
     async (pace) => {
       const provider = await open({ waitTimeoutMs: 1000, statementTimeoutMs: 300 })
       await answers(provider)()
@@ -669,7 +669,7 @@ requires(
     120_000,
   )
 
-  test('a password that changes, a right that is revoked and a limit of connections are told clearly, and are over by themselves', async () => {
+  test('a changed password, a revoked privilege and a connection limit of MySQL give clear errors, and recover without a restart', async () => {
     const provider = await open()
     await answers(provider)()
     await server.run("ALTER USER reader@'%' IDENTIFIED BY 'another-one'")
@@ -718,7 +718,7 @@ requires(
     await recovers(answers(provider))
   }, 120_000)
 
-  test('what never ends is given up, and whoever finds every connection in use waits for a while and no longer', async () => {
+  test('an endless MySQL query is cancelled, and a request waits for a free connection for a limited time', async () => {
     const quick = await open({ statementTimeoutMs: 300, waitTimeoutMs: 30_000 })
     for (const view of ['sleeping', 'crossing']) await failureOf(textOf(quick, `${view}/rows`), 'unavailable')
     const provider = await open({ statementTimeoutMs: 600_000, waitTimeoutMs: 300 })
@@ -753,7 +753,7 @@ test('PT39: the pattern of a grant matches in linear time', () => {
   expect(on('%\\%', 'x')).toEqual([])
 })
 
-describe('the roles of an account of MySQL', () => {
+describe('the roles of a MySQL account', () => {
   const own = [
     'GRANT USAGE ON *.* TO `r`@`%`',
     'GRANT SELECT ON `shop`.* TO `r`@`%`',
@@ -777,7 +777,7 @@ describe('the roles of an account of MySQL', () => {
     () =>
       requireHarmless(facts, settings(allowed), 'shop')
 
-  test('are named by a grant, several in one line', () => {
+  test('are read from the output of SHOW GRANTS, also several in one line', () => {
     expect(own.flatMap(rolesIn)).toEqual(['`a``b`@`%`', '`w`@`%`'])
     expect(rolesIn('GRANT `a`@`%`, `b`@`h` TO `r`@`%` WITH ADMIN OPTION')).toEqual(['`a`@`%`', '`b`@`h`'])
     expect(rolesIn('GRANT `inner` TO `outer`')).toEqual([])
@@ -786,14 +786,14 @@ describe('the roles of an account of MySQL', () => {
     expect(rolesIn(`GRANT ${'`'.repeat(2000)} FOR \`r\`@\`%\``)).toEqual([])
   })
 
-  test('count though none is active', async () => {
+  test('are checked even if none is active', async () => {
     const facts = await factsOf('NONE', async () => ['GRANT SELECT, INSERT ON `shop`.* TO `r`@`%`'])
     expect(asked).toContain('SHOW GRANTS FOR CURRENT_USER() USING `a``b`@`%`, `w`@`%`')
     expect(judged(facts)).toThrow(/INSERT/)
     expect(judged(facts, true)).not.toThrow()
   })
 
-  test('that only read are accepted, active or not', async () => {
+  test('that can only read are accepted, active or not', async () => {
     for (const active of ['NONE', '`w`@`%`']) expect(judged(await factsOf(active, async () => own))).not.toThrow()
     expect(asked.at(-1)).toBe('SHOW GRANTS FOR CURRENT_USER() USING `a``b`@`%`, `w`@`%`')
   })

@@ -54,7 +54,7 @@ describe('npm start', { timeout: 60_000 }, () => {
   const ended = (child: ChildProcess) =>
     child.exitCode === null && child.signalCode === null ? once(child, 'exit') : []
 
-  test('says that it builds, and serves', async () => {
+  test('builds, prints so, and serves', async () => {
     const { child, url, said } = await start('npm', ['start', '--', '--http', '0'])
     expect(said()).toMatch(/Building hikidashi[\s\S]*built\n[\s\S]*serves \d+ mount/)
     expect(said()).not.toContain('Warning')
@@ -63,7 +63,7 @@ describe('npm start', { timeout: 60_000 }, () => {
     await ended(child)
   })
 
-  test.each(['SIGINT', 'SIGTERM', 'SIGKILL'] as const)('ends the server when npm gets %s', async (signal) => {
+  test.each(['SIGINT', 'SIGTERM', 'SIGKILL'] as const)('stops the server when npm gets %s', async (signal) => {
     const { child, url } = await start('npm', ['start', '--', '--http', '0'])
     child.kill(signal)
     await ended(child)
@@ -71,7 +71,7 @@ describe('npm start', { timeout: 60_000 }, () => {
   })
 
   test.each(['SIGTERM', 'SIGKILL'] as const)(
-    'ends the server when the shell that npm starts gets %s',
+    'stops the server when the shell that npm starts gets %s',
     async (signal) => {
       // This one stays beside the server: there is something to do after it.
       const { child, url } = await start('sh', ['-c', 'node scripts/start.mjs . --http 0; true'])
@@ -82,7 +82,7 @@ describe('npm start', { timeout: 60_000 }, () => {
   )
 })
 
-test('a search over a dozen mounts warns of no listeners', { timeout: 60_000 }, async () => {
+test('a search over a dozen mounts causes no warning about listeners', { timeout: 60_000 }, async () => {
   const home = mkdtempSync(join(tmpdir(), 'hikidashi-dozen-'))
   try {
     const addresses = Array.from({ length: 12 }, (_, i) => `file:///folder${i}`)

@@ -20,7 +20,7 @@ import { context, listAll, readOne, readText, type Subject, startSubject } from 
 // A machine with other work takes its time.
 vi.setConfig({ testTimeout: 120_000 })
 
-describe.each(['s3', 'gcs'] as const)('%s', (name) => {
+describe.each(['s3', 'gcs'] as const)('an object store: %s', (name) => {
   let store: Subject
   beforeEach(async () => {
     store = await startSubject(name)
@@ -45,7 +45,7 @@ describe.each(['s3', 'gcs'] as const)('%s', (name) => {
   })
 
   describe('a listing', () => {
-    test('asks for a page of a thousand keys at a time, and for one ahead once a second is taken', async () => {
+    test('fetches a page of a thousand keys at a time, and one page ahead at most once a second', async () => {
       fill(3500)
       const provider = await store.open()
       expect(await listAll(provider)).toHaveLength(3500)
@@ -63,7 +63,7 @@ describe.each(['s3', 'gcs'] as const)('%s', (name) => {
       expect(store.requests).toHaveLength(3)
     })
 
-    test('what was fetched ahead is what the next page begins with, and ends with its caller', async () => {
+    test('begins the next page with the keys that were fetched ahead, and stops fetching with its caller', async () => {
       const asked: { readonly after: string | undefined; readonly signal: AbortSignal }[] = []
       const held = Array.from({ length: 3500 }, (_, i) => String(i).padStart(6, '0'))
       let blocked: Promise<void> | undefined
@@ -100,7 +100,7 @@ describe.each(['s3', 'gcs'] as const)('%s', (name) => {
       expect(asked.at(-1)?.signal.aborted).toBe(true)
     })
 
-    test('page by page takes hardly more requests than in one go', async () => {
+    test('page by page takes few more requests than as a whole', async () => {
       fill(20_000)
       const catalog = createCatalog({ mounts: [{ address: 's3://drawer', provider: await store.open() }] })
       const view = catalog.view(context.principal)
@@ -117,7 +117,7 @@ describe.each(['s3', 'gcs'] as const)('%s', (name) => {
       expect(store.requests.length).toBeLessThan(32)
     })
 
-    test('shows what came meanwhile where it is resumed, once somebody has looked there', async () => {
+    test('resumes with new keys, once a client has requested that part', async () => {
       fill(1500)
       const provider = await store.open()
       const first: string[] = []
@@ -130,7 +130,7 @@ describe.each(['s3', 'gcs'] as const)('%s', (name) => {
       expect(next?.path).toBe(`${after}-new`)
     })
 
-    test('of what lies directly in a directory takes one request, whatever is in the directories there', async () => {
+    test('of the children of a directory takes one request, however many keys are below them', async () => {
       for (let i = 0; i < 12; i++) fill(1000, `${i}/`)
       for (const key of ['0', '0-', '00', 'empty/', 'x/y', 'a//b', '/c']) store.table.put(key, key)
       const provider = await store.open()
@@ -150,7 +150,7 @@ describe.each(['s3', 'gcs'] as const)('%s', (name) => {
       await expect(provider.stat?.('none/', context)).rejects.toMatchObject({ kind: 'not-found' })
     })
 
-    test('of thousands of directories takes a request for each thousand', async () => {
+    test('of thousands of directories takes one request for each thousand', async () => {
       for (let i = 0; i < 2500; i++) for (const name of ['a', 'b']) store.table.put(`d${i}/${name}`, 'x')
       const provider = await store.open()
       let count = 0
@@ -159,7 +159,7 @@ describe.each(['s3', 'gcs'] as const)('%s', (name) => {
       expect(store.requests).toHaveLength(3)
     })
 
-    test('of a directory that not all may see is looked through, and seeks behind what is hidden', async () => {
+    test('of a partly hidden directory is scanned, and skips hidden parts by seeking', async () => {
       for (let i = 0; i < 4; i++) fill(1000, `${i}/`)
       const access = compileAccess([{ allow: ['*'], match: ['0/**', '2/000001.txt'] }])
       const mounts = [{ address: 's3://drawer', provider: await store.open(), access }]
@@ -172,7 +172,7 @@ describe.each(['s3', 'gcs'] as const)('%s', (name) => {
       expect(store.requests.length).toBeLessThan(14)
     })
 
-    test('leaves out keys that no path can name, and says so once, with some of them', async () => {
+    test('leaves out keys that are no paths, and logs so once with some of them', async () => {
       for (const key of oddKeys) store.table.put(key, 'odd')
       store.table.put('fine.txt', 'fine')
       const provider = await store.open()
@@ -185,7 +185,7 @@ describe.each(['s3', 'gcs'] as const)('%s', (name) => {
       for (const example of examples) expect(example).toMatch(/^"[\x20-\x7e]+"$/)
     })
 
-    test('is compared by versions where it is polled', async () => {
+    test('is compared by versions if it is polled', async () => {
       store.table.put('a.txt', 'before')
       store.table.put('b.txt', 'kept')
       const provider = polled(await store.open(), { intervalMs: 100 })
@@ -201,7 +201,7 @@ describe.each(['s3', 'gcs'] as const)('%s', (name) => {
   })
 
   describe('an object', () => {
-    test('tells its size, time, type and version, what else is stored with it, and the same when it is read', async () => {
+    test('has the same size, time, type, version and metadata when it is listed and read', async () => {
       const modified = Date.UTC(2026, 10, 21, 12, 0, 5)
       store.table.put('report', '{"a":1}', {
         ...{ modified, contentType: 'application/json; charset=utf-8', metadata: { owner: 'ada' } },
@@ -215,7 +215,7 @@ describe.each(['s3', 'gcs'] as const)('%s', (name) => {
       expect(content.meta?.[metaKeys.object]).toMatchObject({ metadata: { owner: 'ada' }, storageClass: 'STANDARD_IA' })
     })
 
-    test('is read with one request, and a part of it with one more at most', async () => {
+    test('is read with one request, and a part of it with at most two', async () => {
       store.table.put('long.txt', 'x'.repeat(100_000))
       const provider = await store.open()
       await readText(provider, 'long.txt')
@@ -245,7 +245,7 @@ describe.each(['s3', 'gcs'] as const)('%s', (name) => {
       })
     })
 
-    test('that is too large is let go of with its connection, however many there are', async () => {
+    test('that is too large releases its connection, however many there are', async () => {
       store.table.put('large.bin', new Uint8Array(1_000_000))
       const provider = await store.open({ maxBytes: 1000 })
       // More than there are connections.
@@ -256,7 +256,7 @@ describe.each(['s3', 'gcs'] as const)('%s', (name) => {
       expect(part).toMatchObject({ size: 1_000_000 })
     })
 
-    test('of many megabytes is put off where contents wait for memory, a smaller one is not, since that costs a request', async () => {
+    test('of many megabytes waits for memory, and a smaller one does not, since waiting would cost a request', async () => {
       const mib = 2 ** 20
       store.table.put('movie.bin', new Uint8Array(9 * mib))
       store.table.put('picture.bin', new Uint8Array(2 * mib))
@@ -294,7 +294,7 @@ describe.each(['s3', 'gcs'] as const)('%s', (name) => {
       await catalog.close()
     })
 
-    test('that is larger than the limit comes with a link to it, where links are on, which nobody logs', async () => {
+    test('that is larger than the limit gets a link if links are on, and the link is not logged', async () => {
       store.table.put('large.txt', 'y'.repeat(200_000))
       const provider = await store.open({ maxBytes: 100_000, linkMs: 60_000 })
       const content = await readOne(provider, { path: 'large.txt' })
@@ -313,7 +313,7 @@ describe.each(['s3', 'gcs'] as const)('%s', (name) => {
       expect(part.meta?.[metaKeys.link]).toBeUndefined()
     })
 
-    test('that cannot be read as it is says why, is listed, and is no fault of the source', async () => {
+    test('that cannot be read directly states the reason, is listed, and causes no error of the source', async () => {
       store.table.put('cold.txt', 'cold', { storageClass: 'GLACIER' })
       store.table.put('sealed.txt', 'sealed')
       const provider = await store.open()
@@ -340,7 +340,7 @@ describe.each(['s3', 'gcs'] as const)('%s', (name) => {
       expect((await checkProvider(provider)).problems).toEqual([])
     })
 
-    test('is read as one version when another one takes its place between two requests', async () => {
+    test('is read as one version even if it is replaced between two requests', async () => {
       store.table.put('a.txt', 'a'.repeat(20_000))
       let replaced = 0
       store.intercept = ({ headers }) => {
@@ -364,8 +364,8 @@ describe.each(['s3', 'gcs'] as const)('%s', (name) => {
     })
   })
 
-  describe('a store that', () => {
-    test('asks for patience is asked again, and then no more', async () => {
+  describe('a faulty store that', () => {
+    test('throttles is asked again, a limited number of times', async () => {
       store.table.put('a.txt', 'a')
       let refused = 0
       store.intercept = (...args) => refused++ < 2 && store.throttle(...args)
@@ -380,7 +380,7 @@ describe.each(['s3', 'gcs'] as const)('%s', (name) => {
       expect(store.requests).toHaveLength(3)
     })
 
-    test('cuts an answer off is asked again, and is never believed', async () => {
+    test('truncates an answer is asked again, and no truncated content is served', async () => {
       store.table.put('a.txt', 'whole')
       let cut = 0
       const half: Subject['intercept'] = ({ method, path }, response) => {
@@ -399,7 +399,7 @@ describe.each(['s3', 'gcs'] as const)('%s', (name) => {
       expect(cut).toBe(4)
     })
 
-    test('answers other bytes than it has a sum of is not believed', async () => {
+    test('sends bytes that do not match their checksum gets an error, and the bytes are not served', async () => {
       store.table.put('a.txt', 'whole')
       store.intercept = ({ path }, response) => {
         if (!path.endsWith('a.txt')) return false
@@ -412,7 +412,7 @@ describe.each(['s3', 'gcs'] as const)('%s', (name) => {
       await expect(readText(provider, 'a.txt')).rejects.toMatchObject({ kind: 'unavailable' })
     })
 
-    test('refuses a right lets what may not be read be absent, and says so in the log alone', async () => {
+    test('denies a permission makes objects absent, and only the log has the reason', async () => {
       store.table.put('secret.txt', 'secret')
       store.forbidden.add('secret.txt')
       const provider = await store.open()
@@ -428,7 +428,7 @@ describe.each(['s3', 'gcs'] as const)('%s', (name) => {
       })
     })
 
-    test('never answers is given up after the time-out, which frees the way', async () => {
+    test('never answers gets a time-out, which frees the slot', async () => {
       store.table.put('a.txt', 'a')
       const provider = await store.open({ timeoutMs: 600 })
       store.intercept = () => true
@@ -446,7 +446,7 @@ describe.each(['s3', 'gcs'] as const)('%s', (name) => {
       )
     })
 
-    test('answers a byte at a time is given up, whatever comes', async () => {
+    test('sends an answer one byte at a time gets a time-out', async () => {
       const provider = await store.open({ timeoutMs: 600 })
       const timers: NodeJS.Timeout[] = []
       store.intercept = (_, response) => {
@@ -462,7 +462,7 @@ describe.each(['s3', 'gcs'] as const)('%s', (name) => {
       }
     })
 
-    test('is not there is said to be', async () => {
+    test('does not exist gets an error that says so', async () => {
       // Nobody listens at the first port of all.
       const provider = await store.open({ endpoint: 'http://127.0.0.1:1' })
       await expect(readText(provider, 'a.txt')).rejects.toMatchObject({
@@ -471,7 +471,7 @@ describe.each(['s3', 'gcs'] as const)('%s', (name) => {
       })
     })
 
-    test('is left when the caller goes, and asked no more', async () => {
+    test('has a cancelled request gets no further request for it', async () => {
       fill(10)
       const provider = await store.open()
       store.intercept = () => true
@@ -494,7 +494,7 @@ describe.each(['s3', 'gcs'] as const)('%s', (name) => {
       }
     })
 
-    test('is not asked over more connections than there may be', async () => {
+    test('is slow gets at most the allowed number of connections', async () => {
       store.table.put('a.txt', 'a')
       const open = new Set<unknown>()
       let most = 0
@@ -510,7 +510,7 @@ describe.each(['s3', 'gcs'] as const)('%s', (name) => {
     })
   })
 
-  test('a provider that is closed answers nothing more', async () => {
+  test('a closed provider answers no request', async () => {
     const provider = await store.open()
     await provider.close?.()
     await expect(readText(provider, 'a.txt')).rejects.toMatchObject({ kind: 'unavailable' })

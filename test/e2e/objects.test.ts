@@ -41,7 +41,7 @@ function clientsIn(modules: string): readonly string[] {
   return Object.entries(clients).flatMap(([name, mark]) => (files.some((text) => text.includes(mark)) ? [name] : []))
 }
 
-test('who serves no bucket loads no client for one', async () => {
+test('a configuration without buckets loads no client for them', async () => {
   const modules = await modulesOf(['ls', '--recursive', 'docs'], 'files.modules')
   expect(modules).toContain('/providers/files/')
   expect(clientsIn(modules)).toEqual([])
@@ -62,7 +62,7 @@ describe.each(['s3', 'gcs'] as const)('a bucket of %s', (provider) => {
   })
   afterAll(() => bucket.close())
 
-  test('is checked, listed and read by the command line, which loads its client and no other, and says nothing of Node.js', async () => {
+  test('is checked, listed and read by the command line, which loads only its client, without warnings of Node.js', async () => {
     const modules = await modulesOf(['ls', '--recursive', '--config', config], `${provider}.modules`)
     expect(clientsIn(modules)).toEqual([provider])
 
@@ -119,7 +119,7 @@ describe.each(['s3', 'gcs'] as const)('a bucket of %s', (provider) => {
     }
   })
 
-  test('that does not answer is a problem that says what to do, and nothing of the credentials', async () => {
+  test('that does not answer gives a problem with advice, and no credentials', async () => {
     const mount = { ...bucket.mount, endpoint: 'http://127.0.0.1:1' }
     folder.write({ 'gone.json': JSON.stringify({ mounts: { [`${provider}://gone`]: mount } }) })
     const checked = await runHere(['check', '--config', 'gone.json'], { cwd: folder.root })

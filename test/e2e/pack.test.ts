@@ -62,8 +62,8 @@ afterAll(async () => {
   folder.remove()
 })
 
-describe('one context', () => {
-  test('is the same from the configuration here, from its server, and by its tool', async () => {
+describe('a context', () => {
+  test('is the same from a local configuration, from a server, and by the tool', async () => {
     const asked = ['anchors', '--budget', '1k', '--format', 'xml']
     const here = await pack(...asked)
     expect(here).toMatchObject({
@@ -117,7 +117,7 @@ describe('one context', () => {
     expect(basket.err.match(/required; pinned/g)).toHaveLength(entries.length)
   })
 
-  test('keeps the front that an earlier one has, and tells how much of it', async () => {
+  test('keeps the front of an earlier context, and states how much is reused', async () => {
     const manifest = folder.at('earlier.json')
     const first = await pack('anchors', '-b', '500', '--manifest', manifest)
     const again = await pack('anchors', '-b', '500', '--reuse', manifest, '--manifest', manifest)
@@ -130,7 +130,7 @@ describe('one context', () => {
     expect((await pack('anchors', '--reuse', 'none.json')).err).toMatch(/none\.json cannot be read/)
   })
 
-  test('has what is pinned, at the level that is named, by a path as well', async () => {
+  test('has its pins at the named levels, also by path', async () => {
     const pinned = await pack('--pin', 'held/boats.md:outline', '--pin', `${at}/harbour.md`, '--format', 'json')
     expect(JSON.parse(pinned.out)).toMatchObject([
       { type: 'note' },
@@ -139,7 +139,7 @@ describe('one context', () => {
     ])
   })
 
-  test('ends with a code that says what is wrong', async () => {
+  test('gives an exit code that states the problem', async () => {
     writeFileSync(folder.at('wrong.json'), '{"manifest":7}')
     const cases: readonly (readonly [readonly string[], number, RegExp])[] = [
       [
@@ -161,8 +161,8 @@ describe('one context', () => {
   })
 })
 
-describe('a pack of a folder', () => {
-  test('leaves out tests, and what a glob of its paths matches', async () => {
+describe('a context of a folder', () => {
+  test('leaves out tests, and files that match an excluded glob', async () => {
     // The folder itself is called like one of tests.
     const project = createFolder()
     const texts = ['src/anchor.ts', 'src/anchor.gen.ts', 'src/anchor.test.ts', 'test/anchor.ts', 'pkg/test_anchor.py']

@@ -73,7 +73,7 @@ function expectClean(error: Error & { kind?: string; detail?: unknown; cause?: u
   expect(error.message.length).toBeGreaterThan(15)
 }
 
-test('fault 10: one that is away when the source is opened is asked again, and is there once it is', async () => {
+test('fault 10: a PostgreSQL that is down at the start is tried again, and served once it runs', async () => {
   await database.stop()
   const told: string[] = []
   let provider: Provider
@@ -87,7 +87,7 @@ test('fault 10: one that is away when the source is opened is asked again, and i
   await answers(provider)
 }, 120_000)
 
-describe('fault 11', () => {
+describe('fault 11: a PostgreSQL', () => {
   test.each([
     ['is stopped and started', () => database.stop().then(() => database.start())],
     ['is killed and started', () => database.kill().then(() => database.start())],
@@ -97,7 +97,7 @@ describe('fault 11', () => {
     ],
     ['is cut off by the network', async () => proxy.cut()],
   ])(
-    'one that %s under load answers again, and tells of what changed meanwhile',
+    'that %s under load answers again, and reports the changes meanwhile',
     async (_, fault) => {
       const provider = await open()
       const watching = await startWatching(provider)
@@ -120,7 +120,7 @@ describe('fault 11', () => {
   )
 })
 
-test('fault 12: one that freezes is given up in time, and answers once it goes on', async () => {
+test('fault 12: a request to a frozen PostgreSQL times out, and succeeds once the server continues', async () => {
   const provider = await open({ waitTimeoutMs: 1000 })
   await answers(provider)
   database.freeze()
@@ -134,7 +134,7 @@ test('fault 12: one that freezes is given up in time, and answers once it goes o
   await eventually(async () => (await connectionsOf(database)) <= size)
 }, 120_000)
 
-test('fault 13: a table that is locked is unavailable, and not absent', async () => {
+test('fault 13: a locked PostgreSQL table is unavailable, not absent', async () => {
   const provider = await open({ lockTimeoutMs: 200, statementTimeoutMs: 20_000 })
   const holder = await superuser(database)
   try {
@@ -148,9 +148,9 @@ test('fault 13: a table that is locked is unavailable, and not absent', async ()
   await answers(provider)
 }, 120_000)
 
-describe('fault 18', () => {
+describe('fault 18: a request to a PostgreSQL', () => {
   test.each(['slow', 'stuck'] as const)(
-    'one that is %s is given up in time, and answers once it is not',
+    'that is %s times out, and succeeds afterwards',
     async (pace) => {
       const provider = await open({ waitTimeoutMs: 1000 })
       await answers(provider)
@@ -164,8 +164,8 @@ describe('fault 18', () => {
   )
 })
 
-describe('a role', () => {
-  test('with a wrong password, or a database that is not there, is an error when the source is opened', async () => {
+describe('a role of PostgreSQL', () => {
+  test('with a wrong password or database gives an error when the source is opened', async () => {
     for (const url of [
       asRole(database.superuserUrl, 'reader', 'wrong'),
       asRole(database.superuserUrl, 'nobody', 'wrong'),
@@ -181,7 +181,7 @@ describe('a role', () => {
       })
   })
 
-  test('whose password changes keeps what it has, and is told clearly when it cannot connect', async () => {
+  test('whose password changes keeps its connections, and gets a clear error when it cannot connect', async () => {
     const provider = await open()
     await answers(provider)
     await database.run("ALTER ROLE reader PASSWORD 'another-one'")
@@ -198,7 +198,7 @@ describe('a role', () => {
     await answers(provider)
   }, 120_000)
 
-  test('that loses a right sees nothing of the table from then on, and again once it has it', async () => {
+  test('that loses a privilege no longer sees the table, and sees it again once it has the privilege', async () => {
     const provider = await open()
     const watching = await startWatching(provider)
     const listed = async () => {
@@ -220,7 +220,7 @@ describe('a role', () => {
     expect(await listed()).toHaveLength(3)
   }, 120_000)
 
-  test('that may have no more connections is told so, and answers once it may', async () => {
+  test('at its connection limit gets a clear error, and answers once connections are free', async () => {
     const provider = await open()
     await answers(provider)
     await database.run('ALTER ROLE reader CONNECTION LIMIT 0')
@@ -234,7 +234,7 @@ describe('a role', () => {
   }, 120_000)
 })
 
-test('whoever finds every connection in use waits for a while and no longer', async () => {
+test('a request to PostgreSQL waits for a free connection for a limited time', async () => {
   const provider = await open({ statementTimeoutMs: 600_000, waitTimeoutMs: 300 })
   const gone = new AbortController()
   const sleepers = Array.from({ length: size }, () =>

@@ -77,8 +77,8 @@ async function open(options: Partial<PostgresOptions> = {}): Promise<Provider> {
   return provider
 }
 
-describe('what a table is', () => {
-  test('is told as JSON: columns, keys, foreign keys both ways, indexes, and its definition', async () => {
+describe('the page of a PostgreSQL table', () => {
+  test('is JSON with columns, keys, foreign keys in both directions, indexes, and its definition', async () => {
     const provider = await open()
     const document = await jsonOf(provider, 'customers/schema')
     expect(document).toMatchObject({
@@ -123,7 +123,7 @@ describe('what a table is', () => {
     ])
   })
 
-  test('is SQL that makes it again, the same', async () => {
+  test('is SQL that creates the same table again', async () => {
     const provider = await open()
     const names = ['customers', 'orders', 'sad', 'parted', 'parted_2026', 'wide']
     const before = await Promise.all(names.map((name) => textOf(provider, `${name}/schema.sql`)))
@@ -145,7 +145,7 @@ describe('what a table is', () => {
     }
   })
 
-  test('holds nothing that the role may not see', async () => {
+  test('has nothing that the role may not see', async () => {
     const provider = await open({ rows: {} })
     const paths = await pathsOf(provider.list({}, context))
     expect(paths.filter((path) => path.startsWith('invisible'))).toEqual([])
@@ -161,7 +161,7 @@ describe('what a table is', () => {
     })
   })
 
-  test('is left out of paths where there is one schema, and not where there are several', async () => {
+  test('has the schema in its path only if there are several schemas', async () => {
     const one = await open()
     expect(await pathsOf(one.list({ prefix: 'orders/' }, context))).toEqual(['orders/schema', 'orders/schema.sql'])
     await expect(textOf(one, 'thing/schema')).rejects.toMatchObject({ kind: 'not-found' })
@@ -177,7 +177,7 @@ describe('what a table is', () => {
   })
 })
 
-test('enums, functions with their overloads, and extensions are told', async () => {
+test('PostgreSQL enums, overloaded functions and extensions are listed', async () => {
   const provider = await open()
   expect(await jsonOf(provider, 'mood/enum')).toEqual({
     ...{ schema: 'public', enum: 'mood', owner: 'postgres', comment: 'How one feels.', values: ['sad', "it's ok"] },
@@ -192,7 +192,7 @@ test('enums, functions with their overloads, and extensions are told', async () 
   await expect(textOf(provider, 'hstore/function')).rejects.toMatchObject({ kind: 'not-found' })
 })
 
-test('settings of the role change neither paths nor values', async () => {
+test('settings of the role change neither paths nor values of PostgreSQL', async () => {
   const settings = {
     ...{
       standard_conforming_strings: 'off',
@@ -232,7 +232,7 @@ test('settings of the role change neither paths nor values', async () => {
   }
 })
 
-test('an overview has the tables, how they refer to each other, and a diagram', async () => {
+test('the overview of a PostgreSQL database has the tables, their references, and a diagram', async () => {
   const provider = await open()
   const overview = await jsonOf(provider, 'overview')
   expect(overview.relations).toContainEqual({
@@ -247,8 +247,8 @@ test('an overview has the tables, how they refer to each other, and a diagram', 
   await expect(textOf(provider, 'overview', { format: 'svg' })).rejects.toMatchObject({ kind: 'invalid' })
 })
 
-describe('rows', () => {
-  test('are not served unless that is asked for', async () => {
+describe('rows of PostgreSQL', () => {
+  test('are served only with the option "rows"', async () => {
     const provider = await open()
     expect((await pathsOf(provider.list({}, context))).filter((path) => path.includes('rows'))).toEqual([])
     await expect(textOf(provider, 'customers/rows')).rejects.toMatchObject({ kind: 'not-found' })
@@ -257,7 +257,7 @@ describe('rows', () => {
     expect(await provider.templates?.(context)).not.toContainEqual(expect.objectContaining({ name: 'Rows' }))
   })
 
-  test('come page by page in the order of the key, each once, and one by its key', async () => {
+  test('are paged in the order of the key, each once, and read by key', async () => {
     const provider = await open({ rows: {} })
     const seen: string[] = []
     for (let after: string | null = ''; after !== null; ) {
@@ -302,7 +302,7 @@ describe('rows', () => {
       await expect(textOf(provider, `orders/rows/${key}`), key).rejects.toMatchObject({ kind: 'not-found' })
   })
 
-  test('are found by their keys as these are shown, unless the rules deny the row', async () => {
+  test('are found by their keys as they are shown, unless a rule denies the row', async () => {
     await database.run(`CREATE TABLE keyed (tz timestamptz, b bytea, u uuid, n numeric(10,2), d timestamp, PRIMARY KEY (tz, b, u, n, d));
       INSERT INTO keyed VALUES ('2026-11-21 18:00:00.5+09', '\\xfb00ff', '0000000a-0000-0000-0000-00000000000b', 1.5, '2026-11-21 18:00:00');
       CREATE TABLE one_key (b bytea PRIMARY KEY); INSERT INTO one_key VALUES ('\\xffff');
@@ -326,7 +326,7 @@ describe('rows', () => {
     await expect(read((path) => path !== 'one_key/rows/\\xffff')).rejects.toMatchObject({ kind: 'not-found' })
   })
 
-  test('of a materialized view without data are an error that says so', async () => {
+  test('of a materialized view without data give an error with the reason', async () => {
     await database.run(
       'CREATE MATERIALIZED VIEW unfilled AS SELECT id FROM customers WITH NO DATA; GRANT SELECT ON unfilled TO reader',
     )
@@ -336,7 +336,7 @@ describe('rows', () => {
     })
   })
 
-  test('lose nothing of any type', async () => {
+  test('have values of every type without loss', async () => {
     const provider = await open({ rows: {} })
     const text = await textOf(provider, 'wide/rows', { limit: '2' })
     expect(text).toContain('{"a": 1e400, "a": 2}')
@@ -351,7 +351,7 @@ describe('rows', () => {
     expect(odd).toMatchObject({ n: 'NaN', f: '-Infinity', d: 'infinity', tz: '-infinity', b: null, j: null })
   })
 
-  test('have their long values cut, and say so', async () => {
+  test('have long values truncated, and say so', async () => {
     const provider = await open({ rows: { maxValueBytes: 3000 } })
     const { rows, cut } = await jsonOf(provider, 'wide/rows/00000000-0000-0000-0000-000000000003')
     expect(cut).toEqual([
@@ -364,7 +364,7 @@ describe('rows', () => {
     expect(rows[0].jb).toBe(`"${'z'.repeat(749)}`)
   })
 
-  test('are no more at once than a page holds, and say where to go on', async () => {
+  test('are at most a page at once, with the place to continue', async () => {
     const provider = await open({ rows: { maxBytes: 1000 } })
     const page = await jsonOf(provider, 'customers/rows')
     expect(page.more).toBe(true)
@@ -374,7 +374,7 @@ describe('rows', () => {
     expect(next.rows[0].id).toBe(String(page.rows.length + 1))
   })
 
-  test('show only the tables and columns that are allowed', async () => {
+  test('show only the allowed tables and columns', async () => {
     const provider = await open({
       rows: { tables: ['customers', 'orders'], columns: { deny: ['customers/email', 'orders/line'] } },
     })
@@ -398,7 +398,7 @@ describe('rows', () => {
     await expect(textOf(provider, 'orders/rows/1,a~2cb~2f3')).rejects.toMatchObject({ kind: 'not-found' })
   })
 
-  test('refuse parameters that mean nothing', async () => {
+  test('refuse invalid parameters', async () => {
     const provider = await open({ rows: { limit: 50 } })
     for (const params of [
       ...[{ limit: '0' }, { limit: '51' }, { limit: '1e3' }, { limit: '-1' }, { limit: '' }, { limit: '1;' }],
@@ -417,7 +417,7 @@ describe('rows', () => {
       })
   })
 
-  test('of a view are read only where that is asked for', async () => {
+  test('of a view are read only if it is configured', async () => {
     const closed = await open({ rows: {} })
     await expect(textOf(closed, 'sad/rows')).rejects.toMatchObject({ kind: 'not-found' })
     const provider = await open({ rows: { views: true } })
@@ -426,7 +426,7 @@ describe('rows', () => {
   })
 })
 
-test('tables, columns and keys are completed', async () => {
+test('PostgreSQL tables, columns and keys are completed', async () => {
   const provider = await open({ rows: { columns: { deny: ['**/email'] } } })
   const complete = async (name: string, value: string, filled: Record<string, string> = {}) =>
     (
@@ -458,7 +458,7 @@ test.each([
   ['EUC_JP', ['A', 'a/b', '注文', '顧客', '顧客マスタのとてもとても長い名前の表二十字', 'ｱ']],
   ['LATIN1', ['a~', '\u0085x', 'ä', 'ü']],
 ])(
-  'a database in %s has names and an order like any other',
+  'a PostgreSQL database in %s has its names and order unchanged',
   async (encoding, names) => {
     await database.run(`CREATE DATABASE other_encoding ENCODING '${encoding}' LOCALE 'C' TEMPLATE template0`)
     const { default: pg } = await import('pg')
@@ -487,7 +487,7 @@ test.each([
   60_000,
 )
 
-describe('a catalog of 10,000 tables', () => {
+describe('a PostgreSQL catalog of 10,000 tables', () => {
   const count = 10_000
 
   beforeAll(async () => {
@@ -499,7 +499,7 @@ describe('a catalog of 10,000 tables', () => {
     await database.run('GRANT SELECT ON ALL TABLES IN SCHEMA large TO reader')
   }, 120_000)
 
-  test('is listed page by page with one query for each 2,000, in the order of bytes', async () => {
+  test('is listed page by page with one query for each 2,000, in byte order', async () => {
     const provider = await open({ schemas: ['large'] })
     const catalog = createCatalog({ mounts: [{ address: 'postgres://localhost/large', provider }] })
     const view = catalog.view(context.principal)
@@ -524,7 +524,7 @@ describe('a catalog of 10,000 tables', () => {
     expect(uris).toEqual(sorted)
   }, 60_000)
 
-  test('is described many at a time where many ask at once', async () => {
+  test('is described in few queries for many callers at once', async () => {
     const provider = await open({ schemas: ['large'] })
     await textOf(provider, 't1/schema')
     const before = proxy.executed
@@ -533,7 +533,7 @@ describe('a catalog of 10,000 tables', () => {
     expect(proxy.executed - before).toBeLessThan(20)
   }, 60_000)
 
-  test('of whom one goes away does not keep the others waiting, nor end their query', async () => {
+  test('does not end a shared query when one of its callers leaves', async () => {
     const provider = await open({ schemas: ['large'] })
     const gone = new AbortController()
     const left = provider.read({ path: 't1/schema', params: new Map() }, { ...context, signal: gone.signal })
@@ -544,7 +544,7 @@ describe('a catalog of 10,000 tables', () => {
   })
 })
 
-describe('changes', () => {
+describe('changes of PostgreSQL', () => {
   const changes = [
     ['CREATE TABLE other.fresh (id int); GRANT SELECT ON other.fresh TO reader', 'other/fresh/'],
     ['ALTER TABLE other.thing ADD COLUMN more text', 'other/thing/schema'],
@@ -557,7 +557,7 @@ describe('changes', () => {
     ['found by looking', 200, false],
     ['told by an event trigger', 3_600_000, true],
   ] as const)(
-    'are %s',
+    'are reported %s',
     async (_, reconcile, trigger) => {
       if (trigger) await database.run(eventTriggerSql)
       const provider = await open({ schemas: ['other', 'public'], reconcile })
@@ -577,7 +577,7 @@ describe('changes', () => {
     60_000,
   )
 
-  test('of rows are told by their table', async () => {
+  test('of rows are reported for their table', async () => {
     const provider = await open({ rows: { tables: ['customers'] }, reconcile: 200 })
     const watching = await startWatching(provider)
     try {
@@ -589,7 +589,7 @@ describe('changes', () => {
     }
   }, 60_000)
 
-  test('are still told after the connection that listened was lost', async () => {
+  test('are still reported after the listening connection was lost', async () => {
     await database.run(eventTriggerSql)
     const provider = await open({ schemas: ['other'], reconcile: 3_600_000 })
     const watching = await startWatching(provider)
@@ -607,7 +607,7 @@ describe('changes', () => {
   }, 60_000)
 })
 
-test('what is not asked for any longer is ended in the database too', async () => {
+test('a cancelled request ends its PostgreSQL query', async () => {
   await database.run('CREATE VIEW slow AS SELECT pg_sleep(600)::text AS slept; GRANT SELECT ON slow TO reader')
   const provider = await open({ rows: { views: true }, statementTimeoutMs: 600_000 })
   const gone = new AbortController()
@@ -628,7 +628,7 @@ test('what is not asked for any longer is ended in the database too', async () =
   await database.run('DROP VIEW slow')
 }, 60_000)
 
-test('behind a pooler that shares connections nothing of a session is relied on', async () => {
+test('behind a pooler that shares PostgreSQL connections, no session state is used', async () => {
   const own = await startDatabaseProxy(database.port)
   own.disguise = true
   try {

@@ -55,7 +55,7 @@ const transports = {
 } as const
 
 describe.each(['stdio', 'HTTP'] as const)('over %s', (transport) => {
-  test('a client lists tables, reads them and their rows, completes names, and is told of changes', async () => {
+  test('a client lists PostgreSQL tables, reads them and their rows, completes names, and is notified of changes', async () => {
     client = new Client({ name: 'test', version: '0' }, { versionNegotiation: { mode: 'auto' } })
     const told: string[] = []
     client.setNotificationHandler('notifications/resources/updated', ({ params }) => void told.push(params.uri))
@@ -103,8 +103,8 @@ describe.each(['stdio', 'HTTP'] as const)('over %s', (transport) => {
   }, 120_000)
 })
 
-describe('hikidashi check', () => {
-  test('finds nothing wrong with a database, and says what is wrong with one, without its password', async () => {
+describe('hikidashi check with PostgreSQL', () => {
+  test('accepts a good database, and reports a bad one without its password', async () => {
     const good = await run(['check', '--config', config], { cwd: folder })
     expect([good.code, good.out]).toEqual([0, expect.stringMatching(/^ok {4}/)])
     const bad = join(folder, 'bad.json')
@@ -130,8 +130,8 @@ describe('hikidashi check', () => {
   }, 120_000)
 })
 
-describe('hikidashi init', () => {
-  test('prints statements that make a role that is taken, and a trigger that tells', async () => {
+describe('hikidashi init with PostgreSQL', () => {
+  test('prints statements for a role that is accepted, and for a trigger that notifies', async () => {
     const { code, out } = await runHere(['init', '--sql', 'postgres'], { cwd: folder })
     expect(code).toBe(0)
     await database.run(out)
@@ -147,7 +147,7 @@ describe('hikidashi init', () => {
     expect((await runHere(['init', '--sql', 'oracle'], { cwd: folder })).code).toBe(2)
   }, 120_000)
 
-  test('notices a database in .env, and does not print its URL', async () => {
+  test('finds a database in .env, and does not print its URL', async () => {
     const own = mkdtempSync(join(tmpdir(), 'hikidashi-e2e-init-'))
     try {
       writeFileSync(join(own, '.env'), 'PORT=1\nDATABASE_URL="postgres://app:secret-of-env@db.internal/shop"\n')

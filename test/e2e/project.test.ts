@@ -66,7 +66,7 @@ describe('one configuration over the repository of this project', () => {
   const transports = overOne(1)
   const { list, read, complete, templates } = served(() => root.replace(/\/$/, ''), project, transports)
 
-  test('is found good by check', async () => {
+  test('is accepted by check', async () => {
     const { code, out, err } = await run(['check', '--config', project, '--limit', '5'], {
       cwd: root,
     })
@@ -106,7 +106,7 @@ describe('one configuration over the repository of this project', () => {
     expect(await read(transport, 'env://process/PATH')).toMatchObject({ text: '[redacted]' })
   })
 
-  test('shows the variables that are allowed', async () => {
+  test('shows the allowed variables', async () => {
     expect(await read('HTTP', 'env://process/LANG')).toMatchObject({ text: 'ja_JP.UTF-8' })
   })
 
@@ -127,7 +127,7 @@ describe('one configuration over the repository of this project', () => {
     expect(await complete(transport, 'env://process/{name}', 'name', 'PAT')).toEqual(['PATH'])
   })
 
-  test.each(transports)('offers the end, the readings and the values of what is there over %s', async (transport) => {
+  test.each(transports)('completes only with existing paths over %s', async (transport) => {
     expect(await templates(transport)).toEqual(
       expect.arrayContaining([
         'config://hikidashi/{+path}{?pointer,as}',
@@ -177,7 +177,7 @@ describe('one configuration over a folder of Japanese documents', () => {
   const { list, read } = served(() => folder.root, config, transports)
   const docs = 'docs://notes/%E6%89%8B%E5%BC%95%E3%81%8D'
 
-  test('is found good by check', async () => {
+  test('is accepted by check', async () => {
     expect(await runHere(['check'], { cwd: folder.root })).toMatchObject({ code: 0 })
   }, 120_000)
 

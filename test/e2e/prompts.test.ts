@@ -87,7 +87,7 @@ describe.each(some)('$name', (era) => {
     })
     afterAll(() => client?.close())
 
-    test('lists the prompts that may be seen', async () => {
+    test('lists the prompts that the caller may see', async () => {
       const { prompts } = await client.listPrompts()
       expect(prompts.map(({ name }) => name)).toEqual(['key', 'review', 'assemble_context'])
       expect(prompts[1]).toMatchObject({
@@ -98,7 +98,7 @@ describe.each(some)('$name', (era) => {
       expect(JSON.stringify(prompts)).not.toContain('docs://')
     })
 
-    test('gets one, with the resource that it names', async () => {
+    test('gets a prompt, with the resource that it names', async () => {
       const { messages } = await client.getPrompt({ name: 'review', arguments: { path: 'plan.md', depth: '{{path}}' } })
       expect(messages).toMatchObject([
         { role: 'user', content: { type: 'text', text: 'Review this ({{path}}):' } },
@@ -108,7 +108,7 @@ describe.each(some)('$name', (era) => {
       expect(JSON.stringify(await client.getPrompt({ name: 'key' }))).toContain('Use [redacted] for it.')
     })
 
-    test('is told what is wrong, and nothing of what is hidden', async () => {
+    test('gets clear errors, which do not disclose hidden prompts', async () => {
       const refused = async (name: string, given?: Readonly<Record<string, string>>) => {
         const asked = client.getPrompt(given === undefined ? { name } : { name, arguments: given })
         return asked.then(
@@ -125,14 +125,14 @@ describe.each(some)('$name', (era) => {
       expect(absent).toEqual({ reason: 'argument', uri: 'docs://notes/absent.md' })
     })
 
-    test('completes its arguments, from values and from what may be seen', async () => {
+    test('completes arguments, from values and from visible resources', async () => {
       const complete = async (name: string, value: string) =>
         (await client.complete({ ref: { type: 'ref/prompt', name: 'review' }, argument: { name, value } })).completion
       expect(await complete('depth', 'd')).toEqual({ values: ['deep'], total: 1, hasMore: false })
       expect((await complete('path', 'p')).values).toEqual(['plan.md'])
     })
 
-    test('is told when a prompt comes', async () => {
+    test('is notified when a prompt appears', async () => {
       const stream = modern ? await client.listen?.({ promptsListChanged: true }) : undefined
       // Before 2026-07-28 nobody says when it is listened to: something changes until it is heard.
       let count = 0
@@ -151,14 +151,14 @@ describe.each(some)('$name', (era) => {
   })
 })
 
-describe.each(transports)('our own client over %s', (transport) => {
+describe.each(transports)('the client of hikidashi over %s', (transport) => {
   let view: View
   beforeAll(async () => {
     view = await connect(placeOf(transport))
   })
   afterAll(() => view?.close?.())
 
-  test('has the prompts as a view has them', async () => {
+  test('has the same prompts as a view', async () => {
     const { prompts } = view
     if (prompts === undefined) throw new Error('there are no prompts')
     const { items } = await prompts.list()
@@ -188,7 +188,7 @@ describe.each(transports)('our own client over %s', (transport) => {
     await expect(prompts.get({ name: 'absent' })).rejects.toMatchObject({ detail: { reason: 'unknown-name' } })
   })
 
-  test('hears of prompts that change', async () => {
+  test('is notified when prompts change', async () => {
     const heard: ViewChange[] = []
     const subscription = view.subscribe?.((change) => heard.push(change))
     expect(await subscription?.addPrompts?.()).toBe(true)

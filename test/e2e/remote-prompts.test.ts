@@ -43,7 +43,7 @@ const access = compileAccess([
   { deny: ['guest'], match: '=prompts/grow' },
 ])
 
-describe.each(['sdk124', 'official'])('prompts of a server of %s', (sdk) => {
+describe.each(['sdk124', 'official'])('prompts of a mounted server over %s', (sdk) => {
   let catalog: Catalog
   const services = new Map<string, HttpService>()
   const logged: string[] = []
@@ -73,7 +73,7 @@ describe.each(['sdk124', 'official'])('prompts of a server of %s', (sdk) => {
   })
   const open = (who: string, mode: 'auto' | 'legacy' = 'auto') => connectTo(services.get(who)?.url, mode)
 
-  test('are listed with their facts; ours keeps its name, theirs get the name of the mount before it', async () => {
+  test('are listed with their facts, prefixed with the name of the mount; our own keep their names', async () => {
     const { prompts: listed } = await (await open('owner')).listPrompts()
     const names = listed.map(({ name }) => name)
     expect(names).toEqual(
@@ -116,7 +116,7 @@ describe.each(['sdk124', 'official'])('prompts of a server of %s', (sdk) => {
     expect(completion.values).toEqual(['Osaka', 'Oslo', 'country=no'])
   })
 
-  test('keep images, sounds, resources and links, at addresses that can be read here', async () => {
+  test('keep images, sounds, resources and links, at addresses that the client can read', async () => {
     const client = await open('owner')
     const { messages } = await client.getPrompt({ name: 'media' })
     expect(messages.map(({ content }) => content)).toMatchObject([
@@ -133,7 +133,7 @@ describe.each(['sdk124', 'official'])('prompts of a server of %s', (sdk) => {
     expect(masked).not.toContain(key)
   })
 
-  test('follow the rules of the mount: denied looks like absent, and holds nothing that is denied', async () => {
+  test('follow the access rules of the mount: a denied prompt is absent, and denied resources are left out', async () => {
     const [owner, guest] = [await open('owner'), await open('guest')]
     const stranger = await open('stranger')
     expect((await stranger.listPrompts()).prompts.map(({ name }) => name)).toEqual(['weather'])
@@ -159,7 +159,7 @@ describe.each(['sdk124', 'official'])('prompts of a server of %s', (sdk) => {
     }
   })
 
-  test('tell nothing of the error of the server, and outlive its death', async () => {
+  test('do not pass on the error text of the server, and return after it dies', async () => {
     const client = await open('owner')
     const said = await client.getPrompt({ name: 'broken' }).then(
       () => 'no failure',
@@ -175,7 +175,7 @@ describe.each(['sdk124', 'official'])('prompts of a server of %s', (sdk) => {
       .toMatchObject({ description: 'The weather in Oslo' })
   })
 
-  test('are told when they change, to those that may see them and nobody else', async () => {
+  test('send a notification when they change, to callers that may see them only', async () => {
     const heard = new Map<string, string[]>()
     for (const who of ['owner', 'stranger']) {
       const client = await open(who)
@@ -195,7 +195,7 @@ describe.each(['sdk124', 'official'])('prompts of a server of %s', (sdk) => {
   })
 })
 
-test('are left out where the mount says so, and a server without prompts has none', async () => {
+test('are absent if the mount leaves them out, or the server has none', async () => {
   const off = remote({ target: fixture('abilities', 'sdk124'), prompts: false })
   expect(off.prompts).toBeUndefined()
   const bare = remote({ target: fixture('varied', 'sdk112') })

@@ -56,7 +56,7 @@ function facts({ meta, ...rest }: Resource | ResourceTemplate) {
 
 const sdks = ['sdk100', 'sdk112', 'sdk113', 'sdk124', 'official']
 
-describe.each(sdks)('what a server of %s has is relayed whole:', (sdk) => {
+describe.each(sdks)('a mounted server over %s is relayed completely:', (sdk) => {
   const target = fixture('varied', sdk)
   let direct: RemoteView
   let view: View
@@ -86,7 +86,7 @@ describe.each(sdks)('what a server of %s has is relayed whole:', (sdk) => {
     })
   })
 
-  test('its contents: text and bytes, several at once, under each of its URIs', async () => {
+  test('its contents: text and bytes, several at once, under each URI', async () => {
     for (const { uri } of await pagesOf((query) => direct.list(query))) {
       const theirs = await direct.read(uri)
       const ours = await view.read(`${address}/${pathOfForeign(uri).split('/').map(encodeURIComponent).join('/')}`)
@@ -97,7 +97,7 @@ describe.each(sdks)('what a server of %s has is relayed whole:', (sdk) => {
     }
   })
 
-  test('its templates, what they lead to, and their completions', async () => {
+  test('its templates, the resources that they expand to, and their completions', async () => {
     const theirs = await pagesOf((query) => direct.templates(query))
     const ours = await pagesOf((query) => view.templates(query))
     expect(ours.map(({ uriTemplate }) => uriTemplate.slice(address.length))).toEqual([
@@ -118,7 +118,7 @@ describe.each(sdks)('what a server of %s has is relayed whole:', (sdk) => {
     )
   })
 
-  test('that nothing is there, and what is spelled as the server does not spell it', async () => {
+  test('its not-found errors, also for another spelling of a URI', async () => {
     for (const path of ['notes/none', 'notes/a/=b', 'notes/a/=%62', 'file/srv/docs/a.md%3F', 'NOTES/a/b', '==/x', 'a'])
       expect((await failure(view.read(`${address}/${path}`))).kind, path).toBe('not-found')
   })
@@ -152,10 +152,10 @@ describe.each(sdks)('what a server of %s has is relayed whole:', (sdk) => {
   }, 60_000)
 })
 
-describe('a server', () => {
+describe('a mounted server', () => {
   afterEach(endAll, 60_000)
 
-  test('of very many resources is listed in the order of the paths, and resumed anywhere', async () => {
+  test('with very many resources is listed in the order of the paths, and resumed anywhere', async () => {
     // A multiple of the length of a page.
     const total = volumeOf(100_000)
     const { provider, view } = relay(fixture('varied', 'official', `many-${total}`))
@@ -170,7 +170,7 @@ describe('a server', () => {
     expect(await provider.stat?.(last, context)).toMatchObject({ path: last })
   }, 120_000)
 
-  test('whose listing is endless is cut off, and others are listed all the same', async () => {
+  test('with an endless listing is cut off, and others are listed', async () => {
     const { provider, view } = relay(fixture('varied', 'sdk124', 'endless'), { maxResources: 500 })
     const error = await failure(view.list())
     expect(error.kind).toBe('unavailable')
@@ -179,7 +179,7 @@ describe('a server', () => {
     expect((await failure(provider.stat?.('n/1', context) ?? Promise.resolve())).kind).toBe('unavailable')
   }, 60_000)
 
-  test('whose cursors repeat is listed as far as they lead, with a warning', async () => {
+  test('with repeated cursors is listed up to the repetition, with a warning', async () => {
     const { view, logged } = relay(fixture('varied', 'sdk124', 'circle'))
     const listed = await view.list()
     expect(listed.items.length).toBeGreaterThan(0)
@@ -187,7 +187,7 @@ describe('a server', () => {
     expect(logged.map(({ message }) => message)).toContain('a list of the server ends where its cursor repeats')
   }, 60_000)
 
-  test('that dies is started again, also in the middle of a request', async () => {
+  test('that dies is started again, also during a request', async () => {
     const { view, logged } = relay(fixture('varied', 'sdk124'))
     expect((await view.list()).items.length).toBeGreaterThan(0)
     for (let times = 0; times < 3; times++) {
@@ -208,7 +208,7 @@ describe('a server', () => {
     )
   }, 90_000)
 
-  test('that dies while somebody listens is listened to again, and everything is told as changed', async () => {
+  test('that dies gets its subscriptions again, and everything is reported as changed', async () => {
     const { view } = relay(fixture('varied', 'official'))
     const told = new Set<string>()
     const subscription = view.subscribe?.(({ uris }) => {
@@ -231,7 +231,7 @@ describe('a server', () => {
     subscription?.close()
   }, 90_000)
 
-  test('gets nothing of the environment of this process but what it is given', async () => {
+  test('gets only the configured environment variables', async () => {
     process.env.RELAY_CANARY = 'canary-4711'
     const target = fixture('varied', 'sdk124')
     const { view } = relay('command' in target ? { ...target, env: { GIVEN: 'yes' } } : target)
@@ -242,7 +242,7 @@ describe('a server', () => {
     expect(env).not.toContain('canary-4711')
   })
 
-  test('that cannot be started, is silent or is far too long says so, and nothing of its own words', async () => {
+  test('that cannot be started, is silent or sends too much gives an error without its own text', async () => {
     const none = relay({ command: '/nowhere/server' })
     expect((await failure(none.view.list())).kind).toBe('unavailable')
     const silent = relay(fixture('hostile', 'silent'), { timeoutMs: 300 })
@@ -253,7 +253,7 @@ describe('a server', () => {
     expect(error.message).toBe('This is longer than the limit of the mount.')
   }, 60_000)
 
-  test('is let go of when who asks leaves', async () => {
+  test('is left when its caller cancels', async () => {
     const { view } = relay(fixture('hostile', 'slow'))
     const controller = new AbortController()
     const reading = view.read(`${address}/memo/today`, { signal: controller.signal })
@@ -262,7 +262,7 @@ describe('a server', () => {
   }, 60_000)
 })
 
-test('rules on paths hold for every spelling of a URI', async () => {
+test('path rules of a remote mount hold for every spelling of a URI', async () => {
   const provider = remote({ target: fixture('varied', 'sdk124') })
   const access = (_: unknown, path: string) => path !== 'memo/today'
   const catalog: Catalog = createCatalog({ mounts: [{ address, provider, access }] })
@@ -281,7 +281,7 @@ test('rules on paths hold for every spelling of a URI', async () => {
   await catalog.close()
 }, 60_000)
 
-test('what indexes a mount hears of changes in all of it, and of what comes', async () => {
+test('an index over a remote mount gets all its changes and new resources', async () => {
   const provider = remote({ target: fixture('varied', 'sdk113') })
   const catalog = createCatalog({ mounts: [{ address, provider }] })
   const view = catalog.view(principal)
@@ -306,7 +306,7 @@ test('what indexes a mount hears of changes in all of it, and of what comes', as
   await catalog.close()
 }, 60_000)
 
-describe('a server that is slow to start, beside another source:', () => {
+describe('a mounted server that starts slowly, beside another source:', () => {
   const { args = [] } = fixture('varied', 'sdk112') as { readonly args?: readonly string[] }
   const folder = createFolder()
   afterAll(() => folder.remove())
@@ -331,7 +331,7 @@ describe('a server that is slow to start, beside another source:', () => {
     return catalog.view(principal)
   }
 
-  test('the first list names the servers as not there yet, and a change is told when they have come', async () => {
+  test('the first list names the server as pending, and a notification follows when it is ready', async () => {
     const view = mount()
     const page = await view.list()
     expect(page.items.map(({ uri }) => uri)).toEqual(['own://there/a.txt'])
@@ -348,7 +348,7 @@ describe('a server that is slow to start, beside another source:', () => {
     expect((await view.list()).items.length).toBeGreaterThan(1)
   }, 60_000)
 
-  test('the lists of templates, prompts and tools do not wait for them', async () => {
+  test('the lists of templates, prompts and tools do not wait for it', async () => {
     const view = mount()
     const [templates, , tools] = await Promise.all([
       view.templates(),
@@ -360,7 +360,7 @@ describe('a server that is slow to start, beside another source:', () => {
     expect(tools).toEqual([])
   }, 60_000)
 
-  test('the lists of prompts and tools do not wait for it either where it alone has some', async () => {
+  test('the lists of prompts and tools do not wait for it even if no other mount has any', async () => {
     const catalog = createCatalog({
       mounts: [
         { address: 'a://late', provider: remote({ target: late, tools: true }) },
@@ -376,7 +376,7 @@ describe('a server that is slow to start, beside another source:', () => {
     expect(tools).toEqual([])
   }, 60_000)
 
-  test('a read of one of their resources waits', async () => {
+  test('a read of one of its resources waits', async () => {
     const view = mount()
     await view.list()
     const listed = view.directory({ uri: 'a://late' })

@@ -32,7 +32,7 @@ const failureOf = (work: Promise<unknown>) =>
     (error: { readonly code?: unknown; readonly message?: string }) => `${error.code} ${error.message}`,
   )
 
-describe('a long result', () => {
+describe('a long result of a tool', () => {
   let relayed: Relayed
   let time = Date.parse('2026-11-23T12:00:00Z')
   beforeAll(async () => {
@@ -61,7 +61,7 @@ describe('a long result', () => {
   const long = async (client: Client, kind = 'markdown', lines = 400) =>
     (await client.callTool({ name: 'long', arguments: { lines, kind } })) as Result
 
-  test('is answered with its outline, its beginning and a link; a short one stays as it is', async () => {
+  test('is answered with its outline, its beginning and a link; a short result is unchanged', async () => {
     const client = await relayed.connect('owner')
     expect(textOf(await long(client, 'markdown', 3))).toMatch(/^## Part 0/)
     const answer = await long(client)
@@ -83,7 +83,7 @@ describe('a long result', () => {
     expect(resources.map((one) => one.uri)).toContain(uri)
   })
 
-  test('can be searched, by its principal alone', async () => {
+  test('can be searched by its principal only', async () => {
     const [owner, guest] = [await relayed.connect('owner'), await relayed.connect('guest')]
     const uri = linkIn(await long(owner))
     const { contents } = await owner.readResource({ uri: 'spill://results/search?q=NEEDLE' })
@@ -98,7 +98,7 @@ describe('a long result', () => {
     expect(await failureOf(guest.readResource({ uri: 'spill://results/search?q=needle' }))).not.toContain('needle')
   })
 
-  test('is absent for everyone else, in every way of asking', async () => {
+  test('is absent for all other principals, in every request', async () => {
     const owner = await relayed.connect('owner')
     const uri = linkIn(await long(owner))
     const id = uri.split('/')[3] ?? ''
@@ -126,7 +126,7 @@ describe('a long result', () => {
     expect(await failureOf(owner.readResource({ uri }))).toBe('no failure')
   })
 
-  test('holds nothing of a path that its caller may not see', async () => {
+  test('hides paths that its caller may not see', async () => {
     const resultOf = async (who: string) => {
       const client = await relayed.connect(who)
       const answer = (await client.callTool({ name: 'mixed' })) as Result
@@ -142,7 +142,7 @@ describe('a long result', () => {
     expect(guest.kept).not.toMatch(/CANARY|secret|Q0FOQVJZ/)
   })
 
-  test('is gone after its time, as if it had never been', async () => {
+  test('is absent after its expiry, as if it had never existed', async () => {
     const client = await relayed.connect('owner')
     const uri = linkIn(await long(client))
     time += 59_000
@@ -155,7 +155,7 @@ describe('a long result', () => {
     expect(JSON.stringify(await client.listResources())).not.toContain('spill:')
   })
 
-  test('keeps structured content in the shape that the tool declares', async () => {
+  test('keeps structured content in the schema that the tool declares', async () => {
     const client = await relayed.connect('owner')
     await client.listTools()
     // The client of the SDK checks the answer against the output schema.
@@ -173,7 +173,7 @@ describe('a long result', () => {
     expect(content?.text.split('\n').length).toBeGreaterThan(1000)
   })
 
-  test('makes room within the bounds of its principal, and nobody pushes out the results of others', async () => {
+  test('takes the space of its own principal, and displaces no result of others', async () => {
     const [owner, guest] = [await relayed.connect('owner'), await relayed.connect('guest')]
     const first = linkIn(await long(guest))
     const uris: string[] = []
@@ -191,7 +191,7 @@ describe('a long result', () => {
   })
 })
 
-test('the command serves it: read in parts, searched and packed with the tools of hikidashi', async () => {
+test('a spilled result is read in parts, searched and packed with the tools of hikidashi, served by the command', async () => {
   const folder = createFolder()
   const target = fixture('abilities', 'sdk124')
   if (!('command' in target)) throw new Error('no command')

@@ -31,7 +31,7 @@ const failureOf = (work: Promise<unknown>) =>
     (error: Error) => error.message,
   )
 
-describe.each(['sdk124', 'official'])('tools of a server of %s', (sdk) => {
+describe.each(['sdk124', 'official'])('tools of a mounted server over %s', (sdk) => {
   let relayed: Relayed
   const records: AuditRecord[] = []
   beforeAll(async () => {
@@ -53,7 +53,7 @@ describe.each(['sdk124', 'official'])('tools of a server of %s', (sdk) => {
   afterEach(() => relayed.closeClients())
   afterAll(() => relayed.close())
 
-  test('are listed with schema and annotations; no name is one of ours, and none comes twice', async () => {
+  test('are listed with schema and annotations; no name is that of a tool of ours, and all are different', async () => {
     const { tools } = await (await relayed.connect('owner')).listTools()
     const names = tools.map(({ name }) => name)
     expect(new Set(names).size).toBe(names.length)
@@ -74,7 +74,7 @@ describe.each(['sdk124', 'official'])('tools of a server of %s', (sdk) => {
     )
   })
 
-  test.each(['auto', 'legacy'] as const)('are called, with what they answer passed on (%s)', async (mode) => {
+  test.each(['auto', 'legacy'] as const)('are called, and their answers are passed on (%s)', async (mode) => {
     const client = await relayed.connect('owner', mode)
     await client.listTools()
     expect(await client.callTool({ name: 'add', arguments: { a: 1, b: 2 } })).toMatchObject({
@@ -97,7 +97,7 @@ describe.each(['sdk124', 'official'])('tools of a server of %s', (sdk) => {
     )
   })
 
-  test('follow the rules of the mount: denied looks like absent, and so does what a result holds', async () => {
+  test('follow the access rules of the mount: a denied tool is absent, and denied parts of a result are too', async () => {
     const [owner, guest] = [await relayed.connect('owner'), await relayed.connect('guest')]
     const stranger = await relayed.connect('stranger')
     expect((await stranger.listTools()).tools).toEqual([])
@@ -121,7 +121,7 @@ describe.each(['sdk124', 'official'])('tools of a server of %s', (sdk) => {
     expect(JSON.stringify(part)).not.toMatch(/CANARY|secret/)
   })
 
-  test('report progress, and hear of a cancellation', async () => {
+  test('report progress, and are cancelled', async () => {
     const client = await relayed.connect('owner')
     const heard: unknown[] = []
     const options = { onprogress: (progress: unknown) => void heard.push(progress) }
@@ -140,7 +140,7 @@ describe.each(['sdk124', 'official'])('tools of a server of %s', (sdk) => {
     await expect.poll(count, patience).toBeGreaterThan(before)
   })
 
-  test('are not called twice when the server dies in the middle, and come back with it', async () => {
+  test('are not called twice when the server dies during a call, and return with it', async () => {
     const client = await relayed.connect('owner')
     const died = await client.callTool({ name: 'die' })
     expect(died.isError).toBe(true)
@@ -149,7 +149,7 @@ describe.each(['sdk124', 'official'])('tools of a server of %s', (sdk) => {
     await expect.poll(add, patience).toBe('{"sum":4}')
   })
 
-  test('are told when they change, to those that may see them and nobody else', async () => {
+  test('send a notification when they change, to callers that may see them only', async () => {
     const heard = new Map<string, string[]>()
     for (const who of ['owner', 'guest', 'stranger']) {
       const client = await relayed.connect(who)
@@ -169,6 +169,6 @@ describe.each(['sdk124', 'official'])('tools of a server of %s', (sdk) => {
   })
 })
 
-test('stay away unless the mount asks for them', () => {
+test('tools of a mounted server are absent unless the mount configures them', () => {
   expect(remote({ target: fixture('abilities', 'sdk124') }).tools).toBeUndefined()
 })

@@ -59,7 +59,7 @@ afterAll(async () => {
   for (const one of [folder, ...folders]) one.remove()
 })
 
-test('two servers that mount each other answer, and do not grow', async () => {
+test('two servers that mount each other answer, and their listings do not grow', async () => {
   const listed = async () => (await view.list()).items.map(({ uri }) => uri)
   const inTime = { timeout: 60_000, interval: 500 }
   await expect
@@ -76,7 +76,7 @@ test('two servers that mount each other answer, and do not grow', async () => {
   }
 }, 120_000)
 
-test('their prompts come through, ours once more at most, and do not grow', async () => {
+test('two servers that mount each other relay their prompts once, and the lists do not grow', async () => {
   const expected = ['assemble_context', 'ours', 'remote_ours', 'theirs']
   const names = async () => ((await view.prompts?.list())?.items ?? []).map(({ name }) => name).sort()
   await expect.poll(names, { timeout: 60_000, interval: 500 }).toEqual(expected)
@@ -84,7 +84,7 @@ test('their prompts come through, ours once more at most, and do not grow', asyn
   expect(await view.prompts?.get({ name: 'theirs' })).toMatchObject({ messages: [{ content: { text: 'Theirs.' } }] })
 }, 120_000)
 
-test('check and ls take it as any mount', async () => {
+test('check and ls treat a remote mount like any mount', async () => {
   const target = fixture('varied', 'sdk113')
   if (!('command' in target)) throw new Error('no command')
   const config = join(folder.outside, 'check.json')

@@ -71,7 +71,7 @@ const failureOf = (work: Promise<unknown>) =>
     (error: { readonly code?: unknown; readonly message?: string }) => `${error.code} ${error.message}`,
   )
 
-test('a result that one replica keeps is read, listed and searched at the other', async () => {
+test('a result that one replica stores is read, listed and searched at the other', async () => {
   const [here, there] = [await connect(first, 'owner'), await connect(second, 'owner')]
   const uri = linkIn(await long(here))
   const read = JSON.stringify(await there.readResource({ uri }))
@@ -86,7 +86,7 @@ test('a result that one replica keeps is read, listed and searched at the other'
   expect(found).toContain(uri)
 })
 
-test('it is absent for another caller at each of them, as one that never was', async () => {
+test('a result of one caller is absent for another caller at each replica', async () => {
   const uri = linkIn(await long(await connect(first, 'owner')))
   const id = uri.split('/')[3] ?? ''
   const missing = (text: string) => text.replaceAll(id, 'A'.repeat(22))
@@ -107,7 +107,7 @@ test('it is absent for another caller at each of them, as one that never was', a
   }
 })
 
-test('the bounds hold over both, and the result outlives the replica that made it', async () => {
+test('the limits of results hold over both replicas, and a result survives the replica that made it', async () => {
   const [here, there] = [await connect(first, 'owner'), await connect(second, 'owner')]
   const uris: string[] = []
   for (const client of [here, there, here, there]) uris.push(linkIn(await long(client)))
@@ -117,7 +117,7 @@ test('the bounds hold over both, and the result outlives the replica that made i
   expect(await failureOf(there.readResource({ uri: uris[2] ?? '' }))).toBe('no failure')
 })
 
-test('while the database is gone the tool answers with the beginning, and results are back with it', async () => {
+test('without the database the tool answers with the beginning of a result, and results return with the database', async () => {
   const there = await connect(second, 'owner')
   const uri = linkIn(await long(there))
   await database.stop()

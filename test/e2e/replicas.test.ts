@@ -84,7 +84,7 @@ const hear = async (era: typeof era2025, url: string, uris: readonly string[]): 
   listenTo(await connect(era, url), era.revision, uris)
 
 describe('three replicas', () => {
-  test('a cursor of one continues at the next, and the pages are the list', async () => {
+  test('accept the cursors of each other, and their pages together are the whole list', async () => {
     const sessions = await Promise.all(replicas.map(({ url }) => connect(era2025, url)))
     const uris: string[] = []
     let cursor: string | undefined
@@ -99,7 +99,7 @@ describe('three replicas', () => {
     expect(new Set(uris).size).toBe(uris.length)
   })
 
-  test('a session is known to its replica, by whose name its id begins, and to no other', async () => {
+  test('know their own sessions only, by the name of the replica in the session id', async () => {
     const initialize = {
       ...{ jsonrpc: '2.0', id: 1, method: 'initialize' },
       params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'a', version: '1' } },
@@ -119,7 +119,7 @@ describe('three replicas', () => {
     expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([404, 200, 404])
   })
 
-  test('a change of a polled source is told in all, while one of them polls', async () => {
+  test('all report a change of a polled source, while one of them polls', async () => {
     const heard = await Promise.all(
       replicas.map(async ({ url }, at) => hear(at === 1 ? era2025 : era2026, url, [item])),
     )
@@ -132,7 +132,7 @@ describe('three replicas', () => {
     expect(performance.now() - since).toBeGreaterThan(3 * 800)
   })
 
-  test('a change of a source from outside is told in all, and read in all', async () => {
+  test('all report a change of an external source, and all read it', async () => {
     const note = 'notes://me/Shopping-list.md'
     const clients = await Promise.all(replicas.map(({ url }) => connect(era2026, url)))
     const heard = await Promise.all(clients.map((client) => listenTo(client, era2026.revision, [note])))
@@ -145,7 +145,7 @@ describe('three replicas', () => {
       expect(JSON.stringify((await client.readResource({ uri: note })).contents)).toContain('Quinces')
   })
 
-  test('what a client reads at another replica after the news is not older', async () => {
+  test('give no older content than a notification announced, at any replica', async () => {
     const [first, ...others] = await Promise.all(replicas.map(({ url }) => connect(era2026, url)))
     if (first === undefined) throw new Error('there is a first')
     const told = await listenTo(first, era2026.revision, [item])
@@ -164,7 +164,7 @@ describe('three replicas', () => {
     }
   })
 
-  test('an analysis that an operator puts is told by all', async () => {
+  test('all report an analysis that an operator puts', async () => {
     const uri = 'wallbounce://project/analyses'
     const heard = await Promise.all(
       replicas.map(async ({ url }) => {
@@ -185,7 +185,7 @@ describe('three replicas', () => {
       await vi.waitFor(() => expect(told, uri).toContain('notifications/resources/list_changed'), patience)
   })
 
-  test.each([86_400_000, -86_400_000])('the clock of one jumps by %i ms, and nothing comes of it', async (jump) => {
+  test.each([86_400_000, -86_400_000])('are unaffected when the clock of one jumps by %i ms', async (jump) => {
     const sessions = await Promise.all(replicas.map(({ url }) => connect(era2025, url)))
     const heard = await Promise.all(sessions.map((client) => listenTo(client, era2025.revision, [item])))
     for (const client of sessions) await client.readResource({ uri: item })
@@ -230,7 +230,7 @@ describe('three replicas', () => {
       vi.unstubAllEnvs()
     })
 
-    test('doctor --url finds nothing wrong from the outside', async () => {
+    test('pass doctor --url from outside', async () => {
       const file = join(folder.outside, 'ca.pem')
       writeFileSync(file, authority)
       const trusting = { ...env, NODE_EXTRA_CA_CERTS: file, NODE_TLS_REJECT_UNAUTHORIZED: '1' }
@@ -242,7 +242,7 @@ describe('three replicas', () => {
       expect(looked).toEqual(expect.arrayContaining(['connect', 'list', 'read', 'subscribe', 'unknown', 'clock']))
     })
 
-    test.each(eras.slice(1))('$name: twelve clients list, read and listen', async (era) => {
+    test.each(eras.slice(1))('$name: serve twelve clients that list, read and subscribe', async (era) => {
       const some = await Promise.all(Array.from({ length: 12 }, () => connect(era, `${proxy.url}/mcp`)))
       const uri = 'docs://shared/1.md'
       const heard = await Promise.all(some.map((client) => listenTo(client, era.revision, [uri])))
@@ -253,7 +253,7 @@ describe('three replicas', () => {
   })
 
   // These end replicas, so they are the last.
-  test('when the database stands still and is back, no change is lost', async () => {
+  test('lose no change when the database stands still and returns', async () => {
     const heard = await Promise.all(replicas.map(async ({ url }) => hear(era2026, url, [item, 'docs://shared/2.md'])))
     database.freeze()
     try {
@@ -266,7 +266,7 @@ describe('three replicas', () => {
     for (const uris of heard) await vi.waitFor(() => expect(uris).toContain(item), patience)
   })
 
-  test('when the database is killed and is back, no change is lost', async () => {
+  test('lose no change when the database is killed and returns', async () => {
     const heard = await Promise.all(replicas.map(async ({ url }) => hear(era2026, url, [item])))
     await database.kill()
     api.items.set('one', 'while it is gone')
@@ -276,7 +276,7 @@ describe('three replicas', () => {
     expect(JSON.stringify(await client.readResource({ uri: item }))).toContain('while it is gone')
   })
 
-  test('when one after the other is killed, those that are left are told of each change', async () => {
+  test('report each change while they are killed one after the other', async () => {
     const heard = await Promise.all(replicas.map(async ({ url }) => hear(era2026, url, [item])))
     for (const at of [0, 1]) {
       await replicaAt(at).stop('SIGKILL')

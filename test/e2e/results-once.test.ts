@@ -71,7 +71,7 @@ const engines: readonly (readonly [string, (name: string) => object])[] = [
 ]
 
 describe.each(engines)('on %s', (_, storeNamed) => {
-  test('200 who ask at once in two processes are given one computation', async () => {
+  test('200 requests at once in two processes share one computation', async () => {
     const store = storeNamed('many')
     const file = await newFile()
     const processes = [asking(store, 100, file, 30_000), asking(store, 100, file, 30_000)]
@@ -83,7 +83,7 @@ describe.each(engines)('on %s', (_, storeNamed) => {
     expect(await linesIn(file)).toHaveLength(1)
   })
 
-  test('whoever dies in the midst of it is replaced', async () => {
+  test('a process that dies during the computation is replaced', async () => {
     const store = storeNamed('dying')
     const file = await newFile()
     const dying = asking(store, 1, file, 2000, 'hang')

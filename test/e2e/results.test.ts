@@ -118,7 +118,7 @@ describe('over HTTP, with tokens', () => {
   }
 
   test.each(['legacy', 'auto'] as const)(
-    'the official client (%s) reads, looks up, completes and is told',
+    'the official client (%s) reads, looks up, completes and is notified',
     async (mode) => {
       const [first] = await put(server.home, analysisOf(`About ${mode}?`, { tags: [mode] }))
       const { client, heard, times } = await clientAs(reader, mode)
@@ -157,7 +157,7 @@ describe('over HTTP, with tokens', () => {
     },
   )
 
-  test('the tool is there for who may write and see, and for nobody else', async () => {
+  test('the tool is visible to callers who may write and see, and to nobody else', async () => {
     expect(await names(reader)).toEqual([])
     expect(await names(editor)).toEqual(['save_analysis'])
     const { client } = await clientAs(editor, 'legacy')
@@ -194,7 +194,7 @@ describe('over HTTP, with tokens', () => {
     expect((await call(editor, 'no_such_tool', {})).json().error).toMatchObject({ code: -32602 })
   })
 
-  test('who may write to several says which', async () => {
+  test('a caller who may write to several mounts must name one', async () => {
     const { client } = await clientAs(chief, 'auto')
     const [tool] = (await client.listTools()).tools
     expect(tool?.inputSchema).toMatchObject({
@@ -212,7 +212,7 @@ describe('over HTTP, with tokens', () => {
     await client.close()
   })
 
-  test('a POST keeps one or several, and says what became of each', async () => {
+  test('a POST stores one or several results, and reports each outcome', async () => {
     const made = await post('/results/project', editor, analysisOf('By post?', { id: 'posted' }))
     expect([made.status, made.headers.get('location')]).toEqual([201, `${address}/results/posted`])
     expect(await made.json()).toMatchObject({ id: 'posted', status: 'created', uri: `${address}/results/posted` })
@@ -241,7 +241,7 @@ describe('over HTTP, with tokens', () => {
     expect([got.status, got.headers.get('allow')]).toEqual([405, 'POST'])
   })
 
-  test('to who may not write, a place to post to is none', async () => {
+  test('a caller who may not write gets 404 for the POST', async () => {
     const seen = async (path: string, token: string | undefined, method = 'POST') => {
       const response = await fetch(new URL(path, server.url), {
         method,
@@ -276,7 +276,7 @@ describe('over HTTP, with tokens', () => {
     expect(await seen('/results/no-such-mount', undefined)).toEqual(asked)
   })
 
-  test('a secret that is known does not leave, whoever wrote it', async () => {
+  test('a known secret in a result is redacted, whoever wrote it', async () => {
     const { id } = (await (await post('/results/project', editor, analysisOf(`It is ${secret}!`))).json()) as {
       id: string
     }
@@ -319,7 +319,7 @@ describe('over stdio', () => {
     )
   }
 
-  test('what one process saves, another tells its client, and only who has the role can', async () => {
+  test('a result that one process saves is announced to the client of another, and only a caller with the role can save', async () => {
     const [writer, reader] = await Promise.all([open('with', 'legacy'), open('without', 'auto')])
     expect((await reader.client.listTools()).tools.map(({ name }) => name)).not.toContain('save_analysis')
     await expect(reader.client.callTool({ name: 'save_analysis', arguments: {} })).rejects.toMatchObject({
@@ -347,7 +347,7 @@ describe('hikidashi results put', () => {
   })
   afterAll(() => rmSync(home, { recursive: true, force: true }))
 
-  test('takes one, an array and lines, and keeps none where one is wrong', async () => {
+  test('accepts one result, an array and lines, and stores none if one is wrong', async () => {
     const lines = [analysisOf('l1', { id: 'l1' }), analysisOf('l2', { id: 'l2' })].map((one) => JSON.stringify(one))
     await writeFile(join(home, 'lines.jsonl'), `${lines.join('\n')}\n\n`)
     const words = ['--mount', `${address}/`]
@@ -366,7 +366,7 @@ describe('hikidashi results put', () => {
     expect((await runHere(['check'], { cwd: home })).code).toBe(0)
   })
 
-  test('says what is missing', async () => {
+  test('reports what is missing', async () => {
     const one = JSON.stringify(analysisOf('x'))
     const said = async (words: readonly string[], input = one) => {
       const { code, err } = await run(['results', 'put', ...words], { cwd: home, input })

@@ -35,11 +35,11 @@ const find = (index: SearchIndex, text: string, more = {}) => all(index.search({
 const pathsOf = (hits: readonly SearchHit[]) => hits.map(({ uri }) => uri.slice('files://m/'.length))
 const marked = ({ snippet: { text, marks } }: SearchHit) => marks.map(([start, end]) => text.slice(start, end))
 
-describe('a search', () => {
+describe('the search index', () => {
   const issue =
     'Cursor pages break when the server restarts: the client sends its cursor, the listing answers "cursor is not valid" and starts over from the beginning of all resources.'
 
-  test('requires no quoted text of a long question', async () => {
+  test('does not require the quoted text of a long question', async () => {
     const index = await begin()
     await index.put([documentOf('src/listing.ts', 'A cursor of a listing outlives restarts of the server.')])
     expect(pathsOf(await find(index, issue))).toEqual(['src/listing.ts'])
@@ -48,7 +48,7 @@ describe('a search', () => {
     expect(await find(index, `"${quote}"`)).toEqual([])
   })
 
-  test('puts passages with the quoted text of a question first, and requires it only beside fewer than three words', async () => {
+  test('ranks passages with the quoted text of a question first, and requires it only beside fewer than three words', async () => {
     const index = await begin()
     const question = 'What are "hostname does not match" errors?'
     await index.put([
@@ -62,7 +62,7 @@ describe('a search', () => {
       expect(await find(index, text, { allows })).toEqual([])
   })
 
-  test('finds the code that a sentence names in quotes but spells in another way', async () => {
+  test('finds the code that a sentence quotes in another spelling', async () => {
     const index = await begin()
     await index.put([
       documentOf('modifiers.ts', 'export function withData(value) {\n  return modified(value)\n}'),
@@ -121,7 +121,7 @@ describe('a search', () => {
     await index.close()
   })
 
-  test('keeps the lines of what it shows, and no other control character', async () => {
+  test('keeps the line ends of snippets, and no other control character', async () => {
     const index = await begin()
     await index.put([documentOf('a.ts', 'export function brew() {\r\n\tkettle.boil()\u0007\n}\n')])
     const [hit] = await find(index, 'kettle')
@@ -151,7 +151,7 @@ describe('a search', () => {
     await index.close()
   })
 
-  test('finds a Japanese word where its characters are side by side, and single characters only where nothing has it', async () => {
+  test('finds a Japanese word by adjacent characters, and by single characters only if no document has the word', async () => {
     const index = await begin()
     await index.put([
       documentOf('word.md', '決済の手順。予定を決めて、返済する。'),
@@ -180,7 +180,7 @@ describe('a search', () => {
     await index.close()
   })
 
-  test('finds a compound where all of its parts are, and passages with some parts only where nothing has all, and says so', async () => {
+  test('finds a compound by all of its parts, and by some parts only if no document has all, and says so', async () => {
     const index = await begin()
     const many = Array.from({ length: 30 }, (_, at) => documentOf(`many${at}.md`, `number ${at} in the list`))
     await index.put([
@@ -212,7 +212,7 @@ describe('a search', () => {
     await index.close()
   })
 
-  test('looks for single characters of what the caller may see, whatever else has the word', async () => {
+  test('decides on single characters by the documents that the caller may see', async () => {
     const index = await begin()
     await index.put([documentOf('hidden.md', '決済'), documentOf('seen.md', '決定')])
     const told: string[] = []
@@ -224,7 +224,7 @@ describe('a search', () => {
     await index.close()
   })
 
-  test('puts what is about the words first, and the same text once', async () => {
+  test('ranks passages about the words first, and shows equal text once', async () => {
     const index = await begin()
     const filler = 'Something else is told here at some length, and nothing of it matters to anybody. '
     await index.put([
@@ -247,7 +247,7 @@ describe('a search', () => {
     await index.close()
   })
 
-  test('shows of several copies of a text the one with the shortest path', async () => {
+  test('shows the copy of a text with the shortest path', async () => {
     const index = await begin()
     const text = 'The quick needle lies in a haystack of many words.'
     await index.put(['.a/copy/b.md', 'a/deep/b.md', 'z/b.md', 'b.md'].map((path) => documentOf(path, text)))
@@ -256,7 +256,7 @@ describe('a search', () => {
     expect(pathsOf(await find(index, 'needle', { where: { path: 'a/**' } }))).toEqual(['a/deep/b.md'])
   })
 
-  test('is narrowed by what is known of the documents', async () => {
+  test('is filtered by facts of the documents', async () => {
     const index = await begin()
     await index.put([
       documentOf('a/x.md', 'word', { mimeType: 'text/markdown', modified: 1000.5, priority: 0.9 }),
@@ -273,7 +273,7 @@ describe('a search', () => {
     await index.close()
   })
 
-  test('goes on to the last of them for whoever may see few', async () => {
+  test('pages to the last hit, also for a caller that sees few documents', async () => {
     const index = await begin()
     await index.put(
       Array.from({ length: 350 }, (_, i) =>
@@ -286,7 +286,7 @@ describe('a search', () => {
     await index.close()
   })
 
-  test('suggests words and titles that begin so', async () => {
+  test('suggests words and titles with the typed beginning', async () => {
     const index = await begin()
     await index.put([
       documentOf('a.txt', 'configuration of a controller', { title: 'Configuration' }),
@@ -307,7 +307,7 @@ describe('a search', () => {
     await index.close()
   })
 
-  test('takes texts that no text should be', async () => {
+  test('accepts texts with any characters', async () => {
     const index = await begin()
     await index.put([
       documentOf('nul.txt', 'before\u0000after \ud800 lone', { title: 'a\u0000b\udc00' }),
@@ -322,7 +322,7 @@ describe('a search', () => {
     await index.close()
   })
 
-  test('gives each caller its own documents, also if two indexes of one process have the same name', async () => {
+  test('shows each caller its own documents, also if two indexes of one process have the same name', async () => {
     const name = `test-${++made}`
     const [one, other] = await Promise.all([1, 2].map(() => openSearchIndex({ store: stores.SQLite, name })))
     await one?.put([documentOf('ada.txt', 'needle'), documentOf('bob.txt', 'needle')])
@@ -334,7 +334,7 @@ describe('a search', () => {
       expect(index && pathsOf(await find(index, 'needle', { allows: of(path) }))).toEqual([path])
   })
 
-  test('tells what was cut by older rules, so that it is put again', async () => {
+  test('reports documents that were divided by older rules, so that they are indexed again', async () => {
     const name = `test-${++made}`
     const labels = { mount: 'files://m' }
     await stores.SQLite.texts(`search/${name}`).put([
@@ -388,8 +388,8 @@ function termsIn(text: string): ReadonlySet<string> {
   return terms
 }
 
-describe('both engines', () => {
-  test('find what a plain model finds, and the same in the same order', async () => {
+describe('both engines of the search index', () => {
+  test('give the hits of a simple model, in the same order', async () => {
     await fc.assert(
       fc.asyncProperty(
         steps,

@@ -50,7 +50,7 @@ async function search(...words: readonly string[]) {
 }
 
 describe('a search over a database', () => {
-  test('finds rows far behind the first page, and leads to the row', async () => {
+  test('finds rows far behind the first page, and links to the row', async () => {
     const { hits, notes } = await search('lantern2400')
     expect(hits.map(({ uri }) => uri)).toEqual(['sqlite://app/customers/rows/2400'])
     expect(hits[0]?.title).toBe('customers 2400')
@@ -59,7 +59,7 @@ describe('a search over a database', () => {
     expect(JSON.parse(out).rows).toEqual([{ id: 2400, name: 'lantern2400' }])
   })
 
-  test('has nothing of columns and tables that are not served', async () => {
+  test('has no columns and tables that are not served', async () => {
     expect((await search('hush2400')).hits).toEqual([])
     expect((await search('anchor3')).hits.map(({ uri }) => uri)).toEqual(['sqlite://app/notes/rows/3'])
     const config = join(home, 'guest.json')
@@ -70,7 +70,7 @@ describe('a search over a database', () => {
     expect(JSON.parse(guest.out).hits).toEqual([])
   })
 
-  test('follows rows that come, change and go', async () => {
+  test('follows rows that are inserted, changed and deleted', async () => {
     writer.exec(
       `INSERT INTO notes VALUES (9, 'bollard'); UPDATE notes SET text = 'capstan' WHERE id = 1; DELETE FROM notes WHERE id = 2`,
     )
@@ -80,7 +80,7 @@ describe('a search over a database', () => {
     expect((await search('anchor2')).hits).toEqual([])
   })
 
-  test('says of a table without a key that only its first page is searched', async () => {
+  test('says that only the first page of a table without a key is searched', async () => {
     writer.exec(`CREATE TABLE log (line TEXT); INSERT INTO log SELECT 'halyard' || id FROM customers`)
     const { hits, notes } = await search('halyard7')
     expect(hits.map(({ uri }) => uri)).toEqual(['sqlite://app/log/rows'])

@@ -42,8 +42,8 @@ const many = (count: number, name = 'note') =>
 const found = (searcher: Searcher, query: string, holds: (paths: readonly string[]) => boolean) =>
   eventually(() => searcher.paths(query), holds)
 
-describe('A search that is served', () => {
-  test('hears of every change, over both transports, from whichever process feeds it', async () => {
+describe('a served search index', () => {
+  test('follows every change, over both transports, whichever process feeds it', async () => {
     const folder = await folderOf({
       'open/a.md': '# Harbour\n\nabout anchors\n',
       'open/設計.md': '# 設計\n\n引き出しの設計\n',
@@ -69,7 +69,7 @@ describe('A search that is served', () => {
     await found(stdio, 'sextants', (paths) => paths.length === 0)
   })
 
-  test('is right again after its process was killed while it indexed, and reads nothing twice', async () => {
+  test('is correct again after its process was killed during indexing, and reads no document twice', async () => {
     const files = many(800)
     const folder = await folderOf(files)
     const { server, boss } = await serve(folder.home)
@@ -87,7 +87,7 @@ describe('A search that is served', () => {
     for (const number of [2, 400, 799]) expect(await again.paths(`n${number}`)).toEqual([`open/note-${number}.md`])
   })
 
-  test('forgets a mount that is removed, and is made anew where its store is lost', async () => {
+  test('drops a removed mount, and is built again after its store is lost', async () => {
     const folder = await folderOf({ 'open/a.md': 'about anchors\n' })
     await mkdir(join(folder.home, 'more'))
     await writeFile(join(folder.home, 'more/b.md'), 'about bollards\n')
@@ -131,7 +131,7 @@ requires(
   process.platform === 'linux' && canMount(),
   'only root can mount a small disk',
 )('a search on a small disk', () => {
-  test('says that it cannot index when the disk is full, and goes on once there is room', async () => {
+  test('reports that the disk is full, and continues once there is room', async () => {
     const folder = await folderOf(many(800))
     const disk = join(folder.home, 'disk')
     await mkdir(disk)
@@ -150,7 +150,7 @@ requires(
 describe('hikidashi search and status', () => {
   const words = (...more: readonly string[]) => [...more, '--config', 'reader.json']
 
-  test('index what is there first, and print what is found', async () => {
+  test('index the folder first, and print the hits', async () => {
     const { home } = await folderOf({
       'open/guide.md': '# Guide\n\n## Anchors\n\nHow to drop an anchor \u001b[31mslowly\u001b[0m.\n',
       'hidden/plan.md': '# Anchor\n\nanchor\n',
@@ -179,7 +179,7 @@ describe('hikidashi search and status', () => {
     expect(status.out).toContain('no running server updates it')
   })
 
-  test('searches an index that is seconds old as it is, and looks at every file where that is asked for', async () => {
+  test('search an index that is seconds old as it is, and compare every file if they are told to', async () => {
     const { home } = await folderOf({ 'open/a.md': '# Harbour\n\nabout anchors\n' })
     const words = ['search', 'bollards', '--config', 'boss.json']
     const first = await run(words, { cwd: home })
@@ -199,7 +199,7 @@ describe('hikidashi search and status', () => {
     expect((await run(words, { cwd: home })).err).not.toContain('As of')
   })
 
-  test('reads a folder anew once the look at it finds another language', async () => {
+  test('index a folder again after another language is detected', async () => {
     const { home } = await folderOf({ 'open/a.md': 'about anchors\n' })
     const cwd = join(home, 'docs/open')
     const env = { XDG_STATE_HOME: join(home, 'state') }
@@ -218,7 +218,7 @@ describe('hikidashi search and status', () => {
     expect((await uris()).map((name) => name.split('?')[0])).toEqual(['short.txt'])
   })
 
-  test('tell of a server that runs, by its configuration or its address', async () => {
+  test('report the index of a running server, by its configuration or its address', async () => {
     const { home } = await folderOf({ 'open/guide.md': '# Guide\n\nanchors\n' })
     const { server, boss } = await serve(home)
     await indexed(boss)

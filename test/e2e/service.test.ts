@@ -16,7 +16,7 @@ requires(
   analyze !== undefined,
   'there is no systemd-analyze',
 )('the systemd unit', () => {
-  test('has an exposure of at most 2', () => {
+  test('the systemd unit has an exposure of at most 2', () => {
     const said = execFileSync('systemd-analyze', ['security', '--offline=true', '--no-pager', unit], {
       encoding: 'utf8',
     })
@@ -41,7 +41,7 @@ requires(
   canStart,
   'systemd is not the first process, this user is not root, or other users may not read Node and the build',
 )('systemd starts the unit', () => {
-  test('which serves files, git, a database and documents, and stops', async () => {
+  test('the systemd unit serves files, git, a database and documents, and stops', async () => {
     const name = `hikidashi-test-${process.pid}`
     // PrivateTmp hides /tmp from the service.
     const place = `/run/${name}`

@@ -121,7 +121,7 @@ requires(
       .map((line) => JSON.parse(line) as { readonly uri: string; readonly files: readonly { readonly uri: string }[] })
   }
 
-  test.each(['legacy', 'modern'])('of a folder, a tag and a bucket, in the era %s', async (era) => {
+  test.each(['legacy', 'modern'])('skills of a folder, a tag and a bucket are listed in the era %s', async (era) => {
     const reports = await verify(era, '--method', 'skills/list')
     expect(reports.map(({ uri }) => uri).sort()).toEqual(uris)
     for (const report of reports)
@@ -132,7 +132,7 @@ requires(
     }
   })
 
-  test('one by its URI', async () => {
+  test('a skill is read by its URI', async () => {
     const uri = `${roots['in-tag']}/SKILL.md`
     expect(await verify('modern', '--method', 'skills/get', '--uri', uri)).toMatchObject([{ uri, outcome: 'verified' }])
   })
@@ -159,8 +159,8 @@ requires(
     return client
   }
 
-  describe.each(['legacy', 'auto'] as const)('in the era %s', (era) => {
-    test.each(Object.entries(roots))('of the skill %s', async (name, root) => {
+  describe.each(['legacy', 'auto'] as const)('skills in the era %s', (era) => {
+    test.each(Object.entries(roots))('are read as the client expects: the skill %s', async (name, root) => {
       const client = await connect(era)
       const found = await skills.discoverSkills(client)
       expect(found.map(({ uri }) => uri).sort()).toEqual(uris)
@@ -182,7 +182,7 @@ requires(
     })
   })
 
-  test('a file that changed since the listing is refused', async () => {
+  test('a skill file that changed since the listing is refused', async () => {
     const client = await connect('auto')
     const uri = `${roots['in-folder']}/SKILL.md`
     const before = await skills.getSkill(client, uri)

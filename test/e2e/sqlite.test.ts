@@ -84,8 +84,8 @@ function elsewhere(script: string) {
   }
 }
 
-describe('what a table is', () => {
-  test('is told as JSON, and its definition as it was written', async () => {
+describe('the page of an SQLite table', () => {
+  test('is JSON, with its definition as it was written', async () => {
     const provider = await open()
     expect(await jsonOf(provider, 'customers/schema')).toMatchObject({
       ...{ table: 'customers', kind: 'table', owner: null, comment: null, rowEstimate: 250 },
@@ -128,7 +128,7 @@ describe('what a table is', () => {
     expect(overview.mermaid).toContain('erDiagram')
   })
 
-  test('is found in statements however they are written', () => {
+  test('is parsed from statements in any form', () => {
     const made = `CREATE TABLE "t(1" /* (a, */ ( "a""b" TEXT DEFAULT ')' CHECK("a""b" <> '(,'), -- b, (
       [c d] AS ((1 + (2))) VIRTUAL, CONSTRAINT \`x,y\` CHECK ( ( [c d] > 0 ) ) )`
     expect(itemsOf(made).map((item) => textOfTokens(made, item).slice(0, 5))).toEqual(['"a""b', '[c d]', 'CONST'])
@@ -141,7 +141,7 @@ describe('what a table is', () => {
       expect(checksOf(broken)).toEqual([])
   })
 
-  test('of very many tables a listing asks little, and every page the same', async () => {
+  test('takes few queries in a listing of very many tables, on every page', async () => {
     const count = 1000
     writer.exec('BEGIN')
     for (let i = 0; i < count; i++) writer.exec(`CREATE TABLE t${i} (id INTEGER PRIMARY KEY, p REFERENCES customers)`)
@@ -157,8 +157,8 @@ describe('what a table is', () => {
   }, 60_000)
 })
 
-describe('rows', () => {
-  test('are nobody’s where that is not asked for, and of views only where that is', async () => {
+describe('rows of SQLite', () => {
+  test('are served only with the option "rows", and of views only if configured', async () => {
     const none = await open({ rows: undefined as never })
     expect(await failureOf(none.read({ path: 'customers/rows', params: new Map() }, contextOf()))).toMatchObject({
       kind: 'not-found',
@@ -172,7 +172,7 @@ describe('rows', () => {
     ])
   })
 
-  test('come page by page in the order of the key, each once', async () => {
+  test('are paged in the order of the key, each once', async () => {
     const provider = await open()
     for (const [table, column, count] of [
       ['customers', 'id', 250],
@@ -197,7 +197,7 @@ describe('rows', () => {
     expect(await jsonOf(provider, 'keyless/rows')).toMatchObject({ key: [], next: null })
   })
 
-  test('have keys of any kind, and no two the same one', async () => {
+  test('have keys of any type, and all keys differ', async () => {
     const keys = ['1', "'1'", "x'31'", '1.5', 'é', "'it''s'", "'x''00'''", '-9223372036854775808', '1e+300']
     writer.exec(`INSERT INTO anything VALUES (1, 'whole'), ('1', 'text'), (x'31', 'bytes'), (1.5, 'real'), ('é', 'letter'),
       ('''it''''s''', 'quoted'), ('x''00''', 'looks like bytes'), (-9223372036854775808, 'least'), (1e300, 'large')`)
@@ -225,7 +225,7 @@ describe('rows', () => {
       expect(await failureOf(textOf(provider, `anything/rows/${key}`)), key).toMatchObject({ kind: 'not-found' })
   })
 
-  test('are found by their keys as these are shown', async () => {
+  test('are found by their keys as they are shown', async () => {
     writer.exec(`CREATE TABLE shown (a, b BLOB, u UUID, n DECIMAL(10,2), at DATETIME, PRIMARY KEY (a, b, u, n, at));
       INSERT INTO shown VALUES ('7', x'fb00ff', '0000000a-0000-0000-0000-00000000000b', 1.5, '2026-11-21T18:00:00Z'), (7, 'text', 'u', 2, 'x')`)
     const provider = await open()
@@ -240,7 +240,7 @@ describe('rows', () => {
     }
   })
 
-  test('of a view that names what is not there are an error that says so', async () => {
+  test('of a view over a missing table give an error with the reason', async () => {
     writer.exec(`CREATE TABLE base (id); CREATE VIEW broken AS SELECT id FROM base; CREATE VIEW absent AS SELECT unknown(id) AS x FROM base;
       DROP TABLE base; CREATE TABLE base (other)`)
     const provider = await open({ rows: { views: true } })
@@ -251,7 +251,7 @@ describe('rows', () => {
       })
   })
 
-  test('have values of any kind without loss', async () => {
+  test('have values of every type without loss', async () => {
     writer.exec(`CREATE TABLE wide (id INTEGER PRIMARY KEY, v);
       INSERT INTO wide VALUES (1, 9007199254740993), (2, -9223372036854775808), (3, 9007199254740991), (4, 1e400), (5, -1e400), (6, 2.0),
       (7, 0.1), (8, x'00ff'), (9, 'a' || char(0) || 'b"é日本'), (10, NULL), (11, ''), (12, x''), (13, 1e400 - 1e400)`)
@@ -277,7 +277,7 @@ describe('rows', () => {
     ])
   })
 
-  test('are cut where a value or an answer is too long, and of a huge value nothing is read', async () => {
+  test('are truncated if a value or an answer is too long, and huge values are not read', async () => {
     writer.exec(`CREATE TABLE big (id INTEGER PRIMARY KEY, t, b); INSERT INTO big VALUES (1, replace(hex(zeroblob(20000)), '0', 'あ'), zeroblob(30000)),
       (2, 'small', zeroblob(40000000)), (3, 'last', NULL)`)
     const provider = await open({ rows: { maxValueBytes: 1000 } })
@@ -294,7 +294,7 @@ describe('rows', () => {
     expect([little.rows.length, little.more, little.next]).toEqual([1, true, '1'])
   })
 
-  test('have no column that is denied, and no key that would tell of it', async () => {
+  test('have no denied column, and no key that would disclose one', async () => {
     const provider = await open({ rows: { columns: { deny: ['customers/email', 'orders/line'] } } })
     expect(Object.keys((await jsonOf(provider, 'customers/rows/1')).rows[0])).toEqual(['id', 'name', 'twice'])
     expect(await failureOf(textOf(provider, 'customers/rows', { columns: 'email' }))).toMatchObject({ kind: 'invalid' })
@@ -303,7 +303,7 @@ describe('rows', () => {
     expect(await failureOf(textOf(provider, 'customers/rows', { after: 'x' }))).toMatchObject({ kind: 'invalid' })
   })
 
-  test('tables, columns and keys are completed', async () => {
+  test('have completions for tables, columns and keys', async () => {
     const provider = await open()
     const complete = async (name: string, value: string, given: Record<string, string> = {}) =>
       (
@@ -321,7 +321,7 @@ describe('rows', () => {
     expect(await complete('key', "x' OR 1=1", { table: 'customers' })).toEqual([])
   })
 
-  test('that a view never comes to an end of are given up, and the others go on', async () => {
+  test('of a view that never ends give a time-out, and other requests continue', async () => {
     const provider = await open({
       rows: { views: true },
       statementTimeoutMs: 500,
@@ -341,13 +341,13 @@ describe('rows', () => {
   }, 60_000)
 })
 
-describe('the file', () => {
+describe('the file of an SQLite database', () => {
   const snapshot = () =>
     fs
       .readdirSync(folder.root)
       .map((name) => `${name} ${fs.statSync(folder.at(name)).mtimeMs} ${fs.statSync(folder.at(name)).size}`)
 
-  test.each(['delete', 'wal'])('is not touched, nor anything made beside it (%s)', async (mode) => {
+  test.each(['delete', 'wal'])('is not written, and no file is created beside it (%s)', async (mode) => {
     writer.exec(`PRAGMA journal_mode = ${mode}`)
     writer.close()
     const before = snapshot()
@@ -358,7 +358,7 @@ describe('the file', () => {
     expect(snapshot()).toEqual(before)
   })
 
-  test('with a log is read as it is just now, whoever else has it open', async () => {
+  test('with a write-ahead log is read in its current state, while others have it open', async () => {
     writer.exec('PRAGMA journal_mode = wal')
     writer.close()
     const provider = await open()
@@ -375,7 +375,7 @@ describe('the file', () => {
     expect(await count()).toBe(3)
   })
 
-  test('that nobody should serve is refused in words that say what to do', async () => {
+  test('that must not be served is refused with advice', async () => {
     folder.write({
       'text.db':
         'this is a text and no database of anything, however long it may be made to be, again and again and again',
@@ -404,7 +404,7 @@ describe('the file', () => {
     expect(fs.statSync(folder.at('empty.db')).size).toBe(0)
   })
 
-  test('with a log that nobody has worked in is told of, and is there once somebody has', async () => {
+  test('with a log that has not been opened is reported, and served once a program has opened it', async () => {
     const child = elsewhere("database.exec('PRAGMA journal_mode = wal; INSERT INTO keyless VALUES (1, 1)')")
     writer.close()
     await child.ready
@@ -422,10 +422,10 @@ describe('the file', () => {
   })
 })
 
-describe('fault: the file', () => {
+describe('fault: the file of an SQLite database', () => {
   const answers = (provider: Provider) => () => textOf(provider, 'customers/rows/1')
 
-  test('is gone and comes back', async () => {
+  test('is deleted and returns', async () => {
     const provider = await open()
     await textOf(provider, 'customers/rows/1')
     fs.renameSync(file, `${file}.away`)
@@ -440,7 +440,7 @@ describe('fault: the file', () => {
     await recovers(answers(later))
   }, 60_000)
 
-  test('is replaced by another one, or by a link: the one that is there is answered, or nothing', async () => {
+  test('is replaced by another one, or by a link: the current file is answered, or nothing', async () => {
     const provider = await open()
     await textOf(provider, 'customers/rows/1')
     const next = new DatabaseSync(folder.at('next.db'))
@@ -459,7 +459,7 @@ describe('fault: the file', () => {
     await recovers(answers(provider))
   }, 60_000)
 
-  test('is locked by another process: unavailable, and never absent', async () => {
+  test('is locked by another process: it is unavailable, not absent', async () => {
     const provider = await open()
     await textOf(provider, 'customers/rows/1')
     const child = elsewhere("database.exec('BEGIN EXCLUSIVE')")
@@ -475,7 +475,7 @@ describe('fault: the file', () => {
     await recovers(answers(provider))
   }, 60_000)
 
-  test('is cut short or overwritten: an error of ours, and whole again once it is', async () => {
+  test('is truncated or overwritten: it gives an error, and is served again once it is whole', async () => {
     writer.close()
     const whole = fs.readFileSync(file)
     const provider = await open()
@@ -498,7 +498,7 @@ describe('fault: the file', () => {
     }
   }, 60_000)
 
-  test('is read by a process that dies: another one goes on', async () => {
+  test('is read by a process that dies: another process continues', async () => {
     const provider = await open({ connections: 1 })
     await textOf(provider, 'customers/rows/1')
     const own = () =>
@@ -513,7 +513,7 @@ describe('fault: the file', () => {
     await eventually(async () => !own().some((line) => /providers\/sqlite\/child/.test(line) && !/defunct/.test(line)))
   }, 60_000)
 
-  test('is read by a process that is killed in a statement: the error says by which signal', async () => {
+  test('is read by a process that is killed in a statement: the error names the signal', async () => {
     const provider = await open({ connections: 1, rows: { views: true }, statementTimeoutMs: 60_000 })
     const failed = failureOf(provider.read({ path: 'endless/rows', params: new Map() }, contextOf()))
     const [reader = 0] = readersOf(process.pid)
@@ -523,7 +523,7 @@ describe('fault: the file', () => {
     expect(await failed).toMatchObject({ kind: 'unavailable', message })
   }, 60_000)
 
-  test('is read by a process that ends with the server, also in the middle of a statement', async () => {
+  test('is read by a process that ends with the server, also during a statement', async () => {
     const script = `const { sqlite } = await import(${JSON.stringify(pathToFileURL(bundled('providers/sqlite/index')).href)})
       const options = { file: ${JSON.stringify(file)}, rows: { views: true }, statementTimeoutMs: 600_000, connections: 1 }
       const provider = await sqlite(options)
@@ -550,7 +550,7 @@ function isRunning(pid: number): boolean {
   return fs.existsSync(`/proc/${pid}`) && !/^State:\s+Z/m.test(fs.readFileSync(`/proc/${pid}/status`, 'latin1'))
 }
 
-test('changes of the catalog and of rows are told, and of another file everything that is different', async () => {
+test('changes of the catalog and of rows of SQLite are reported, and a replaced file reports all differences', async () => {
   const provider = await open({ reconcile: 3_600_000 })
   const watching = await startWatching(provider)
   try {
@@ -571,7 +571,7 @@ test('changes of the catalog and of rows are told, and of another file everythin
   }
 }, 60_000)
 
-test('an overview and a table name no table that the rules hide, but for its own keys', async () => {
+test('an overview and the page of an SQLite table name no hidden table, except in its own keys', async () => {
   const rules = compileAccess([{ allow: ['*'] }, { deny: ['guest'], match: 'orders/**' }])
   const hidesCustomers = compileAccess([{ allow: ['*'] }, { deny: ['guest'], match: 'customers/**' }])
   const read = async (access: typeof rules, path: string, roles: readonly string[]) => {

@@ -88,7 +88,7 @@ function load(store: Store, collection: string) {
 
 describe('a store in PostgreSQL', () => {
   test.each(['stop', 'kill'] as const)(
-    'loses nothing when its server is restarted under load (%s), and goes on',
+    'loses nothing when its server is restarted under load (%s), and continues',
     async (how) => {
       const store = await open()
       const told = await listen(store, 'c')
@@ -118,7 +118,7 @@ describe('a store in PostgreSQL', () => {
     120_000,
   )
 
-  test('fails and does not hang while its server is frozen, and goes on after it', async () => {
+  test('fails without hanging while its server is frozen, and continues afterwards', async () => {
     const store = await open({ connectTimeoutMs: 1000, statementTimeoutMs: 1000 })
     const rows = store.collection('c')
     await rows.put({ key: 'a', value })
@@ -138,7 +138,7 @@ describe('a store in PostgreSQL', () => {
     await Promise.all(Array.from({ length: 20 }, () => until(() => rows.get('b'))))
   })
 
-  test('heals when its connections are ended, and tells what changed while it did not listen', async () => {
+  test('reconnects when its connections are closed, and reports the changes meanwhile', async () => {
     const [store, other] = [await open(), await open()]
     const told = await listen(store, 'c')
     await other.collection('c').put({ key: 'a', value })
@@ -155,7 +155,7 @@ describe('a store in PostgreSQL', () => {
     await eventually(() => told.has('c'), 'that is told as well', 40_000)
   })
 
-  test('opens without its server, says so, and begins once it is there', async () => {
+  test('opens without its server, says so, and starts once it runs', async () => {
     await server.stop()
     const store = await open()
     expect(logged).toEqual([expect.stringContaining('does not answer')])
@@ -166,7 +166,7 @@ describe('a store in PostgreSQL', () => {
     await eventually(() => told.has('a'), 'the change is told', 40_000)
   })
 
-  test('is busy, and no more than that, while somebody keeps its tables locked', async () => {
+  test('reports that it is busy while another program locks its tables', async () => {
     const store = await open({ statementTimeoutMs: 1000 })
     await store.collection('c').put({ key: 'a', value })
     const client = new pg.Client({ connectionString: server.superuserUrl })
@@ -183,7 +183,7 @@ describe('a store in PostgreSQL', () => {
     expect(await store.collection('c').get('b')).toBeUndefined()
   })
 
-  test('makes its tables again where somebody has removed them', async () => {
+  test('creates its tables again after they were dropped', async () => {
     const store = await open()
     await store.collection('c').put({ key: 'a', value })
     await server.run(`drop schema ${schema} cascade`)
@@ -191,7 +191,7 @@ describe('a store in PostgreSQL', () => {
     expect((await store.collection('c').list({ limit: 9 })).map(({ key }) => key)).toEqual(['b'])
   })
 
-  test('is made once by many that open it at the same time', async () => {
+  test('is created once by many that open it at the same time', async () => {
     for (let round = 0; round < 5; round++) {
       schema = `s${++made}`
       const stores = await Promise.all(Array.from({ length: 8 }, () => open({ connections: 1 })))
@@ -202,7 +202,7 @@ describe('a store in PostgreSQL', () => {
     }
   })
 
-  test('is refused where its schema is of a newer version, another program’s, or none', async () => {
+  test('is refused if its schema is of a newer version, of another program, or unknown', async () => {
     await open()
     await server.run(`update ${schema}.meta set version = 99`)
     await expect(open()).rejects.toMatchObject({
@@ -228,7 +228,7 @@ describe('a store in PostgreSQL', () => {
     })
   })
 
-  test('says that it may not write, where it may not', async () => {
+  test('reports a lack of write privileges', async () => {
     const store = await open()
     await store.collection('c').put({ key: 'a', value })
     await server.run('alter role app set default_transaction_read_only = on')
@@ -244,7 +244,7 @@ describe('a store in PostgreSQL', () => {
     }
   })
 
-  test('tells nobody how its server is reached', async () => {
+  test('discloses no address or credentials of its server', async () => {
     const secret = 'canary-of-a-password'
     const wrong = server.url.replace(/:[^:@]*@/, `:${secret}@`)
     const nowhere = `postgres://canary-user:${secret}@canary-host.invalid:1/canary-database`
@@ -263,7 +263,7 @@ describe('a store in PostgreSQL', () => {
     }
   })
 
-  test('gives up on a server that takes a connection and says nothing', async () => {
+  test('gives up on a server that accepts a connection and sends nothing', async () => {
     const sockets = new Set<Socket>()
     const silent = createServer((socket) => void sockets.add(socket))
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
@@ -278,7 +278,7 @@ describe('a store in PostgreSQL', () => {
     }
   })
 
-  test('a request that waits for a connection longer than connecting may take is answered', async () => {
+  test('a request that waits for a connection longer than the connection time-out is answered', async () => {
     const store = await open({ connections: 1, connectTimeoutMs: 1000, statementTimeoutMs: 10_000 })
     await store.collection('c').put({ key: 'a', value })
     const other = new pg.Client(server.url)
@@ -292,7 +292,7 @@ describe('a store in PostgreSQL', () => {
     await expect(asked).resolves.toMatchObject([{ key: 'a' }, undefined, undefined])
   })
 
-  test('has no more connections than it was told, and none once it is closed', async () => {
+  test('has at most the configured number of connections, and none after it is closed', async () => {
     const store = await open({ connections: 3 })
     const told = await listen(store, 'c')
     const count = async () => {

@@ -65,7 +65,7 @@ function overwrite(at: number, bytes: Uint8Array): void {
 }
 
 describe('the file of a store', () => {
-  test('is for its user alone, and so is its folder', async () => {
+  test('is readable by its user only, and so is its folder', async () => {
     const store = await open()
     await store.collection('c').put({ key: 'a', value })
     expect(fs.statSync(dirname(file)).mode & 0o777).toBe(0o700)
@@ -77,7 +77,7 @@ describe('the file of a store', () => {
     expect(fs.statSync(file).mode & 0o777).toBe(0o600)
   })
 
-  test('is no link, and nor is anything beside it', async () => {
+  test('is not opened if it, or a file beside it, is a link', async () => {
     fs.mkdirSync(dirname(file))
     const elsewhere = join(folder, 'elsewhere')
     for (const name of [file, `${file}-wal`, `${file}-shm`, `${file}-guard`]) {
@@ -99,7 +99,7 @@ describe('the file of a store', () => {
     })
   })
 
-  test('is known as the store’s own', async () => {
+  test('is recognized as a store', async () => {
     await fill(1)
     const database = new DatabaseSync(file)
     expect(database.prepare('pragma application_id').get()).toEqual({ application_id: 0x68696b69 })
@@ -108,7 +108,7 @@ describe('the file of a store', () => {
     database.close()
   })
 
-  test('is refused where it is another program’s, and stays as it is', async () => {
+  test('is refused if it belongs to another program, and is not changed', async () => {
     fs.mkdirSync(dirname(file))
     const database = new DatabaseSync(file)
     database.exec('create table theirs (a); insert into theirs values (1)')
@@ -122,7 +122,7 @@ describe('the file of a store', () => {
     expect(aside()).toEqual([])
   })
 
-  test('is refused where it is of a newer version, and stays as it is', async () => {
+  test('is refused if it has a newer version, and is not changed', async () => {
     await fill(1)
     const database = new DatabaseSync(file)
     database.exec('pragma user_version = 99')
@@ -135,7 +135,7 @@ describe('the file of a store', () => {
     expect(aside()).toEqual([])
   })
 
-  test('has no text that is not what was put', async () => {
+  test('has no text that was not put into it', async () => {
     const put = { key: 'k', version: '1', edition: 1, labels: { mount: 'm' }, value: 'known', parts: [] }
     const terms = [{ term: 't', weight: 1 }]
     for (const change of [
@@ -158,7 +158,7 @@ describe('the file of a store', () => {
     }
   })
 
-  test('is brought to this version in one transaction', async () => {
+  test('is migrated to this version in one transaction', async () => {
     await fill(3)
     const database = openDatabase(file, 1000)
     const version = () => database.prepare('pragma user_version').get()?.user_version
@@ -178,7 +178,7 @@ describe('the file of a store', () => {
     database.close()
   })
 
-  test('is made new where it was removed while it was open', async () => {
+  test('is created again after it was deleted while it was open', async () => {
     const store = await open()
     await store.collection('c').put({ key: 'a', value })
     const abort = new AbortController()
@@ -198,7 +198,7 @@ describe('the file of a store', () => {
   })
 })
 
-describe('a damaged file', () => {
+describe('a damaged file of a store', () => {
   const damages: readonly (readonly [string, () => void])[] = [
     ['is text', () => fs.writeFileSync(file, 'This is no database at all.\n'.repeat(300))],
     ['is shorter than its header', () => fs.writeFileSync(file, 'x')],
@@ -207,7 +207,7 @@ describe('a damaged file', () => {
     ['begins with zeros', () => overwrite(0, new Uint8Array(4096))],
     ['has pages of something else', () => overwrite(8192, Buffer.alloc(60_000, 'some other file '))],
   ]
-  test.each(damages)('that %s is put aside, and begun anew', async (_, damage) => {
+  test.each(damages)('that %s is renamed, and a new one is created', async (_, damage) => {
     await fill()
     damage()
     const damaged = fs.readFileSync(file)
@@ -221,7 +221,7 @@ describe('a damaged file', () => {
     expect(warnings).toEqual([expect.stringContaining(kept ?? 'a name')])
   })
 
-  test('that has nothing in it is taken as new', async () => {
+  test('that is empty is treated as new', async () => {
     await fill()
     fs.truncateSync(file)
     const store = await open()
@@ -230,7 +230,7 @@ describe('a damaged file', () => {
     expect(await keysOf(store)).toEqual(['new'])
   })
 
-  test('serves no value that the disk has changed, though SQLite finds no fault with it', async () => {
+  test('serves no value that changed on the disk, even if SQLite detects no damage', async () => {
     await fill()
     const at = fs.readFileSync(file).indexOf('value-77;')
     overwrite(at, Buffer.from('VALUE'))
@@ -241,7 +241,7 @@ describe('a damaged file', () => {
     expect(await keysOf(store)).toEqual(['new'])
   })
 
-  test('serves no key, term or time that the disk has changed', async () => {
+  test('serves no key, term or time that changed on the disk', async () => {
     await fill(3)
     const database = new DatabaseSync(file)
     database.exec(`update rows set modified = modified + 1 where key = 'key-1'`)
@@ -251,7 +251,7 @@ describe('a damaged file', () => {
     expect(aside()).toHaveLength(1)
   })
 
-  test('is put aside once, whoever finds it while it is open', async () => {
+  test('is renamed once, by any user of it while it is open', async () => {
     // More than SQLite keeps in memory.
     await fill(300, 20_000)
     const stores = await Promise.all([open(), open(), open()])
@@ -265,7 +265,7 @@ describe('a damaged file', () => {
     expect(aside()).toHaveLength(1)
   })
 
-  test('is put aside once by several that open it', async () => {
+  test('is renamed once by several that open it', async () => {
     await fill()
     overwrite(0, Buffer.alloc(100, 'x'))
     const stores = await Promise.all([open(), open(), open(), open()])
@@ -274,7 +274,7 @@ describe('a damaged file', () => {
     expect(aside()).toHaveLength(1)
   })
 
-  test('with random bytes anywhere serves none of them, and is in nobody’s way', async () => {
+  test('with random bytes anywhere serves none of them, and blocks nobody', async () => {
     await fill(100)
     const sound = fs.readFileSync(file)
     let state = 42
@@ -328,8 +328,8 @@ async function lockElsewhere(path: string) {
   }
 }
 
-describe('another process', () => {
-  test('that writes for too long makes it busy, and nothing is lost by that', async () => {
+describe('the store while another process', () => {
+  test('writes for too long is busy, and loses nothing', async () => {
     const store = await open()
     await store.collection('c').put({ key: 'a', value })
     // In this process it would not do: SQLite's locks are those of a process, and the store has a copy of SQLite of its own.
@@ -342,7 +342,7 @@ describe('another process', () => {
     expect(await keysOf(store)).toEqual(['a', 'c'])
   })
 
-  test('a request that waits for others longer than one may take is answered', async () => {
+  test('a request that waits for other requests longer than its time-out is answered', async () => {
     const store = await open()
     await store.collection('c').put({ key: 'a', value })
     const other = await lockElsewhere(file)
@@ -388,7 +388,7 @@ requires(
   })
   const remount = (mode: 'ro' | 'rw') => execFileSync('mount', ['-o', `remount,${mode}`, disk])
 
-  test('that is full fails what is written, and nothing else, until there is room', async () => {
+  test('a store on a full disk fails writes only, until there is room', async () => {
     const store = await open()
     const rows = store.collection('c')
     const large = Buffer.alloc(20_000, 'x')
@@ -413,7 +413,7 @@ requires(
     expect(aside()).toEqual([])
   })
 
-  test('that was full before it was opened goes on once there is room', async () => {
+  test('a store whose disk was full when it was opened continues once there is room', async () => {
     await fill(50)
     fs.writeFileSync(join(disk, 'filler'), '')
     const filler = fs.openSync(join(disk, 'filler'), 'w')
@@ -432,7 +432,7 @@ requires(
     expect(aside()).toEqual([])
   })
 
-  test('that may not be written to fails, says so, and goes on once it may', async () => {
+  test('a read-only store fails writes with the reason, and continues once it is writable', async () => {
     await fill(3)
     remount('ro')
     const store = await open()

@@ -95,7 +95,7 @@ function timeOf(row: Row): number {
 }
 
 describe.each(engines)('%s between processes', (engine, options) => {
-  test('loses nothing that was said to be written, and serves nothing torn, whenever a process is killed', async () => {
+  test('loses no acknowledged write, and serves no partial value, whenever a process is killed', async () => {
     const where = options()
     const next = chance(6)
     // A server writes by itself: nobody who is killed was writing to its files.
@@ -128,7 +128,7 @@ describe.each(engines)('%s between processes', (engine, options) => {
       expect(readdirSync(join(where.sqlite.file, '..')).filter((name) => name.includes('damaged'))).toEqual([])
   })
 
-  test('has texts wholly or not at all, whenever a process is killed', async () => {
+  test('has each text completely or not at all, whenever a process is killed', async () => {
     const where = options()
     const next = chance(7)
     for (let round = 0; round < volumeOf(3, 2); round++) {
@@ -156,7 +156,7 @@ describe.each(engines)('%s between processes', (engine, options) => {
       expect(readdirSync(join(where.sqlite.file, '..')).filter((each) => each.includes('damaged'))).toEqual([])
   })
 
-  test('computes once what 200 callers in two processes want', async () => {
+  test('computes once a value that 200 callers in two processes request', async () => {
     const where = options()
     const children = [1, 2].map(() => startStoreChild(where, 'once', 'results', 'the question', 100, 500))
     await Promise.all(children.map((child) => child.until((said) => said.some(({ ready }) => ready === true))))
@@ -168,7 +168,7 @@ describe.each(engines)('%s between processes', (engine, options) => {
     expect(new Set(done.flatMap(({ values }) => values))).toHaveProperty('size', 1)
   })
 
-  test('lets another compute where the process that did is killed', async () => {
+  test('lets another process compute when the computing process is killed', async () => {
     const where = options()
     const [first, second] = [1, 2].map(() => startStoreChild(where, 'once', 'results', 'the question', 5, 600_000))
     await first!.until((said) => said.some(({ ready }) => ready === true))
@@ -184,7 +184,7 @@ describe.each(engines)('%s between processes', (engine, options) => {
     await second!.ended
   })
 
-  test('frees a lease whose holder is killed, and one whose holder stands still', async () => {
+  test('releases the lease of a holder that was killed, and of one that hangs', async () => {
     const where = options()
     store = await openStore(where)
     for (const signal of ['SIGKILL', 'SIGSTOP'] as const) {
@@ -206,7 +206,7 @@ describe.each(engines)('%s between processes', (engine, options) => {
   })
 })
 
-describe('SQLite that other processes write', () => {
+describe('an SQLite store that other processes write', () => {
   test('is not taken for damaged when it is opened meanwhile, and loses nothing', async () => {
     const file = join(folder, `${++made}`, 'store.sqlite')
     const children = ['a', 'b'].map((each) => startStoreChild({ sqlite: { file } }, 'texts', 'texts', each))
@@ -250,7 +250,7 @@ requires(
     ['pwrite64', 8],
     ['ftruncate', 1],
   ])(
-    'loses nothing that was said to be written, whichever %s fails',
+    'loses no acknowledged write, whichever %s fails',
     async (call, most) => {
       const run = async (n: number) => {
         const file = join(folder, `${call}-${n}`, 'store.sqlite')

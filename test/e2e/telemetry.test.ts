@@ -81,9 +81,9 @@ async function openServers(): Promise<string> {
 const deep = 'mcp://far/api/x/things/one'
 const sent = () => web.requests.map(({ headers }) => headers)
 
-describe('without an SDK', () => {
+describe('telemetry without an SDK', () => {
   test.each(['auto', 'legacy'] as const)(
-    'the trace of a caller is passed on unchanged, from headers (%s)',
+    'passes on the trace of a caller unchanged, from headers (%s)',
     async (mode) => {
       const client = await connectTo(await openServers(), { traceparent, tracestate: 'a=1' }, mode)
       await client.readResource({ uri: deep })
@@ -92,13 +92,13 @@ describe('without an SDK', () => {
     },
   )
 
-  test('the trace in `_meta` comes before that of the headers', async () => {
+  test('prefers the trace in `_meta` to that of the headers', async () => {
     const client = await connectTo(await openServers(), { traceparent: `00-${'1'.repeat(32)}-${'2'.repeat(16)}-01` })
     await client.readResource({ uri: deep, _meta: { traceparent } })
     expect(sent()).toMatchObject([{ traceparent }])
   })
 
-  test('nothing is passed on without one, or when it is malformed', async () => {
+  test('passes on no trace if the caller has none, or a malformed one', async () => {
     const url = await openServers()
     await (await connectTo(url)).readResource({ uri: deep })
     await (await connectTo(url, { traceparent: `00-${'0'.repeat(32)}-${spanId}-01` })).readResource({ uri: `${deep}2` })
@@ -111,7 +111,7 @@ describe('without an SDK', () => {
   })
 })
 
-describe('with the SDK', () => {
+describe('telemetry with the SDK', () => {
   const spans = new InMemorySpanExporter()
   const durations = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE)
   const reader = new PeriodicExportingMetricReader({ exporter: durations, exportIntervalMillis: 3_600_000 })
@@ -133,7 +133,7 @@ describe('with the SDK', () => {
   const isChild = (child: ReadableSpan | undefined, parent: ReadableSpan | undefined) =>
     child !== undefined && child.parentSpanContext?.spanId === parent?.spanContext().spanId
 
-  test('spans of a request, of a mount, of what is sent, and of the server behind are one trace', async () => {
+  test('joins the spans of a request, a mount, an outgoing request and the next server in one trace', async () => {
     const client = await connectTo(await openServers(), { traceparent })
     // Connections and lists are there before the read that is looked at.
     await client.readResource({ uri: deep })
@@ -161,7 +161,7 @@ describe('with the SDK', () => {
     expect(JSON.stringify(spans.getFinishedSpans().map(({ attributes }) => attributes))).not.toContain('one')
   })
 
-  test('the span of a tool reaches a server over stdio, and a failure is marked without its words', async () => {
+  test('extends the span of a tool to a server over stdio, and marks a failure without its text', async () => {
     const client = await connectTo(await openServers())
     await client.callTool({ name: 'fail', _meta: { traceparent } })
     const [call] = named('tools/call fail')
@@ -176,7 +176,7 @@ describe('with the SDK', () => {
     expect(named('resources/read').flatMap(({ events }) => events)).toEqual([])
   })
 
-  test('requests at the same time keep their traces apart', async () => {
+  test('keeps the traces of simultaneous requests apart', async () => {
     const client = await connectTo(await openServers())
     await client.readResource({ uri: deep })
     web.requests.length = 0
@@ -188,7 +188,7 @@ describe('with the SDK', () => {
     expect(found).toEqual(ids.map((id, n) => `/v1/one${n}.json ${id}`).sort())
   })
 
-  test('durations are measured, by method and kind of failure', async () => {
+  test('measures durations, by method and kind of failure', async () => {
     const client = await connectTo(await openServers())
     await client.readResource({ uri: 'memory://near/a.md' })
     await client.readResource({ uri: 'memory://near/none.md' }).catch(() => {})
@@ -204,7 +204,7 @@ describe('with the SDK', () => {
   })
 })
 
-test('the built command records spans when an SDK is registered before it starts', async () => {
+test('records spans of the built command if an SDK is registered before it starts', async () => {
   const folder = createFolder()
   folder.write({ 'a.md': '# A\n' })
   const file = `${folder.outside}/spans.jsonl`

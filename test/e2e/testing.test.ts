@@ -27,7 +27,7 @@ describe('the contract suite', () => {
     expect(report).toEqual({ problems: [], examined: 11, complete: true })
   })
 
-  test('passes the provider of the documentation, which has no ability but to list and read', async () => {
+  test('passes the provider of the documentation, which only lists and reads', async () => {
     const { entries = {} } = expectationOf(contents)
     const bare = Object.fromEntries(Object.entries(entries).map(([path, { mimeType: _, ...entry }]) => [path, entry]))
     expect((await checkProvider(memory(contents), { entries: bare }, options)).problems).toEqual([])
@@ -73,7 +73,7 @@ describe('the contract suite', () => {
       'title is [object Object]',
     ],
     [{ templates: async () => 5 }, 'templates', 'it answered 5'],
-  ])('reports an answer of a wrong type, as a program in JavaScript gives it: %o', async (wrong, promise, seen) => {
+  ])('reports an answer of a wrong type, as JavaScript allows: %o', async (wrong, promise, seen) => {
     const provider = { ...memory({ 'a.txt': 'a' }), ...wrong } as unknown as Provider
     const { problems } = await checkProvider(provider, {}, options)
     expect(problems).toContainEqual(expect.objectContaining({ promise, seen }))
@@ -84,7 +84,7 @@ describe('the contract suite', () => {
     expect(await checkProvider(memory({}), {}, options)).toEqual({ problems: [], examined: 0, complete: true })
   })
 
-  test('passes a provider that takes the byte order mark off a text, and one that answers streams', async () => {
+  test('passes a provider that removes the byte order mark of a text, and one that answers streams', async () => {
     const marked = { 'bom.txt': '\ufeffabcdef', 'stream.bin': Uint8Array.of(1, 2, 3, 4) }
     const inner = memory(marked)
     const provider: Provider = {
@@ -102,17 +102,17 @@ describe('the contract suite', () => {
   })
 
   for (const id of promiseIds)
-    describe(`finds "${promises[id]}" broken by`, () => {
+    describe(`for "${promises[id]}", a provider that breaks it`, () => {
       const source = id === 'abort-during' ? many : contents
       for (const [name, mutate] of Object.entries(mutants[id]))
         test(name, async () => {
           expect(await broken(mutate(rich(source)), expectationOf(source))).toEqual([id])
           for (const timer of held.splice(0)) clearInterval(timer as NodeJS.Timeout)
         })
-      test('something, at least', () => expect(Object.keys(mutants[id])).not.toEqual([]))
+      test('is reported for some promise', () => expect(Object.keys(mutants[id])).not.toEqual([]))
     })
 
-  test('stays within its limit, and says that it has not seen everything', async () => {
+  test('stops at its limit, and says that it has not checked everything', async () => {
     let most = 0
     const counting: Provider = {
       ...memory(many),
@@ -129,14 +129,14 @@ describe('the contract suite', () => {
     expect(most).toBeLessThanOrEqual(52)
   })
 
-  test('within a limit, still finds what is broken before it', async () => {
+  test('with a limit, still finds a broken promise before it', async () => {
     for (const id of ['list-order', 'list-resume', 'list-prefix', 'read-missing'] as const)
       for (const [name, mutate] of Object.entries(mutants[id]))
         if (!name.endsWith('at the end'))
           expect(await broken(mutate(rich()), {}, { limit: 10, samples: 10 })).toEqual([id])
   })
 
-  test('does not read what is larger than its bound', async () => {
+  test('does not read contents that are larger than its bound', async () => {
     const read: string[] = []
     const inner = memory({ large: 'x'.repeat(2000), small: 'x' })
     const provider: Provider = {
@@ -151,7 +151,7 @@ describe('the contract suite', () => {
     expect(read).not.toContain('large')
   })
 
-  test('checks again through each wrapper, and says which one broke a promise', async () => {
+  test('checks again through each wrapper, and names the wrapper that breaks a promise', async () => {
     const through = {
       same: (inner: Provider) => inner,
       sliced: mutants['read-range']['an end that is included'] ?? ((inner: Provider) => inner),
@@ -162,7 +162,7 @@ describe('the contract suite', () => {
     )
   })
 
-  test('leaves out what is excepted', async () => {
+  test('leaves out the excepted promises', async () => {
     const mutate = mutants['read-size']['fewer bytes than are listed'] ?? ((inner: Provider) => inner)
     expect(await broken(mutate(rich()), {}, { except: { 'read-size': 'the text is decoded' } })).toEqual([])
   })
@@ -173,19 +173,19 @@ describe('the contract suite', () => {
     await expect(checkProvider(slow, {}, { timeoutMs: 5000, signal })).rejects.toThrow(/aborted|timeout/)
   })
 
-  test('gives a provider up that never answers', async () => {
+  test('gives up on a provider that never answers', async () => {
     const report = await checkProvider({ ...rich(), read: never, stat: never }, {}, { timeoutMs: 50 })
     expect(report.complete).toBe(false)
   })
 
-  test('says what is wrong, where, and what was seen', async () => {
+  test('reports the broken promise, its place, and the observed value', async () => {
     const [problem] = (await checkProvider(saying({ size: -1 })(rich()), {}, options)).problems
     expect(problem === undefined ? '' : formatProblem(problem)).toBe(
       'metadata: Metadata is valid: size, modified, version, priority, audience, MIME type, icons, titles. But at "a.txt": size is -1.',
     )
   })
 
-  test('knows what a template makes more than the listing, and asks for nothing there', async () => {
+  test('accepts templates with more resources than the listing, and requests none of them', async () => {
     const provider: Provider = {
       ...memory(contents),
       templates: async () => [{ template: '{name}', name: 'any' }],
@@ -251,7 +251,7 @@ describe('docs/writing-a-provider.md', () => {
   const example = (name: string) => readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8')
   const blocks = [...page.matchAll(/```ts\n(.*?)```/gs)].map(([, code]) => code)
 
-  test('shows the provider of the examples, and its test, as they are', () => {
+  test('shows the provider of the examples and its test unchanged', () => {
     const provider = example('examples/memory-provider.ts').replaceAll('../src/index.ts', 'hikidashi')
     const contract = example('test/contract/memory.test.ts')
       .replaceAll('../../src/testing/index.ts', 'hikidashi/testing')

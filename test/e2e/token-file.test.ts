@@ -16,8 +16,8 @@ beforeEach(async () => {
 })
 afterEach(() => rm(folder, { recursive: true, force: true }))
 
-describe('the file of tokens', () => {
-  test('keeps no token, and is nobody else’s to read', async () => {
+describe('the token file', () => {
+  test('holds no token, and is readable by its owner only', async () => {
     const { token, stored } = await addToken(file, { roles: ['reader'], name: 'ci', expires: Date.UTC(2100, 0) })
     expect(token).toMatch(/^hkd_[\w-]{43}$/)
     const text = await readFile(file, 'utf8')
@@ -52,14 +52,14 @@ describe('the file of tokens', () => {
     expect(tokens.map(({ name }) => name).sort()).toEqual(['a', 'b', 'c', 'd'])
   })
 
-  test('says who holds it up', async () => {
+  test('names the process that holds its lock', async () => {
     await writeFile(`${file}.lock`, '')
     await expect(addToken(file, { roles: [] })).rejects.toMatchObject({
       message: expect.stringContaining(`${file}.lock`),
     })
   })
 
-  test('is named by the configuration, or on the command line', async () => {
+  test('is the one of the configuration, or of the command line', async () => {
     const token = (...words: readonly string[]) => run(['token', ...words], { cwd: folder })
     expect(await token('add')).toMatchObject({ code: 2, out: '', err: expect.stringContaining('--tokens') })
     await writeFile(join(folder, 'hikidashi.json'), '{ "http": { "auth": { "tokens": "tokens.json" } } }')
@@ -94,15 +94,15 @@ describe('the file of tokens', () => {
     expect(JSON.parse(await readFile(file, 'utf8'))).toEqual(JSON.parse(JSON.stringify(content)))
   })
 
-  test('is refused where others could write into it', async () => {
+  test('is refused if others could write to it', async () => {
     await addToken(file, { roles: [] })
     await chmod(file, 0o620)
     await expect(readTokenFile(file)).rejects.toMatchObject({ message: expect.stringContaining('chmod 600') })
   })
 })
 
-describe('tokens of the file', () => {
-  test('are good from when they are added until they are revoked, at once', async () => {
+describe('tokens of the token file', () => {
+  test('are valid from their addition to their revocation, at once', async () => {
     const verifier = await createTokenVerifier(file, () => {})
     const { token, stored } = await addToken(file, { roles: ['reader'] })
     const verdict = await verifier.verify(token)
@@ -116,13 +116,13 @@ describe('tokens of the file', () => {
     expect(await verifier.verify(token)).toHaveProperty('fault')
   })
 
-  test('end in time', async () => {
+  test('expire', async () => {
     const verifier = await createTokenVerifier(file, () => {})
     const { token } = await addToken(file, { roles: [], expires: Date.now() - 1 })
     expect(await verifier.verify(token)).toEqual({ fault: 'it has expired' })
   })
 
-  test('tell who relies on them that they were revoked or changed, and nobody else', async () => {
+  test('notify their users when they are revoked or changed, and nobody else', async () => {
     const verifier = await createTokenVerifier(file, () => {})
     const [one, two, three] = await Promise.all(['a', 'b', 'c'].map((role) => addToken(file, { roles: [role] })))
     const ended: string[] = []
@@ -141,7 +141,7 @@ describe('tokens of the file', () => {
     for (const give of forget) give()
   })
 
-  test('are not believed while the file cannot be', async () => {
+  test('are refused while the file is not trustworthy', async () => {
     const logged: string[] = []
     const verifier = await createTokenVerifier(file, (_, message) => logged.push(message))
     const { token } = await addToken(file, { roles: [] })

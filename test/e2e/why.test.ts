@@ -69,7 +69,7 @@ describe('hikidashi why', () => {
     ['docs/none.md', 'missing', 'nothing is there'],
     ['docs/secret/plan.md', 'access-rule', 'access rule 2 denies it: {"deny":["guest"],"match":"secret/**"}'],
     ['docs/p.md', 'provider', 'the access rules of the mount deny the path that a link leads to'],
-  ])('says of %s that it is left out: %s', async (path, reason, words) => {
+  ])('says that %s is left out: %s', async (path, reason, words) => {
     const { out } = await why(path, '--json')
     const { answers } = JSON.parse(out) as {
       answers: { mount: string; reason: string; why: string; served: boolean }[]
@@ -79,7 +79,7 @@ describe('hikidashi why', () => {
     expect(answer?.why).toContain(words)
   })
 
-  test('answers for each mount whose folder it lies in, and ends with 0 where one serves it', async () => {
+  test('answers for each mount whose folder contains the path, and exits with 0 if one serves it', async () => {
     const dotenv = await why('docs/.env')
     expect(dotenv.code, dotenv.err).toBe(0)
     expect(dotenv.out).toMatch(/left out {2}docs:\/\/notes\/\.env\n.*\nserved {4}config:\/\/notes\/\.env/)
@@ -96,7 +96,7 @@ describe('hikidashi why', () => {
   })
 })
 
-test('hikidashi check counts what is left out by each reason', async () => {
+test('hikidashi check counts the files that are left out for each reason', async () => {
   const { out, err } = await runHere(['check'], { cwd: home })
   const line = /docs:\/\/notes.*\n.*left out: (.*)\n/
     .exec(out)?.[1]
@@ -122,7 +122,7 @@ test('hikidashi check counts what is left out by each reason', async () => {
   expect(mounts[0]?.leftOut).toMatchObject({ complete: true, counts: { gitignore: 2, 'hard-link': 1 } })
 })
 
-test('hikidashi access check says when the mount leaves a file out, whoever asks', async () => {
+test('hikidashi access check says that the mount leaves a file out, for any principal', async () => {
   const { code, out, err } = await runHere(['access', 'check', 'docs://notes/a.log'], { cwd: home })
   expect(code).toBe(4)
   expect(out).toContain('may see docs://notes/a.log, as far as the access rules go.')
@@ -132,7 +132,7 @@ test('hikidashi access check says when the mount leaves a file out, whoever asks
   expect(JSON.parse(json.out)).toMatchObject({ allowed: true, leftOut: { reason: 'link-outside' } })
 })
 
-test('links between folders make no endless tree', async () => {
+test('links between folders cause no endless tree', async () => {
   const ring = join(base, 'ring')
   const names = ['a', 'b', 'c', 'd', 'e', 'f']
   for (const name of names) {
@@ -149,7 +149,7 @@ test('links between folders make no endless tree', async () => {
   expect(Math.max(...depths) - Math.min(...depths)).toBe(4)
 })
 
-describe('rules that miss the paths that they are meant for', () => {
+describe('rules that do not match the intended paths', () => {
   const place = join(base, 'missed')
   const names = [
     ...['app/[slug]/page.md', 'app/s/page.md', 'api/[...all]/x.md', 'routes/{a,b}/y.md', 'my notes/n.md'],
@@ -194,20 +194,20 @@ describe('rules that miss the paths that they are meant for', () => {
     ['private/**', true, 'Private/p.md', undefined],
     ['ABC/**', true, 'ＡＢＣ/w.md', undefined],
     ['nowhere/**', true, undefined, undefined],
-  ])('check says that the access rule %j misses a path', async (glob, matchesNothing, path, written) => {
+  ])('check reports that the access rule %j misses a path', async (glob, matchesNothing, path, written) => {
     const near = path === undefined ? undefined : { path, ...(written === undefined ? {} : { glob: written }) }
     const expected = { rule: 'access[1].match', glob, matchesNothing, ...(near === undefined ? {} : { near }) }
     expect(await checked(deny(glob))).toEqual([expected])
     if (written !== undefined) expect(await checked(deny(written))).toEqual([])
   })
 
-  test('check says nothing of rules that match a path, or that are about a folder that is left out', async () => {
+  test('check reports no rule that matches a path, or that is about a folder that is left out', async () => {
     const globs = ['*.md', 'ignored/**', 'ignored/i.md', 'link/k.md', 'caf\u00e9/**', 'app/\\[slug\\]/**', '=tools/x']
     expect(await checked(deny(...globs))).toEqual([])
     expect(await checked(mount({ exclude: ['folder', 'KEPT/', 'app/s/'], include: ['folder', '*.md'] }))).toEqual([])
   })
 
-  test('check names the globs of "include", "exclude" and "rules" too', async () => {
+  test('check reports the globs of "include", "exclude" and "rules" too', async () => {
     const rules = [{ match: ['kept/*', 'api/[...all]/*'], priority: 1 }]
     const found = await checked(mount({ exclude: ['api/[...all]/', 'none/'], include: ['**', 'docs/'], rules }))
     expect(found.map(({ rule, near }) => [rule, near?.path])).toEqual(
@@ -226,7 +226,7 @@ describe('rules that miss the paths that they are meant for', () => {
     expect(out).toContain('exclude[1] "none/" matches nothing\n')
   })
 
-  test('check names the listed path that a rule just misses in a source that is no folder', async () => {
+  test('check reports the listed path that a rule just misses in a source without a folder', async () => {
     const resources = { 'a/[id]/x.md': { text: 'x' } }
     const access = [{ allow: ['*'] }, { deny: ['guest'], match: ['a/[id]/**', 'b/**'] }]
     expect(await checked({ provider: 'inline', resources, access })).toEqual([
@@ -234,7 +234,7 @@ describe('rules that miss the paths that they are meant for', () => {
     ])
   })
 
-  test('why names the rule that just misses a path', async () => {
+  test('why reports the rule that just misses a path', async () => {
     await checked(deny('app/[slug]/**'))
     const { out } = await runHere(['why', 'site/app/[slug]/page.md'], { cwd: place })
     expect(out).toMatch(
@@ -243,7 +243,7 @@ describe('rules that miss the paths that they are meant for', () => {
     expect((await runHere(['why', 'site/app/s/page.md'], { cwd: place })).out).not.toContain('misses')
   })
 
-  test('why finds the listed name of a path in another composition of its letters', async () => {
+  test('why finds the listed name of a path in another Unicode composition', async () => {
     await checked(deny('nowhere/**'))
     const served = await runHere(['why', 'site/caf\u00e9/c.md'], { cwd: place })
     expect(served.out).toBe('served    x://site/cafe%CC%81/c.md\n')

@@ -24,14 +24,14 @@ const options = { seed: 7, clients: 24, writers: 8, storms: 3, writes: 10, troub
 /** So many worlds are tried until the fault shows. */
 const worlds = 4
 
-describe('the checks', () => {
+describe('the checks of the guarantees', () => {
   const checksOf = (facts: readonly Fact[]) => [...new Set(validate(facts, rules).map(({ check }) => check))]
 
-  test.concurrent('find nothing in a world that is as it should be, a cache included', async () => {
+  test.concurrent('find no fault in a correct world, with and without a cache', async () => {
     expect(checksOf(await run({ ...options, patience: 60_000, fault: caches }))).toEqual([])
   }, 240_000)
 
-  test.concurrent('notice an acknowledgement that never comes (V0)', async () => {
+  test.concurrent('notice a missing acknowledgement (V0)', async () => {
     expect(checksOf(await run({ ...options, patience: 2000, fault: neverAcknowledges }))).toContain('V0')
   }, 240_000)
 

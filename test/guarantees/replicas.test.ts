@@ -25,7 +25,7 @@ const behindNginx = hasProxy('nginx')
 
 const holds = (route: string) =>
   test.each(seeds())(
-    `${route}, it holds where replicas and their database are killed, end, sleep and lose their connections (HIKIDASHI_SEED=%i)`,
+    `${route}, the guarantees hold while replicas and their database are killed, stop, hang and lose connections (HIKIDASHI_SEED=%i)`,
     async (seed) => {
       const facts = await runReplicas({ seed, database, ...size, patience, behindNginx, progress: minutes > 0 })
       const overdue = facts.flatMap((fact) => (fact.kind === 'overdue' ? [fact.what] : []))
@@ -43,7 +43,7 @@ requires('nginx', behindNginx, 'nginx is not installed')('three replicas', () =>
 describe.skipIf(behindNginx)('three replicas', () => holds('each client at one of them'))
 
 test(
-  'a log that loses its rows is noticed: changes are not told then',
+  'with a log that loses rows are noticed: changes are not reported',
   async () => {
     const facts = await runReplicas({
       ...{ seed: 1, database, clients: 6, asked: 5, items: 10, writers: 4, writes: 4, troubles: 0, forMs: 0 },

@@ -13,7 +13,7 @@ const size = {
 }
 
 test.each(seeds())(
-  'it holds where servers are killed, end and sleep, the system forgets to tell, and the folder goes (HIKIDASHI_SEED=%i)',
+  'the guarantees hold while servers are killed, stop and hang, the system loses events, and the folder disappears (HIKIDASHI_SEED=%i)',
   async (seed) => {
     const facts = await runServed({ seed, ...size })
     expect(validate(facts, rules).slice(0, 30)).toEqual([])

@@ -30,13 +30,13 @@ const checksOf = (facts: readonly Fact[], given = rules): readonly Check[] => [
   ...new Set(validate(facts, given).map(({ check }) => check)),
 ]
 
-describe('a history', () => {
-  test('in which all is told and read in order is as it should be', () => {
+describe('a recorded history', () => {
+  test('in which everything is reported and read in order is valid', () => {
     const facts = [...begun, write('x:a', 1), updated('x:a'), read('x:a', 1, 8), quiet, end('client')]
     expect(checksOf(facts)).toEqual([])
   })
 
-  test('in which a stream ends before a write is told is as it should be', () => {
+  test('in which a stream ends before a write is reported is valid', () => {
     for (const how of ['result', 'cut', 'client'] as const)
       expect(checksOf([...begun, write('x:a', 1), end(how)])).toEqual([])
   })
@@ -124,17 +124,17 @@ describe('a history', () => {
     ['something is told after the end', 'V9', [...begun, end('result'), updated('x:a')]],
     ['a watch remains', 'V10', [{ kind: 'remains', what: 'watch', count: 1 }]],
   ]
-  test.each(broken)('is not, when %s (%s)', (_, found, facts) => {
+  test.each(broken)('is invalid when %s (%s)', (_, found, facts) => {
     expect(checksOf(facts)).toContain(found)
   })
 
-  test('lets a source that lost its watch tell again, and one that is not exact tell too often', () => {
+  test('lets a source that lost its watch report again, and an inexact one report too often', () => {
     const twice: readonly Fact[] = [write('x:a', 1), updated('x:a'), updated('x:a'), end('cut')]
     expect(checksOf([...begun, { kind: 'lost' }, ...twice])).toEqual([])
     expect(checksOf([...begun, ...twice], { ...rules, exact: false })).toEqual([])
   })
 
-  test('lets a client read that something went', () => {
+  test('lets a client read that a resource is gone', () => {
     const facts = [
       ...begun,
       write('x:a', 1, { absent: true, listed: true }),

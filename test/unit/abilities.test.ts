@@ -10,11 +10,11 @@ beforeAll(async () => {
 })
 const page = await readFile(new URL('../../docs/providers/README.md', import.meta.url), 'utf8')
 
-test('the tables in docs/providers/README.md are what the providers can do: if not, npm run schema', () => {
+test('the tables in docs/providers/README.md match the abilities of the providers: if not, npm run schema', () => {
   expect(page).toBe(withAbilities(withSources(page), abilities))
 })
 
-test('every provider is in them, with its page', () => {
+test('every provider is in the tables of abilities, with its page', () => {
   const { tables } = abilities
   for (const name of Object.keys(sources)) {
     expect(tables).toContain(`[${name}](${name}.md)`)
@@ -22,12 +22,12 @@ test('every provider is in them, with its page', () => {
   }
 })
 
-test('every variable of every template completes from what is there, or is declared free', () => {
+test('every variable of every template is completed from existing resources, or is declared free', () => {
   // Only a spreadsheet has sheets.
   const bare = ['gdrive: {+path}{?form,sheet,lines,bytes}: sheet']
   expect(abilities.uncompleted.filter((variable) => !bare.includes(variable))).toEqual([])
 })
 
-test('whether a mount tells of changes is known from its configuration, before it is open', () => {
+test('the configuration of a mount tells whether it reports changes, before it is open', () => {
   expect(abilities.misjudged).toEqual([])
 })

@@ -8,7 +8,7 @@ const listenersOf = (signal: AbortSignal) => getEventListeners(signal, 'abort').
 const aborted = (signal: AbortSignal) =>
   new Promise<unknown>((resolve) => signal.addEventListener('abort', () => resolve(signal.reason), { once: true }))
 
-describe('a follower', () => {
+describe('a follower of abort signals', () => {
   test('aborts with the first of its signals, and with its reason', () => {
     const [first, second] = [new AbortController(), new AbortController()]
     const follower = followAbort(first.signal, second.signal)
@@ -18,7 +18,7 @@ describe('a follower', () => {
     expect(followAbort(new AbortController().signal, first.signal).signal.reason).toBe('first')
   })
 
-  test('leaves nothing at its signals once it is released', () => {
+  test('has no listener left on its signals once it is released', () => {
     const controllers = [new AbortController(), new AbortController()]
     const signals = controllers.map(({ signal }) => signal)
     const followers = [followAbort(...signals), followFor(signals, 60_000)]
@@ -29,13 +29,13 @@ describe('a follower', () => {
     expect(followers.map(({ signal }) => signal.aborted)).toEqual([false, false])
   })
 
-  test('of a time aborts when it is over, with or without a signal to follow', async () => {
+  test('with a time-out aborts when it is over, with or without a signal to follow', async () => {
     for (const signals of [new AbortController().signal, []])
       expect(await aborted(followFor(signals, 1).signal)).toMatchObject({ name: 'TimeoutError' })
   })
 })
 
-test('no source waits with AbortSignal.any and AbortSignal.timeout: Node 20 may collect them while somebody waits', () => {
+test('no source waits with AbortSignal.any and AbortSignal.timeout, which Node 20 may collect while a caller waits', () => {
   const source = join(import.meta.dirname, '../../src')
   const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'))
   const pairs = files.filter((file) => {

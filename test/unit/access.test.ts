@@ -41,12 +41,12 @@ const rules = fc.array(rule, { minLength: 1, maxLength: 4 })
 const principal: Principal = { id: 'p', roles: ['r'] }
 
 describe('access rules', () => {
-  test('without any, show nobody anything', () => {
+  test('show nobody anything if there are none', () => {
     expect(compileAccess([])({ id: 'x', roles: ['admin'] }, 'a')).toBe(false)
     expect(compileAccess([]).reach?.({ id: 'x', roles: ['admin'] }, '')).toBe('none')
   })
 
-  test('say which of them decided', () => {
+  test('state which rule decided', () => {
     const judge = compileVerdict([
       { allow: ['r'], match: 'a/**' },
       { allow: ['r', 's'] },
@@ -58,7 +58,7 @@ describe('access rules', () => {
     expect(judge({ id: 'x', roles: [] }, 'a/b')).toEqual({ allowed: false, rule: undefined })
   })
 
-  test('know what they mean of everything below a directory', () => {
+  test('decide for everything below a directory', () => {
     const judged = (pattern: string, directory: string) => compileReach([pattern])(directory)
     for (const [pattern, directory, reach] of [
       ['a/**', '', 'some'],
@@ -80,7 +80,7 @@ describe('access rules', () => {
     expect(compileReach(['/a', 'b/**'])('b/')).toBe('all')
   })
 
-  test('never say of a directory what is not true of a path in it', () => {
+  test('decide for a directory only what holds for every path in it', () => {
     fc.assert(
       fc.property(fc.array(glob, { minLength: 1, maxLength: 3 }), path, path, (patterns, directory, rest) => {
         const reach = compileReach(patterns)(`${directory}/`)
@@ -160,7 +160,7 @@ function completing(paths: readonly string[]) {
 
 describe('a view of a mount with rules', () => {
   for (const completes of [false, true])
-    test(`is that of a mount in which only what they allow is there; completion ${completes ? 'by the source' : 'from the tree'}`, async () => {
+    test(`equals that of a mount that has only the allowed paths; completion ${completes ? 'by the source' : 'from the tree'}`, async () => {
       await fc.assert(
         fc.asyncProperty(paths, rules, async (all, list) => {
           const access = compileAccess(list)
@@ -182,7 +182,7 @@ describe('a view of a mount with rules', () => {
       )
     })
 
-  test('has no directory of which nothing may be seen, though its source knows that it is there', async () => {
+  test('has no directory without visible files, though its source has it', async () => {
     const provider: Provider = {
       ...live({ 'open/x': { text: '' }, 'secret/x': { text: '' } }),
       stat: async (path) => {
@@ -201,7 +201,7 @@ describe('a view of a mount with rules', () => {
       expect(await outcome(path), path).toEqual(['not-found', 'not-found'])
   })
 
-  test('hears of nothing but what they allow, and is acknowledged by the rules alone', async () => {
+  test('is notified of allowed changes only, and acknowledged by the rules alone', async () => {
     await fc.assert(
       fc.asyncProperty(paths, rules, async (all, given) => {
         const list = [...given.filter(({ deny }) => deny === undefined), { allow: ['*'], match: '/sentinel' }]
@@ -236,7 +236,7 @@ describe('a view of a mount with rules', () => {
     )
   })
 
-  test('listens to a directory without hearing of what is denied in it', async () => {
+  test('is subscribed to a directory without notifications of denied paths in it', async () => {
     const provider = live({ 'docs/open': '', 'docs/secret/x': '', 'docs/x.key': '', sentinel: '' })
     const access = compileAccess([{ allow: ['r'] }, { deny: ['r'], match: ['docs/secret/**', '*.key'] }])
     const catalog = createCatalog({ mounts: [{ address, provider, access }] })

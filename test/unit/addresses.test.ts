@@ -7,7 +7,7 @@ import { completeLimits } from '../../src/server/admission/limits.ts'
 const socketFrom = (remoteAddress: string | undefined) => Object.assign(new EventEmitter(), { remoteAddress }) as Socket
 const create = (given: { newConnections?: number; badTokens?: number }) => createAddresses(completeLimits(given, false))
 
-describe('an address', () => {
+describe('the address of a client', () => {
   test.each([
     ['127.0.0.1', '127.0.0.1'],
     ['::ffff:192.0.2.7', '192.0.2.7'],
@@ -17,11 +17,11 @@ describe('an address', () => {
     ['2001:db8::6', '2001:db8:0:0::/64'],
     ['fe80::1%eth0', 'fe80:0:0:0::/64'],
     ['', ''],
-  ])('of %j counts as %j', (address, network) => {
+  ])('%j counts as %j', (address, network) => {
     expect(networkOf(address)).toBe(network)
   })
 
-  test('is still known when the connection is gone', () => {
+  test('is still known when the connection is closed', () => {
     const addresses = create({})
     const socket = socketFrom('192.0.2.1')
     expect(addresses.of(socket)).toBe('192.0.2.1')
@@ -30,8 +30,8 @@ describe('an address', () => {
   })
 })
 
-describe('what one address may do', () => {
-  test('is to open so many connections, whatever others do', () => {
+describe('limits for one address', () => {
+  test('on open connections do not depend on other addresses', () => {
     const addresses = create({ newConnections: 1 })
     const open = (address: string) => addresses.connect(socketFrom(address))
     for (let i = 0; i < 10; i++) expect(open('192.0.2.1')).toBe(0)
@@ -39,7 +39,7 @@ describe('what one address may do', () => {
     expect(open('192.0.2.2')).toBe(0)
   })
 
-  test('is to send so many bad tokens', () => {
+  test('on bad tokens are applied', () => {
     const addresses = create({ badTokens: 2 })
     const socket = socketFrom('192.0.2.1')
     for (let i = 0; i < 20; i++) expect(addresses.fail(socket)).toBe(0)
@@ -47,7 +47,7 @@ describe('what one address may do', () => {
     expect(addresses.connect(socket)).toBe(0)
   })
 
-  test('is anything where the limit is 0', () => {
+  test('of 0 mean no limit', () => {
     const addresses = create({ newConnections: 0, badTokens: 0 })
     const socket = socketFrom('192.0.2.1')
     for (let i = 0; i < 10_000; i++) expect(addresses.connect(socket) + addresses.fail(socket)).toBe(0)

@@ -69,7 +69,7 @@ function folders(paths: readonly string[]) {
 }
 
 describe('the same document in other languages', () => {
-  test('is looked for by name until the list of its folder is known', async () => {
+  test('is looked up by name until the list of its folder is known', async () => {
     const source = folders(['README.md', 'README.ja.md'])
     for (const _ of numbered.slice(0, 15)) {
       const { found, asked } = await source.of('README.md')
@@ -81,7 +81,7 @@ describe('the same document in other languages', () => {
     expect(source.lists).toEqual([''])
   })
 
-  test('comes and goes with the next read', async () => {
+  test('appears and disappears with the next read', async () => {
     const source = folders(['guide/setup.md'])
     for (const _ of numbered.slice(0, 16)) expect((await source.of('guide/setup.md')).found).toEqual([])
     expect(await source.of('guide/setup.md')).toEqual({ found: [], asked: ['', 'guide/'] })
@@ -91,7 +91,7 @@ describe('the same document in other languages', () => {
     expect((await source.of('guide/setup.md')).found).toEqual([])
   })
 
-  test('is seen in a folder that was not there before', async () => {
+  test('is found in a folder that was just created', async () => {
     const source = folders(['guide/a/setup.md'])
     expect((await source.of('guide/a/setup.md')).found).toEqual([])
     source.add('guide/ja/a/setup.md')
@@ -104,7 +104,7 @@ describe('the same document in other languages', () => {
     expect((await source.of('guide/a/setup.md')).found).toEqual(['../ja/a/setup.md'])
   })
 
-  test('is looked for anew after a while in folders that were missing: rules may have changed that no folder tells of', async () => {
+  test('is looked up again after a while in missing folders, since rules may have changed', async () => {
     const source = folders(['README.md'])
     for (const _ of numbered.slice(0, 16)) await source.of('README.md')
     expect((await source.of('README.md')).asked).toEqual([''])
@@ -114,7 +114,7 @@ describe('the same document in other languages', () => {
     expect((await source.of('README.md')).asked).toEqual(['', 'en/', 'ja/'])
   })
 
-  test('is looked for each time where a folder has no version, or cannot be looked at', async () => {
+  test('is looked up each time if a folder has no version, or cannot be read', async () => {
     const source = folders(['README.md', 'README.ja.md', 'ja/README.md'])
     source.hideVersion('')
     for (const _ of numbered) {
@@ -132,7 +132,7 @@ describe('the same document in other languages', () => {
     }
   })
 
-  test('is told by the list of a folder when many of its documents are read', async () => {
+  test('is found in the list of a folder when many of its documents are read', async () => {
     const source = folders(numbered.map((name) => `docs/${name}.md`).concat('docs/7.ja.md', 'docs/en/30.md'))
     let asked = 0
     for (const name of numbered) {
@@ -151,7 +151,7 @@ describe('the same document in other languages', () => {
     expect((await source.of('docs/7.md')).found).toEqual([])
   })
 
-  test('is told by the list of a large folder when more of its documents are read', async () => {
+  test('is found in the list of a large folder when more of its documents are read', async () => {
     const many = Array.from({ length: 3000 }, (_, i) => String(i))
     const source = folders(many.map((name) => `${name}.md`).concat('100.ja.md'))
     const asked: number[] = []
@@ -164,7 +164,7 @@ describe('the same document in other languages', () => {
     expect((await source.of('100.md')).found).toEqual(['100.ja.md'])
   })
 
-  test('is found for others while a caller waits for a list, and when that caller has gone', async () => {
+  test('is found for other callers while one waits for a list, and after it has left', async () => {
     const gone = new AbortController()
     const stat = async (path: string): Promise<Entry> => {
       if (path === '' || path === 'a.ja.md') return { path, version: 'v' }
@@ -189,7 +189,7 @@ describe('the same document in other languages', () => {
     expect(await find('a.md', context)).toEqual([{ href: 'a.ja.md', language: 'ja' }])
   })
 
-  test('is not taken from a source that is at fault', async () => {
+  test('is ignored if its source has an error', async () => {
     const source = folders(['README.md'])
     const find = createAlternates(
       {
@@ -204,7 +204,7 @@ describe('the same document in other languages', () => {
     expect((await source.of('logo.png')).asked).toEqual([])
   })
 
-  test('comes and goes with the files of a folder', async () => {
+  test('appears and disappears with the files of a folder', async () => {
     const folder = createFolder()
     folder.write({ 'README.md': '# Read me' })
     const source = await files({ root: folder.root, log: () => {} })

@@ -53,7 +53,7 @@ const listAll = async (provider: ReturnType<typeof open>): Promise<readonly Entr
 }
 const pathsOf = async (provider: ReturnType<typeof open>) => (await listAll(provider)).map(({ path }) => path)
 
-describe('a value', () => {
+describe('a value of a template of the api provider', () => {
   const routes: readonly RouteOptions[] = [
     { template: 'users/{id}', to: 'people/{id}.json' },
     { template: 'repos/{owner}/{name}', to: '/r/{owner}/{name}?full=1' },
@@ -84,7 +84,7 @@ describe('a value', () => {
     ['api://x/search?page=2&q=x', '/v1/find?type=all&q=x&page=2'],
     ['api://x/search', '/v1/find?type=all'],
     ['api://x/plain/1?fields=a,b', '/v1/plain/1?fields=a%2Cb'],
-  ])('in %s is asked for as %s', async (uri, expected) => {
+  ])('in %s is sent as %s', async (uri, expected) => {
     const { contents } = await viewOf(open(routes)).read(uri)
     expect(contents[0]).toMatchObject({ text: JSON.stringify(expected), mimeType: 'application/json' })
     expect(server.requests.map(({ method, url }) => `${method} ${url}`)).toEqual([`GET ${expected}`])
@@ -136,23 +136,23 @@ describe('a value', () => {
       'api://x/group/a%252fb',
     ],
     ...['api://x/v1/users', 'api://x/people/1.json', 'api://x/users/1?x=y', 'api://x/users/1#x'],
-  ])('in %s is asked for nowhere', async (uri) => {
+  ])('in %s is refused, without a request', async (uri) => {
     await expect(viewOf(open(routes)).read(uri)).rejects.toMatchObject({
       kind: expect.stringMatching(/^(?:not-found|invalid)$/),
     })
     expect(server.requests).toEqual([])
   })
 
-  test('cannot be structure in the path of "to", wherever it stands here', async () => {
+  test('cannot add structure to the path of "to", at any place', async () => {
     expect(() => open([{ template: 'a{?q}', to: 'b/{q}' }])).toThrow(/may be left out/)
   })
 })
 
-describe('a listing', () => {
+describe('a listing of the api provider', () => {
   const users = { template: 'users/{id}', list: { from: 'users?per_page=2', title: '/name', modified: '/at' } }
   const item = (id: unknown, more = {}) => ({ id, name: `User  ${id}\n`, ...more })
 
-  test('is that of the API, in order, without what makes no path', async () => {
+  test('is that of the API, in order, without invalid paths', async () => {
     table({
       '/v1/users?per_page=2': [
         item('b'),
@@ -180,7 +180,7 @@ describe('a listing', () => {
     ])
   })
 
-  test('goes on by links, cursors and numbers, and ends', async () => {
+  test('follows links, cursors and numbers of pages to the end', async () => {
     server.answer = (request, response) => {
       const links: Readonly<Record<string, string>> = {
         '/v1/users': '<https://other.test/first>; rel="first", </v1/users?p=2>; title="x"; rel="prev next"',
@@ -215,7 +215,7 @@ describe('a listing', () => {
     expect(await pathsOf(open([byNumber]))).toEqual(['users/1', 'users/2'])
   })
 
-  test('that leads back to itself, or never ends, does', async () => {
+  test('that repeats itself or never ends is cut off', async () => {
     server.answer = (_, response) =>
       response
         .writeHead(200, { 'content-type': 'application/json', link: '</v1/users>; rel="next"' })
@@ -235,7 +235,7 @@ describe('a listing', () => {
   test.each([
     ['a link to another origin', '[]', '<https://other.test/users>; rel="next"', [{ id: 1 }]],
     ['no array', '/data', undefined, { data: 1 }],
-  ])('with %s is no answer', async (_, items, link, body) => {
+  ])('with %s is refused', async (_, items, link, body) => {
     server.answer = (_request, response) =>
       response
         .writeHead(200, { 'content-type': 'application/json', ...(link === undefined ? {} : { link }) })
@@ -244,7 +244,7 @@ describe('a listing', () => {
     await expect(listAll(open([{ template: 'users/{id}', list }]))).rejects.toMatchObject({ kind: 'unavailable' })
   })
 
-  test('that is no JSON is no answer, and of another type is refused', async () => {
+  test('that is no JSON is refused, and so is another media type', async () => {
     const route: RouteOptions = { template: 'users/{id}', list: { from: 'users' } }
     server.answer = (_, response) => response.writeHead(200, { 'content-type': 'application/json' }).end('[{"id":')
     await expect(listAll(open([route]))).rejects.toMatchObject({ kind: 'unavailable' })
@@ -256,7 +256,7 @@ describe('a listing', () => {
     })
   })
 
-  test('completes its variables, the others of which are filled in', async () => {
+  test('completes its variables, with the other variables filled in', async () => {
     const repos = [
       ['anna', 'one'],
       ['anna', 'two'],
@@ -284,7 +284,7 @@ describe('a listing', () => {
     expect(server.requests).toHaveLength(1)
   })
 
-  test('is asked for once by all who ask at once, and given up by the last of them', async () => {
+  test('is requested once for all simultaneous callers, and cancelled by the last of them', async () => {
     const answers: (() => void)[] = []
     server.answer = (_, response) => {
       answers.push(() => response.writeHead(200, { 'content-type': 'application/json' }).end('[{"id":1}]'))
@@ -306,7 +306,7 @@ describe('a listing', () => {
     expect(server.requests).toHaveLength(1)
   })
 
-  test('is compared, so that changes are told', async () => {
+  test('is compared, so that changes are reported', async () => {
     const body: { id: number; name: string }[] = [{ id: 1, name: 'a' }]
     server.answer = (_, response) =>
       response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body))
@@ -320,7 +320,7 @@ describe('a listing', () => {
     ended.abort()
   })
 
-  test('what is read and listed after the news is not from an answer of before', async () => {
+  test('after a change was reported, reads and lists use no older answer', async () => {
     const body = [{ id: 1, name: 'a' }]
     server.answer = ({ url }, response) =>
       response
@@ -341,11 +341,11 @@ describe('a listing', () => {
   })
 })
 
-describe('what is secret', () => {
+describe('credentials of the api provider', () => {
   const secret = 'the-token-of-the-operator'
   const options = { headers: { authorization: `Bearer ${secret}`, 'x-team': 'a' }, secrets: [secret] }
 
-  test('is sent to the API, and taken out of what it answers', async () => {
+  test('are sent to the API, and removed from its answers', async () => {
     server.answer = (request, response) =>
       response
         .writeHead(200, { 'content-type': 'application/json' })
@@ -358,7 +358,7 @@ describe('what is secret', () => {
     expect(text).not.toContain(Buffer.from(secret).toString('base64'))
   })
 
-  test('is not sent to where a redirect leads, nor back from there', async () => {
+  test('are not sent to the target of a redirect, nor disclosed by it', async () => {
     const other = await startWeb((request, response) => {
       if (request.url === '/back') return response.writeHead(302, { location: `${server.url}/v1/end` }).end()
       return response.writeHead(200, { 'content-type': 'application/json' }).end('{}')
@@ -395,6 +395,6 @@ test.each([
   [{ template: 'a/{x}/{y}', list: { from: 'a' } }],
   [{ template: 'a/{x}', list: { from: '../a' } }],
   [{ template: 'a/{x}', list: { from: 'a', items: 'x' } }],
-])('the route %j is refused', (route) => {
+])('the route %j of an api mount is refused', (route) => {
   expect(() => open([route as RouteOptions])).toThrow(expect.objectContaining({ kind: 'invalid' }))
 })

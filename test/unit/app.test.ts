@@ -61,14 +61,14 @@ async function opened(options: Partial<ServeOptions> = {}) {
 }
 
 describe('the tool browse', () => {
-  test('comes with the reading tools, and names its page', async () => {
+  test('is listed with the reading tools, and names its page', async () => {
     const { result } = await opened()
     const { tools } = (await result('tools/list')) as { tools: { name: string; _meta?: unknown }[] }
     expect(tools.find(({ name }) => name === 'browse')?._meta).toEqual({ ui: { resourceUri: uri } })
     expect(tools.filter(({ _meta }) => _meta !== undefined).map(({ name }) => name)).toEqual(['browse'])
   })
 
-  test('answers with the places as text, for a host without apps', async () => {
+  test('answers with the places as text, for a host without MCP Apps', async () => {
     const { browse } = await opened()
     const { content, structuredContent } = await browse()
     expect(content[0]?.text.split('\n')).toEqual([
@@ -85,7 +85,7 @@ describe('the tool browse', () => {
     expect(one.structuredContent?.entries.map((entry) => entry.uri)).toEqual(['docs://held/a/one.md'])
   })
 
-  test('answers for what is denied as for what is not there', async () => {
+  test('answers for a denied place as for an absent one', async () => {
     const { browse } = await opened()
     const at = async (path: string) =>
       JSON.stringify(await browse({ uri: `docs://held/${path}` })).replaceAll(path, '…')
@@ -95,7 +95,7 @@ describe('the tool browse', () => {
     expect(JSON.stringify(await browse())).not.toContain('secret')
   })
 
-  test('says which argument is wrong', async () => {
+  test('names the wrong argument', async () => {
     const { browse } = await opened()
     const { content, isError } = await browse({ path: 'x' })
     expect(isError).toBe(true)
@@ -103,8 +103,8 @@ describe('the tool browse', () => {
   })
 })
 
-describe('the page of the tool', () => {
-  test('is read by those who have the tool, and reaches no origin', async () => {
+describe('the page of the tool browse', () => {
+  test('is readable by clients with the tool, and connects to no origin', async () => {
     const { result } = await opened()
     const { contents } = (await result('resources/read', { uri })) as { contents: Record<string, unknown>[] }
     expect(contents).toEqual([
@@ -122,7 +122,7 @@ describe('the page of the tool', () => {
     ])
   })
 
-  test('is not there for others', async () => {
+  test('is absent for other clients', async () => {
     const { ask } = await opened({ profileOf: () => ({ tools: false }) })
     const denied = JSON.stringify(await ask('resources/read', { uri }))
     const absent = JSON.stringify(await ask('resources/read', { uri: 'ui://hikidashi/another' }))
@@ -142,14 +142,14 @@ describe('the page of the tool', () => {
     expect(records.filter(({ verb }) => verb === 'call')).toMatchObject([{ uri: 'browse', outcome: 'ok' }])
   })
 
-  test('is read again when it was not built', async () => {
+  test('is read again if it was not built before', async () => {
     const app = createExplorerApp(`${builtApp()}.absent`)
     await expect(app.html()).rejects.toBeInstanceOf(ResourceError)
     await expect(app.html()).rejects.toThrow('npm run build')
   })
 })
 
-describe('the built page', () => {
+describe('the built page of the tool browse', () => {
   const html = readFileSync(builtApp(), 'utf8')
 
   test('is one file of at most 150 kB compressed', () => {
@@ -160,7 +160,7 @@ describe('the built page', () => {
     expect(html).not.toMatch(/<link\b[^>]+href=|sourceMappingURL/)
   })
 
-  test('asks nobody and keeps nothing by itself', () => {
+  test('makes no request and stores nothing by itself', () => {
     const forbidden = [
       ...['localStorage', 'sessionStorage', 'indexedDB', 'XMLHttpRequest', 'WebSocket', 'EventSource', 'sendBeacon'],
       ...['new Worker', 'importScripts', 'createObjectURL', 'serviceWorker', 'document.cookie'],

@@ -36,8 +36,8 @@ const linesOf = (file: string) =>
     .slice(0, -1)
     .map((line) => JSON.parse(line) as { uri?: string; verb: string; items?: number })
 
-describe('what is recorded', () => {
-  test('is who asked for what, with which outcome and how much of it, and nothing of the content', async () => {
+describe('a record of the audit log', () => {
+  test('has the caller, the request, the outcome and the size, and nothing of the content', async () => {
     const records: AuditRecord[] = []
     const provider = live({ 'a.txt': { text: 'the content' }, 'secret.txt': { text: 'hidden' }, 'dir/b': 'b' })
     const catalog = createCatalog({
@@ -91,15 +91,15 @@ describe('what is recorded', () => {
     }
   })
 
-  test('leaves the view as it is where it cannot tell of changes', () => {
+  test('does not add subscriptions to a view that has none', () => {
     const view = createCatalog({ mounts: [{ address: 'mem://m', provider: memory({}) }] }).view(principal)
     const facts = { principal, transport: 'stdio', revision: () => undefined } as const
     expect(audited(view, () => {}, facts).subscribe).toBeUndefined()
   })
 })
 
-describe('the file', () => {
-  test('is only for its owner, one record a line, and goes on where it ended', async () => {
+describe('the file of the audit log', () => {
+  test('is readable by its owner only, has one record a line, and is continued after a restart', async () => {
     const file = freshFile()
     for (const uri of ['a://1', 'a://2']) {
       const audit = await openAuditFile({ file, log })
@@ -110,7 +110,7 @@ describe('the file', () => {
     expect(statSync(file).mode & 0o777).toBe(0o600)
   })
 
-  test('is closed to others when it was open to them, and is never behind a link', async () => {
+  test('is closed to others if it was open to them, and is not opened through a link', async () => {
     const file = freshFile()
     writeFileSync(file, '')
     chmodSync(file, 0o644)
@@ -126,7 +126,7 @@ describe('the file', () => {
     await expect(openAuditFile({ file: folder, log })).rejects.toMatchObject({ kind: 'invalid' })
   })
 
-  test('is put aside when it is long, and so many of them are kept', async () => {
+  test('is rotated when it is long, and a limited number of old files is kept', async () => {
     const file = freshFile()
     const audit = await openAuditFile({ file, maxBytes: 400, keep: 2, log })
     for (let i = 0; i < 20; i++) {
@@ -153,7 +153,7 @@ describe('the file', () => {
     expect(audit.lost).toBe(0)
   })
 
-  test('is begun anew when somebody has moved it away', async () => {
+  test('is created again after it was moved away', async () => {
     const file = freshFile()
     const audit = await openAuditFile({ file, log })
     audit.write(record('a://before'))
@@ -169,7 +169,7 @@ describe('the file', () => {
     expect(uris).toEqual(['a://before', ...[...Array(i).keys()].map((number) => `a://${number}`)])
   })
 
-  test('that cannot be written loses records, counts them, and says how many once it can', async () => {
+  test('that cannot be written loses records, counts them, and records the number later', async () => {
     const file = freshFile()
     const said: string[] = []
     const audit = await openAuditFile({ file, log: (level, message) => said.push(`${level} ${message}`) })
@@ -196,7 +196,7 @@ describe('the file', () => {
     expect(said).toContain('info the audit log is written again')
   })
 
-  test('has no secret that is known in a URI', async () => {
+  test('has no known secret in a URI', async () => {
     const file = freshFile()
     const audit = await openAuditFile({ file, log, scrubber: createScrubber(['hunter2-hunter2']) })
     audit.write(record('a://x/hunter2-hunter2'))

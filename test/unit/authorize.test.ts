@@ -57,7 +57,7 @@ describe('the keys of an issuer', () => {
   const fakeTime = () => vi.useFakeTimers({ toFake: ['performance', 'Date'] })
   const minutes = 60_000
 
-  test('are fetched once for many who ask, and again when they are old', async () => {
+  test('are fetched once for many callers, and again when they are old', async () => {
     fakeTime()
     const { state, url } = await serveKeys([await makeKey('a')])
     const keys = createKeys(url, createLocalJWKSet, () => {})
@@ -71,7 +71,7 @@ describe('the keys of an issuer', () => {
     expect(state.asked).toBe(2)
   })
 
-  test('are fetched for a name that is not known, but not again and again', async () => {
+  test('are fetched for an unknown key id, but not again and again', async () => {
     fakeTime()
     const { state, url } = await serveKeys([await makeKey('a')])
     const keys = createKeys(url, createLocalJWKSet, () => {})
@@ -85,7 +85,7 @@ describe('the keys of an issuer', () => {
     expect(state.asked).toBe(3)
   })
 
-  test('are good for some hours while the issuer is down, and not for ever', async () => {
+  test('stay valid for some hours while the issuer is down, and not for ever', async () => {
     fakeTime()
     const { state, url } = await serveKeys([await makeKey('a')])
     const keys = createKeys(url, createLocalJWKSet, () => {})
@@ -105,7 +105,7 @@ describe('the keys of an issuer', () => {
     expect(await keys.current()).toBeDefined()
   })
 
-  test('are none where the answer holds none', async () => {
+  test('are empty if the answer holds none', async () => {
     for (const keys of ['none', undefined, [7]] as unknown as readonly JWK[][]) {
       const { url } = await serveKeys(keys)
       await expect(createKeys(url, createLocalJWKSet, () => {}).current()).rejects.toMatchObject({
@@ -115,7 +115,7 @@ describe('the keys of an issuer', () => {
   })
 })
 
-describe('a token that is signed', () => {
+describe('a signed token', () => {
   const verify = async (keys: readonly JWK[], token: string) => {
     const { url } = await serveKeys(keys as JWK[])
     const issuer = { issuer: 'https://issuer.example', audiences: ['us'], jwks: url }
@@ -129,7 +129,7 @@ describe('a token that is signed', () => {
   })
   const good = expect.objectContaining({ grant: expect.anything() })
 
-  test('is good under either of two keys of one name', async () => {
+  test('is valid under either of two keys with one id', async () => {
     const pairs = await Promise.all([1, 2, 3].map(() => generateKeyPair('ES256', { extractable: true })))
     const [one, two] = await Promise.all(
       pairs.map(async ({ publicKey }) => ({ ...(await exportJWK(publicKey)), kid: 'same', alg: 'ES256' })),
@@ -144,7 +144,7 @@ describe('a token that is signed', () => {
     expect(await verify([one, two], tokens[2] ?? '')).toEqual({ fault: 'ERR_JWS_SIGNATURE_VERIFICATION_FAILED' })
   })
 
-  test('is never good under an RSA key whose exponent is 1, even or missing', async () => {
+  test('is invalid under an RSA key whose exponent is 1, even or missing', async () => {
     const { publicKey, privateKey } = await generateKeyPair('RS256', { extractable: true })
     const jwk = { ...(await exportJWK(publicKey)), kid: 'rsa', alg: 'RS256' }
     const header = { alg: 'RS256', kid: 'rsa', typ: 'at+jwt' }
@@ -173,7 +173,7 @@ describe('a token that is signed', () => {
   })
 })
 
-describe('a key under which a signature proves nothing', () => {
+describe('a weak public key', () => {
   const claims = (n: number) => ({
     ...{ iss: 'https://issuer.example', aud: 'us', sub: 'mallory', jti: String(n) },
     exp: Math.floor(Date.now() / 1000) + 600,
@@ -202,7 +202,7 @@ describe('a key under which a signature proves nothing', () => {
   const encodings = ys.flatMap((y) => [little(y, 0), little(y, 1)])
 
   test.each(encodings.map((bytes) => [bytes.toString('hex'), bytes] as const))(
-    'does not verify a token that nobody signed: the Ed25519 point %s of small order',
+    'does not verify an unsigned token: the Ed25519 point %s of small order',
     async (_, bytes) => {
       const jwk = { kty: 'OKP', crv: 'Ed25519', x: bytes.toString('base64url'), kid: 'small', alg: 'EdDSA' }
       const header = { alg: 'EdDSA', kid: 'small', typ: 'at+jwt' }
@@ -225,7 +225,7 @@ describe('a key under which a signature proves nothing', () => {
 
   // From 24 on, Node may refuse it by itself.
   test.runIf(Number.parseInt(process.versions.node, 10) < 24)(
-    'is one under which Node itself accepts the forgery',
+    'is one with which Node itself accepts the forgery',
     () => {
       const jwk = { kty: 'OKP', crv: 'Ed25519', x: little(1n).toString('base64url') }
       const signature = Buffer.concat([little(1n), Buffer.alloc(32)])
@@ -295,7 +295,7 @@ describe('a key under which a signature proves nothing', () => {
     null: async () => null as unknown as object,
   }
 
-  test.each(Object.entries(cases))('is left out of a set, whose other keys stay: %s', async (_, make) => {
+  test.each(Object.entries(cases))('is left out of a key set, whose other keys stay: %s', async (_, make) => {
     const { publicKey, privateKey } = await generateKeyPair('ES256', { extractable: true })
     const good = { ...(await exportJWK(publicKey)), kid: 'good', alg: 'ES256', use: 'sig', key_ops: ['verify'] }
     const header = { alg: 'ES256', kid: 'good', typ: 'at+jwt' }
@@ -307,7 +307,7 @@ describe('a key under which a signature proves nothing', () => {
     ])
   })
 
-  test.each(['RS256', 'PS384', 'ES256', 'ES384', 'ES512', 'EdDSA'])('is none that is made for %s', async (alg) => {
+  test.each(['RS256', 'PS384', 'ES256', 'ES384', 'ES512', 'EdDSA'])('is not one that is made for %s', async (alg) => {
     const { publicKey, privateKey } = await generateKeyPair(alg, { extractable: true })
     const key = { ...(await exportJWK(publicKey)), kid: 'good', alg }
     const token = await new SignJWT(claims(0)).setProtectedHeader({ alg, kid: 'good', typ: 'at+jwt' }).sign(privateKey)
@@ -317,7 +317,7 @@ describe('a key under which a signature proves nothing', () => {
   })
 })
 
-describe('fetching from an issuer', () => {
+describe('a fetch from an issuer', () => {
   test.each([
     ['a redirect', 302, { Location: 'http://127.0.0.1:1/' }, ''],
     ['an error', 500, {}, '{}'],
@@ -325,7 +325,7 @@ describe('fetching from an issuer', () => {
     ['no JSON', 200, {}, '<html>'],
     ['no UTF-8', 200, {}, Buffer.from([0x22, 0xff, 0x22])],
     ['half an answer', 200, { 'Content-Length': '100' }, '{}'],
-  ])('refuses %s', async (_, status, headers, body) => {
+  ])('is refused: %s', async (_, status, headers, body) => {
     const server = createServer((request, response) => {
       response.writeHead(status, headers).write(body === '' ? ' ' : body)
       if ('Content-Length' in headers) setTimeout(() => request.socket.destroy(), 50)
@@ -338,7 +338,7 @@ describe('fetching from an issuer', () => {
   })
 })
 
-describe('an issuer that is asked', () => {
+describe('an issuer that introspects tokens', () => {
   const askedIssuer = async () => {
     const state = { answer: { active: true, aud: 'us', sub: 'ada' } as object, asked: 0 }
     const server = createServer((_, response) => {
@@ -352,7 +352,7 @@ describe('an issuer that is asked', () => {
     return { state, verifier: createIntrospection({ issuer, introspection, audiences: ['us'] }, {}) }
   }
 
-  test('is asked again and again while a stream depends on what it says', async () => {
+  test('is asked again while a stream depends on its answer', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'Date'] })
     const { state, verifier } = await askedIssuer()
     const verdict = await verifier.verify('opaque')
@@ -370,7 +370,7 @@ describe('an issuer that is asked', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  test('is not shown what another one has issued, nor tokens of ours', async () => {
+  test('does not get tokens of another issuer, nor of this server', async () => {
     const { verifier } = await askedIssuer()
     const jwtOf = (iss: string) => `e30.${Buffer.from(JSON.stringify({ iss })).toString('base64url')}.x`
     expect(verifier.takes('anything')).toBe(true)
@@ -380,7 +380,7 @@ describe('an issuer that is asked', () => {
   })
 })
 
-describe('claims', () => {
+describe('the claims of a token', () => {
   const issuer = { issuer: 'https://login.example.org' }
   const exp = Math.floor(Date.now() / 1000) + 600
   const rolesOf = (rules: readonly RoleRule[], claims: Readonly<Record<string, unknown>>) => {
@@ -419,15 +419,15 @@ describe('claims', () => {
   })
 })
 
-describe('scopes', () => {
-  test('imply others, however indirectly, and in circles', () => {
+describe('the scopes of a token', () => {
+  test('imply others, also indirectly and in circles', () => {
     const implies = { admin: ['a:*', 'b'], 'a:*': ['a:x', 'a:y'], b: ['admin'] }
     expect(impliedBy(['a:*'], implies)).toEqual(['a:*', 'a:x', 'a:y'])
     expect(impliedBy(['b'], implies)).toEqual(['a:*', 'a:x', 'a:y', 'admin', 'b'])
     expect(impliedBy(['constructor', '__proto__'], {})).toEqual(['__proto__', 'constructor'])
   })
 
-  test('are needed by method and by mount, all of a batch together', () => {
+  test('are required by method and by mount, all of a batch together', () => {
     const needs = createNeeds(
       [{ scopes: ['base'] }, { scopes: ['watch'], methods: ['subscriptions/listen'] }],
       (uri) => (uri.startsWith('db:') ? ['db'] : []),
@@ -450,7 +450,7 @@ describe('scopes', () => {
   })
 })
 
-test('what is remembered is forgotten in time, and the oldest first', async () => {
+test('cached tokens expire, and the oldest are dropped first', async () => {
   const memo = createMemo<number>(2)
   let found = 0
   const find = async () => ({ value: ++found, until: Date.now() + 60_000 })
@@ -464,7 +464,7 @@ test('what is remembered is forgotten in time, and the oldest first', async () =
   expect(await memo('x', find)).toBe(6)
 })
 
-test('a time that is further away than a timer reaches is waited for', () => {
+test('an expiry beyond the range of a timer is waited for', () => {
   vi.useFakeTimers()
   const call = vi.fn()
   const month = 31 * 24 * 3600_000
@@ -480,7 +480,7 @@ test('a time that is further away than a timer reaches is waited for', () => {
   expect(call).toHaveBeenCalledTimes(1)
 })
 
-test('the owner of a session has the rights of the token that was shown last', () => {
+test('the owner of a session has the rights of its last token', () => {
   const owner = ownerOf({ id: 'a', roles: ['x'], scopes: ['s'] })
   owner.renew({ id: 'a', roles: [], scopes: ['s', 't'] })
   expect({ id: owner.id, roles: owner.roles, scopes: owner.scopes }).toEqual({ id: 'a', roles: [], scopes: ['s', 't'] })
@@ -488,7 +488,7 @@ test('the owner of a session has the rights of the token that was shown last', (
   expect(owner.scopes).toBeUndefined()
 })
 
-describe('options that let nobody in, or anybody', () => {
+describe('authorization options that admit nobody, or everybody,', () => {
   const issuer = { issuer: 'https://a.example.org', jwks: 'https://a.example.org/jwks' }
   const introspection = { url: 'https://a.example.org/i', clientId: 'a', clientSecret: 'b' }
   const resource = 'https://context.example.org/mcp'

@@ -9,8 +9,8 @@ function work(): void {
 
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
 
-describe('long work', () => {
-  test('is due to yield when the work of this turn has taken longer than a slice, by whichever task', async () => {
+describe('long work in time slices', () => {
+  test('is due to yield when all tasks of this turn together have taken a slice', async () => {
     await nextTurn()
     expect(breath.due()).toBe(false)
     work()
@@ -25,7 +25,7 @@ describe('long work', () => {
     expect(breath.due()).toBe(false)
   })
 
-  test('that goes on and on leaves each other turn to others', async () => {
+  test('leaves every other turn to other work', async () => {
     let turn = 0
     let counting = true
     const count = () => {
@@ -45,7 +45,7 @@ describe('long work', () => {
     expect(new Set(turns).size).toBe(turns.length)
   })
 
-  test('goes on in the order in which it yielded, as much of it in one turn as fits into a slice', async () => {
+  test('continues in the order of yielding, as much in a turn as fits into a slice', async () => {
     let turn = 0
     let counting = true
     const count = () => {
@@ -67,7 +67,7 @@ describe('long work', () => {
     expect(turns[4]).toBeGreaterThan(turns[3] ?? 0)
   })
 
-  test('that asks while other work waits goes behind it', async () => {
+  test('that asks while other work waits is queued after it', async () => {
     await nextTurn()
     const order: string[] = []
     const first = breath.take().then(() => order.push('first'))
@@ -78,7 +78,7 @@ describe('long work', () => {
     expect(breath.due()).toBe(false)
   })
 
-  test('of many small steps comes to its end while other work yields again and again', async () => {
+  test('of many small steps ends while other work yields again and again', async () => {
     await nextTurn()
     let rounds = 0
     let isOver = false

@@ -19,7 +19,7 @@ const enters = ({ uri }: Resource) => uri.endsWith('/') || uri === root.uri
 const first: Tree<string> = { ...emptyTree, roots: [root] }
 const names = (tree: Tree<string>) => folderAt(tree, root.uri).items.map(({ name }) => name)
 
-test('pages of a directory follow each other, each entry once, and never the directory itself', () => {
+test('the pages of a directory in the tree are joined, with each entry once, and without the directory itself', () => {
   const one = withPage(first, root.uri, '', { items: named('a', '', 'b', 'a'), nextCursor: '2', cache })
   expect(withPage(one, root.uri, '', { items: named('late'), cache })).toBe(one)
   const two = withPage(one, root.uri, '2', { items: named('b', 'c'), nextCursor: '2', cache })
@@ -29,7 +29,7 @@ test('pages of a directory follow each other, each entry once, and never the dir
   expect(names(first)).toEqual([])
 })
 
-test('a directory that is listed again tells the new and the changed entries, and stays open', () => {
+test('a directory that is listed again marks new and changed entries, and stays open', () => {
   const opened = withOpen(withPage(first, root.uri, '', { items: named('a', 'b', 'c'), cache }), root.uri)
   const items = named('a', 'b', 'd').map((item) => (item.name === 'b' ? { ...item, version: '2' } : item))
   const { tree, changed } = withListed(opened, root.uri, { items })
@@ -37,7 +37,7 @@ test('a directory that is listed again tells the new and the changed entries, an
   expect(folderAt(tree, root.uri)).toMatchObject({ isOpen: true, next: undefined })
 })
 
-test('a tree that leads back to itself is not followed', () => {
+test('the tree does not follow a cycle', () => {
   const looped = withOpen(withPage(first, root.uri, '', { items: named('x/'), cache }), root.uri)
   expect(shownFolder(looped, root.uri, [])).toBeDefined()
   expect(shownFolder(looped, root.uri, [root.uri])).toBeUndefined()
@@ -46,7 +46,7 @@ test('a tree that leads back to itself is not followed', () => {
   expect(wayTo(cycle, 'mem://m/x/y', enters).found).toBeUndefined()
 })
 
-test('the way to a resource goes as far as its directories are loaded, in any spelling', () => {
+test('the path to a resource is shown as far as its directories are loaded, in any spelling', () => {
   expect(wayTo(first, 'mem://m/é/b.md', enters)).toEqual({ folders: [root.uri], lacks: root.uri })
   const one = withPage(first, root.uri, '', { items: named('%C3%A9/', 'é.md'), cache })
   const inside = `${root.uri}/%C3%A9/`

@@ -31,9 +31,9 @@ async function allPages(view: View, change?: (page: Page<Resource>) => void): Pr
 
 const uris = (pages: readonly Page<Resource>[]) => pages.flatMap((page) => page.items.map((item) => item.uri))
 
-describe('listing', () => {
+describe('a listing of a catalog', () => {
   // Issue 16, item 26: pages grow to 16,000, so that 64 of them hold a million entries.
-  test('pages grow from 1,024 to 16,000, and hold every entry once and in order', async () => {
+  test('has pages that grow from 1,024 to 16,000 entries, with every entry once and in order', async () => {
     const view = createCatalog({ mounts: [{ address, provider: many(50_000) }] }).view(alice)
     const pages = await allPages(view)
     expect(pages.map((page) => page.items.length)).toEqual([1024, 16_000, 16_000, 16_000, 976])
@@ -50,7 +50,7 @@ describe('listing', () => {
   })
 
   test.each(['2026-07-28', '2025-11-25', '2024-11-05'] as const)(
-    'keeps the JSON of a page below 4 MiB on %s, whatever its entries say of themselves',
+    'keeps the JSON of a page below 4 MiB on %s, whatever metadata its entries have',
     async (revision) => {
       const odd = 'あ"\\\u0007é'.repeat(20)
       const facts = (i: number) => ({
@@ -78,14 +78,14 @@ describe('listing', () => {
     },
   )
 
-  test('goes over all mounts in the order of their addresses', async () => {
+  test('covers all mounts in the order of their addresses', async () => {
     const mounts = ['git://b', 'file:///z', 'file:///a'].map((at) => ({ address: at, provider: many(700) }))
     const all = uris(await allPages(createCatalog({ mounts }).view(alice)))
     expect(all).toHaveLength(2100)
     expect([0, 700, 1400].map((i) => all[i])).toEqual(['file:///a/f000000', 'file:///z/f000000', 'git://b/f000000'])
   })
 
-  test('gives unchanged entries exactly once while others come and go, and survives the loss of its own entry', async () => {
+  test('has unchanged entries exactly once while others change, and continues after its last entry is deleted', async () => {
     const provider = many(2000)
     const view = createCatalog({ mounts: [{ address, provider }] }).view(alice)
     let turn = 0
@@ -101,7 +101,7 @@ describe('listing', () => {
     expect(stable).toHaveLength(2000)
   })
 
-  test('bounds a page in bytes', async () => {
+  test('has pages of a limited number of bytes', async () => {
     const provider = memory(
       Object.fromEntries(
         Array.from({ length: 100 }, (_, i) => [`f${i}`, { text: '', description: 'x'.repeat(10_000) }]),
@@ -125,7 +125,7 @@ describe('listing', () => {
     expect(await allPages(catalog.view(alice))).toEqual(await allPages(catalog.view({ ...alice })))
   })
 
-  test('does not begin again with a cursor of somebody else, of another listing or of nobody', async () => {
+  test('refuses the cursor of another principal or listing, and an unknown one', async () => {
     const catalog = createCatalog({ mounts: [{ address, provider: many(4000) }] })
     const { nextCursor = '' } = await catalog.view(alice).list()
     for (const cursor of ['', 'junk', nextCursor.slice(1), `${nextCursor}A`])
@@ -143,7 +143,7 @@ describe('listing', () => {
     })
   })
 
-  test('goes on on a replica that shares the secret, and behind a mount that is gone', async () => {
+  test('continues on a replica that shares the secret, and behind a removed mount', async () => {
     const secret = Buffer.from('shared')
     const mounts = ['file:///a', 'file:///b', 'file:///c'].map((at) => ({ address: at, provider: many(1100) }))
     const { nextCursor } = await createCatalog({ mounts, secret }).view(alice).list()
@@ -152,7 +152,7 @@ describe('listing', () => {
     expect(page.items[0]?.uri).toBe('file:///b/f000000')
   })
 
-  test('leaves a source out that does not answer, and says which', async () => {
+  test('leaves out a source that does not answer, and names it', async () => {
     const broken: Memory = {
       ...many(1),
       async *list() {
@@ -175,7 +175,7 @@ describe('listing', () => {
   })
 })
 
-describe('access', () => {
+describe('access in a catalog', () => {
   const rules = [
     { allow: ['admin'] },
     { allow: ['reader'], match: ['public/**'] },
@@ -190,13 +190,13 @@ describe('access', () => {
   })
   const catalog = createCatalog({ mounts: [{ address, provider, access: compileAccess(rules) }] })
 
-  test('shows each principal its own name space', async () => {
+  test('shows each principal its own resources', async () => {
     expect(uris(await allPages(catalog.view(admin)))).toHaveLength(5)
     expect(uris(await allPages(catalog.view(alice)))).toEqual(['file:///r/public/a.txt', 'file:///r/public/deep/b.txt'])
     expect(uris(await allPages(catalog.view({ id: 'x', roles: [] })))).toEqual([])
   })
 
-  test('makes what is denied look exactly like what is absent', async () => {
+  test('makes denied resources look exactly like absent ones', async () => {
     const outcome = async (uri: string, principal = alice) => {
       try {
         return await catalog.view(principal).read(uri)
@@ -219,7 +219,7 @@ describe('access', () => {
     expect(await outcome('file:///elsewhere/a')).toEqual(absent)
   })
 
-  test('asks the source for something that is not there in the place of what is denied, and never for that', async () => {
+  test('asks the source for an absent path instead of a denied one', async () => {
     const asked: string[] = []
     const spied: Provider = {
       ...provider,
@@ -260,7 +260,7 @@ describe('access', () => {
     expect(asked).toEqual([])
   })
 
-  test('holds in directories, completion, mounts and templates', async () => {
+  test('is applied in directories, completion, mounts and templates', async () => {
     const view = catalog.view(alice)
     const { items } = await view.directory({ uri: 'file:///r/' })
     expect(items.map((item) => item.uri)).toEqual(['file:///r/public/'])
@@ -278,7 +278,7 @@ describe('access', () => {
     expect((await view.mounts()).map((mount) => mount.uri)).toEqual([address])
   })
 
-  test('never lets an answer of a restricted mount be kept for others', async () => {
+  test('marks no answer of a restricted mount as public', async () => {
     const cache = { ttlMs: 1000, scope: 'public' } as const
     const open = createCatalog({ mounts: [{ address, provider, cache }] }).view(alice)
     const closed = createCatalog({ mounts: [{ address, provider, cache, access: compileAccess(rules) }] }).view(admin)
@@ -287,7 +287,7 @@ describe('access', () => {
     expect((await closed.read('file:///r/top.txt')).cache.scope).toBe('private')
   })
 
-  test('passes over a great many denied entries in bounded steps, without a loop and without a name in the cursor', async () => {
+  test('skips very many denied entries in a limited number of steps, without a loop and without a name in the cursor', async () => {
     const entries = Object.fromEntries(
       Array.from({ length: 5000 }, (_, i) => [`hidden/${String(i).padStart(5, '0')}`, '']),
     )
@@ -304,7 +304,7 @@ describe('access', () => {
   })
 })
 
-describe('reading', () => {
+describe('a read in a catalog', () => {
   const provider = memory(
     {
       'README.md': { text: '# Hello', mimeType: 'text/markdown', size: 7, modified: 0, version: 'v1' },
@@ -320,7 +320,7 @@ describe('reading', () => {
   )
   const view = createCatalog({ mounts: [{ address, provider }] }).view(alice)
 
-  test('answers with the URI that was asked, however it was spelled', async () => {
+  test('answers with the URI of the request, in its spelling', async () => {
     for (const uri of ['file:///r/src/[id].tsx', 'file:///r/src/%5Bid%5D.tsx', 'file:///r/%73rc/[id%5D.tsx'])
       expect((await view.read(uri)).contents).toEqual([{ uri, name: '[id].tsx', text: 'id' }])
     expect((await view.read('file:///r/src/日本.md')).contents[0]).toMatchObject({ text: 'ja' })
@@ -339,7 +339,7 @@ describe('reading', () => {
     ])
   })
 
-  test('of a directory without its slash gives its children, spelled below what was asked', async () => {
+  test('of a directory without its slash gives its children, spelled below the requested URI', async () => {
     const { contents } = await view.read('file:///r/%73rc')
     expect(
       contents.map(({ uri, mimeType, ...rest }) => [uri, 'text' in rest ? rest.text : undefined, mimeType]),
@@ -351,7 +351,7 @@ describe('reading', () => {
     ])
   })
 
-  test('of a large directory gives files whole while 256 KiB last, then their beginning, marked', async () => {
+  test('of a large directory gives files whole up to 256 KiB, then their beginnings, marked', async () => {
     const big = 'x'.repeat(100_000)
     const files = Object.fromEntries(['a', 'b', 'c', 'd'].map((name) => [`d/${name}`, { text: big, size: big.length }]))
     const { contents } = await createCatalog({ mounts: [{ address, provider: memory(files) }] })
@@ -374,14 +374,14 @@ describe('reading', () => {
       await expect(view.read(`file:///r/src/a.ts?${query}`)).rejects.toMatchObject({ kind: 'invalid' })
   })
 
-  test.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty'])('finds nothing at %s', async (name) => {
+  test.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty'])('gives not-found for %s', async (name) => {
     await expect(view.read(`file:///r/${name}`)).rejects.toMatchObject({ kind: 'not-found' })
     await expect(view.read(`${name.toLowerCase().replaceAll('_', 'x')}://a/b`)).rejects.toMatchObject({
       kind: 'not-found',
     })
   })
 
-  test('may be kept for ever where the provider says that it never changes', async () => {
+  test('may be cached for ever if the provider says that it never changes', async () => {
     const fixed: Provider = { ...memory({ a: 'a' }), read: async () => [{ text: 'a', immutable: true }] }
     const { cache } = await createCatalog({ mounts: [{ address, provider: fixed }] })
       .view(alice)
@@ -389,12 +389,12 @@ describe('reading', () => {
     expect(cache).toEqual({ ttlMs: 31_536_000_000, scope: 'private' })
   })
 
-  test('ends at once when it was cancelled', async () => {
+  test('ends at once when it is cancelled', async () => {
     await expect(view.read('file:///r/README.md', { signal: AbortSignal.abort() })).rejects.toThrow()
   })
 })
 
-describe('directories', () => {
+describe('directories in a catalog', () => {
   const entries = Object.fromEntries(
     Array.from({ length: 1200 }, (_, d) => Array.from({ length: 40 }, (_, f) => [`dir${d}/f${f}`, ''])).flat(),
   )
@@ -416,19 +416,19 @@ describe('directories', () => {
     expect(provider.calls.yielded - before).toBeLessThan((1200 * 40) / 2)
   })
 
-  test('with names that sort last are not lost', async () => {
+  test('with names that sort last are listed', async () => {
     const { items } = await view.directory({ uri: 'file:///r/odd' })
     expect(items.map((item) => item.name)).toEqual(['z', '\u{10ffff}\u{10ffff}x'])
   })
 
-  test('tell a file from nothing', async () => {
+  test('distinguish a file from an absent path', async () => {
     await expect(view.directory({ uri: 'file:///r/dir0.txt' })).rejects.toMatchObject({
       detail: { reason: 'not-a-directory' },
     })
     await expect(view.directory({ uri: 'file:///r/nothing' })).rejects.toMatchObject({ kind: 'not-found' })
   })
 
-  test('are not what a read asks for, of an entry whose source has nothing at its path', async () => {
+  test('are not returned for an entry whose source cannot read it', async () => {
     const source: Provider = {
       list: async function* () {
         yield { path: 'gone' }
@@ -442,7 +442,7 @@ describe('directories', () => {
   })
 })
 
-describe('mounting', () => {
+describe('mounting in a catalog', () => {
   test.each([
     ['file:///a', 'file:///a'],
     ['file:///a', 'file:///a/b'],
@@ -455,7 +455,7 @@ describe('mounting', () => {
     expect(() => createCatalog({ mounts })).toThrow('overlap')
   })
 
-  test('takes addresses that only begin alike', () => {
+  test('accepts addresses that share only a beginning', () => {
     const mounts = ['file:///a', 'file:///ab', 'git://a', 'git://ab/c', 'git://ab/cd'].map((at) => ({
       address: at,
       provider: many(1),
@@ -514,7 +514,7 @@ describe('completion of names with #, ? and %', () => {
   })
 })
 
-describe('completion', () => {
+describe('completion in a catalog', () => {
   const provider = memory(
     {
       'src/main.ts': '',
@@ -549,7 +549,7 @@ describe('completion', () => {
     expect(await complete('{+path}', 'path', '\ud800')).toEqual([])
   })
 
-  test('honours the arguments that are filled in already', async () => {
+  test('uses the arguments that are already filled in', async () => {
     expect(await complete('{schema}/{table}/schema', 'schema', 's')).toEqual(['shop', 'src'])
     expect(await complete('{schema}/{table}/schema', 'table', 'o', { schema: 'shop' })).toEqual([
       'order items',
@@ -558,7 +558,7 @@ describe('completion', () => {
     expect(await complete('{schema}/{table}/schema', 'table', '', { schema: 'none' })).toEqual([])
   })
 
-  test('has nothing for a query, an unknown variable or odd arguments', async () => {
+  test('is empty for a query, an unknown variable or invalid arguments', async () => {
     expect(await complete('{+path}{?lines}', 'lines', '1')).toEqual([])
     expect(await complete('{+path}', 'other', '')).toEqual([])
     expect(await complete('{+path}', 'path', 'src/ma', { __proto__: 'x', constructor: 'y' })).toHaveLength(3)
@@ -568,7 +568,7 @@ describe('completion', () => {
     await expect(complete('{nothing}', 'nothing', '')).rejects.toMatchObject({ detail: { reason: 'unknown-name' } })
   })
 
-  test('gives 100 values at most and says that there are more', async () => {
+  test('gives at most 100 values and says that there are more', async () => {
     const catalog = createCatalog({ mounts: [{ address, provider: many(150) }] })
     const { values, hasMore, total } = await catalog
       .view(alice)

@@ -69,7 +69,7 @@ async function heard(log: SharedChanges, source: string): Promise<Change[]> {
 }
 
 describe('the log of changes', () => {
-  test('tells the others what one of them has seen, in its order, by source', async () => {
+  test('passes the changes of one replica to the others, in order, by source', async () => {
     const [one, other] = [await replica(), await replica()]
     const own = await heard(one.log, 'docs:///')
     const docs = await heard(other.log, 'docs:///')
@@ -83,7 +83,7 @@ describe('the log of changes', () => {
     expect(own).toEqual([])
   })
 
-  test('a follower does not hear what was told before, and nothing after it has left', async () => {
+  test('gives a follower no earlier changes, and nothing after it has left', async () => {
     const [one, other] = [await replica(), await replica()]
     await one.log.publish('docs:///', [{ path: 'early' }])
     const changes: Change[] = []
@@ -97,7 +97,7 @@ describe('the log of changes', () => {
     expect(changes).toEqual([{ path: 'now' }])
   })
 
-  test('all that was told before is heard once the reader has caught up, however much it is', async () => {
+  test('gives all changes that were written before a read, however many', async () => {
     const [one, other] = [await replica(), await replica()]
     const changes = await heard(other.log, 'docs:///')
     const paths = Array.from({ length: 30 }, (_, at) => `${at}`)
@@ -106,7 +106,7 @@ describe('the log of changes', () => {
     expect(changes.map(({ path }) => path)).toEqual(paths)
   })
 
-  test('very many changes at once count as one of everything', async () => {
+  test('merges very many changes at once into one of everything', async () => {
     const [one, other] = [await replica(), await replica()]
     const changes = await heard(other.log, 'docs:///')
     await one.log.publish(
@@ -117,7 +117,7 @@ describe('the log of changes', () => {
     expect(changes).toEqual([{}])
   })
 
-  test('a reader that was without the store for a while hears everything that was told meanwhile', async () => {
+  test('gives a reader that was without the store for a while all changes meanwhile', async () => {
     const [one, other] = [await replica(), await replica({ readIntervalMs: 50 })]
     const changes = await heard(other.log, 'docs:///')
     other.down = true
@@ -129,7 +129,7 @@ describe('the log of changes', () => {
     expect(other.log.behind).toBe(false)
   })
 
-  test('a notification that is lost delays a change, and loses none', async () => {
+  test('delivers a change late if its notification is lost', async () => {
     const [one, other] = [await replica(), await replica({ readIntervalMs: 300 })]
     const changes = await heard(other.log, 'docs:///')
     other.down = true
@@ -138,7 +138,7 @@ describe('the log of changes', () => {
     await eventually(() => expect(changes).toEqual([{ path: 'unheard' }]))
   })
 
-  test('one that was away for longer than rows are kept hears that everything may have changed', async () => {
+  test('reports that everything may have changed to a reader that was away for longer than rows are kept', async () => {
     const other = await replica({ keepMs: 200, readIntervalMs: 50 })
     const changes = await heard(other.log, 'docs:///')
     other.down = true
@@ -148,7 +148,7 @@ describe('the log of changes', () => {
     await eventually(() => expect(changes).toContainEqual({}))
   })
 
-  test('rows that are missing, as after a failover to an older copy, count as a change of everything', async () => {
+  test('treats missing rows, as after a failover to an older copy, as a change of everything', async () => {
     const [one, other] = [await replica(), await replica()]
     const changes = await heard(other.log, 'docs:///')
     await one.log.publish('docs:///', [{ path: 'a' }])
@@ -161,7 +161,7 @@ describe('the log of changes', () => {
     expect(changes).toEqual([{ path: 'a' }, {}])
   })
 
-  test('one that begins while the store does not answer hears of everything once it does', async () => {
+  test('reports a change of everything to a reader that started while the store did not answer', async () => {
     const other = await replica()
     other.down = true
     const changes = await heard(other.log, 'docs:///')
@@ -170,7 +170,7 @@ describe('the log of changes', () => {
     await eventually(() => expect(changes).toEqual([{}]))
   })
 
-  test('a change that cannot be written waits until the store takes it', { timeout: 30_000 }, async () => {
+  test('keeps a change that cannot be written until the store accepts it', { timeout: 30_000 }, async () => {
     const [one, other] = [await replica(), await replica()]
     const changes = await heard(other.log, 'docs:///')
     one.down = true
@@ -179,7 +179,7 @@ describe('the log of changes', () => {
     await eventually(() => expect(changes).toEqual([{ path: 'a' }]))
   })
 
-  test('a row of another version, or of no sense, is understood as far as it can be', async () => {
+  test('reads a row of another version, or a malformed row, as far as possible', async () => {
     const other = await replica()
     const changes = await heard(other.log, 'docs:///')
     const rows = other.store.collection('changes')
@@ -192,7 +192,7 @@ describe('the log of changes', () => {
     expect(changes).toEqual([{ path: 'a' }, {}, {}, {}])
   })
 
-  test('a lease is of one process at a time', async () => {
+  test('gives a lease to one process at a time', async () => {
     const [one, other] = [await replica(), await replica()]
     const lease = await one.log.lease('docs:///')
     expect(lease).toBeDefined()

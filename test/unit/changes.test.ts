@@ -23,7 +23,7 @@ async function listening(view: View, uris: readonly string[], list = false) {
 const serve = (provider: Live, options: object = {}) => createCatalog({ mounts: [{ address, provider }], ...options })
 
 describe('a subscription', () => {
-  test('hears of its own URIs, in the spelling that it gave, and of nothing else', async () => {
+  test('is notified of its own URIs, in its spelling, and of no others', async () => {
     const provider = live({ 'a [1].txt': '', b: '' })
     const { uris, honoured } = await listening(serve(provider).view(alice), [
       'file:///r/a [1].txt',
@@ -37,7 +37,7 @@ describe('a subscription', () => {
     expect(uris().sort()).toEqual(['file:///r/a [1].txt', 'file:///r/a%20%5B1%5D.txt'].sort())
   })
 
-  test('of a directory hears of everything in it, with its slash or without', async () => {
+  test('of a directory is notified of everything in it, with or without its slash', async () => {
     const provider = live({ 'src/deep/a': '', 'srcx/b': '' })
     const view = serve(provider).view(alice)
     const bare = await listening(view, ['file:///r/src'])
@@ -51,7 +51,7 @@ describe('a subscription', () => {
     expect(bare.heard).toHaveLength(1)
   })
 
-  test('is acknowledged only once changes are heard', async () => {
+  test('is acknowledged only once the watch runs', async () => {
     const provider = live({ a: '' })
     let arm = () => {}
     provider.arming = () =>
@@ -71,7 +71,7 @@ describe('a subscription', () => {
     await until(() => heard.length > 0)
   })
 
-  test('joins bursts, and tells at the latest a quarter of a second after the first', async () => {
+  test('merges bursts, and notifies at most a quarter of a second after the first change', async () => {
     const provider = live({ a: '', b: '' })
     const { heard, uris } = await listening(serve(provider).view(alice), ['file:///r/a', 'file:///r/b'])
     for (let i = 0; i < 100; i++) provider.set(i % 2 === 0 ? 'a' : 'b', { text: `${i}` })
@@ -84,7 +84,7 @@ describe('a subscription', () => {
     clearInterval(stop)
   })
 
-  test('hears when entries come and go, if it asked', async () => {
+  test('is notified when entries appear and disappear, if it asked for it', async () => {
     const provider = live({ a: '' })
     const view = serve(provider).view(alice)
     const lists = await listening(view, [], true)
@@ -99,7 +99,7 @@ describe('a subscription', () => {
     expect(plain.heard).toEqual([{ uris: ['file:///r/new'], listed: false }])
   })
 
-  test('takes "everything" for a change of each of its URIs', async () => {
+  test('treats "everything" as a change of each of its URIs', async () => {
     const provider = live({ a: '' })
     const { heard } = await listening(serve(provider).view(alice), ['file:///r/a', 'file:///r/b'], true)
     provider.tell({})
@@ -107,7 +107,7 @@ describe('a subscription', () => {
     expect(heard).toEqual([{ uris: ['file:///r/a', 'file:///r/b'], listed: true }])
   })
 
-  test('goes on after the source was lost, and then counts everything as changed', async () => {
+  test('continues after the watch was lost, and then counts everything as changed', async () => {
     const provider = live({ a: '' })
     const { heard } = await listening(serve(provider).view(alice), ['file:///r/a'])
     provider.drop()
@@ -119,7 +119,7 @@ describe('a subscription', () => {
     await until(() => heard.length > before)
   })
 
-  test('is told to the operator as long as its source is lost, or not all of it can be watched', async () => {
+  test('is shown to the operator while its watch is lost or incomplete', async () => {
     const provider = live({ a: '' })
     const logged: string[] = []
     let degradation: 'limited' | undefined
@@ -145,7 +145,7 @@ describe('a subscription', () => {
     await catalog.close()
   })
 
-  test('is not honoured where the source cannot watch, and tried again by the next one', async () => {
+  test('is not honoured if the source cannot watch, and the next one tries again', async () => {
     const provider = live({ a: '' })
     provider.arming = async () => {
       throw new ResourceError('unavailable', 'too many watches')
@@ -156,7 +156,7 @@ describe('a subscription', () => {
     expect((await listening(view, ['file:///r/a'])).honoured).toEqual(['file:///r/a'])
   })
 
-  test('of the list hears of a source that can be watched only later, once it can', async () => {
+  test('of the list is notified of a source that becomes watchable later', async () => {
     const provider = live({ a: '' })
     provider.arming = async () => {
       throw new ResourceError('unavailable', 'too many watches')
@@ -173,7 +173,7 @@ describe('a subscription', () => {
     await until(() => provider.watching === 0)
   })
 
-  test('hears nothing more of what was removed, and nothing at all once it is closed', async () => {
+  test('is not notified of removed URIs, nor of anything once it is closed', async () => {
     const provider = live({ a: '', b: '' })
     const { heard, subscription } = await listening(serve(provider).view(alice), ['file:///r/a', 'file:///r/b'])
     subscription.remove('file:///r/a')
@@ -187,7 +187,7 @@ describe('a subscription', () => {
     expect(heard).toHaveLength(1)
   })
 
-  test('shares one watch with all others, which ends when the last one does', async () => {
+  test('shares one watch with all others, which ends with the last', async () => {
     const provider = live({ a: '' })
     const catalog = serve(provider)
     const many = await Promise.all(
@@ -208,7 +208,7 @@ describe('access to changes', () => {
   const rules = compileAccess([{ allow: ['reader'], match: 'public/**' }])
   const restricted = (provider: Live) => createCatalog({ mounts: [{ address, provider, access: rules }] })
 
-  test('leaves out what may not be seen exactly as what is malformed or mounted nowhere', async () => {
+  test('omits denied URIs exactly like malformed and unmounted ones', async () => {
     const provider = live({ 'public/a': '', 'secret/b': '' })
     const { honoured } = await listening(restricted(provider).view(alice), [
       'file:///r/public/a',
@@ -223,7 +223,7 @@ describe('access to changes', () => {
     expect(honoured).toEqual(['file:///r/public/a', 'file:///r/public/not-yet'])
   })
 
-  test('holds for directories and for the list when they change', async () => {
+  test('is checked for directories and for the list when they change', async () => {
     const provider = live({ 'public/a': '', 'secret/b': '' })
     const { heard } = await listening(restricted(provider).view(alice), ['file:///r/', 'file:///r/public/'], true)
     provider.set('secret/b', { text: 'x' })
@@ -235,7 +235,7 @@ describe('access to changes', () => {
     expect(heard).toEqual([{ uris: ['file:///r/public/', 'file:///r/'], listed: true, below: ['file:///r/public/c'] }])
   })
 
-  test('hold for the list of a mount in which nothing is to be seen yet: it is heard of when something is', async () => {
+  test('is checked for the list of a mount that is empty so far: the first visible entry is reported', async () => {
     const provider = live({ 'secret/b': '' })
     const { heard } = await listening(restricted(provider).view(alice), [], true)
     provider.set('secret/c', { text: 'new' })
@@ -251,8 +251,8 @@ describe('access to changes', () => {
   })
 })
 
-describe('the limits', () => {
-  test('refuse too many URIs and subscriptions with the limit, and free what is closed', async () => {
+describe('the limits of subscriptions', () => {
+  test('refuse too many URIs and subscriptions with the limit, and free closed ones', async () => {
     const limits = { perSubscription: 3, perPrincipal: 4, total: 6, subscriptions: 2 }
     const catalog = serve(live({}), { changes: limits })
     const view = catalog.view(alice)
@@ -270,7 +270,7 @@ describe('the limits', () => {
     expect(await two.subscription.add(['file:///r/f0', 'file:///r/f1', 'file:///r/h'])).toHaveLength(3)
   })
 
-  test('say whose they are, and hold for all principals together', async () => {
+  test('name their principal, and hold for all principals together', async () => {
     const limits = { perSubscription: 3, perPrincipal: 4, subscriptions: 2, totalSubscriptions: 3 }
     const catalog = serve(live({}), { changes: limits })
     const [first, second] = [catalog.view(alice), catalog.view({ id: 'bob', roles: [] })]
@@ -286,7 +286,7 @@ describe('the limits', () => {
     await expect(listening(catalog.view(alice), [])).rejects.toThrow(full(3, 'all'))
   })
 
-  test('are such that one URI of a source that does not begin is not waited for again and again', async () => {
+  test('do not wait again and again for a URI of a source that does not start', async () => {
     const provider = live({})
     let asked = 0
     provider.arming = async () => {
@@ -299,8 +299,8 @@ describe('the limits', () => {
   })
 })
 
-describe('polling', () => {
-  test('tells what came, went and changed', async () => {
+describe('polling a source', () => {
+  test('reports new, deleted and changed paths', async () => {
     const inner = memory({ a: { version: '1' }, b: { version: '1' }, c: { size: 1, modified: 1 } })
     const catalog = createCatalog({ mounts: [{ address, provider: polled(inner, { intervalMs: 20 }) }] })
     const { heard, uris } = await listening(
@@ -321,7 +321,7 @@ describe('polling', () => {
     await catalog.close()
   })
 
-  test('waits longer while the source is down, and then finds what changed meanwhile', async () => {
+  test('waits longer while the source is down, and then finds the changes meanwhile', async () => {
     const inner = memory({ a: { version: '1' } })
     let down = false
     let asked = 0
@@ -347,7 +347,7 @@ describe('polling', () => {
     await catalog.close()
   })
 
-  test('leaves alone what can watch by itself', () => {
+  test('is not added to a source that can watch', () => {
     const provider = live({})
     expect(polled(provider)).toBe(provider)
   })

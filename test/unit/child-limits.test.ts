@@ -32,11 +32,11 @@ test.each([
   ],
   ['the worker thread that looks for secrets', workerOf(workerLimits.redaction)],
   ['the worker thread that parses settings', workerOf(workerLimits.settings)],
-])('docs/limits.md tells the limits of %s', (start, expected) => {
+])('docs/limits.md has the limits of %s', (start, expected) => {
   for (const words of expected) expect(rowOf(start)).toContain(words)
 })
 
-test('no other file has a number of its own for the memory of a child or worker', () => {
+test('only one file has numbers for the memory of child processes and workers', () => {
   const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
   const found = files
     .filter((file) => file.endsWith('.ts') && file !== join('core', 'kit', 'workers.ts'))

@@ -42,8 +42,8 @@ function counted(provider: Provider) {
 
 const hideSevens: readonly AccessRule[] = [{ allow: ['*'] }, { deny: ['*'], match: '**/*7.txt' }]
 
-describe('what lies in a directory, of which somebody may see a part', () => {
-  test('are directories in which there is something to see, found with one look at each', async () => {
+describe('the children of a directory that a principal may see in part', () => {
+  test('are directories with something to see, found with one lookup each', async () => {
     const names = Array.from({ length: 40 }, (_, i) => String(i).padStart(2, '0'))
     const tree = names.flatMap((dir) => names.map((name) => `in/d${dir}/sub/f${name}.txt`))
     const hidden = ['in/none/a7.txt', 'in/none/deep/b7.txt', 'in/vault/x.txt', 'in/later/17.txt', 'in/later/z/seen.txt']
@@ -60,7 +60,7 @@ describe('what lies in a directory, of which somebody may see a part', () => {
     expect(await childrenOf(provider, rules, 'in/none/')).toEqual([])
   })
 
-  test('is the same, whether the source spares itself the work or not', async () => {
+  test('are the same with and without the shortcut of the source', async () => {
     const segment = fc.constantFrom('a', 'b', 'b7', 'a-b', 'ｱ', '𠮷')
     const paths = fc.array(fc.array(segment, { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 16 })
     const glob = fc.constantFrom('**/*7', 'a/**', 'b/*', '**/a-b/**', '*/b7/**', '**/𠮷', 'b7')
@@ -95,7 +95,7 @@ describe('what lies in a directory, of which somebody may see a part', () => {
     )
   }, 60_000)
 
-  test('holds through what shows only some of a source', async () => {
+  test('are correct through a wrapper that shows a part of a source', async () => {
     const token = `ghp_${'0123456789abcdefghijklmnopqrstuvwxyz'}`
     folder.write({
       'a/readme.md': '',

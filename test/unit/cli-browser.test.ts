@@ -19,7 +19,7 @@ describe('the browser of the user', () => {
     expect(openerFor(platform, env)).toEqual(opener)
   })
 
-  test('is given the address as one word, without a shell', async () => {
+  test('gets the address as one argument, without a shell', async () => {
     const file = folder.at('opened')
     folder.write({
       'opener.mjs': "import { writeFileSync } from 'node:fs'\nwriteFileSync(process.argv[2], process.argv[3])",
@@ -41,7 +41,7 @@ describe('the browser of the user', () => {
     expect(readFileSync(file, 'utf8')).toBe(address)
   })
 
-  test('is not missed where nothing opens it', async () => {
+  test('is not required: the address is printed if no program opens it', async () => {
     expect(await openInBrowser('http://127.0.0.1:1/', ['hikidashi-no-such-program'])).toBe(false)
   })
 })

@@ -3,7 +3,7 @@ import { createStatusLine } from '../../src/cli/terminal/io.ts'
 import { createProgress } from '../../src/cli/terminal/progress.ts'
 import { coloursFor, isColourful } from '../../src/cli/terminal/text.ts'
 
-describe('colours', () => {
+describe('colours in a terminal', () => {
   test.each([
     [true, {}, true],
     [false, {}, false],
@@ -15,18 +15,18 @@ describe('colours', () => {
     [true, { FORCE_COLOR: '0' }, false],
     [true, { FORCE_COLOR: 'false' }, false],
     [true, { FORCE_COLOR: '1', NO_COLOR: '1' }, true],
-  ])('on a terminal: %j, with %j: %j', (isTerminal, env, expected) =>
+  ])('are used on a terminal: %j, with %j: %j', (isTerminal, env, expected) =>
     expect(isColourful(isTerminal, env)).toBe(expected),
   )
 
-  test('leave a text as it is where there are none, and an empty one always', () => {
+  test('leave a text unchanged if they are off, and an empty text always', () => {
     expect(coloursFor(false, {}).red('a')).toBe('a')
     expect(coloursFor(true, {}).red('a')).toBe('\u001b[31ma\u001b[39m')
     expect(coloursFor(true, {}).bold('')).toBe('')
   })
 })
 
-describe('progress', () => {
+describe('progress in a terminal', () => {
   const clock = () => {
     let time = 0
     return { now: () => time, pass: (milliseconds: number) => (time += milliseconds) }
@@ -43,7 +43,7 @@ describe('progress', () => {
   }
   const seen = (text = '') => text.replace('\r', '').replace('\u001b[K', '')
 
-  test('is told after a second, to a person who does not see the data come, and leaves nothing behind', () => {
+  test('is shown after a second if the data is not shown itself, and is erased at the end', () => {
     const { written, pass, progress } = on({ out: false, err: true })
     progress.add(500)
     expect(written).toEqual([])
@@ -57,7 +57,7 @@ describe('progress', () => {
     expect(written.at(-1)).toBe('\r\u001b[K')
   })
 
-  test('has a bar, a share and the time that is left where the total is known', () => {
+  test('has a bar, a percentage and the remaining time if the total is known', () => {
     const { written, pass, progress } = on({ out: false, err: true }, { total: 3000, what: 'documents' })
     pass(2000)
     progress.add(1000)
@@ -70,7 +70,7 @@ describe('progress', () => {
     expect(seen(whole.written[0])).toBe('[=======================>] 100%  4 of 4')
   })
 
-  test('says what is being done where nothing is counted', () => {
+  test('names the current step if there is no count', () => {
     const { written, pass, progress } = on({ out: true, err: true }, { what: 'Connecting', besideOutput: true })
     pass(1001)
     progress.set({})
@@ -84,7 +84,7 @@ describe('progress', () => {
     [{ out: true, err: true }, {}],
     [{ out: false, err: false }, {}],
     [{ out: false, err: true }, { env: { TERM: 'dumb' } }],
-  ])('is not told where stdout, stderr are terminals: %j, with %j', (terminals, options) => {
+  ])('is not shown where stdout, stderr are terminals: %j, with %j', (terminals, options) => {
     const { written, pass, progress } = on(terminals, options)
     pass(5000)
     progress.add(1)
@@ -92,7 +92,7 @@ describe('progress', () => {
     expect(written).toEqual([])
   })
 
-  test('is a line every few seconds where standard error is no terminal and somebody takes lines', () => {
+  test('is a line every few seconds if standard error is no terminal and lines are requested', () => {
     const lines: string[] = []
     const writeLine = (text: string) => void lines.push(text)
     const { written, pass, progress } = on({ out: true, err: false }, { what: 'documents indexed', writeLine })
@@ -109,7 +109,7 @@ describe('progress', () => {
     expect(written).toEqual([])
   })
 
-  test('never is wider than the terminal, in columns and not in characters', () => {
+  test('is never wider than the terminal, in columns and not in characters', () => {
     const written: string[] = []
     const line = createStatusLine(
       (text) => void written.push(text),

@@ -27,8 +27,8 @@ function helpOf(name: string): string {
   return help
 }
 
-describe.each(Object.keys(commands))('%s', (name) => {
-  test('has a help with an example of itself', () => {
+describe.each(Object.keys(commands))('the command %s', (name) => {
+  test('has a help text with an example', () => {
     const help = helpOf(name)
     expect(help).toMatch(/^Usage: hikidashi /)
     expect(help).toMatch(new RegExp(`^Examples:\\n(?: .*\\n)*? .*hikidashi ${name}\\b`, 'm'))
@@ -41,12 +41,12 @@ describe.each(Object.keys(commands))('%s', (name) => {
   })
 })
 
-test('docs/cli.md has every exit code, and no other', () => {
+test('docs/cli.md lists every exit code, and no other', () => {
   const told = [...page.matchAll(/^\| (\d+) \|/gm)].map((match) => Number(match[1]))
   expect(told).toEqual(Object.values(exitCodes).sort((a, b) => a - b))
 })
 
-test.each([true, false])('who names no command is told of commands that there are (terminal: %j)', (isTerminal) => {
+test.each([true, false])('hikidashi without a command lists commands that exist (terminal: %j)', (isTerminal) => {
   const named = [...stripVTControlCharacters(welcome(isTerminal)).matchAll(/^ {2}hikidashi (\w+)/gm)].map(
     (match) => match[1],
   )

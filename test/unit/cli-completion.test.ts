@@ -44,7 +44,7 @@ const words = (...typed: readonly string[]) => answer('words', ...typed)
 const values = async (...typed: readonly string[]) => (await words(...typed)).map((line) => line.split('\t')[0])
 const config = () => ['--config', join(folder, 'hikidashi.json')] as const
 
-describe('what a word of a command line can become', () => {
+describe('the completions of a word', () => {
   const program = new Command('it').option('-v, --verbose', 'say more').addCommand(
     new Command('copy')
       .argument('<uri>')
@@ -68,14 +68,14 @@ describe('what a word of a command line can become', () => {
     [['copy', 'x://a', '--config', 'c', 'flat', 'a', 'b', ''], [], 'folders'],
     [['copy', 'x://a', '--', '-'], ['flat', 'deep'], undefined],
     [['nothing', 'like', 'it', ''], [], undefined],
-  ])('%j', (typed, candidates, kind) => {
+  ])('are right for %j', (typed, candidates, kind) => {
     const wanted = wantedAt(program, typed)
     expect({ candidates: wanted.candidates.map(({ value }) => value), kind: wanted.kind }).toEqual({ candidates, kind })
   })
 })
 
 describe('hikidashi __complete', () => {
-  test('completes commands, options and choices, with what they are', async () => {
+  test('completes commands, options and choices, with descriptions', async () => {
     expect(await words('tre')).toEqual(['tree\tshow resources as a tree, with sizes and tokens'])
     expect(await values('tree', '--enc')).toEqual(['--encoding'])
     expect(await values('tree', '--encoding', '')).toEqual(['o200k_base', 'cl100k_base'])
@@ -84,7 +84,7 @@ describe('hikidashi __complete', () => {
     expect(await words('serve', '')).toEqual([':folders'])
   })
 
-  test('completes mounts, and what lies in the directory that was typed', async () => {
+  test('completes mounts, and the children of the typed directory', async () => {
     expect(await values('ls', ...config(), '')).toEqual(['docs://notes/', 'docs://private/', 'other://x/', ':files'])
     expect(await values('read', ...config(), 'docs://n')).toEqual(['docs://notes/'])
     expect(await values('read', ...config(), 'docs://notes/')).toEqual(['docs://notes/docs/'])
@@ -95,12 +95,12 @@ describe('hikidashi __complete', () => {
     expect(await values('search', ...config(), '--mount', 'docs://n')).toEqual(['docs://notes'])
   })
 
-  test('shows nothing that may not be seen', async () => {
+  test('completes no hidden resource', async () => {
     expect(await values('read', ...config(), 'docs://private/')).toEqual([])
     expect(await values('read', ...config(), 'docs://private/docs/')).toEqual([])
   })
 
-  test('says nothing at all where something is wrong, and starts no server of --command', async () => {
+  test('prints nothing if there is an error, and starts no server of --command', async () => {
     expect(await values('read', '--config', 'nope.json', 'x://')).toEqual([])
     expect(await values('read', '--url', 'http://127.0.0.1:9/mcp', 'x://')).toEqual([])
     expect(await values('read', '--command', `touch ${join(folder, 'started')}`, 'x://')).toEqual([])
@@ -108,7 +108,7 @@ describe('hikidashi __complete', () => {
     expect(() => execFileSync('ls', [join(folder, 'started')], { stdio: 'pipe' })).toThrow()
   })
 
-  test('understands a line of bash: quotes, the cursor, and where bash begins a new word', async () => {
+  test('parses a line of bash: quotes, the cursor, and the word breaks of bash', async () => {
     const line = `hikidashi read --config '${join(folder, 'hikidashi.json')}' docs://no`
     expect(await answer('bash', `${line} later`, String(line.length), ' :=')).toEqual(['//notes/'])
     expect(await answer('bash', line, String(line.length), ' ')).toEqual(['docs://notes/'])
@@ -118,8 +118,8 @@ describe('hikidashi __complete', () => {
   })
 })
 
-describe('the scripts', () => {
-  test.each(shells)('for %s are taken by it', async (shell) => {
+describe('the completion scripts', () => {
+  test.each(shells)('for %s are accepted by the shell', async (shell) => {
     const program = await findProgram(shell)
     expect(scripts[shell]).toContain('__complete')
     // Where the shell is not installed, the words above are what there is.

@@ -42,8 +42,8 @@ async function diagnose(config: unknown, name = 'hikidashi.json'): Promise<reado
 const of = (told: readonly Diagnosis[], check: string) => told.filter((one) => one.check === check)
 const notes = { provider: 'files', root: 'notes' }
 
-describe('the machine', () => {
-  test('has to have a Node that is new enough', async () => {
+describe('doctor checks that the machine', () => {
+  test('has a supported version of Node', async () => {
     for (const [version, status] of [
       ['20.18.9', 'failed'],
       ['18.99.0', 'failed'],
@@ -62,15 +62,15 @@ describe('the machine', () => {
     }
   })
 
-  test('has to have a clock that can be right', async () => {
+  test('has a plausible clock', async () => {
     const findings = collect()
     await checkMachine(findings, { now: Date.UTC(2001, 0, 1) })
     expect(of(findings.told, 'clock')).toMatchObject([{ status: 'failed', fix: expect.any(String) }])
   })
 })
 
-describe('a configuration', () => {
-  test('that is good has a line for each thing that was looked at', async () => {
+describe('doctor checks that a configuration', () => {
+  test('is good, with a line for each check', async () => {
     const told = await diagnose({
       mounts: { 'docs://notes': { ...notes }, 'x://y': { provider: 'inline', resources: { 'a.md': { text: 'a' } } } },
     })
@@ -84,7 +84,7 @@ describe('a configuration', () => {
     expect(of(told, 'mount')[0]?.found).toMatch(/^docs:\/\/notes \(files\): 1 entry listed and read, \d+ ms$/)
   })
 
-  test('that is wrong is told with its place and a fix, and nothing is opened', async () => {
+  test('has no error, and otherwise shows its place and a fix, and opens nothing', async () => {
     expect(await diagnose('{\n "mouns": {}\n}')).toMatchObject([
       { check: 'configuration', status: 'failed', found: expect.stringContaining('mounts: The key is missing.') },
       { found: expect.stringMatching(/:2:2: mouns: There is no such key/), fix: 'Did you mean "mounts"?' },
@@ -95,7 +95,7 @@ describe('a configuration', () => {
     expect(findings.told).toMatchObject([{ status: 'failed', found: expect.stringContaining('no such file') }])
   })
 
-  test('has its secrets and programs looked for, and what lacks one is not opened', async () => {
+  test('has its secrets and programs, and opens no mount that lacks one', async () => {
     const told = await diagnose({
       mounts: {
         'db://a': { provider: 'postgres', url: { env: 'HIKIDASHI_TEST_NOT_SET' } },
@@ -118,7 +118,7 @@ describe('a configuration', () => {
     expect(JSON.stringify(told)).not.toContain('not for everybody')
   })
 
-  test('tells who else may read a secret, and tells nothing of it', async () => {
+  test('keeps its secrets unreadable for other users, without printing them', async () => {
     const told = await diagnose({
       mounts: {
         'mcp://a': {
@@ -134,14 +134,14 @@ describe('a configuration', () => {
     expect(JSON.stringify(told)).not.toContain('not for everybody')
   })
 
-  test('tells of mounts that nobody sees', async () => {
+  test('has no mount that no client sees', async () => {
     const told = await diagnose({ mounts: { 'docs://notes': { ...notes, access: ['boss'] } } })
     expect(of(told, 'rights')).toMatchObject([
       { status: 'warning', fix: expect.stringContaining('hikidashi access check docs://notes') },
     ])
   })
 
-  test('tells of a port that is taken, and of tokens', async () => {
+  test('has a free port and valid tokens', async () => {
     const tokens = join(folder, 'tokens.json')
     const http = { listen: port, auth: { tokens } }
     const told = await diagnose({ http, mounts: { 'docs://notes': notes } })
@@ -159,14 +159,14 @@ describe('a configuration', () => {
     ])
   })
 
-  test('has to ask who somebody is beyond this machine', async () => {
+  test('requires authentication beyond this machine', async () => {
     const http = { listen: '0.0.0.0:0', allowedHosts: ['context.example.org'] }
     expect(of(await diagnose({ http, mounts: { 'docs://notes': notes } }), 'http')).toMatchObject([
       { status: 'failed', fix: expect.stringContaining('hikidashi token add') },
     ])
   })
 
-  test('has a store that can be written, and tells how far a search has indexed', async () => {
+  test('has a writable store, and shows the progress of an index', async () => {
     const mounts = { 'docs://notes': notes, 'search://all': { provider: 'search', over: ['docs://notes'] } }
     const told = await diagnose({ mounts, store: { sqlite: 'kept/store.sqlite' } })
     expect(of(told, 'store')).toMatchObject([{ status: 'ok', found: expect.stringContaining('kept/store.sqlite') }])

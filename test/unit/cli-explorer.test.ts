@@ -4,14 +4,14 @@ import { openPage, pageOf } from '../../src/cli/operations/serving.ts'
 const loopback = { host: '127.0.0.1' }
 const silent = () => {}
 
-describe('the page of a service', () => {
-  test('is left out where the configuration says so, or other machines can ask', async () => {
+describe('the explorer of a server', () => {
+  test('is off if the configuration says so, or other machines can connect', async () => {
     expect(await openPage({ explorer: false }, loopback, silent)).toBeUndefined()
     expect(await openPage({}, { host: '0.0.0.0' }, silent)).toBeUndefined()
     expect(await openPage(undefined, { host: 'context.example.org' }, silent)).toBeUndefined()
   })
 
-  test('has no place where MCP itself is in it', async () => {
+  test('has no path if it would contain the MCP endpoint', async () => {
     expect(await openPage({ path: '/' }, loopback, silent)).toBeUndefined()
     await expect(openPage({ path: '/mcp/', explorer: true }, loopback, silent)).rejects.toMatchObject({
       exitCode: 1,
@@ -22,7 +22,7 @@ describe('the page of a service', () => {
   test.each([
     ['http://127.0.0.1:8787/mcp', 'http://127.0.0.1:8787/'],
     ['http://[::1]:80/a/b/context', 'http://[::1]:80/a/b/'],
-  ])('lies beside %s', (url, page) => {
+  ])('is served beside %s', (url, page) => {
     expect(pageOf(url)).toBe(page)
   })
 })

@@ -40,9 +40,9 @@ const run = async (...words: readonly string[]) => {
 const sent = (name: string) =>
   seen.map((raw) => raw[raw.findIndex((word, i) => i % 2 === 0 && word.toLowerCase() === name) + 1])
 
-describe('a secret that is not on the command line', () => {
+describe('a secret in a file or variable', () => {
   test.each(['ls', 'tree', 'stat', 'status', 'templates', 'search', 'read', 'pack', 'doctor'])(
-    '%s sends the token of a file and the value of a variable, and prints neither',
+    'is sent by %s as a token or a header, and not printed',
     async (command) => {
       const words = command === 'search' ? ['x'] : command === 'read' || command === 'stat' ? ['file:///x'] : []
       const flags = ['--bearer-file', 'token', '--header-env', 'X-Api-Key=OWN_VALUE', '--header', 'X-Plain: p']
@@ -56,7 +56,7 @@ describe('a secret that is not on the command line', () => {
     },
   )
 
-  test('a byte order mark and a line end of the file are no part of the token', async () => {
+  test('has no byte order mark and no line end of its file', async () => {
     await run('ls', '--url', url, '--bearer-file', 'bom')
     expect(sent('authorization')).toContain(`Bearer ${token}`)
   })
@@ -75,7 +75,7 @@ describe('a secret that is not on the command line', () => {
     [['--header-env', '=OWN_VALUE'], /NAME=VARIABLE/],
     [['--bearer-file', 'token', '--header', 'authorization: x'], /authorization is given twice/],
     [['--header-env', 'X-A=OWN_VALUE', '--header-env', 'x-a=OWN_VALUE'], /x-a is given twice/],
-  ])('%j is refused before anything is sent', async (flags, told) => {
+  ])('is refused before a request if it is malformed: %j', async (flags, told) => {
     const { code, err } = await run('ls', '--url', url, ...flags)
     expect(err).toMatch(told)
     expect(err).not.toContain(token)
@@ -83,12 +83,12 @@ describe('a secret that is not on the command line', () => {
     expect(seen).toEqual([])
   })
 
-  test.each(['ls', 'doctor'])('%s takes no header without a URL', async (command) => {
+  test.each(['ls', 'doctor'])('cannot be given to %s without a URL', async (command) => {
     expect((await run(command, '--bearer-file', 'token')).err).toContain('--bearer-file needs --url')
     expect((await run(command, '--header-env', 'X-A=OWN_VALUE')).err).toContain('--header-env needs --url')
   })
 
-  test('add names the variable of a header in the file of a host, and does not write its value', async () => {
+  test('is written by add as the name of a variable into the file of a host, and not as its value', async () => {
     const { out } = await run('add', 'claude-code', '--url', url, '--header-env', 'X-Api-Key=OWN_VALUE', '--print')
     expect(out).toContain('$'.concat('{OWN_VALUE}'))
     expect(out).not.toContain(env.OWN_VALUE)

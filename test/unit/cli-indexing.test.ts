@@ -46,8 +46,8 @@ async function told(statuses: readonly (MountProgress | 'none' | 'failing')[], p
   return { written: written.filter((text) => text !== ''), logged, asked: feedStatus.mock.calls.length }
 }
 
-describe('the progress of an index, while it is served', () => {
-  test('is the last line of a terminal, and then how long it took', async () => {
+describe('the progress of an index during serve', () => {
+  test('is the last line of a terminal, and then the duration', async () => {
     const { written, logged } = await told(
       ['none', progressAt(0), progressAt(300, 1200), progressAt(1200, 1200)],
       1000,
@@ -58,7 +58,7 @@ describe('the progress of an index, while it is served', () => {
     expect(logged).toEqual(['info everything is indexed {"documents":1200,"seconds":4}'])
   })
 
-  test('is an event of the log every few seconds elsewhere', async () => {
+  test('is an event of the log every few seconds without a terminal', async () => {
     const { written, logged } = await told(
       [progressAt(0), progressAt(100), progressAt(300, 1200), progressAt(500, 1200), progressAt(1200, 1200)],
       2500,
@@ -72,7 +72,7 @@ describe('the progress of an index, while it is served', () => {
     ])
   })
 
-  test('is not told where it takes less than a second, or where the search cannot be opened', async () => {
+  test('is not shown if it takes less than a second, or if the search cannot be opened', async () => {
     expect(await told([progressAt(0), progressAt(5, 5)], 400, false)).toMatchObject({ logged: [], asked: 2 })
     expect(await told(['failing'], 5000, true)).toMatchObject({ written: [], logged: [], asked: 1 })
   })

@@ -8,8 +8,8 @@ function logger(options: Partial<LogOptions> = {}) {
   return { log, lines }
 }
 
-describe('the log', () => {
-  test('is one line per event, with its fields', () => {
+describe('the log of the command line', () => {
+  test('has one line for each event, with its fields', () => {
     const { log, lines } = logger()
     log('warn', 'a mount does not answer', { mount: 'git://app', tries: 3, names: ['a', 'b c'], nothing: undefined })
     expect(lines).toEqual([
@@ -17,7 +17,7 @@ describe('the log', () => {
     ])
   })
 
-  test('leaves out what is less important than asked for', () => {
+  test('omits events below the configured level', () => {
     const { log, lines } = logger({ level: 'warn' })
     log('info', 'x')
     log('error', 'y')
@@ -27,7 +27,7 @@ describe('the log', () => {
     expect(silent.lines).toEqual([])
   })
 
-  test('cannot be forged or reach the terminal', () => {
+  test('escapes texts, so that a line cannot be forged and a terminal not controlled', () => {
     const { log, lines } = logger()
     log('info', 'read\n1970 error forged \u001b[2J', { uri: 'x://a\n b="c" \u202e' })
     expect(lines).toEqual([
@@ -35,7 +35,7 @@ describe('the log', () => {
     ])
   })
 
-  test('has the messages of an error and its causes, and its stack only for debugging', () => {
+  test('has the messages of an error and its causes, and the stack at the debug level only', () => {
     const error = new Error('outer', { cause: new Error('inner') })
     const { log, lines } = logger()
     log('error', 'failed', { error })
@@ -46,7 +46,7 @@ describe('the log', () => {
     expect(debug.lines[0]?.split('\n')).toHaveLength(2)
   })
 
-  test('is JSON where it is asked for, whatever the fields are called', () => {
+  test('is JSON if configured, whatever the names of the fields', () => {
     const { log, lines } = logger({ format: 'json' })
     log('info', 'serving', { url: 'http://x', mounts: ['a'], level: 'forged', big: 1n })
     expect(JSON.parse(lines[0] ?? '')).toEqual({
@@ -59,7 +59,7 @@ describe('the log', () => {
     })
   })
 
-  test('has no line that is too long', () => {
+  test('has no line over the maximum length', () => {
     for (const format of ['text', 'json'] as const) {
       const { log, lines } = logger({ format })
       log('info', 'x', { long: 'y'.repeat(100_000), many: Array(10_000).fill('z') })

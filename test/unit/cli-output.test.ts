@@ -13,21 +13,21 @@ function output(isTTY: boolean) {
 
 const hostile = 'a\u001b]0;t\u0007b\u001b[1mc\u009b31md\u202ee\rf\n\tg\r\n'
 
-describe('what is written to a terminal', () => {
-  test('has its control characters in a visible form, whoever writes it', async () => {
+describe('output to a terminal', () => {
+  test('shows control characters in a visible form, from any source', async () => {
     const { out, written } = output(true)
     await out.write(hostile)
     expect(written().toString()).toBe('a\\u001b]0;t\\u0007b\\u001b[1mc\\u009b31md\\u202ee\\rf\n\tg\r\n')
   })
 
-  test('is escaped where it comes as bytes too, and a character that lies in two chunks stays one', async () => {
+  test('is escaped in bytes too, and a character that is split between two chunks is kept', async () => {
     const { out, written } = output(true)
     const bytes = Buffer.from('\u001b[2J引き出し\u009b')
     for (const byte of bytes) await out.write(Uint8Array.of(byte))
     expect(written().toString()).toBe('\\u001b[2J引き出し\\u009b')
   })
 
-  test('has the colours of ours where it says so, and no other sequence', async () => {
+  test('has colour sequences of hikidashi, and no other sequence', async () => {
     const { out, written } = output(true)
     const { bold, mark } = coloursFor(true, { FORCE_COLOR: '1' })
     await out.write(`${bold('x')}${mark('y')}\u001b[2J\u001b[1;2;3m\u001b]0;t\u0007`, { isStyled: true })
@@ -37,7 +37,7 @@ describe('what is written to a terminal', () => {
   })
 })
 
-test('a pipe gets texts and bytes as they are', async () => {
+test('output to a pipe is unchanged, for texts and bytes', async () => {
   const { out, written } = output(false)
   await out.write(hostile)
   await out.write(Uint8Array.of(0, 27, 155, 255))
@@ -47,7 +47,7 @@ test('a pipe gets texts and bytes as they are', async () => {
 test.each([
   ['EPIPE', 'write EPIPE', undefined],
   ['ENOSPC', 'ENOSPC: no space left on device, write', 'The output cannot be written: ENOSPC: no space left on device'],
-])('a write that fails with %s is no fault of hikidashi', async (code, message, told) => {
+])('an output that fails with %s is not reported as a fault of hikidashi', async (code, message, told) => {
   const failing = new Writable({
     write: (_chunk, _encoding, done) => done(Object.assign(new Error(message), { code })),
   })

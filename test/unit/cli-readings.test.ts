@@ -19,7 +19,7 @@ const documents = {
 }
 const picture = Buffer.from(Array.from({ length: 4000 }, (_, i) => (i * 7919) % 256)).toString('base64')
 
-describe('a document that is written as plain text', () => {
+describe('a document in a plain-text notation', () => {
   let cwd = ''
   beforeAll(() => {
     cwd = mkdtempSync(join(tmpdir(), 'hikidashi-readings-'))

@@ -32,7 +32,7 @@ describe('the secrets in an environment', () => {
     ['TOKEN_URL', 'https://login.example.net/oauth/token'],
     ['GOOGLE_APPLICATION_CREDENTIALS', process.execPath],
     ['SSH_AUTH_SOCK', '/tmp/ssh-x/agent.1'],
-  ])('%s=%s holds none: it would be taken out of everything', (name, value) => {
+  ])('do not include %s=%s, a common text', (name, value) => {
     expect(secretsInEnvironment({ [name]: value })).toEqual([])
   })
 })
@@ -56,8 +56,8 @@ describe('the secrets in a command line', () => {
   })
 })
 
-describe('what is known', () => {
-  test('grows, and is collected only when something is scrubbed', () => {
+describe('the set of known secrets', () => {
+  test('grows, and is collected only when a text is scrubbed', () => {
     let collected = 0
     const secrets = createSecrets(() => {
       collected++
@@ -71,12 +71,12 @@ describe('what is known', () => {
     expect(collected).toBe(1)
   })
 
-  test('is nothing of a word, and everything of a password', () => {
+  test('has no common words, and every password', () => {
     expect(['hunter2', 'Tr0ub4dor&3', 'kXqWvBnMzT'].every(isDistinct)).toBe(true)
     expect(['', 'abc', 'password', 'Postgres', 'my-secret', '12345678', 'AES256'].some(isDistinct)).toBe(false)
   })
 
-  test('is found wherever a configuration refers to it', () => {
+  test('has every secret that a configuration refers to', () => {
     const config = {
       a: [{ env: 'A' }],
       b: { c: { file: './d' } },
@@ -86,7 +86,7 @@ describe('what is known', () => {
     expect(secretSourcesIn(config)).toEqual([{ env: 'A' }, { file: './d' }])
   })
 
-  test.each(['text', 'json'] as const)('is in no line of a log in %s, not even where one is cut', (format) => {
+  test.each(['text', 'json'] as const)('is in no line of a log in %s, also at the cut of a long line', (format) => {
     const lines: string[] = []
     const scrubber = createSecrets(() => ['a-secret-value'])
     const log = createLog({ level: 'debug', format, write: (line) => void lines.push(line), scrubber })
@@ -132,7 +132,7 @@ describe('a command that opens a folder itself', () => {
     [['check', '--json'], '[redacted]'],
     [['doctor'], 'mount'],
     [['doctor', '--json'], '"checks"'],
-  ])('prints no known secret, and everything else: %j', async (words, expected) => {
+  ])('prints no known secret, and all other text: %j', async (words, expected) => {
     const { code, out, err } = await runHere(words, { cwd, env: { API_TOKEN: secret } })
     expect(out + err).not.toContain(secret)
     expect(out).toContain(expected)
@@ -159,7 +159,7 @@ describe('a command that opens a folder itself', () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  test('writes a content that is larger than a part without a secret across the border of two parts', async () => {
+  test('writes a content of several parts without a secret across the border of two parts', async () => {
     const mib = 1024 * 1024
     const text = `${'x'.repeat(mib - 8)}${secret}${'y'.repeat(mib)}`
     writeFileSync(join(cwd, 'large.txt'), text)

@@ -20,7 +20,7 @@ const catalog = createCatalog({
 })
 const view = catalog.view({ id: 'me', roles: [] })
 
-describe('the URI that was probably meant', () => {
+describe('the suggestion for a wrong URI', () => {
   test.each([
     ['file:///projct', 'file:///project'],
     ['file:///projct/README.md', 'file:///project/README.md'],
@@ -41,9 +41,9 @@ describe('the URI that was probably meant', () => {
     // What may not be seen is not told of, however near.
     'file:///project/secre/plans.md',
     'file:///project/secret/plan.md',
-  ])('for %s is not known', async (uri) => expect(await nearestUri(view, uri)).toBeUndefined())
+  ])('for %s is empty', async (uri) => expect(await nearestUri(view, uri)).toBeUndefined())
 
-  test('is told with the error, and what is denied reads as what is absent', async () => {
+  test('is shown with the error, the same for a denied as for an absent URI', async () => {
     const message = async (uri: string) => {
       const error = await asked(uri, view.read(uri), view).catch((thrown: Error) => thrown)
       return error instanceof Error ? error.message.replaceAll(uri, 'URI') : ''
@@ -54,13 +54,13 @@ describe('the URI that was probably meant', () => {
     expect(denied).toBe('There is nothing at URI, or you may not see it. To list the resources: hikidashi ls')
   })
 
-  test('is not waited for where a listing fails', async () => {
+  test('is not waited for if a listing fails', async () => {
     const broken = { ...view, directory: () => Promise.reject(new Error('away')) }
     expect(await nearestUri(broken, 'file:///project/READNE.md')).toBeUndefined()
   })
 })
 
-test('a command is found by what other programs call it', () => {
+test('is a command if another program has that name for it', () => {
   expect(meantBy('cat')).toBe('read')
   expect(meantBy('grep')).toBe('search')
   expect(meantBy('ls')).toBeUndefined()

@@ -12,7 +12,7 @@ afterEach(() => folder.remove())
 
 const sentence = '# 設計書\n\nこれは日本語の文書です。漢字とかなが混ざっています。\n'
 
-test('a folder of plain notes has nothing special', async () => {
+test('the survey of a folder of plain notes finds nothing special', async () => {
   folder.write({ 'a.md': '# A\n', 'b/c.md': '# C\n', 'hikidashi.json': '{}' })
   expect(await surveyAll(folder.root)).toEqual({
     names: expect.arrayContaining(['a.md', 'b', 'hikidashi.json']),
@@ -27,7 +27,7 @@ test('a folder of plain notes has nothing special', async () => {
   })
 })
 
-test('databases of SQLite are found by what they are, but for our own', async () => {
+test('the survey of a folder finds SQLite databases by their content, except our own', async () => {
   const header = (owner: string) =>
     Buffer.from(`SQLite format 3\0${'\0'.repeat(52)}${owner}${'\0'.repeat(28)}`, 'latin1')
   folder.write({ 'app.db': header('\0\0\0\0'), 'data/b.sqlite3': header('GPKG'), 'store.sqlite': header('hiki') })
@@ -35,32 +35,35 @@ test('databases of SQLite are found by what they are, but for our own', async ()
   expect(await surveyAll(folder.root)).toMatchObject({ sqlite: ['app.db', 'data/b.sqlite3'] })
 })
 
-test('folders of prompts are found where tools keep them, if there is a prompt in them', async () => {
+test('the survey of a folder finds the usual folders of prompts, if there is a prompt in them', async () => {
   folder.write({ 'prompts/README.md': '', '.github/prompts/a.prompt.md': 'x', '.claude/commands/b.md': 'x' })
   expect(await surveyAll(folder.root)).toMatchObject({ prompts: ['.github/prompts', '.claude/commands'] })
 })
 
 test.each(['package.json', 'tsconfig.json', 'compose.yaml', 'pyproject.toml', '.env', 'setup.cfg'])(
-  '%s is a file of settings',
+  'the survey of a folder takes %s as a settings file',
   async (name) => {
     folder.write({ [name]: '' })
     expect(await surveyAll(folder.root)).toMatchObject({ settings: true })
   },
 )
 
-test.each(['server.pem', 'package-lock.json', 'main.ts'])('%s is none', async (name) => {
-  folder.write({ [name]: '' })
-  expect(await surveyAll(folder.root)).toMatchObject({ settings: false })
-})
+test.each(['server.pem', 'package-lock.json', 'main.ts'])(
+  'the survey of a folder does not take %s as a settings file',
+  async (name) => {
+    folder.write({ [name]: '' })
+    expect(await surveyAll(folder.root)).toMatchObject({ settings: false })
+  },
+)
 
-test('texts in an older encoding tell the languages', async () => {
+test('the survey of a folder detects languages from texts in older encodings', async () => {
   folder.write({ 'docs/設計.md': iconv.encode(sentence.repeat(3), 'shift_jis') })
   expect(await surveyAll(folder.root)).toMatchObject({ language: 'ja' })
   folder.write({ 'docs/ko.txt': iconv.encode('안녕하세요. 이 문서는 한국어로 쓰여 있습니다. '.repeat(5), 'euc-kr') })
   expect(await surveyAll(folder.root)).toMatchObject({ language: ['ja', 'ko'] })
 })
 
-test('twins and front matter are seen, and folders that are left out are not looked into', async () => {
+test('the survey of a folder finds translations and front matter, and skips excluded folders', async () => {
   folder.write({
     'node_modules/x/README.md': '',
     'node_modules/x/README.ja.md': '',
@@ -71,7 +74,7 @@ test('twins and front matter are seen, and folders that are left out are not loo
   expect(await surveyAll(folder.root)).toMatchObject({ twins: true, frontMatter: true })
 })
 
-test('.env is a file of variables, and not an environment of Python', async () => {
+test('the survey of a folder takes .env as a file of variables, and not the Python environment', async () => {
   folder.write({ '.env': 'A=1\n' })
   expect(await surveyAll(folder.root)).toMatchObject({ dotenv: true })
   rmSync(folder.at('.env'))
@@ -79,7 +82,7 @@ test('.env is a file of variables, and not an environment of Python', async () =
   expect(await surveyAll(folder.root)).toMatchObject({ dotenv: false })
 })
 
-test('an API that a description says where to find is found, with what GET asks for', async () => {
+test('the survey of a folder finds the base URL of an API in its description, with its GET routes', async () => {
   const get = (more = {}) => ({ get: { parameters: [{ in: 'path', name: 'id', required: true }], ...more } })
   const paths = {
     '/users': get(),

@@ -9,7 +9,7 @@ import {
   readableUri,
 } from '../../src/cli/terminal/text.ts'
 
-describe('text from anywhere', () => {
+describe('text on a terminal', () => {
   test.each([
     ['\u001b[31mred\u001b]8;;http://x\u0007', '\\u001b[31mred\\u001b]8;;http://x\\u0007'],
     ['a\r\nb\tc\0', 'a\\r\\nb\\tc\\u0000'],
@@ -23,11 +23,11 @@ describe('text from anywhere', () => {
     ['日本語 👩‍👩‍👧 नमस्ते é', '日本語 👩‍👩‍👧 नमस्ते é'],
   ])('%j is printed as %s', (text, expected) => expect(escapeText(text)).toBe(expected))
 
-  test('keeps its line ends and tabs where it is printed as lines, and no other control', () => {
+  test('keeps its line ends and tabs if it is printed as lines, and no other control character', () => {
     expect(escapeLines('a\r\n\tb\n\u001b[1mc\rd')).toBe('a\r\n\tb\n\\u001b[1mc\\rd')
   })
 
-  test('a URI is decoded for people as far as it stays one word that means the same', () => {
+  test('of a URI is decoded as far as it stays one word with the same meaning', () => {
     expect(readableUri('file:///%E6%97%A5%E6%9C%AC/a%20b%2F%25.md')).toBe('file:///日本/a%20b%2F%25.md')
     // A direction mark, a space of another script, and what is no UTF-8.
     for (const uri of ['x://%E2%80%AE', 'x://%E3%80%80', 'x://%FF%FE', 'x://%E6%97']) expect(readableUri(uri)).toBe(uri)
@@ -53,7 +53,7 @@ describe('the width of text in a terminal', () => {
     ['…', 1],
   ])('of %s is %i', (text, width) => expect(displayWidth(text)).toBe(width))
 
-  test('is what columns are aligned by', () => {
+  test('aligns columns', () => {
     expect(padDisplay('日本', 6)).toBe('日本  ')
     expect(padDisplay('日本', 6, 'right')).toBe('  日本')
     const layOut = createColumns([0])
@@ -68,7 +68,7 @@ describe('the width of text in a terminal', () => {
     expect(layOut([['1', 'c', 'z']])).toBe('  1  c     z\n')
   })
 
-  test('does not let one long cell push all others to the side', () => {
+  test('of one long cell does not move all other columns', () => {
     const long = 'a'.repeat(64)
     expect(
       createColumns()([
@@ -79,7 +79,7 @@ describe('the width of text in a terminal', () => {
   })
 })
 
-describe('numbers and times', () => {
+describe('numbers and times in a terminal', () => {
   test.each([
     [0, '0 B'],
     [1023, '1023 B'],
@@ -93,7 +93,7 @@ describe('numbers and times', () => {
     [2 ** 53, '8.0 PiB'],
   ])('%i bytes are %s', (bytes, text) => expect(formatSize(bytes)).toBe(text))
 
-  test('a time is ISO 8601, exact for programs', () => {
+  test('a time is in ISO 8601, exact for programs', () => {
     expect(formatTime(1_700_000_000_123)).toBe('2023-11-14T22:13:20Z')
     const resource = { uri: 'x://a', name: 'a', size: 1, modified: 1_700_000_000_123 }
     expect(resourceToJson(resource)).toEqual({ uri: 'x://a', name: 'a', size: 1, modified: '2023-11-14T22:13:20.123Z' })

@@ -57,8 +57,8 @@ async function tree(
   return out.text()
 }
 
-describe('a tree', () => {
-  test('is drawn with the last of each directory at a corner', async () => {
+describe('the output of tree', () => {
+  test('has the last entry of each directory at a corner', async () => {
     expect(await tree({})).toBe(`x://notes
 ├── README.md
 ├── docs/
@@ -75,11 +75,11 @@ describe('a tree', () => {
 `)
   })
 
-  test('has no more levels and no more nodes than are asked for', async () => {
+  test('has at most the requested levels and nodes', async () => {
     expect(await tree({ ascii: true }, { depth: 1 })).toBe('x://notes\n|-- README.md\n|-- docs/\n`-- many/\n')
   })
 
-  test('tells how many nodes are not shown, and counts them', async () => {
+  test('counts the nodes that are not shown', async () => {
     const out = collect()
     const printer = createTreePrinter(out, plain)
     const many = { ...root, uri: 'x://notes/many/' }
@@ -107,7 +107,7 @@ describe('a tree', () => {
     ])
   })
 
-  test('shows what is no text without tokens, and what is too large as an estimate', async () => {
+  test('shows binary files without tokens, and too large ones with an estimate', async () => {
     const measure = await tokenCounter(view, 'o200k_base')
     const text = await tree({ tokens: true, isWhole: true }, { isWhole: true, measure })
     expect(text).toMatch(/^ +- {2}│ {3}├── z\.png$/m)
@@ -120,14 +120,14 @@ describe('a tree', () => {
     expect(estimateTokens({ uri: 'x://a', name: 'a', mimeType: 'text/plain' })).toEqual({ isEstimate: false })
   })
 
-  test('has its columns to the left, so that names of any width keep the lines straight', async () => {
+  test('has its columns on the left, so that names of any width keep the lines straight', async () => {
     const lines = (await tree({ long: true })).split('\n').slice(0, -1)
     expect(lines[0]).toBe('    SIZE  MODIFIED              TYPE')
     for (const line of lines.slice(1)) expect(line.slice(48)).toMatch(/^ {2}(?:x:|(?: {4})*[├│└])/)
     expect(lines[2]).toMatch(/^ {5}8 B {2}-.*text\/markdown +├── README\.md {2}The notes$/)
   })
 
-  test('escapes what names could do to a terminal, and cuts no URI', async () => {
+  test('escapes control characters in names, and truncates no URI', async () => {
     const rude: View = {
       ...view,
       directory: async () => ({
@@ -139,7 +139,7 @@ describe('a tree', () => {
     expect(await tree({ full: true }, { depth: 1 })).toContain('├── x://notes/README.md\n')
   })
 
-  test('goes on where a directory does not answer, and says so', async () => {
+  test('continues if a directory does not answer, and says so', async () => {
     const broken: View = {
       ...view,
       directory: async (query, options) => {
@@ -150,7 +150,7 @@ describe('a tree', () => {
     expect(await tree({}, { depth: 2 }, broken)).toContain('├── docs/\n│   └── [The source is away.]\n└── many/')
   })
 
-  test('as JSON is one array of nested nodes, with what was left out', async () => {
+  test('as JSON is one array of nested nodes, with the number of omitted nodes', async () => {
     const out = collect()
     const json = createTreeJson(out, { isWhole: true, tokens: false })
     await walk(view, root, json, { ...all, isWhole: true, depth: 2, most: 2 })
@@ -165,8 +165,8 @@ describe('a tree', () => {
   })
 })
 
-describe('what is known of a URI', () => {
-  test('comes from the listing of its directory, without a read', async () => {
+describe('the output of stat', () => {
+  test('comes from the listing of the directory, without a read', async () => {
     const provider = memory(entries)
     const one = createCatalog({ mounts: [{ address: 'x://notes', provider }] }).view({ id: 'me', roles: [] })
     const facts = await findFacts(
@@ -184,18 +184,18 @@ describe('what is known of a URI', () => {
     expect(provider.calls.read).toBe(0)
   })
 
-  test.each(['x://notes/docs', 'x://notes/docs/'])('of the directory %s is what lies in it', async (uri) => {
+  test.each(['x://notes/docs', 'x://notes/docs/'])('for the directory %s has its children', async (uri) => {
     expect(await findFacts(view, uri)).toMatchObject({
       resource: { uri: 'x://notes/docs/', mimeType: 'inode/directory' },
       children: { directories: 1, resources: 2, complete: true },
     })
   })
 
-  test('of a mount is what its configuration says', async () => {
+  test('for a mount has the facts of its configuration', async () => {
     expect(await findFacts(view, 'x://notes')).toMatchObject({ resource: { title: 'Notes' }, listed: true })
   })
 
-  test('is nothing where nothing is, and where nothing may be seen', async () => {
+  test('is an error for an absent and for a hidden resource', async () => {
     const access = compileAccess([{ allow: ['*'], match: 'README.md' }])
     const denying = createCatalog({ mounts: [{ address: 'x://notes', provider: memory(entries), access }] })
     const denied = denying.view({ id: 'me', roles: [] })
@@ -213,5 +213,5 @@ describe('what is known of a URI', () => {
     [7_200_000, '2 hours ago'],
     [86_400_000 * 400, '1 year ago'],
     [-3_600_000, 'in the future, by the clock here'],
-  ])('%i milliseconds are %s', (span, text) => expect(formatAge(span)).toBe(text))
+  ])('%i milliseconds are shown as %s', (span, text) => expect(formatAge(span)).toBe(text))
 })

@@ -17,7 +17,7 @@ import { loadConfig } from '../../src/config/load.ts'
 import { type ErrorKind, ResourceError } from '../../src/core/errors.ts'
 import { pagesOf } from '../../src/core/kit/groups.ts'
 
-describe('a command line', () => {
+describe('the words of a command line', () => {
   test.each([
     ['npx -y server', ['npx', '-y', 'server']],
     [`  a  'b c' "d 'e'" f\\ g `, ['a', 'b c', "d 'e'", 'f g']],
@@ -25,23 +25,23 @@ describe('a command line', () => {
     [`"a\\"b" 'c\\d' "e\\f"`, ['a"b', 'c\\d', 'e\\f']],
     ['echo $HOME *.txt; rm', ['echo', '$HOME', '*.txt;', 'rm']],
     ['', []],
-  ])('%j is split into words without a shell', (line, words) => expect(splitCommand(line, 'linux')).toEqual(words))
+  ])('of %j are split without a shell', (line, words) => expect(splitCommand(line, 'linux')).toEqual(words))
 
-  test('keeps the backslashes of Windows', () => {
+  test('keep the backslashes of Windows', () => {
     expect(splitCommand('C:\\node.exe "C:\\a b\\x.js"', 'win32')).toEqual(['C:\\node.exe', 'C:\\a b\\x.js'])
   })
 
-  test.each(['a "b', "a 'b", 'a\\'])('%j is refused', (line) =>
+  test.each(['a "b', "a 'b", 'a\\'])('of %j are refused', (line) =>
     expect(() => splitCommand(line, 'linux')).toThrow(CommandError),
   )
 
-  test('is put together so that it splits into the same words', () => {
+  test('are joined so that they split into the same words', () => {
     const words = ['/usr/bin/node', 'a b', "it's", '', '$x', '日本', 'a"b\\c']
     expect(splitCommand(joinCommand(words), 'linux')).toEqual(words)
   })
 })
 
-describe('what a user means by a URI or a path', () => {
+describe('an argument that is a URI or a path', () => {
   const mounts = [{ address: 'docs://manual', config: { provider: 'files', root: 'manual' }, folder: '/srv' }] as const
   test.each([
     ['file:///a/b', 'file:///a/b'],
@@ -55,9 +55,9 @@ describe('what a user means by a URI or a path', () => {
     ['../manual', 'file:///manual'],
     ['/', 'file:///'],
     ['manual..', 'file:///srv/manual..'],
-  ])('%s is %s', (argument, uri) => expect(uriOf(argument, mounts, '/srv')).toBe(uri))
+  ])('%s means %s', (argument, uri) => expect(uriOf(argument, mounts, '/srv')).toBe(uri))
 
-  test('a folder has a slash at its end', () => {
+  test('of a folder gets a slash at its end', () => {
     expect(uriOf('.', [], '/usr')).toBe('file:///usr/')
   })
 })
@@ -69,21 +69,21 @@ describe('exit codes', () => {
     ['too-large', 1],
     ['unavailable', 1],
     ['internal', 1],
-  ])('%s ends with %i', (kind, exitCode) =>
+  ])('%s exits with %i', (kind, exitCode) =>
     expect(explain(new ResourceError(kind, 'why'))).toEqual({ message: 'why', exitCode }),
   )
 
-  test.each([401, 403])('a server that answers with HTTP %i ends with 5', (status) => {
+  test.each([401, 403])('a server that answers with HTTP %i exits with 5', (status) => {
     const cause = new Error('it was refused', { cause: Object.assign(new Error('no'), { status }) })
     expect(explain(new ResourceError('unavailable', 'why', {}, { cause }))).toEqual({ message: 'why', exitCode: 5 })
   })
 
-  test('a wrong command line ends with 2, a failure with 1', () => {
+  test('a wrong command line exits with 2, a failure with 1', () => {
     expect(explain(misused('x'))).toEqual({ message: 'x', exitCode: 2 })
     expect(explain(failed('x'))).toEqual({ message: 'x', exitCode: 1 })
   })
 
-  test('a fault of ours ends with 1, and shows no stack trace', () => {
+  test('an internal error exits with 1, without a stack trace', () => {
     const { message, exitCode } = explain(new TypeError('x is not a function'))
     expect(exitCode).toBe(1)
     expect(message).toContain('TypeError: x is not a function')
@@ -91,10 +91,10 @@ describe('exit codes', () => {
   })
 })
 
-describe('how to add a server to a host', () => {
+describe('the page that explains how to add a server to a host', () => {
   const command = ownCommand(['serve', '/my notes', '--stdio'], '/opt/hikidashi/dist/cli/main.js')
 
-  test('is printed as commands and settings to copy', () => {
+  test('has commands and settings to copy', () => {
     const text = addOverHttp({ name: 'notes', url: 'http://127.0.0.1:8787/mcp', command })
     expect(text).toContain('claude mcp add --transport http notes http://127.0.0.1:8787/mcp\n')
     expect(text).toContain('{"servers":{"notes":{"type":"http","url":"http://127.0.0.1:8787/mcp"}}}')
@@ -104,7 +104,7 @@ describe('how to add a server to a host', () => {
     expect(addOverStdio({ name: 'notes', command })).toContain('{"mcpServers":{"notes":{"command":')
   })
 
-  test('tells hosts to send a token where the server asks for one, and how to make one', () => {
+  test('has a token if the server requires one, and says how to create it', () => {
     const url = 'http://127.0.0.1:8787/mcp'
     const text = addOverHttp({ name: 'notes', url, command, tokens: '/my tokens.json' })
     expect(text).toContain("hikidashi token add --tokens '/my tokens.json' --name my-host\n")
@@ -116,7 +116,7 @@ describe('how to add a server to a host', () => {
     expect(addOverHttp({ name: 'notes', url, command })).not.toContain('HIKIDASHI_TOKEN')
   })
 
-  test('starts this very program, or npx where that unpacked it', () => {
+  test('starts this installation, or npx if npx unpacked it', () => {
     expect(command).toEqual([process.execPath, '/opt/hikidashi/dist/cli/main.js', 'serve', '/my notes', '--stdio'])
     const unpacked = '/root/.npm/_npx/0a1b/node_modules/hikidashi/dist/cli/main.js'
     const npx = ownCommand(['serve'], unpacked, 'linux', () => true)
@@ -129,7 +129,7 @@ describe('how to add a server to a host', () => {
     ['my server', 'my-server'],
     ['日本', 'hikidashi'],
     ['a_b-C1', 'a_b-C1'],
-  ])('%s is called %s there', (name, expected) => expect(hostName(name)).toBe(expected))
+  ])('has the server %s under the name %s', (name, expected) => expect(hostName(name)).toBe(expected))
 })
 
 describe('the configuration that init writes', () => {
@@ -157,7 +157,7 @@ describe('the configuration that init writes', () => {
     frontMatter: true,
     sqlite: ['app.db', 'data/other.db'],
   } as const
-  test.each(['package-lock.json', 'pnpm-lock.yaml', 'yarn.lock'])('offers installed packages beside %s', (name) => {
+  test.each(['package-lock.json', 'pnpm-lock.yaml', 'yarn.lock'])('has installed packages beside %s', (name) => {
     const offered = '// "pkg://npm": { "provider": "packages", "root": "."'
     const written = (names: readonly string[]) => configFor(tmpdir(), 'file:///notes', { ...nothing, names })
     expect(written([name])).toContain(offered)
@@ -169,7 +169,7 @@ describe('the configuration that init writes', () => {
     [nothing],
     [{ ...nothing, names: ['readme [old].md'] }],
     [everything],
-  ])('for a folder with %j is a good one', async (survey) => {
+  ])('for a folder with %j is valid', async (survey) => {
     const folder = mkdtempSync(join(tmpdir(), 'hikidashi-init-'))
     try {
       const file = join(folder, 'hikidashi.json')
@@ -187,7 +187,7 @@ describe('the configuration that init writes', () => {
   })
 })
 
-describe('pages', () => {
+describe('pages of a remote list', () => {
   const cache = { ttlMs: 0, scope: 'private' } as const
 
   test('are fetched until there is no cursor', async () => {
@@ -207,7 +207,7 @@ describe('pages', () => {
     expect(asked).toEqual([{}, { cursor: 'a' }, { cursor: 'b' }])
   })
 
-  test('that turn in a circle are an error', async () => {
+  test('that form a cycle give an error', async () => {
     const walk = async () => {
       for await (const _ of pagesOf(async () => ({ items: [], nextCursor: 'same', cache })));
     }

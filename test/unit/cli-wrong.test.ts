@@ -49,7 +49,7 @@ test.each([
   [['tui'], 'hikidashi ui shows the resources in a browser'],
   [['tui', '--url', 'http://127.0.0.1:1/mcp'], 'In a terminal: hikidashi ls, tree, search and read'],
   [['token', 'add', '--expires', 'x'], 'For help: hikidashi token add --help'],
-])('%j is a wrong command line: 2, told to the user, without a stack trace', async (words, message) => {
+])('%j is a wrong command line: it exits with 2, with a message and no stack trace', async (words, message) => {
   const { code, out, err } = await ran(words)
   expect({ code, out }).toEqual({ code: 2, out: '' })
   expect(err).toContain(message)
@@ -65,13 +65,13 @@ test.each([
     'The file /none/context.json cannot be read: ENOENT: no such file or directory\n',
   ],
   [['doctor', '--url', '127.0.0.1:8787'], '1 check of 3 failed'],
-] as const)('%j names the file or the URL that is wrong', async (words, message) => {
+] as const)('%j gives an error with the wrong file or URL', async (words, message) => {
   const { err } = await ran(words)
   expect(err).toContain(message)
   expect(err).not.toContain('fault of hikidashi')
 })
 
-test('the help of a duration has its default as it is written on the command line', async () => {
+test('the help of a duration shows its default as the command line accepts it', async () => {
   const stdout = vi.spyOn(process.stdout, 'write').mockImplementation(() => true)
   try {
     await ran(['auth', 'gdrive', '--help'])

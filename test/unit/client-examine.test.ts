@@ -57,8 +57,8 @@ const good: Methods = {
 }
 const of = (told: readonly Diagnosis[], check: string) => told.find((one) => one.check === check)
 
-describe('a server', () => {
-  test('that keeps to the specification is found good', async () => {
+describe('the examination of a server', () => {
+  test('accepts one that follows the specification', async () => {
     const told = await examined(good)
     expect(told.map(({ check, status }) => [check, status])).toEqual(
       ['connect', 'capabilities', 'list', 'templates', 'read', 'unknown'].map((check) => [check, 'ok']),
@@ -66,7 +66,7 @@ describe('a server', () => {
     expect(told[0]?.found).toBe('sloppy 1, which speaks MCP 2025-06-18')
   })
 
-  test('made with the official SDK is found good', async () => {
+  test('accepts one that is made with the official SDK', async () => {
     const told: Diagnosis[] = []
     await examine(fixture('official'), limits(), (check, found) => told.push({ check, ...found }))
     expect(told.filter(({ status }) => status === 'failed')).toEqual([])
@@ -104,19 +104,19 @@ describe('a server', () => {
       'does not name it',
     ],
     ['unknown', { 'resources/read': () => ({ error: { code: -32_603, message: 'boom' } }) }, 'failed', 'boom'],
-  ])('whose %s is wrong is told so: %#', async (check, methods, status, words) => {
+  ])('reports a wrong %s: %#', async (check, methods, status, words) => {
     const told = of(await examined({ ...good, ...methods }), check)
     expect(told).toMatchObject({ status, found: expect.stringContaining(words), fix: expect.any(String) })
   })
 
-  test('without templates has none, and one that cannot be listened to is told of', async () => {
+  test('accepts one without templates, and reports one without subscriptions', async () => {
     const { 'resources/templates/list': _, ...rest } = good
     const told = await examined(rest, { resources: { subscribe: true } })
     expect(of(told, 'templates')).toMatchObject({ status: 'ok', found: '0 templates' })
     expect(of(told, 'subscribe')).toMatchObject({ status: 'failed' })
   })
 
-  test('without resources, and one that is not there, ends the examination', async () => {
+  test('ends if the server has no resources, or does not answer', async () => {
     expect((await examined({}, { tools: {} })).map(({ check, status }) => [check, status])).toEqual([
       ['connect', 'ok'],
       ['capabilities', 'warning'],

@@ -20,7 +20,7 @@ describe('a server over HTTP', () => {
   const serve = async (answer: Parameters<typeof scripted>[0], options?: ConnectOptions) =>
     open({ url: await listen(scripted(answer)) }, options)
 
-  test('gets the headers with every request', async () => {
+  test('gets the configured headers with every request', async () => {
     const seen = new Set<unknown>()
     const inner = serveOfficial()
     const url = await listen((request, response) => {
@@ -32,7 +32,7 @@ describe('a server over HTTP', () => {
     expect([...seen]).toEqual(['Bearer t'])
   })
 
-  test('is told that its session is over', async () => {
+  test('gets a DELETE at the end of its session', async () => {
     const ended: string[] = []
     const view = await open({ url: await listen(await serveSessions(ended)) })
     await view.list()
@@ -50,7 +50,7 @@ describe('a server over HTTP', () => {
     [405, 'There is no MCP server at URL: it answered with HTTP 405. Check the path, which is often /mcp.'],
     [418, 'Cannot connect to URL: it answered with HTTP 418. Check that it is an MCP server.'],
     [503, 'Cannot connect to URL: it answered with HTTP 503. Try again later, or look into its log.'],
-  ])('that answers %i is unavailable, in words', async (status, message) => {
+  ])('that answers %i is unavailable, and the error says why', async (status, message) => {
     const url = await listen((_, response) => void response.writeHead(status).end('secret text'))
     const error = await failure(connect({ url: `${url}?token=secret` }))
     expect(error).toMatchObject({ kind: 'unavailable', message: message.replace('URL', url) })
@@ -63,7 +63,7 @@ describe('a server over HTTP', () => {
       'Cannot connect to URL: it refuses this client (HTTP 403). A token in the headers may be needed, or another one. It said: No such host',
     ],
     [404, 'There is no MCP server at URL: it answered with HTTP 404. Check the path, which is often /mcp.'],
-  ])('that says with %i why it does not begin is quoted', async (status, message) => {
+  ])('that refuses the first request with %i is quoted with its reason', async (status, message) => {
     const body = { jsonrpc: '2.0', id: null, error: { code: -32600, message: 'No such\nhost' } }
     const url = await listen((_, response) => void response.writeHead(status).end(JSON.stringify(body)))
     expect((await failure(connect({ url }))).message).toBe(message.replace('URL', url))
@@ -73,7 +73,7 @@ describe('a server over HTTP', () => {
     ['a web page', 'text/html', '<p>'],
     ['JSON of another kind', 'application/json', '{"hello":1}'],
     ['broken JSON', 'application/json', '{'],
-  ])('that answers with %s is none', async (_, type, body) => {
+  ])('that answers with %s is no MCP server', async (_, type, body) => {
     const url = await listen((__, response) => void response.writeHead(200, { 'content-type': type }).end(body))
     const error = await failure(connect({ url }))
     expect(error.kind).toBe('unavailable')
@@ -82,7 +82,7 @@ describe('a server over HTTP', () => {
     )
   })
 
-  test('that is not there is unavailable', async () => {
+  test('that does not exist is unavailable', async () => {
     const url = await listen(() => {})
     await endAll()
     expect(await failure(connect({ url }))).toMatchObject({
@@ -94,11 +94,11 @@ describe('a server over HTTP', () => {
   test.each([
     ['http://127.0.0.1:6000/mcp', 'port 6000 is reserved for another protocol'],
     ['http://no.such.host.invalid/mcp', 'there is no host named no.such.host.invalid'],
-  ])('cannot be at %s', async (url, what) => {
+  ])('cannot have the URL %s', async (url, what) => {
     expect((await failure(connect({ url }))).message).toContain(`Cannot connect to ${url}: ${what}`)
   })
 
-  test('does not speak https where it speaks http, or cuts the connection off', async () => {
+  test('that speaks HTTP instead of HTTPS, or disconnects, is reported', async () => {
     const url = await listen((_, response) => void response.destroy())
     expect((await failure(connect({ url }))).message).toMatch(/the connection was cut off \(.*\)\. Check that it is/)
     expect((await failure(connect({ url: url.replace('http', 'https') }))).message).toMatch(
@@ -106,14 +106,14 @@ describe('a server over HTTP', () => {
     )
   })
 
-  test('that does not answer is unavailable, in time', async () => {
+  test('that does not answer is unavailable after the time-out', async () => {
     const url = await listen(() => {})
     expect((await failure(connect({ url }, { timeoutMs: 200 }))).message).toBe(
       `Cannot connect to ${url}: it did not answer in time. Check that it is an MCP server, and try again.`,
     )
   })
 
-  test('that falls over the first question of a new client is asked in the old way', async () => {
+  test('that fails at the first request of a new client is asked with an older revision', async () => {
     const inner = scripted(() => ({ resources: [] }))
     const url = await listen(async (request, response) => {
       if (request.headers['mcp-method'] === 'server/discover') return void response.writeHead(500).end()
@@ -122,12 +122,12 @@ describe('a server over HTTP', () => {
     expect((await (await open({ url })).list()).items).toEqual([])
   })
 
-  test('is not at a URL that is not http', async () => {
+  test('cannot have a URL that is not http or https', async () => {
     for (const url of ['file:///etc/passwd', 'ftp://host/', 'nonsense', ''])
       expect(await failure(connect({ url }))).toMatchObject({ kind: 'invalid', detail: { reason: 'uri' } })
   })
 
-  test('does not get the headers when it sends the client elsewhere', async () => {
+  test('does not get the headers at the target of a redirect', async () => {
     const seen: unknown[] = []
     const elsewhere = await listen((request, response) => {
       seen.push(request.headers.authorization)
@@ -144,7 +144,7 @@ describe('a server over HTTP', () => {
     ['the cursor that it was asked with', () => 'a'],
     ['two cursors in turn', (cursor: unknown) => (cursor === 'a' ? 'b' : 'a')],
     ['five cursors in turn', (cursor: unknown) => String((Number(cursor ?? 0) + 1) % 5)],
-  ])('whose cursors lead in a circle, with %s, is listed once around', async (_, next) => {
+  ])('whose cursors form a cycle, with %s, is listed once', async (_, next) => {
     let pages = 0
     const view = await serve((__, { cursor }) => {
       pages++
@@ -157,7 +157,7 @@ describe('a server over HTTP', () => {
     expect((await view.directory({ uri: 'x:' })).items.length).toBeGreaterThan(0)
   })
 
-  test('before 2026-07-28 ends a list with an empty cursor, and after it leads on with one', async () => {
+  test('ends a list with an empty cursor before 2026-07-28, and continues with one after it', async () => {
     const old = await serve((_, { cursor }) => ({ resources: [{ uri: `x:${cursor}`, name: 'x' }], nextCursor: '' }))
     expect(uris(await everything(old))).toEqual(['x:undefined'])
     const answer = (_: string, { cursor }: Record<string, unknown>) => ({
@@ -168,7 +168,7 @@ describe('a server over HTTP', () => {
     expect(uris(await everything(modern))).toEqual(['x:undefined', 'x:'])
   })
 
-  test.each(['not base64!', 'AAA', 'AA=A', 'AA\nA', '-_-_'])('that sends %j for bytes is refused', async (blob) => {
+  test.each(['not base64!', 'AAA', 'AA=A', 'AA\nA', '-_-_'])('that sends %j for bytes gets an error', async (blob) => {
     const view = await serve(() => ({ contents: [{ uri: 'x:1', blob }] }))
     expect(await failure(view.read('x:1'))).toMatchObject({
       kind: 'internal',
@@ -181,12 +181,12 @@ describe('a server over HTTP', () => {
     expect((await view.read('x:1')).contents).toEqual([{ uri: 'x:1', bytes: Buffer.alloc(0) }])
   })
 
-  test('that answers no contents has nothing there', async () => {
+  test('that answers no contents counts as not-found', async () => {
     const view = await serve(() => ({ contents: [] }))
     expect((await failure(view.read('x:1'))).kind).toBe('not-found')
   })
 
-  test('that answers a content of neither kind, or no list, is malformed', async () => {
+  test('that answers a content of no kind, or no list, is malformed', async () => {
     const view = await serve((method) =>
       method === 'resources/read' ? { contents: [{ uri: 'x:1' }] } : { resources: {} },
     )
@@ -194,7 +194,7 @@ describe('a server over HTTP', () => {
     expect((await failure(view.list())).message).toContain('it has no resources')
   })
 
-  test('with bad metadata costs the bad field, and not the page', async () => {
+  test('with a malformed field in metadata loses that field, and not the page', async () => {
     const bad = {
       uri: 'x:1',
       title: 7,
@@ -209,7 +209,7 @@ describe('a server over HTTP', () => {
     ])
   })
 
-  test('may leave the zone out of a time, and means UTC', async () => {
+  test('may omit the zone of a time, which means UTC', async () => {
     const dates = ['2026-01-02T03:04:05', '2026-01-02', '2026-01-02T03:04:05+09:00']
     const view = await serve(() => ({
       resources: dates.map((lastModified, i) => ({ uri: `x:${i}`, name: 'x', annotations: { lastModified } })),
@@ -221,7 +221,7 @@ describe('a server over HTTP', () => {
     ])
   })
 
-  test('that answers more than the limit is too large, as JSON and as a stream', async () => {
+  test('that answers more than the limit gives too-large, as JSON and as a stream', async () => {
     const text = 'x'.repeat(200_000)
     const view = await serve(
       (method, params, response) => {
@@ -238,7 +238,7 @@ describe('a server over HTTP', () => {
     expect((await view.list()).items).toEqual([])
   })
 
-  test('may send many small events on the way to its answer', async () => {
+  test('may send many small events before its answer', async () => {
     let id = 0
     const view = await serve(
       async (method, _, response) => {
@@ -291,7 +291,7 @@ describe('a server over HTTP', () => {
     },
   )
 
-  test('that ends its stream without an answer, or its connection, is unavailable at once', async () => {
+  test('that ends its stream or connection without an answer is unavailable at once', async () => {
     const view = await serve((method, params, response) => {
       if (method === 'resources/list') return { resources: [] }
       if (params.uri === 'x:reset') response.destroy()
@@ -303,7 +303,7 @@ describe('a server over HTTP', () => {
     expect((await view.list()).items).toEqual([])
   })
 
-  test('that is slow is unavailable for that request only', async () => {
+  test('that is slow is unavailable for the slow request only', async () => {
     const view = await serve(async (method) => (method === 'resources/read' ? sleep(2000) : { resources: [] }), {
       timeoutMs: 300,
     })
@@ -325,7 +325,7 @@ describe('a server over HTTP', () => {
     expect((await view.list()).unavailable).toEqual(['s3://bucket'])
   })
 
-  test('reads its own directories, where it can, page by page', async () => {
+  test('lists its own directories page by page, if it supports that', async () => {
     const asked: (readonly [string, unknown])[] = []
     const view = await serve((method, params) => {
       asked.push([method, params])
@@ -343,7 +343,7 @@ describe('a server over HTTP', () => {
   })
 
   test.each([-32601, -32602, -32600, -32603])(
-    'that answers a question for a directory with %i has a tree made of its listing',
+    'that answers a request for a directory with %i gets a tree that is built from its listing',
     async (code) => {
       const methods: string[] = []
       const view = await serve((method) => {

@@ -107,7 +107,7 @@ describe.each(forms)('null in an answer as %s', (form) => {
     expect(await view.complete(asked)).toEqual({ values: [] })
   })
 
-  test('in place of the result, or where an error must have a value, is told at once with the member', async () => {
+  test('in place of the result, or of a required value in an error, is reported at once with the name of the member', async () => {
     let message: Wire = {}
     const view = await open(
       await served(form, (method, id) => ({
@@ -144,7 +144,7 @@ describe.each(forms)('null in an answer as %s', (form) => {
     }
   })
 
-  test('in the first answer is absent where it may be, and else told with the member', async () => {
+  test('in the first answer counts as absent if the member is optional, and is reported otherwise', async () => {
     let first: Wire = {}
     const url = await served(form, (_, id) => ({ jsonrpc: '2.0', id, result: { ...rule, ...first } }))
     first = { capabilities: null, instructions: null }
@@ -164,7 +164,7 @@ describe.each(forms)('null in an answer as %s', (form) => {
   })
 })
 
-test('null in the messages of a command is absent, and what cannot be read is told at once', async () => {
+test('null in the messages of a command counts as absent, and an unreadable message is reported at once', async () => {
   const view = await connect(fixture('nulls'), { timeoutMs: 5000 })
   endings.push(view.close)
   expect((await view.list()).items).toMatchObject([{ uri: 'n://a' }])

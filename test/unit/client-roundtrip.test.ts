@@ -68,52 +68,55 @@ const failure = (work: Promise<unknown>) =>
 const plain = ({ contents }: ReadResult) =>
   contents.map(({ name: _, ...content }) => ('bytes' in content ? { ...content, bytes: [...content.bytes] } : content))
 
-describe.each(['Streamable HTTP', 'HTTP with SSE'])('a view over %s is the one that it is of:', (kind) => {
-  const remote = (): View => remotes[kind] ?? local
+describe.each(['Streamable HTTP', 'HTTP with SSE'])(
+  'a client view over %s equals the view that is served, in',
+  (kind) => {
+    const remote = (): View => remotes[kind] ?? local
 
-  test('its mounts', async () => {
-    expect((await remote().mounts()).map(({ uri, name }) => [uri, name])).toEqual(
-      (await local.mounts()).map(({ uri, name }) => [uri, name]),
-    )
-  })
-
-  test('all of its resources, and their facts', async () => {
-    expect(await pagesOf((cursor) => remote().list(given(cursor)))).toEqual(
-      await pagesOf((cursor) => local.list(given(cursor))),
-    )
-  })
-
-  test('its directories', async () => {
-    for (const uri of ['docs://manual', 'docs://manual/src/', 'file:///many', 'file:///many/3/'])
-      expect(await pagesOf((cursor) => remote().directory({ uri, ...given(cursor) }))).toEqual(
-        await pagesOf((cursor) => local.directory({ uri, ...given(cursor) })),
+    test('its mounts', async () => {
+      expect((await remote().mounts()).map(({ uri, name }) => [uri, name])).toEqual(
+        (await local.mounts()).map(({ uri, name }) => [uri, name]),
       )
-  })
+    })
 
-  test('its contents, whole and in parts', async () => {
-    for (const { uri } of (await local.list()).items)
-      expect(plain(await remote().read(uri))).toEqual(plain(await local.read(uri)))
-    const part = 'docs://manual/README.md?bytes=0-3'
-    expect((await remote().read(part)).contents[0]).toMatchObject({ text: '# Re', uri: part })
-  })
+    test('all of its resources, and their facts', async () => {
+      expect(await pagesOf((cursor) => remote().list(given(cursor)))).toEqual(
+        await pagesOf((cursor) => local.list(given(cursor))),
+      )
+    })
 
-  test('its templates and completions', async () => {
-    const { items } = await local.templates()
-    expect((await remote().templates()).items).toEqual(items)
-    const request = { uriTemplate: items[0]?.uriTemplate ?? '', argument: { name: 'path', value: 's' } }
-    expect(await remote().complete(request)).toEqual(await local.complete(request))
-  })
+    test('its directories', async () => {
+      for (const uri of ['docs://manual', 'docs://manual/src/', 'file:///many', 'file:///many/3/'])
+        expect(await pagesOf((cursor) => remote().directory({ uri, ...given(cursor) }))).toEqual(
+          await pagesOf((cursor) => local.directory({ uri, ...given(cursor) })),
+        )
+    })
 
-  test('its errors', async () => {
-    const asks: readonly ((view: View) => Promise<unknown>)[] = [
-      (view) => view.read('docs://manual/none'),
-      (view) => view.read('docs://elsewhere/x'),
-      (view) => view.read('docs://manual/../x'),
-      (view) => view.read('docs://manual/README.md?bytes=9-1'),
-      (view) => view.directory({ uri: 'docs://manual/none/' }),
-      (view) => view.directory({ uri: 'docs://manual/README.md' }),
-      (view) => view.complete({ uriTemplate: 'x:{a}', argument: { name: 'a', value: '' } }),
-    ]
-    for (const ask of asks) expect(await failure(ask(remote()))).toEqual(await failure(ask(local)))
-  })
-})
+    test('its contents, whole and in parts', async () => {
+      for (const { uri } of (await local.list()).items)
+        expect(plain(await remote().read(uri))).toEqual(plain(await local.read(uri)))
+      const part = 'docs://manual/README.md?bytes=0-3'
+      expect((await remote().read(part)).contents[0]).toMatchObject({ text: '# Re', uri: part })
+    })
+
+    test('its templates and completions', async () => {
+      const { items } = await local.templates()
+      expect((await remote().templates()).items).toEqual(items)
+      const request = { uriTemplate: items[0]?.uriTemplate ?? '', argument: { name: 'path', value: 's' } }
+      expect(await remote().complete(request)).toEqual(await local.complete(request))
+    })
+
+    test('its errors', async () => {
+      const asks: readonly ((view: View) => Promise<unknown>)[] = [
+        (view) => view.read('docs://manual/none'),
+        (view) => view.read('docs://elsewhere/x'),
+        (view) => view.read('docs://manual/../x'),
+        (view) => view.read('docs://manual/README.md?bytes=9-1'),
+        (view) => view.directory({ uri: 'docs://manual/none/' }),
+        (view) => view.directory({ uri: 'docs://manual/README.md' }),
+        (view) => view.complete({ uriTemplate: 'x:{a}', argument: { name: 'a', value: '' } }),
+      ]
+      for (const ask of asks) expect(await failure(ask(remote()))).toEqual(await failure(ask(local)))
+    })
+  },
+)

@@ -9,7 +9,7 @@ import { withResolvers } from '../../src/core/kit/abort.ts'
 import type { ChangeListener, Resource, ViewChange } from '../../src/core/view.ts'
 import { uris } from '../support/mcp-servers.ts'
 
-describe('a tree made of a listing', () => {
+describe('a tree that is built from a listing', () => {
   const list = (...given: readonly string[]): readonly Resource[] => given.map((uri) => ({ uri, name: uri }))
 
   test.each([
@@ -42,14 +42,14 @@ describe('a tree made of a listing', () => {
     expect(childrenOf(list(...given), uri)?.map((child) => child.uri)).toEqual(children)
   })
 
-  test('takes what the server says of a directory, and knows an empty one', () => {
+  test('uses what the server reports for a directory, and supports an empty one', () => {
     const folder = { uri: 'x://a/b/', name: 'b', title: 'The folder', mimeType: 'inode/directory' }
     expect(childrenOf([...list('x://a/b/c'), folder], 'x://a/')).toEqual([folder])
     expect(childrenOf([folder], 'x://a/b/')).toEqual([])
   })
 })
 
-describe('a tree of a server that reads no directories', () => {
+describe('a tree of a server that cannot read directories', () => {
   const connect = () => {
     const server = { listed: ['x://a/one'], send: async () => {} }
     let tell = (_: ViewChange) => {}
@@ -72,7 +72,7 @@ describe('a tree of a server that reads no directories', () => {
     return { server, view, found, tell: (change: ViewChange) => tell(change) }
   }
 
-  test('is made of a new listing after a notification of a change', async () => {
+  test('is built from a new listing after a notification of a change', async () => {
     const { server, view, found, tell } = connect()
     let heard: Promise<readonly string[]> | undefined
     view.subscribe?.(() => {
@@ -85,7 +85,7 @@ describe('a tree of a server that reads no directories', () => {
     expect(await heard).toEqual(server.listed)
   })
 
-  test('is not made of a listing that was requested before the change', async () => {
+  test('is not built from a listing that was requested before the change', async () => {
     const { server, view, found, tell } = connect()
     view.subscribe?.(() => {})
     const { promise, resolve } = withResolvers<void>()
@@ -102,8 +102,8 @@ describe('a tree of a server that reads no directories', () => {
   })
 })
 
-describe('a walk through cursors', () => {
-  test('finds every circle within three times its length, and what leads to it', () => {
+describe('following the cursors of a list', () => {
+  test('finds every cycle within three times its length, and what leads to it', () => {
     fc.assert(
       fc.property(fc.nat(40), fc.integer({ min: 1, max: 40 }), (lead, length) => {
         const nextOf = (page: number) => `c${page < lead ? page : lead + ((page - lead) % length)}`
@@ -119,7 +119,7 @@ describe('a walk through cursors', () => {
     )
   })
 
-  test('takes cursors as they are: empty, long, with line ends and dots', () => {
+  test('accepts any cursors: empty, long, with line ends and dots', () => {
     for (const raw of ['', '.', 'a.b.c', '\n', '\u{1f600}', 'x'.repeat(10_000)])
       expect(openCursor(nextCursor(openCursor(undefined), raw).nextCursor)).toMatchObject({ cursor: raw, pages: 1 })
   })

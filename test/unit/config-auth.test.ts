@@ -27,7 +27,7 @@ const introspection = {
 }
 
 describe('http.auth', () => {
-  test('is taken with its secrets, absolute paths, and rules in one form', async () => {
+  test('is parsed with its secrets, absolute paths, and rules in one form', async () => {
     const auth = {
       resource: 'https://context.example.org/mcp',
       issuers: [
@@ -120,7 +120,7 @@ describe('http.auth', () => {
     expect(JSON.stringify(problems)).not.toContain('hunter2')
   })
 
-  test('takes opaque tokens of one issuer alone', async () => {
+  test('accepts opaque tokens of a single issuer only', async () => {
     const two = [issuer.issuer, 'https://other.example.org'].map((name) => ({ issuer: name, introspection }))
     const loaded = await load({ issuers: two }, { AS_SECRET: 'x' })
     expect('problems' in loaded && loaded.problems).toMatchObject([{ key: 'http.auth.issuers' }])
@@ -133,7 +133,7 @@ describe('http.auth', () => {
     ])
   })
 
-  test('says where the tokens are, whatever else is wrong', async () => {
+  test('names the token file, even if other keys are wrong', async () => {
     const file = join(folder, 'wrong.json')
     await writeFile(file, '{ "mounts": 7, "http": { "auth": { "tokens": "t.json", "issuers": 7 } } }')
     expect(await findTokens(file)).toBe(join(folder, 't.json'))

@@ -40,11 +40,11 @@ test.each(['', '..', '/x', 'x/', 'a//b', 'a\u0000'])('%j is not a name for a fol
   expect(() => planFolders(['/srv/x'], { name })).toThrow('is not a name')
 })
 
-test('one name does not stand for two folders', () => {
+test('a name cannot stand for two folders', () => {
   expect(() => planFolders(['/a', '/b'], { name: 'x' })).toThrow('One name stands for one folder')
 })
 
-test('a configuration becomes a catalog: what is mounted, told, cut into pages, and seen by whom', async () => {
+test('a configuration becomes a catalog with its mounts, changes, page sizes and access rules', async () => {
   const catalog = await openConfig({
     mounts: {
       'docs://manual': {
@@ -75,7 +75,7 @@ test('a configuration becomes a catalog: what is mounted, told, cut into pages, 
   }
 })
 
-test('a catalog is opened as a whole or not at all, and the error names the mount', async () => {
+test('a catalog is opened completely or not at all, and the error names the mount', async () => {
   const missing = { provider: 'files', root: join(folder, 'nope') } as const
   const there = { provider: 'files', root: join(folder, 'docs') } as const
   const planned = [

@@ -23,14 +23,14 @@ symlinkSync('docs', join(folder, 'within'))
 const schemas = await loadMountSchemas()
 const common = ['title', 'description', 'link', 'access', 'scopes', 'cache', 'poll', 'limits', 'provider']
 
-describe('the declarations are exhaustive', () => {
-  test.each(Object.keys(sources) as SourceName[])('%s declares each of its options', async (name) => {
+describe('the declarations of effects', () => {
+  test.each(Object.keys(sources) as SourceName[])('of %s cover each of its options', async (name) => {
     const { source } = await sources[name].schema()
     const options = Object.keys(source.shape).filter((key) => !common.includes(key))
     expect(Object.keys(source.effects.options).sort()).toEqual(options.sort())
   })
 
-  test('every setting beside the mounts is declared, those of http and http.auth too', () => {
+  test('cover every setting beside the mounts, also those of http and http.auth', () => {
     const http = settingsShape.http.unwrap().shape
     expect(Object.keys(settingEffects.settings).sort()).toEqual(Object.keys(settingsShape).sort())
     expect(Object.keys(settingEffects.http).sort()).toEqual(Object.keys(http).sort())
@@ -38,7 +38,7 @@ describe('the declarations are exhaustive', () => {
     expect(Object.keys(settingEffects.store).sort()).toEqual(Object.keys(settingsShape.store.unwrap().shape).sort())
   })
 
-  test('an option without a declaration counts as one that needs trust', () => {
+  test('treat an option without a declaration as one that needs trust', () => {
     const rules = { a: 'none' } as Rules<{ a: string }>
     const context = { folder, address: 'x://y' }
     expect(effectsBy(rules, { a: 'x', ...({ b: 'y' } as object) }, context)).toEqual([{ kind: 'starts', what: 'b' }])
@@ -50,7 +50,7 @@ function kindsOf(mount: object, address = 'x://y'): readonly string[] {
   return schemas.effectsOf(schemas.mount.parse(mount), { folder, address }).map(({ kind, what }) => `${kind} ${what}`)
 }
 
-describe('mounts that read their own folder have no effect', () => {
+describe('mounts that only read their own folder have no effect:', () => {
   test.each([
     { provider: 'files', root: '.' },
     { provider: 'files', root: 'docs', symlinks: 'beneath', hidden: true },
@@ -68,7 +68,7 @@ describe('mounts that read their own folder have no effect', () => {
   ])('%j', (mount) => expect(kindsOf(mount)).toEqual([]))
 })
 
-describe('mounts that do more', () => {
+describe('mounts with effects that need trust:', () => {
   const env = { env: 'X' }
   test.each([
     [{ provider: 'files', root: '..' }, 'reads ..'],
@@ -117,7 +117,7 @@ describe('mounts that do more', () => {
   ])('%j', (mount, effect) => expect(kindsOf(mount, 'https://address.example')).toContain(effect))
 })
 
-describe('what is left out of a configuration', () => {
+describe('parts that are left out of an untrusted configuration', () => {
   const files = { provider: 'files', root: '.' }
   const remote = { provider: 'remote', command: 'sh' }
 
@@ -140,11 +140,11 @@ describe('what is left out of a configuration', () => {
   test.each([
     { http: { listen: '127.0.0.1:8787', auth: { tokens: 'token' }, explorer: true } },
     { name: 'x', instructions: 'y', roles: ['z'], pages: { first: 1 }, cursorSecret: { file: 'token' } },
-  ])('nothing of %j', (settings) => {
+  ])('do not include any of %j', (settings) => {
     expect(withheldParts({ mounts: { 'file:///a': files }, ...settings }, folder, schemas)).toEqual([])
   })
 
-  test('a search goes on over what is there, and goes where nothing is', () => {
+  test('reduce a search to its remaining mounts, and remove it if none remains', () => {
     const document = {
       mounts: {
         'file:///a': files,
@@ -161,7 +161,7 @@ describe('what is left out of a configuration', () => {
     })
   })
 
-  test('what would be kept in a store that is left out is left out as well', () => {
+  test('include data that would be kept in a store that is left out', () => {
     const document = {
       mounts: { 'file:///a': files, 'r://a': { provider: 'results' } },
       store: { sqlite: '/var/lib/x' },
@@ -172,12 +172,12 @@ describe('what is left out of a configuration', () => {
     ])
   })
 
-  test('a mount that nobody can judge is left out', () => {
+  test('include a mount that cannot be judged', () => {
     expect(withheldParts({ mounts: { 'x://y': { provider: 'new', command: 'x' } } }, folder, schemas)).toHaveLength(1)
   })
 })
 
-test('a path leads out by a link at any step of it', () => {
+test('include a path that leads out by a link at any segment', () => {
   expect(leadsOut(join(folder, 'docs'), folder)).toBe(false)
   expect(leadsOut(folder, folder)).toBe(false)
   expect(leadsOut(join(folder, 'away', 'token'), folder)).toBe(true)

@@ -43,8 +43,8 @@ async function open(mounts: unknown): Promise<Catalog> {
 const person = (...roles: readonly string[]): Principal => ({ id: roles.join(' '), roles })
 const eventually = <T>(work: () => Promise<T>) => vi.waitFor(work, { timeout: 60_000, interval: 100 })
 
-describe('a mount of Drive', () => {
-  test('serves documents as all others, with the link and the revision of each part', async () => {
+describe('a Google Drive mount of a configuration', () => {
+  test('serves documents like every other mount, with the link and the revision of each part', async () => {
     const view = (await open({ 'gdrive://me': mounted.mount })).view(person())
     const { items } = await view.list()
     expect(items.find(({ uri }) => uri === 'gdrive://me/docs/plan')).toMatchObject({ name: 'plan', title: 'Plan' })
@@ -72,7 +72,7 @@ describe('a mount of Drive', () => {
     expect(problems).toEqual([`mounts["gdrive://x"].${at}`])
   })
 
-  test('is refused where its credentials would be served with other files', async () => {
+  test('is refused if its credentials would be served with other files', async () => {
     folder.write({ 'in/x': '' })
     const person = { provider: 'gdrive', clientId: { env: 'PATH' } }
     const problemsOf = async (mount: unknown) => {
@@ -87,7 +87,7 @@ describe('a mount of Drive', () => {
     expect(await problemsOf({ ...person, tokenFile: '../elsewhere.json' })).toEqual([])
   })
 
-  test('asks nobody else than Google, and needs the secrets that it names', async () => {
+  test('connects to Google only, and needs the secrets that it names', async () => {
     await expect(open({ 'gdrive://x': { ...mounted.mount, endpoint: 'https://drive.example.com' } })).rejects.toThrow(
       /tokens go to Google alone/,
     )
@@ -97,7 +97,7 @@ describe('a mount of Drive', () => {
     await expect(open({ 'gdrive://x': { ...mounted.mount, poll: '1m' } })).rejects.toThrow(/Remove "poll"/)
   })
 
-  test('can be searched, by each for what Drive shares with it', async () => {
+  test('is searched by each caller within its own permissions of Drive', async () => {
     const { table } = mounted.drive
     const shared = [permission(account, 'owner'), permission('alice@example.com')]
     table.add({ id: 'orders', name: 'Orders', content: 'Zeppelins in stock: seven.\n', permissions: shared })

@@ -41,7 +41,7 @@ async function configOf(mount: Readonly<Record<string, unknown>>) {
   return loaded.config
 }
 
-describe('a mount of metrics', () => {
+describe('a metrics mount of a configuration', () => {
   test.each([
     [{}, /url: The key is missing. Add it: the address of Prometheus/],
     [{ url: 'prometheus:9090' }, /not the address of an HTTP API/],
@@ -59,13 +59,13 @@ describe('a mount of metrics', () => {
     [{ source: 'other' }, /There is no value "other"/],
     [{ url: 'http://x', interval: '1ms' }, /from "100ms" to "1d"/],
     [{ url: 'http://x', maxPoints: 5 }, /at least 16/],
-  ])('%j is refused, in words that help', async (mount, words) => {
+  ])('%j is refused with advice', async (mount, words) => {
     const problems = await problemsOf(mount)
     expect(problems.join('\n')).toMatch(words)
     expect(problems.join('\n')).not.toContain('hunter2')
   })
 
-  test('asks with its credentials, and keeps them among the secrets', async () => {
+  test('sends its credentials, and registers them as known secrets', async () => {
     folder.write({ token: 'the-token-of-the-mount\n' })
     const config = await configOf({ url: api.url, bearer: { file: 'token' } })
     expect(config.secrets).toContain('the-token-of-the-mount')
@@ -86,7 +86,7 @@ describe('a mount of metrics', () => {
     expect(api.asked.filter(({ fields }) => (fields.get('query') ?? '').includes('secret'))).toEqual([])
   })
 
-  test('sends no credentials in the clear beyond this machine, unless it is told to', async () => {
+  test('sends no credentials over http beyond this machine, unless it is told to', async () => {
     folder.write({ token: 'the-token' })
     const open = async (mount: Readonly<Record<string, unknown>>) => {
       const [planned] = planConfig(await configOf({ bearer: { file: 'token' }, ...mount }))
@@ -107,7 +107,7 @@ describe('a mount of metrics', () => {
     )
   })
 
-  test('keeps every promise of a provider as it is mounted', async () => {
+  test('passes the contract suite', async () => {
     for (const mount of [{ url: api.url }, { source: 'self' }]) {
       const [planned] = planConfig(await configOf(mount))
       if (planned === undefined) throw new Error('nothing is planned')
@@ -119,7 +119,7 @@ describe('a mount of metrics', () => {
     }
   })
 
-  test('of this server has what is measured elsewhere, and what its mounts answer', async () => {
+  test('of this server has the same metrics as /metrics, and the latencies of its mounts', async () => {
     const measurements = createMeasurements()
     measurements.add(() => [{ name: 'own_total', type: 'counter', help: 'Own.', samples: [{ value: 3 }] }])
     const catalog = await openCatalog(planConfig(await configOf({ source: 'self', interval: '100ms' })), {

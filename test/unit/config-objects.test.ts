@@ -43,7 +43,7 @@ async function open(mount: unknown) {
   return { view: catalog.view(everybody), config: loaded.config }
 }
 
-describe.each(['s3', 'gcs'] as const)('a mount of %s', (provider) => {
+describe.each(['s3', 'gcs'] as const)('a mount of %s in a configuration', (provider) => {
   let bucket: Bucket<S3StandIn | GcsStandIn>
   beforeEach(async () => {
     bucket = await startBucket(provider)
@@ -75,7 +75,7 @@ describe.each(['s3', 'gcs'] as const)('a mount of %s', (provider) => {
     expect(folderOf).toMatchObject({ mimeType: 'inode/directory' })
   })
 
-  test('gives links where it is told to, and not past what looks for secrets', async () => {
+  test('gives links if they are configured, and not around redaction', async () => {
     const { view } = await open({ ...bucket.mount, maxBytes: '100KiB', links: '1m' })
     const [content] = (await view.read('s3://x/large.log')).contents
     expect(content?.meta).toMatchObject({ [metaKeys.truncated]: true, [metaKeys.size]: 500_000 })
@@ -90,7 +90,7 @@ describe.each(['s3', 'gcs'] as const)('a mount of %s', (provider) => {
     ])
   })
 
-  test('tells of changes where it is polled', async () => {
+  test('reports changes if it is polled', async () => {
     const { view } = await open({ ...bucket.mount, poll: '100ms' })
     const told: string[] = []
     const subscription = view.subscribe?.(({ uris }) => void told.push(...uris))
@@ -102,7 +102,7 @@ describe.each(['s3', 'gcs'] as const)('a mount of %s', (provider) => {
     subscription?.close()
   })
 
-  test('refuses an endpoint, a bucket and a prefix that cannot be, when it is opened', async () => {
+  test('refuses an invalid endpoint, bucket or prefix when it is opened', async () => {
     for (const [wrong, words] of [
       [{ endpoint: 'http://169.254.169.254' }, /gives out credentials/],
       [{ endpoint: 'http://storage.example.com' }, /not encrypted/],
@@ -118,10 +118,10 @@ describe.each(['s3', 'gcs'] as const)('a mount of %s', (provider) => {
   })
 })
 
-describe('credentials in a mount of s3', () => {
+describe('the credentials of an s3 mount', () => {
   const mount = { provider: 's3', bucket: 'bucket' }
 
-  test('are named and never written, and known as secrets', async () => {
+  test('are named and not written in the configuration, and registered as known secrets', async () => {
     const [problem, ...others] = await problemsIn({ ...mount, accessKeyId: 'AKID', secretAccessKey: { env: 'X' } })
     expect(others).toEqual([])
     expect(problem).toMatch(/accessKeyId: This is a literal secret\./)
@@ -130,7 +130,7 @@ describe('credentials in a mount of s3', () => {
     expect((await open({ ...mount, ...keys })).config.secrets).toEqual(['AKIDEXAMPLE', 'a-very-secret-key'])
   })
 
-  test('are complete, or refused with what to do', async () => {
+  test('are complete, or refused with advice', async () => {
     folder.write({ id: 'AKIDEXAMPLE' })
     await expect(open({ ...mount, accessKeyId: { file: 'id' } })).rejects.toMatchObject({
       message: expect.stringMatching(/An access key has two parts/),
@@ -146,7 +146,7 @@ describe('credentials in a mount of s3', () => {
   })
 })
 
-test('a key file of gcs that is not there is a problem of the configuration', async () => {
+test('a missing key file of a gcs mount is a problem of the configuration', async () => {
   expect(await problemsIn({ provider: 'gcs', bucket: 'bucket', keyFile: 'none.json' })).toEqual([
     expect.stringMatching(/^mounts\["s3:\/\/x"\]\.keyFile: There is no file .*none\.json\. Create it/),
   ])

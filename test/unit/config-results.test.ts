@@ -29,7 +29,7 @@ const problemsOf = async (config: unknown, env?: Readonly<Record<string, string>
 const results = { provider: 'results' }
 
 describe('the store of a configuration', () => {
-  test('is a file of its own in the state folder, unless it is told otherwise', async () => {
+  test('is a file in the state folder by default', async () => {
     const loaded = await load({ mounts: { 'a://b': results } })
     const { store } = 'config' in loaded ? loaded.config : { store: undefined }
     const start = join(folder, 'state', 'hikidashi', 'hikidashi-config-results-')
@@ -63,7 +63,7 @@ describe('the store of a configuration', () => {
   })
 })
 
-describe('a mount of results', () => {
+describe('a results mount of a configuration', () => {
   test.each<readonly [object, RegExp]>([
     [{ ttl: '10ms' }, /too short\. It must be at least "1s"/],
     [{ ttl: 'for ever' }, /This is not a duration/],
@@ -82,7 +82,7 @@ describe('a mount of results', () => {
     } else expect((await problemsOf(config))[0]).toMatch(message)
   })
 
-  test('has a place of its own to be posted to', async () => {
+  test('has its own URL for posts', async () => {
     const write = { ...results, write: ['editor'] }
     expect((await problemsOf({ mounts: { 'a://x': write, 'b://x': write } }))[0]).toMatch(
       /^mounts\["b:\/\/x"\]\.write: Results would be posted to it at \/results\/x, and to "a:\/\/x" as well\./,
@@ -92,7 +92,7 @@ describe('a mount of results', () => {
     expect(postPath('file:///docs')).toBe('/results/docs')
   })
 
-  test('is written to by who has the role and may see it, and by nobody else', async () => {
+  test('is written by callers who have the role and may see it, and by nobody else', async () => {
     const own = {
       ...results,
       write: ['editor'],
@@ -151,7 +151,7 @@ describe('a mount of results', () => {
     }
   })
 
-  test('that nobody may write to brings no tools', async () => {
+  test('that nobody may write to has no tools', async () => {
     const loaded = await load({ mounts: { 'a://none': results }, store: { sqlite: 'none.sqlite' } })
     if (!('config' in loaded)) throw new Error('it is refused')
     const { store } = loaded.config

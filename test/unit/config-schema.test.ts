@@ -25,16 +25,16 @@ function* objects(schema: Schema, at: string): Generator<readonly [string, Schem
   for (const part of [...items, ...(schema.anyOf ?? []), ...(schema.oneOf ?? [])]) yield* objects(part, `${at}[]`)
 }
 
-test('config.schema.json is what the schema says: if not, npm run schema', async () => {
+test('config.schema.json matches the schema: if not, npm run schema', async () => {
   expect(await read('config.schema.json')).toBe(await formatConfigSchema())
 })
 
-test('the tables of keys in docs/configuration.md are what the schema says: if not, npm run schema', async () => {
+test('the tables of keys in docs/configuration.md match the schema: if not, npm run schema', async () => {
   const page = await read('docs/configuration.md')
   expect(page).toBe(withKeyTables(page))
 })
 
-test('every key has a description, and every object is closed', async () => {
+test('every key of the schema has a description, and every object is closed', async () => {
   for (const [at, { properties = {}, additionalProperties }] of objects(await configJsonSchema(), '')) {
     // Only a source from outside knows the keys of its mounts.
     const isOutside = properties.provider !== undefined && !('const' in properties.provider)
@@ -47,7 +47,7 @@ test('every provider has a table of its keys', () => {
   expect(Object.keys(keyTables())).toEqual(expect.arrayContaining(Object.keys(sources)))
 })
 
-test('the example in docs/configuration.md is a good one', async () => {
+test('the example in docs/configuration.md is valid', async () => {
   const [, example = ''] = /```jsonc\n(.*?)```/s.exec(await read('docs/configuration.md')) ?? []
   const { document, faults, duplicates } = parseDocument('example', example)
   expect([...faults, ...duplicates]).toEqual([])

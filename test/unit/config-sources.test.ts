@@ -51,7 +51,7 @@ async function open(mounts: unknown, settings: { secret?: string; known?: string
   }
 }
 
-describe('a mount of settings', () => {
+describe('a settings mount of a configuration', () => {
   const settings = { provider: 'settings', root: '.' }
 
   test('has dotenv files, also those that git ignores, and no keys, dependencies and tool files', async () => {
@@ -80,7 +80,7 @@ describe('a mount of settings', () => {
     expect(await without.uris()).toEqual(['config://x/conf/app.yaml', 'config://x/hikidashi.json'])
   })
 
-  test('reads encodings, formats and limits as it is told', async () => {
+  test('reads the configured encodings, formats and limits', async () => {
     folder.write({
       'a.ini': iconv.encode('[会社]\n名前 = 吉野家\n', 'shift_jis'),
       settings: 'port = 1\n',
@@ -99,7 +99,7 @@ describe('a mount of settings', () => {
     await expect(view.read('config://x/long.json')).rejects.toMatchObject({ kind: 'too-large' })
   })
 
-  test('has versions that replicas with one secret agree on, and others do not', async () => {
+  test('has the same versions on replicas with one secret, and others with another secret', async () => {
     folder.write({ 'a.json': '{}' })
     const versionBy = async (secret: string) =>
       (await (await open({ 'config://x': settings }, { secret })).entry('config://x/a.json'))?.version
@@ -110,8 +110,8 @@ describe('a mount of settings', () => {
   })
 })
 
-describe('a mount of variables', () => {
-  test('of a file has what stands there, and sees what becomes of it', async () => {
+describe('an env mount of a configuration', () => {
+  test('of a file has the current content of the file', async () => {
     folder.write({ '.env': '\ufeffHOST=db\nNAME="吉野家"\nexport DB_PASSWORD=x\n' })
     const { uris, text, entry } = await open({
       'env://x': { provider: 'env', file: '.env', allow: ['HOST', 'NAME', 'DB_*'] },
@@ -126,14 +126,14 @@ describe('a mount of variables', () => {
     expect(await uris()).toEqual(['env://x/HOST'])
   })
 
-  test('of a file that is gone is unavailable, and not empty', async () => {
+  test('of a deleted file is unavailable, and not empty', async () => {
     folder.write({ '.env': 'A=1\n' })
     const { view } = await open({ 'env://x': { provider: 'env', file: '.env' } })
     rmSync(folder.at('.env'))
     await expect(view.read('env://x/A')).rejects.toMatchObject({ kind: 'unavailable' })
   })
 
-  test('takes known secrets out of what is allowed', async () => {
+  test('removes known secrets from the allowed values', async () => {
     folder.write({ '.env': 'MOTTO=open sesame please\n' })
     const mounts = { 'env://x': { provider: 'env', file: '.env', allow: ['MOTTO'] } }
     const { text } = await open(mounts, { known: 'sesame' })
@@ -141,10 +141,10 @@ describe('a mount of variables', () => {
   })
 })
 
-describe('a mount of files', () => {
+describe('a files mount of a configuration', () => {
   const files = { provider: 'files', root: '.' }
 
-  test('serves what is in it as it is, unless it is told to redact', async () => {
+  test('serves files unchanged, unless it redacts', async () => {
     folder.write({ 'notes.txt': `token=${token}\n` })
     const plain = await open({ 'docs://x': files })
     expect(await plain.text('docs://x/notes.txt')).toBe(`token=${token}\n`)
@@ -159,7 +159,7 @@ describe('a mount of files', () => {
     expect(await known.text('docs://x/magic.txt')).toBe('say [redacted]\n')
   })
 
-  test('leaves out environment files by any name, and shows their examples', async () => {
+  test('leaves out environment files by any name, and serves their examples', async () => {
     folder.write({ '.env': '', 'prod.env': '', 'example.env': '', '.env.example': '' })
     expect(await (await open({ 'docs://x': { ...files, include: ['*env*'] } })).uris()).toEqual([
       'docs://x/.env.example',
@@ -167,7 +167,7 @@ describe('a mount of files', () => {
     ])
   })
 
-  test('tells titles, front matter and twins of texts in any encoding', async () => {
+  test('detects titles, front matter and translations of texts in any encoding', async () => {
     const text = '---\npriority: 0.8\n---\n# 設計書\n\n設定ファイルを変更した後は、必ずサービスを再起動してください。\n'
     folder.write({
       'a.ja.md': iconv.encode(text, 'shift_jis'),
@@ -191,7 +191,7 @@ describe('a mount of files', () => {
     })
   })
 
-  test('names no twins where rules hide some paths', async () => {
+  test('names no translations if rules hide some paths', async () => {
     folder.write({ 'a.ja.md': 'x', 'a.md': 'x' })
     const rules = [{ allow: ['*'], match: 'a.md' }]
     const { read } = await open({ 'docs://x': { ...files, access: rules } })
@@ -202,7 +202,7 @@ describe('a mount of files', () => {
     expect(await problemsIn({ 'docs://x': { ...files, access: ['reader'], languages: ['ja'] } })).toEqual([])
   })
 
-  test('offers no readings where they are turned off', async () => {
+  test('offers no readings if they are turned off', async () => {
     folder.write({ 'a.html': '<p>x' })
     const { text, view } = await open({ 'docs://x': { ...files, readings: false } })
     await expect(view.read('docs://x/a.html?as=text')).rejects.toMatchObject({ kind: 'invalid' })
@@ -213,7 +213,7 @@ describe('a mount of files', () => {
     expect((await all.text('docs://x/a.html?as=text'))?.trim()).toBe('x')
   })
 
-  test('completes paths and forms in every template', async () => {
+  test('completes paths and formats in every template', async () => {
     folder.write({ 'docs/a.pdf': 'x', 'docs/b.md': 'x' })
     const { view } = await open({ 'docs://x': files })
     const complete = async (name: string, value: string, path?: string) =>
@@ -231,14 +231,14 @@ describe('a mount of files', () => {
   })
 })
 
-describe('polling', () => {
-  test('is refused where it is of no use', async () => {
+describe('polling in a configuration', () => {
+  test('is refused if it has no effect', async () => {
     const refused = (mount: unknown) => expect(open({ 'a://a': mount })).rejects
     await refused({ provider: 'files', root: '.', poll: '5s' }).toThrow('reports changes by itself')
     await refused({ provider: 'env', poll: '5s' }).toThrow('does not change')
   })
 
-  test('tells of changes that nothing else tells of', async () => {
+  test('reports changes that no watch reports', async () => {
     folder.write({ '.env': 'A=1\n' })
     const { view } = await open({ 'env://x': { provider: 'env', file: '.env', poll: '100ms' } })
     const told = new Promise<readonly string[]>((resolve) => {
@@ -251,7 +251,7 @@ describe('polling', () => {
   })
 })
 
-test('folders and files that are missing are found before anything is opened', async () => {
+test('missing folders and files are reported before any mount is opened', async () => {
   expect(
     await problemsIn({ 'a://a': { provider: 'settings', root: 'no' }, 'b://b': { provider: 'env', file: 'no.env' } }),
   ).toEqual([

@@ -42,20 +42,20 @@ describe('values written as text', () => {
     ['localhost:80', 'localhost', 80],
     ['0.0.0.0:65535', '0.0.0.0', 65_535],
     ['[::1]:8787', '::1', 8787],
-  ])('%j listens at host %s, port %i', (text, host, port) => expect(parseListen(text)).toEqual({ host, port }))
+  ])('%j listens on host %s, port %i', (text, host, port) => expect(parseListen(text)).toEqual({ host, port }))
 
   test.each(['', ':8787', '65536', '::1:8787', 'a b:1', 'http://x:1', '1.5', -1, '8787/mcp'])(
-    '%j does not say where to listen',
+    '%j is no address to listen on',
     (text) => expect(parseListen(text)).toBeUndefined(),
   )
 
-  test('the loopback is this machine alone', () => {
+  test('the loopback interface is this machine only', () => {
     expect(['localhost', '127.0.0.1', '127.9.9.9', '::1'].every(isLoopback)).toBe(true)
     expect(['0.0.0.0', '::', '10.0.0.1', '127.0.0.1.example.org', 'example.org'].some(isLoopback)).toBe(false)
   })
 })
 
-describe('the word that was meant', () => {
+describe('the suggestion for a misspelt word', () => {
   const words = ['include', 'exclude', 'gitignore', 'root', 'title']
   test.each([
     ['exlude', 'exclude'],
@@ -66,10 +66,10 @@ describe('the word that was meant', () => {
     ['constructor', undefined],
     ['', undefined],
     ['xyzzy', undefined],
-  ])('of %j is %j', (word, expected) => expect(nearest(word, words)).toBe(expected))
+  ])('%j is %j', (word, expected) => expect(nearest(word, words)).toBe(expected))
 })
 
-test('a path of keys is written as in JavaScript', () => {
+test('a path of keys is written in the syntax of JavaScript', () => {
   expect(formatKey(['mounts', 'file:///a', 'rules', 0, 'match'])).toBe('mounts["file:///a"].rules[0].match')
   expect(formatKey([])).toBe('')
 })

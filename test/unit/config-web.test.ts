@@ -37,7 +37,7 @@ const api = (more: object) => ({
   'api://x': { provider: 'api', url: 'https://api.example.org', routes: [{ template: 'users/{id}' }], ...more },
 })
 
-describe('what is wrong is reported with its line', () => {
+describe('an error in a configuration of web and api mounts is reported with its line:', () => {
   test.each([
     [{ 'web://x': { provider: 'web', pages: ['a'] } }, 3, 'The address of the mount is not an http or https URL'],
     [{ 'https://www.example.org': { provider: 'web' } }, 3, 'No page is named.'],
@@ -84,19 +84,19 @@ test.each([
   [api({ bearer: { env: 'NOT_SET' } }), /There is no "bearer"/],
   [api({ bearer: { env: 'LINES' } }), /"bearer" holds a line end/],
   [api({ headers: { 'X-Api-Key': { env: 'NOT_SET' } } }), /There is no "headers.X-Api-Key"/],
-])('%j is not opened', async (mounts, message) => {
+])('the web mount %j is refused when it is opened', async (mounts, message) => {
   vi.stubEnv('LINES', 'a\r\nHost: evil')
   await expect(open(mounts)).rejects.toThrow(message)
 })
 
-test('credentials go over http:// to this machine alone, unless that is said', async () => {
+test('a web mount sends credentials over http:// to this machine only, unless it is told to', async () => {
   vi.stubEnv('TOKEN', 'a-token-of-the-api')
   const mount = { url: 'http://api.example.org', bearer: { env: 'TOKEN' } }
   await expect(open(api(mount))).rejects.toThrow(/in the clear/)
   await (await open(api({ ...mount, insecure: true }))).close()
 })
 
-test('an address that is https:// says where its pages are, and a mount redacts what it shows', async () => {
+test('a web mount at an https:// address serves its pages there, and redacts them', async () => {
   const origin = await startWeb((request, response) =>
     response
       .writeHead(200, { 'content-type': request.url === '/me' ? 'application/json' : 'text/plain' })

@@ -33,14 +33,14 @@ async function config(text: string, options?: LoadOptions) {
 
 const mount = '"file:///a": { "provider": "files", "root": "docs" }'
 
-describe('a good configuration', () => {
+describe('a valid configuration', () => {
   test('may have comments, trailing commas and a byte order mark', async () => {
     const loaded = await config(`\ufeff// why\n{ "mounts": { ${mount}, /* here */ }, }`)
     expect(loaded.mounts['file:///a']).toEqual({ provider: 'files', root: 'docs' })
     expect(loaded.folder).toBe(folder)
   })
 
-  test('has durations in milliseconds, sizes in bytes, and roles as rules', async () => {
+  test('is parsed with durations in milliseconds, sizes in bytes, and roles as rules', async () => {
     const loaded = await config(`{
       "mounts": { "file:///a": {
         "provider": "files", "root": "docs", "maxBytes": "2MiB",
@@ -76,7 +76,7 @@ describe('a good configuration', () => {
     expect((await problems(both, { env: { NEW: 'short' } })).join()).toContain('cursorSecret[0]: The secret is shorter')
   })
 
-  test('takes no audit log for a secret', async () => {
+  test('does not treat the audit log as a secret', async () => {
     await writeFile(join(folder, 'secret'), 'x'.repeat(32))
     await writeFile(join(folder, 'audit.jsonl'), '{"verb":"read"}\n')
     const text = `{ "mounts": { ${mount} }, "cursorSecret": { "file": "secret" }, "audit": { "file": "audit.jsonl" } }`
@@ -89,7 +89,7 @@ describe('a good configuration', () => {
   })
 })
 
-describe('what is wrong is reported', () => {
+describe('an error in a configuration', () => {
   test.each([
     ['/healthz', {}],
     ['/readyz', {}],
@@ -98,7 +98,7 @@ describe('what is wrong is reported', () => {
     ['/metrics', { metrics: true }],
     ['/sse', { sse: true }],
     ['/messages', { sse: true }],
-  ])('the endpoint cannot be at %s, where the server answers something else', async (path, http) => {
+  ])('is an endpoint at %s, where the server answers other requests', async (path, http) => {
     const mounts = { 'file:///docs': { provider: 'files', root: 'docs' } }
     const text = JSON.stringify({ mounts, http: { listen: 8787, ...http, path } })
     expect(await problems(text)).toEqual([expect.stringContaining(`http.path: The server answers ${path} itself`)])
@@ -109,12 +109,12 @@ describe('what is wrong is reported', () => {
     { path: '/sse' },
     { path: '/messages' },
     { path: '/content/', contentLinks: false },
-  ])('the endpoint can be at a path that the configuration leaves free: %j', async (http) => {
+  ])('is not an endpoint at a free path: %j', async (http) => {
     const mounts = { 'file:///docs': { provider: 'files', root: 'docs' } }
     expect(await problems(JSON.stringify({ mounts, http: { metrics: false, ...http } }))).toEqual([])
   })
 
-  test('all at once, in the order of the file, with place, key, fault and fix', async () => {
+  test('is reported with all others, in the order of the file, with place, key, fault and fix', async () => {
     const text = `{
   "nmae": "y",
   "mounts": {
@@ -143,7 +143,7 @@ describe('what is wrong is reported', () => {
     ])
   })
 
-  test('the allowed hosts and origins are such as clients and browsers send', async () => {
+  test('is an allowed host or origin in a form that clients and browsers do not send', async () => {
     const mounts = '"mounts": { "file:///a": { "provider": "files", "root": "docs" } }'
     const http = (members: object) => problems(`{ ${mounts}, "http": ${JSON.stringify(members)} }`)
     const allowedHosts = ['context.example.org', '10.0.0.5:8787', '[::1]:8787', 'https://context.example.org', 'a/b']
@@ -166,7 +166,7 @@ describe('what is wrong is reported', () => {
     )
   })
 
-  test('replicas have a store and a secret in common', async () => {
+  test('is a set of replicas without a common store and secret', async () => {
     const mounts = '"mounts": { "file:///a": { "provider": "files", "root": "docs" } }'
     expect(await problems(`{ ${mounts}, "replicas": true }`)).toEqual([
       'hikidashi.json:1:83: replicas: Replicas need "store", and there is none. Name the database that they share: "store": { "postgres": { "env": "NAME" } }.',
@@ -175,7 +175,7 @@ describe('what is wrong is reported', () => {
     expect(await problems(`{ ${mounts}, "replicas": false }`)).toEqual([])
   })
 
-  test('also a missing folder beside a misspelt key of another mount', async () => {
+  test('is a missing folder, reported beside a misspelt key of another mount', async () => {
     const text = `{ "mounts": {
       "file:///a": { "provider": "files", "root": "docs", "x": 1 },
       "file:///b": { "provider": "files", "root": "nope" },
@@ -187,7 +187,7 @@ describe('what is wrong is reported', () => {
     expect(found[2]).toContain('4:51: mounts["file:///c"].root: hikidashi.json is not a folder.')
   })
 
-  test('unless missing folders are admitted: then they are told beside a configuration that is good', async () => {
+  test('is not a missing folder if those are admitted: they are listed beside the valid configuration', async () => {
     const text = `{ "mounts": { ${mount}, "file:///b": { "provider": "files", "root": "nope" } } }`
     const { absent, mounts } = await config(text, { admitsAbsent: true })
     expect(Object.keys(mounts)).toEqual(['file:///a', 'file:///b'])
@@ -198,7 +198,7 @@ describe('what is wrong is reported', () => {
     expect(await problems(text.replace('"nope"', '"nope", "x": 1'), { admitsAbsent: true })).toHaveLength(2)
   })
 
-  test('and a secret is never repeated', async () => {
+  test('is reported without the value of a secret', async () => {
     for (const secret of [
       '"hunter2hunter2"',
       '["hunter2"]',
@@ -217,7 +217,7 @@ describe('what is wrong is reported', () => {
     ['{ "env": "SHORT" }', 'The secret is shorter than 16 bytes.'],
     ['{ "file": "not-there" }', 'The file not-there cannot be read (ENOENT).'],
     ['{ "file": "docs/secret" }', 'The file with the secret lies in the folder that "file:///a" serves.'],
-  ])('for the secret %s', async (secret, message) => {
+  ])('is the secret %s', async (secret, message) => {
     await writeFile(join(folder, 'docs', 'secret'), 'x'.repeat(32))
     const found = await problems(`{ "mounts": { ${mount} }, "cursorSecret": ${secret} }`, {
       env: { EMPTY: '', SHORT: 'short' },
@@ -248,7 +248,7 @@ describe('what is wrong is reported', () => {
     ],
     [`{ "mounts": { ${mount} }, "http": { "limits": { "body": "5 MB" } } }`, 'body: This is not a size.'],
     [`{ "mounts": { ${mount} }, "http": { "path": "mcp" } }`, 'http.path: This is not the path of an endpoint.'],
-  ])('for the text %j', async (text, message) => {
+  ])('is the text %j', async (text, message) => {
     const found = await problems(text)
     expect(found.join('\n')).toContain(message)
   })
@@ -260,14 +260,14 @@ describe('what is wrong is reported', () => {
     ['[{ "allow": "x" }]', 'access[0].allow: This is a text. It must be an array.'],
     ['[3]', 'access[0]: This is not an access rule.'],
     ['"reader"', 'access: This is a text. It must be an array.'],
-  ])('for the access rules %s', async (access, message) => {
+  ])('is the set of access rules %s', async (access, message) => {
     const found = await problems(
       `{ "mounts": { "file:///a": { "provider": "files", "root": "docs", "access": ${access} } } }`,
     )
     expect(found.join('\n')).toContain(message)
   })
 
-  test('for a file that is not there, without a place in it', async () => {
+  test('is a missing file, reported without a place in it', async () => {
     const result = await loadConfig(join(folder, 'nope.json'))
     expect('problems' in result && result.problems.map(formatConfigProblem)).toEqual([
       `${folder}/nope.json: There is no such file. Correct the path, or write one with: hikidashi init.`,

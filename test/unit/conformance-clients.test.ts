@@ -20,8 +20,8 @@ const judge = (
   { client = able, code = 0, records = audit }: { client?: Client; code?: number; records?: typeof audit } = {},
 ) => judgeSession({ client, transport: 'stdio', code }, result, { expected, audit: records })
 
-describe('a session of a client', () => {
-  test('passes when each step was done and is right', () => {
+describe('a session of the conformance clients', () => {
+  test('passes when each step was done correctly', () => {
     expect(judge(right)).toEqual({ client: able, transport: 'stdio', revision: '2025-11-25', did: steps, faults: [] })
   })
 
@@ -38,7 +38,7 @@ describe('a session of a client', () => {
     ])
   })
 
-  test('passes without a declared step only if nothing that the client offers does it', () => {
+  test('passes without a declared step only if no method of the client does it', () => {
     const leave = (offers: readonly string[]) => judge({ ...right, subscribe: { offers } }, { client: unable })
     expect(leave(['list', 'read'])).toMatchObject({ faults: [], did: steps.filter((step) => step !== 'subscribe') })
     expect(leave(['list', 'subscribeResource']).faults).toEqual([
@@ -48,22 +48,22 @@ describe('a session of a client', () => {
     expect(judge(right, { client: unable }).faults).toEqual(['subscribe: it is declared as impossible, and was done'])
   })
 
-  test('fails when the server has no record of a step, or of several revisions', () => {
+  test('fails when the server has no record of a step, or records of several revisions', () => {
     const records = audit.filter(({ verb }) => verb !== 'subscribe')
     expect(judge(right, { records }).faults).toEqual(['subscribe: the server has no record of subscribe'])
     const two = [...audit, { transport: 'stdio', revision: '2026-07-28', verb: 'list' }]
     expect(judge(right, { records: two }).faults).toEqual(['it spoke 2025-11-25 and 2026-07-28'])
   })
 
-  test('fails when its process does', () => {
+  test('fails when its process fails', () => {
     expect(judge(right, { code: 1 }).faults).toEqual(['the session ended with 1'])
   })
 })
 
-describe('what a session listed', () => {
+describe('the list of a conformance session', () => {
   const uris = Array.from({ length: 120 }, (_, number) => `file:///${number}`)
 
-  test('is every resource once, and no other', () => {
+  test('has every resource once, and no other', () => {
     const check = exactlyThese(uris)
     expect(check([...uris].reverse())).toBeUndefined()
     expect(check(uris.slice(1))).toContain('1 of 120 are missing')
@@ -72,7 +72,7 @@ describe('what a session listed', () => {
     expect(check(undefined)).toContain('no list')
   })
 
-  test('may be declared to be a part, which is never nothing and holds no other', () => {
+  test('may be declared to be a part, which is not empty and holds no other resource', () => {
     const check = someOf(uris)
     expect(check(uris.slice(0, 100))).toBeUndefined()
     expect(check([])).toBe('only 0 of 120')
@@ -80,15 +80,15 @@ describe('what a session listed', () => {
   })
 })
 
-describe('the table of the sessions', () => {
-  test('tells of a client what it did, and why not the rest', () => {
+describe('the table of the conformance sessions', () => {
+  test('shows for each client the steps that it did, and why it did not do the others', () => {
     const outcome = judge({ ...right, subscribe: { offers: ['read'] } }, { client: unable })
     expect(tableOf([outcome]).split('\n')[2]).toBe(
       `| \`mcporter\` ${lockedVersion('mcporter')} | 2025-11-25 | - | yes | yes | yes | yes | - | yes | yes | no way |`,
     )
   })
 
-  test('names each client in the version that is locked', async () => {
+  test('names each client in the locked version', async () => {
     const page = await readFile(new URL('../../docs/hosts.md', import.meta.url), 'utf8')
     for (const { name } of clients) expect(page).toContain(`| \`${name}\` ${lockedVersion(name)}`)
   })

@@ -2,7 +2,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { expect, onTestFinished, test } from 'vitest'
 import { serveFixtures } from '../../conformance/fixtures.ts'
 
-test('the fixtures of the suite report changes of prompts and tools, and check the headers of a tool', async () => {
+test('the fixtures of the conformance suite report changes of prompts and tools, and check the headers of a tool', async () => {
   const service = await serveFixtures()
   const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode: 'auto' } })
   onTestFinished(async () => {

@@ -12,7 +12,7 @@ const now = Date.parse('2026-01-31T00:00:00Z')
 const alice: Principal = { id: 'alice', roles: ['a'] }
 const bob: Principal = { id: 'bob', roles: [] }
 
-test('a bag counts each term as the text itself does', () => {
+test('a bag of terms counts each term as a count of the text itself does', () => {
   const word = fc.constantFrom('tea', 'kettles', 'cacheSize', 'cache_size', '東京タワー', '湖', 'ไทย', 'x1', 'Ⅳ', '!?')
   fc.assert(
     fc.property(fc.array(word, { maxLength: 80 }), fc.array(word, { maxLength: 6 }), (text, query) => {
@@ -35,7 +35,7 @@ test.each([
   expect(bagOf(text).length).toBe(terms.length)
 })
 
-test('a bag has all terms of any text', () => {
+test('a bag of terms has all terms of any text', () => {
   const unit = fc.oneof(
     fc.constantFrom(
       ' ',
@@ -76,7 +76,7 @@ test('a bag has all terms of any text', () => {
   )
 })
 
-test('a bag is the same when the cache of words is full and when it is begun again', () => {
+test('a bag of terms is the same when the cache of words is full and when it is cleared', () => {
   const texts = Array.from({ length: 13 }, (_, part) =>
     Array.from({ length: 5000 }, (_, index) => `word${part * 5000 + index}End`).join(' '),
   )
@@ -91,7 +91,7 @@ test('a bag is the same when the cache of words is full and when it is begun aga
   expect(count(first)).toEqual(counted)
 })
 
-test('words whose hashes are alike are counted apart', () => {
+test('a bag of terms counts words with equal hashes separately', () => {
   const fnv = (word: string) => {
     let hash = 0x811c9dc5 | 0
     for (let index = 0; index < word.length; index++) hash = Math.imul(hash ^ word.charCodeAt(index), 0x01000193)
@@ -136,7 +136,7 @@ function world() {
   return { files, call }
 }
 
-test('a later call reads only what it shows and what has no version, and answers as the first one did', async () => {
+test('a later context reads only what it shows and resources without a version, and is the same as the first', async () => {
   const { call } = world()
   const first = await call('kettles')
   expect(first.reads).toBe(401)
@@ -150,7 +150,7 @@ test('a later call reads only what it shows and what has no version, and answers
   expect((await call('kettles', bob)).reads).toBe(401)
 })
 
-test('what has changed is read again, and what is found is what it says now', async () => {
+test('a later context reads changed resources again, and matches their new text', async () => {
   const { call, files } = world()
   await call('zeppelin')
   files['3.md'] = { text: 'the zeppelin', version: '2' }
@@ -159,7 +159,7 @@ test('what has changed is read again, and what is found is what it says now', as
   expect(found.reads).toBeLessThan(30)
 })
 
-test('the limit of what is read is the same whether it is remembered or not', async () => {
+test('the limit on read texts is the same with and without remembered texts', async () => {
   const { files } = world()
   const catalog = createCatalog({ mounts: [{ address: 'memory://notes', provider: memory(files) }] })
   const memoryOf = createMemory()

@@ -48,7 +48,7 @@ function searched(
 
 const uris = (items: readonly { readonly uri: string }[]) => items.map(({ uri }) => uri)
 
-test('a copy of what a search covers is neither read nor shown beside its original', async () => {
+test('a context reads and shows no copy of a resource that a search covers, beside its original', async () => {
   const { view, reads } = searched(
     { 'src/lease.ts': 'the lease of a worker', 'other.ts': 'weather' },
     { 'HEAD/src/lease.ts': 'the lease of a worker', 'HEAD/gone.ts': 'a lease that was deleted' },
@@ -62,7 +62,7 @@ test('a copy of what a search covers is neither read nor shown beside its origin
   expect(uris(items)).toContain('memory://history/HEAD/gone.ts')
 })
 
-test('a resource of another size is no copy', async () => {
+test('a context does not take a resource of another size for a copy', async () => {
   const { view } = searched(
     { 'README.md': { text: 'about us', size: 8 } },
     { 'README.md': { text: 'the lease, explained at length', size: 30 } },
@@ -72,14 +72,14 @@ test('a resource of another size is no copy', async () => {
   expect(uris(items)).toContain('memory://history/README.md')
 })
 
-test('a copy whose original is not found can be found by its name, and pinned', async () => {
+test('a context finds a copy by its name or a pin if its original is not found', async () => {
   const copies = { 'HEAD/src/lease.ts': 'the lease of a worker' }
   const { view } = searched({ 'src/lease.ts': 'the lease of a worker' }, copies, [])
   const pinned = await assemble(view, { ...base, query: 'x', pins: ['memory://history/HEAD/src/lease.ts'] })
   expect(uris(pinned.items)[0]).toBe('memory://history/HEAD/src/lease.ts')
 })
 
-test('words outside of the search weigh less than what the search finds', async () => {
+test('words outside of the search weigh less than hits of the search', async () => {
   const { view } = searched({ 'a.md': 'lease' }, { 'words.md': 'lease lease lease lease' }, ['memory://files/a.md'])
   const { items } = await assemble(view, { ...base, query: 'lease' })
   expect(uris(items).slice(0, 2)).toEqual(['memory://files/a.md', 'memory://history/words.md'])
@@ -87,7 +87,7 @@ test('words outside of the search weigh less than what the search finds', async 
   expect(second).toBeLessThan((first ?? 0) * 0.7)
 })
 
-test('outside of the search, one word of several is noise, unless nothing else is asked for', async () => {
+test('outside of the search, a resource with one word of several is left out, unless the query is nothing else', async () => {
   const { view } = searched({ 'a.md': 'how leases are renewed' }, { LEASE_SECRET: '[redacted]' }, [
     'memory://files/a.md',
   ])

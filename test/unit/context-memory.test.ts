@@ -113,7 +113,7 @@ async function compareAll({ catalog }: World, memoryOf: ReturnType<typeof create
     }
 }
 
-test('an answer from memory is the one without it, whatever has changed meanwhile', async () => {
+test('a context from remembered texts equals the one without them, after any change', async () => {
   const there = await world()
   const { notes, folder, write, state } = there
   const memoryOf = createMemory()
@@ -134,7 +134,7 @@ test('an answer from memory is the one without it, whatever has changed meanwhil
   await compareAll(there, memoryOf)
 }, 120_000)
 
-test('what one caller was shown does not reach another', async () => {
+test('texts that were shown to one caller do not reach another', async () => {
   const { catalog } = await world()
   const memoryOf = createMemory()
   const ask = (principal: Principal) =>
@@ -151,7 +151,7 @@ test('what one caller was shown does not reach another', async () => {
   await expect(pinned).rejects.toMatchObject({ kind: 'not-found' })
 })
 
-test('a later call reads no text again that has kept its version, and reads what changed just now each time', async () => {
+test('a later context reads no unchanged text again, and reads recently changed texts each time', async () => {
   const { catalog, reads, write } = await world()
   const memory = createMemory()('alice')
   const ask = async (query: string) => {
@@ -168,7 +168,7 @@ test('a later call reads no text again that has kept its version, and reads what
   expect(await ask('kettles')).toEqual(['docs/0.md'])
 })
 
-test('what an item would take at a level that does not fit is told exactly, at every budget', async () => {
+test('the tokens of an item at a level that does not fit are exact, at every budget', async () => {
   const long = Array.from({ length: 9000 }, (_, i) => `line ${i} of the kettles`).join('\n')
   const catalog = createCatalog({
     mounts: [{ address: 'memory://long', provider: entriesOf({ 'long.md': { text: long, version: '1' } }) }],
@@ -186,7 +186,7 @@ test('what an item would take at a level that does not fit is told exactly, at e
   expect(await fullAt(2 * whole)).toEqual([['full', whole]])
 })
 
-test('a text that changed after it was listed is not taken for the listed version', async () => {
+test('a context does not take a text that changed after the listing for the listed version', async () => {
   const notes = entriesOf({
     'a.md': { text: 'Of kettles.\n', version: '1' },
     'b.md': { text: 'Of stones.\n', version: '1' },

@@ -54,8 +54,8 @@ async function expectReused(before: Assembled, after: Assembled): Promise<void> 
   expect(after.tokens).toBe(await counter.count(after.text))
 }
 
-describe('after an earlier context', () => {
-  test('of the same, the text is the same, and all of it is reused', async () => {
+describe('a context with the manifest of an earlier one', () => {
+  test('of the same question is the same text, completely reused', async () => {
     const before = await assembled(files)
     const after = await assembled(files, { earlier: before.manifest })
     expect(after.text).toBe(before.text)
@@ -63,7 +63,7 @@ describe('after an earlier context', () => {
     expect(before).not.toHaveProperty('reusedPrefixTokens')
   })
 
-  test('the front stays where a file behind it changes, and where the order of what is in it does', async () => {
+  test('keeps its front when a later file changes, or the order of its items', async () => {
     const before = await assembled(files)
     const last = before.items.at(-3)?.uri.slice(uri('').length) ?? ''
     const changed = { ...files, [last]: `${prose('cursors', 32)}\n${files[last]}`, 'new.md': prose('cursors', 33) }
@@ -80,7 +80,7 @@ describe('after an earlier context', () => {
     expect(await assembled(changed, { earlier: before.manifest })).toEqual(after)
   })
 
-  test('the front ends at a file that has changed, which stays in its place', async () => {
+  test('reuses its front up to a changed file, which stays in its place', async () => {
     const before = await assembled(files)
     const [first, second, third] = before.items.map((item) => item.uri)
     const path = third?.slice(uri('').length) ?? ''
@@ -92,7 +92,7 @@ describe('after an earlier context', () => {
     await expectReused(before, after)
   })
 
-  test('what is gone, and what may not be seen, is not shown again', async () => {
+  test('does not show deleted and hidden resources again', async () => {
     const before = await assembled(files)
     const second = before.items[1]?.uri.slice(uri('').length) ?? ''
     const { [second]: _, ...others } = files
@@ -103,7 +103,7 @@ describe('after an earlier context', () => {
     expect((await assembled(files, excluding)).text).not.toContain(second)
   })
 
-  test('another question, budget or format has the front that is best for it', async () => {
+  test('of another question, budget or format has the front that is best for it', async () => {
     const before = await assembled(files)
     const { manifest: earlier } = before
     const about = { query: 'topic 27' }
@@ -116,7 +116,7 @@ describe('after an earlier context', () => {
     expect(large.tokens).toBeGreaterThan(1.5 * before.tokens)
   })
 
-  test('windows stay at their lines where other words have become rarer', async () => {
+  test('keeps windows at their lines when other words have become rarer', async () => {
     const long = Array.from(
       { length: 12 },
       (_, n) => `## Chapter ${n}\n\n${prose(n % 4 === 0 ? 'cursors' : 'weather', 40)}`,
@@ -133,7 +133,7 @@ describe('after an earlier context', () => {
   })
 })
 
-test('no change of the files, and no manifest, makes a text go over the budget, or tells more to be reused than is', async () => {
+test('never exceeds the budget, and never overstates the reused tokens, for any change and manifest', async () => {
   const folder = fc.dictionary(fc.constantFrom('a.md', 'b.ts', 'c.csv', 'd.json', 'e.txt'), awkwardText)
   const ranges = fc.array(fc.record({ start: fc.integer(), end: fc.integer() }), { maxLength: 3 })
   const forged = fc.array(
@@ -167,13 +167,13 @@ test('no change of the files, and no manifest, makes a text go over the budget, 
   )
 })
 
-describe('the tool', () => {
+describe('the argument "earlier" of the tool', () => {
   const call = async (entries: Entries, given: JsonObject) => {
     const tool = createAssembleTool(viewOf(entries), { now: () => now })
     return (await tool.call(given, { principal: ada, signal: new AbortController().signal })).structured ?? {}
   }
 
-  test('takes the manifest of an earlier answer, and tells how much is reused', async () => {
+  test('takes the manifest of an earlier answer, and the answer states how much is reused', async () => {
     const before = await call(files, { query: 'cursors', budget: 4000 })
     const after = await call(files, { query: 'cursors', budget: 4000, earlier: before.manifest as JsonObject[] })
     expect(after.text).toBe(before.text)
@@ -188,12 +188,12 @@ describe('the tool', () => {
     [{ earlier: [{ level: 'full' }] }, 'earlier[0].uri: It is not a URI.'],
     [{ earlier: [{ uri: 'a:b', level: 'full', ranges: 1 }] }, 'earlier[0].ranges: It is no array'],
     [{ earlier: [{ uri: 'a:b', level: 'full', prefix: 1 }] }, 'earlier[0].prefix: It is not a text.'],
-  ] satisfies [JsonObject, string][])('refuses %j', async (given, message) => {
+  ] satisfies [JsonObject, string][])('is refused for %j', async (given, message) => {
     await expect(call(files, given)).rejects.toThrow(message)
   })
 })
 
-test('a manifest keeps what it needs for that through JSON', async () => {
+test('a manifest keeps the fields for "earlier" through JSON', async () => {
   const before = await assembled(files)
   const after = await assembled(files, { earlier: before.manifest })
   const manifest = manifestFor(base, after)

@@ -52,7 +52,7 @@ async function namesOf(prompts: PromptView): Promise<readonly string[]> {
 }
 
 describe('the prompt assemble_context', () => {
-  test('is what helps, as embedded resources and links, and then the question', async () => {
+  test('has the helpful resources as embedded resources and links, and then the question', async () => {
     const { messages, description } = await get({ query: ' how are cursors sealed ', mounts: 'memory://docs' })
     expect(description).toBe('Resources that help with: how are cursors sealed')
     expect(messages.map(({ role }) => role)).toEqual(Array(messages.length).fill('user'))
@@ -84,14 +84,14 @@ describe('the prompt assemble_context', () => {
     expect(await complete('query', 'c')).toEqual([])
   })
 
-  test('says what is wrong with its arguments', async () => {
+  test('reports wrong arguments', async () => {
     await expect(get({})).rejects.toThrow('The argument "query" is missing.')
     await expect(get({ query: 'x', budget: 'lots' })).rejects.toThrow('budget: It is not a number of tokens')
     await expect(get({ query: 'x', level: 'full' })).rejects.toThrow('an argument that this prompt does not have')
     await expect(promptsOf().get({ name: 'other' })).rejects.toThrow(ResourceError)
   })
 
-  test('follows the prompts that there are, page by page; one of its name has another', async () => {
+  test('is listed after the other prompts, page by page; a prompt of the same name replaces it', async () => {
     const own = ['a', 'assemble_context', 'z'].map((name) => ({ path: `${name}.md`, name }))
     const prompts = promptsOf(own)
     expect(await namesOf(prompts)).toEqual(['a', 'assemble_context_2', 'z', 'assemble_context'])

@@ -63,7 +63,7 @@ async function assembled(view: View, given: AssembleOptions): Promise<Assembled 
   })
 }
 
-test('no input goes over the budget, or shows what is denied or excluded, and the same input gives the same', async () => {
+test('no context exceeds its budget, or shows denied or excluded resources, and equal input gives equal contexts', async () => {
   await fc.assert(
     fc.asyncProperty(folder, options, async (entries, given) => {
       const view = viewOf(entries)
@@ -82,7 +82,7 @@ test('no input goes over the budget, or shows what is denied or excluded, and th
   )
 })
 
-test('of two budgets, the smaller never takes more tokens', async () => {
+test('of two budgets, the smaller one never gives a context with more tokens', async () => {
   await fc.assert(
     fc.asyncProperty(folder, options, fc.integer({ min: 0, max: 800 }), async (entries, given, more) => {
       const view = viewOf(entries)
@@ -94,7 +94,7 @@ test('of two budgets, the smaller never takes more tokens', async () => {
   )
 })
 
-test('packing takes no more than the budget, as much of a larger one, and passes over what does not fit', async () => {
+test('packing takes at most the budget, at least as much of a larger one, and skips items that do not fit', async () => {
   const items = fc.array(
     fc.record({
       score: fc.integer({ min: 1, max: 100 }),
@@ -127,7 +127,7 @@ test('packing takes no more than the budget, as much of a larger one, and passes
   )
 })
 
-test('packing takes the same when tokens are counted only where it matters', async () => {
+test('packing gives the same result if tokens are counted only near the budget', async () => {
   const option = fc.record({
     least: fc.integer({ min: 1, max: 300 }),
     more: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 300 })),
@@ -209,7 +209,7 @@ const readers: Readonly<Record<Format, (text: string) => readonly (string | unde
   },
 }
 
-test.each(formats)('a whole text in %s is read back as it was', (format) => {
+test.each(formats)('a whole text in a context in %s can be parsed back unchanged', (format) => {
   const renderer = rendererOf(format)
   // biome-ignore lint/suspicious/noControlCharactersInRegex: XML has no way to hold these
   const impossible = /[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g

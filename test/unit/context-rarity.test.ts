@@ -30,15 +30,15 @@ const resources = (count: number) =>
 const readerOf = (count: number, options = {}): ContextReader =>
   createReader(openView(entries(count)).view, limits, () => false, options)
 
-describe('how rare words are', () => {
-  test('is exact where all of the others are read', async () => {
+describe('the rarity of words', () => {
+  test('is exact if all other texts are read', async () => {
     const leaders = ['the cursor', 'a cursor'].map((text) => createTermCount(terms)(text))
     const all = [...leaders, ...Array.from({ length: 40 }, (_, n) => createTermCount(terms)(textOf(n)))]
     const found = await estimateRarity(leaders, resources(40), terms, readerOf(40), undefined)
     expect(found).toEqual(rarityIn(all))
   })
 
-  test('is told by a sample of many, and the word that only the leading ones have is the rare one', async () => {
+  test('is estimated from a sample of many texts, and a word that only the best have is rare', async () => {
     const { provider, view } = openView(entries(900))
     const reader = createReader(view, limits, () => false, {})
     const leaders = Array.from({ length: 64 }, () => createTermCount(terms)('the cursor'))
@@ -47,7 +47,7 @@ describe('how rare words are', () => {
     expect(provider.calls.read).toBe(64)
   })
 
-  test('is the same from memory, without reading again', async () => {
+  test('is the same from remembered texts, without reading again', async () => {
     const { provider, view } = openView(entries(300))
     const remembered = createMemory()('ada')
     const ask = () => {
@@ -62,7 +62,7 @@ describe('how rare words are', () => {
   })
 })
 
-describe('a history of changes', () => {
+describe('a changelog as a candidate', () => {
   const changes = 'Cursors are sealed. The cursor of a page. Fixed: cursors, sealed again.'
   const { view } = openView({ 'CHANGELOG.md': changes, 'docs/page.md': changes, 'src/changes.ts': changes })
   const factorOf = async (query: string, name: string) => {
@@ -71,15 +71,15 @@ describe('a history of changes', () => {
     return one?.explanation.factors.find((factor) => factor.name === 'history')?.value
   }
 
-  test('counts for less, and says so', async () => {
+  test('weighs less, and the explanation says so', async () => {
     expect(await factorOf('how cursors are sealed', 'CHANGELOG.md')).toBe(0.25)
   })
 
-  test('counts in full where the query names it', async () => {
+  test('has its full weight if the query names it', async () => {
     expect(await factorOf('cursors in the changelog', 'CHANGELOG.md')).toBeUndefined()
   })
 
-  test('is no source of that name, and no other page', async () => {
+  test('is not a source file of that name, nor another page', async () => {
     expect(await factorOf('how cursors are sealed', 'changes.ts')).toBeUndefined()
     expect(await factorOf('how cursors are sealed', 'page.md')).toBeUndefined()
   })

@@ -19,8 +19,8 @@ const both = [
   { encoding: 'cl100k_base', plain: (text: string) => countCl100k(text, asText) },
 ] as const
 
-describe.each(both)('the tokens of $encoding', ({ encoding, plain }) => {
-  test('are as many as the tokenizer itself counts, whatever the text', async () => {
+describe.each(both)('the token counter of $encoding', ({ encoding, plain }) => {
+  test('counts as many as the tokenizer itself, for any text', async () => {
     const counter = await openCounter(encoding)
     await fc.assert(
       fc.asyncProperty(awkwardText, async (given) => {
@@ -32,7 +32,7 @@ describe.each(both)('the tokens of $encoding', ({ encoding, plain }) => {
     )
   })
 
-  test('are at least as many as the words and numbers of a text, in every format', async () => {
+  test('counts at least the words and numbers of a text, in every format', async () => {
     const counter = await openCounter(encoding)
     const word = fc.constantFrom(
       ...[
@@ -70,7 +70,7 @@ describe.each(both)('the tokens of $encoding', ({ encoding, plain }) => {
     expect(leastTokens("It's x86 of 2026, naïve")).toBe(6)
   })
 
-  test('are as many in runs without a boundary, too', async () => {
+  test('counts exactly in runs without a boundary, too', async () => {
     const counter = await openCounter(encoding)
     for (const unit of ['_', 'a', 'ab', 'Aa', ' ', '\n', '漢', 'あ', '😀', '👨‍👩‍👧', '\u0301', '=-', '7', '\ud800']) {
       const text = unit.repeat(2000)
@@ -78,14 +78,14 @@ describe.each(both)('the tokens of $encoding', ({ encoding, plain }) => {
     }
   })
 
-  test('of a special token are those of its text', async () => {
+  test('counts a special token as its text', async () => {
     const counter = await openCounter(encoding)
     expect(await counter.count('<|endoftext|>')).toBe(plain('<|endoftext|>'))
     expect(await counter.count('<|endoftext|>')).toBeGreaterThan(1)
     expect(await counter.count('\ufeff')).toBe(1)
   })
 
-  test('of every index of a part are the same', async () => {
+  test('counts the same at every index of a part', async () => {
     const counter = await openCounter(encoding)
     for (const format of formats) {
       const renderer = rendererOf(format)
@@ -119,12 +119,12 @@ test.each([
   expect(wrong).toBe(0)
 })
 
-test('no token is longer than what is taken for the longest', () => {
+test('no token is longer than the maximum that the counter assumes', () => {
   for (const token of [...o200k, ...cl100k])
     if (token !== undefined && Buffer.from(token as string).length > maxTokenBytes) expect(token).toBeUndefined()
 })
 
-test('the steps of merging a run grow with its length, not with the square of it', () => {
+test('the steps of merging a run of characters are linear in its length', () => {
   // Every pair of two letters is a token, and nothing longer is.
   const ranks = new Map([...'ab'].flatMap((a) => [...'ab'].map((b) => [a + b, b === 'a' ? 1 : 2] as [string, number])))
   for (const letter of 'ab') ranks.set(letter, 0)
@@ -141,7 +141,7 @@ test('the steps of merging a run grow with its length, not with the square of it
   expect(large.tokens).toBeGreaterThanOrEqual(200_000)
 })
 
-test('other work goes on while a long text is counted', async () => {
+test('other work continues while a long text is counted', async () => {
   const counter = await openCounter('o200k_base')
   let turns = 0
   const ticking = setInterval(() => turns++, 0)
@@ -150,7 +150,7 @@ test('other work goes on while a long text is counted', async () => {
   expect(turns).toBeGreaterThan(3)
 })
 
-test('counting ends with its signal, and refuses what is too long', async () => {
+test('counting tokens stops with its signal, and refuses texts that are too long', async () => {
   const counter = await openCounter('o200k_base')
   await expect(counter.count('xyz_'.repeat(200_000), AbortSignal.abort())).rejects.toMatchObject({
     kind: 'unavailable',

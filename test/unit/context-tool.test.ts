@@ -73,8 +73,8 @@ const refusal = async (given: JsonObject, tool = toolOf()) =>
       error instanceof ResourceError ? `${error.kind}: ${error.message}` : expect.fail(String(error)),
   )
 
-describe('a call', () => {
-  test('answers with a text, and says what is in it, exactly', async () => {
+describe('a call of assemble_context', () => {
+  test('answers with a text and an exact list of its contents', async () => {
     const { text, structured } = await call({ query: 'cursors', budget: '1k' })
     const counter = await openCounter('o200k_base')
     expect(structured.text).toBe(text)
@@ -90,7 +90,7 @@ describe('a call', () => {
     ])
   })
 
-  test('takes a pin at the level that it names, and says so where there is none', async () => {
+  test('uses a pin at its named level, and says so if there is no such level', async () => {
     const pins = [
       { uri: uri('cursor.md'), level: 'outline' },
       { uri: uri('weather.md'), level: 'windows' },
@@ -102,7 +102,7 @@ describe('a call', () => {
     expect(asked.structured.items.map(({ level }) => level)).toEqual(['outline', 'windows'])
   })
 
-  test('takes nothing but the pins where that is asked for', async () => {
+  test('uses the pins only, if it is told to', async () => {
     const { structured } = await call({ pins: [uri('weather.md')], pins_only: true, query: 'cursors' })
     expect(structured.items.map((item) => item.uri)).toEqual([uri('weather.md')])
     expect(structured.omitted).toEqual([])
@@ -110,13 +110,13 @@ describe('a call', () => {
     expect(whole.structured.items.map((item) => item.uri).slice(0, 2)).toEqual([uri('weather.md'), uri('rules.md')])
   })
 
-  test('takes empty lists, as a host fills them in that must send every argument, as if they were left out', async () => {
+  test('treats empty lists as omitted, because some hosts send every argument', async () => {
     const empty = { pins: [], excludes: [], mounts: [], earlier: [], pins_only: '', now: '', format: '', audience: '' }
     const plain = { query: 'paging', budget: 4000, now: '2026-01-31T12:00:00Z' }
     expect(await call({ ...empty, ...plain })).toMatchObject(await call(plain))
   })
 
-  test('measures pins, whether they fit and are there or not', async () => {
+  test('measures pins, whether they fit and exist or not', async () => {
     const pins = [uri('cursor.md'), { uri: uri('weather.md'), level: 'link' }, uri('none.md')]
     const { structured } = await call({ measure: true, pins, budget: 100 })
     const [cursor, weather, none] = structured.items
@@ -129,7 +129,7 @@ describe('a call', () => {
     expect(roomy.structured.tokens).toBe(structured.tokens)
   })
 
-  test('suggests what would be chosen from, without what is pinned', async () => {
+  test('suggests candidates without the pinned ones', async () => {
     const { structured, text } = await call({ suggest: true, query: 'paging', pins: [uri('cursor.md')], limit: 1 })
     expect(structured.suggestions.map((one) => one.uri)).toEqual([uri('rules.md')])
     const more = await call({ suggest: true, query: 'paging', mounts: ['memory://docs'] })
@@ -140,7 +140,7 @@ describe('a call', () => {
     expect(structured).not.toHaveProperty('tokens')
   })
 
-  test('says what is wrong with it, and repeats nothing else', async () => {
+  test('names its wrong argument, and quotes nothing else', async () => {
     const faults: readonly (readonly [JsonObject, string])[] = [
       [{ query: 7 }, 'invalid: query: It is not a text.'],
       [
@@ -186,15 +186,15 @@ describe('a call', () => {
   })
 })
 
-test('budgets are written as people write them', () => {
+test('budgets such as 32k are parsed', () => {
   expect(['8000', '32k', '1.5K', '1m', '8_000', '8,000', ' 4k '].map(parseBudget)).toEqual([
     8000, 32_000, 1500, 1_000_000, 8000, 8000, 4000,
   ])
   expect(['', 'k', '1g', '-1', '0.0001k', '1e3', '٣k'].map(parseBudget)).toEqual(Array(7).fill(undefined))
 })
 
-describe.each(schemaRevisions)('on %s', (revision) => {
-  test('the tool and its answers are as the schema has them', async () => {
+describe.each(schemaRevisions)('assemble_context on %s', (revision) => {
+  test('has a tool and answers that match the schema', async () => {
     const era = revision === '2026-07-28' ? 'modern' : 'legacy'
     const catalog = catalogOf()
     const channel = await openView(
@@ -249,8 +249,8 @@ describe.each(schemaRevisions)('on %s', (revision) => {
   })
 })
 
-describe('those who wait', () => {
-  test('have turns with one another, however many calls one of them makes', async () => {
+describe('callers that wait for a context', () => {
+  test('take turns, however many calls one of them makes', async () => {
     const turns = createTurns(1)
     const order: string[] = []
     const gates = new Map<string, () => void>()
@@ -277,7 +277,7 @@ describe('those who wait', () => {
 describe('a manifest', () => {
   const options = { query: 'cursors', budget: 2000, now }
 
-  test('tells what has changed since, and by it the same is assembled again', async () => {
+  test('lists the changes since, and assembles the same context again', async () => {
     const before = manifestFor(options, await assemble(catalogOf().view(ada), options))
     const read = parseManifest(JSON.stringify(before))
     expect(read).toEqual(before)
@@ -297,7 +297,7 @@ describe('a manifest', () => {
     expect(differences(before, before)).toEqual([])
   })
 
-  test('is a basket, as the answer of the tool and a context in JSON are', async () => {
+  test('is a basket, and so are the answer of the tool and a context in JSON', async () => {
     const pins = [
       { uri: uri('weather.md'), level: 'outline' as const },
       { uri: uri('rules.md'), level: 'full' as const },
@@ -316,7 +316,7 @@ describe('a manifest', () => {
   })
 })
 
-test('what is measured is what is taken, for every level and format', async () => {
+test('the measured tokens equal the used tokens, for every level and format', async () => {
   const view = catalogOf().view(ada)
   for (const format of ['markdown', 'xml', 'json', 'mcp'] as const)
     for (const level of ['link', 'outline', 'windows', 'full'] as const) {

@@ -42,7 +42,7 @@ test('a text without the terms has no windows, and a long one without gaps is cu
   expect(only?.ranges).toEqual([{ start: 121, end: 180 }])
 })
 
-test('windows of a larger budget are larger', async () => {
+test('a larger budget gives larger windows', async () => {
   const long = Array.from({ length: 40 }, (_, at) => `function f${at}() {\n${'  return cursor\n'.repeat(30)}}\n`).join(
     '\n',
   )

@@ -23,8 +23,8 @@ const prose = (word: string, times = 60) => Array.from({ length: times }, (_, n)
 const names = (items: readonly { readonly uri: string }[]) =>
   items.map((item) => item.uri.slice('memory://docs/'.length))
 
-describe('what is chosen', () => {
-  test('is what matches the query, with the tokens of the text counted exactly', async () => {
+describe('the selection of a context', () => {
+  test('has the resources that match the query, with exact token counts', async () => {
     const view = viewOf({ 'cursor.md': prose('cursors and paging'), 'other.md': prose('weather') })
     const { text, tokens, items, manifest } = await assemble(view, { ...base, query: 'cursor paging' })
     expect(names(items)[0]).toBe('cursor.md')
@@ -37,14 +37,14 @@ describe('what is chosen', () => {
     })
   })
 
-  test('has pins and what has priority 1, whatever they say', async () => {
+  test('has pins and resources of priority 1, whatever their text', async () => {
     const view = viewOf({ 'a.md': 'about a', 'rules.md': { text: 'the rules', priority: 1 }, 'z.md': 'pinned' })
     const { items } = await assemble(view, { ...base, query: 'a', pins: [uri('z.md')] })
     expect(names(items).slice(0, 2)).toEqual(['z.md', 'rules.md'])
     expect(items.slice(0, 2).every(({ required, level }) => required && level === 'full')).toBe(true)
   })
 
-  test('has a pin at the level that it names, and no more', async () => {
+  test('has a pin at its named level, and not more', async () => {
     const view = viewOf({ 'a.md': `# One\n${prose('x')}\n# Two\n${prose('y')}` })
     const pinned = async (level: 'link' | 'outline') => assemble(view, { ...base, pins: [{ uri: uri('a.md'), level }] })
     const outlined = await pinned('outline')
@@ -73,7 +73,7 @@ describe('what is chosen', () => {
     await provider.close?.()
   })
 
-  test('leaves out what is excluded, however it is spelled, and what is meant for others', async () => {
+  test('leaves out excluded resources in any spelling, and those for another audience', async () => {
     const view = viewOf({
       'in.md': 'query',
       'secret/one.md': 'query',
@@ -104,7 +104,7 @@ describe('what is chosen', () => {
       ['memory://elsewhere/**', 'docs/**'],
       ['a.test.ts', 'a.ts', 'a/café.md', 'app/[slug]/x.md', 'app/[slug]/y.txt'],
     ],
-  ])('leaves out what the globs %j match', async (excludes, left) => {
+  ])('leaves out resources that the globs %j match', async (excludes, left) => {
     const names = ['a.ts', 'a.test.ts', 'a/café.md', 'app/[slug]/x.md', 'app/[slug]/y.txt']
     const view = viewOf(Object.fromEntries(names.map((name) => [name, `query ${name}`])))
     const { items } = await assemble(view, { ...base, query: 'query', excludes })
@@ -112,7 +112,7 @@ describe('what is chosen', () => {
     await expect(rank(view, { now, query: 'query', excludes: ['*[.md'] })).rejects.toMatchObject({ kind: 'invalid' })
   })
 
-  test('has the neighbours of what matches: what it imports, and what lies beside it', async () => {
+  test('has the neighbours of a match: its imports, and files beside it', async () => {
     const view = viewOf({
       'src/cursor.ts': "import { seal } from '../lib/seal.js'\nexport const cursor = seal()",
       'src/beside.ts': 'export const nothing = 1',
@@ -124,7 +124,7 @@ describe('what is chosen', () => {
     expect(ranked[1]?.explanation.factors[0]?.because).toBe('referred to #1')
   })
 
-  test('collapses what says the same, or nearly', async () => {
+  test('collapses equal and nearly equal texts', async () => {
     const long = Array.from({ length: 300 }, (_, n) => `word${n}`).join(' ')
     const view = viewOf({ 'a.txt': long, 'b.txt': long, 'c.txt': `${long} tail`, 'd.txt': `word1 ${prose('else')}` })
     const { items, omitted } = await assemble(view, { ...base, budget: 8000, query: 'word1' })
@@ -133,7 +133,7 @@ describe('what is chosen', () => {
     expect(names(items)).toContain('d.txt')
   })
 
-  test('may be a link alone: what is no text, or too large', async () => {
+  test('has only a link of a binary or too large resource', async () => {
     const view = viewOf({
       'query.bin': { bytes: new Uint8Array([0, 1, 2]), title: 'A picture' },
       'query.txt': 'x'.repeat(2000),
@@ -143,7 +143,7 @@ describe('what is chosen', () => {
     expect(items.flatMap(({ notes }) => notes).join()).toMatch(/no text.*too large|too large.*no text/)
   })
 
-  test('takes windows around what matches of what is too large for its share', async () => {
+  test('has windows around the matches of a resource that is too large for its share', async () => {
     const lines = Array.from({ length: 3000 }, (_, n) => (n === 1500 ? 'the needle is here' : `hay ${n}`))
     const { items, text, manifest } = await assemble(viewOf({ 'hay.log': lines.join('\n') }), {
       ...base,
@@ -155,8 +155,8 @@ describe('what is chosen', () => {
   })
 })
 
-describe('many candidates', () => {
-  test('are links or omitted: of those behind twice the number of the answer no form is made', async () => {
+describe('many candidates of a context', () => {
+  test('are links or omitted beyond twice the number of the answer, without reading them', async () => {
     const entries = Object.fromEntries(
       Array.from({ length: 60 }, (_, n) => [`${String(n).padStart(2, '0')}.md`, `word ${'filler '.repeat(n)}`]),
     )
@@ -171,7 +171,7 @@ describe('many candidates', () => {
     for (const { explanation } of behind) expect(explanation.score).toBeLessThanOrEqual(worst)
   })
 
-  test('of the folder that a label of the query names come first', async () => {
+  test('from the folder that a label of the query names come first', async () => {
     const text = 'rows are written at once'
     const view = viewOf({ 'cli/a.md': `${text} 1`, 'store/b.md': `${text} 2`, 'view/c.md': `${text} 3` })
     const { items } = await assemble(view, { query: 'store: rows are written', budget: 2000, now })
@@ -179,7 +179,7 @@ describe('many candidates', () => {
   })
 })
 
-describe('a test', () => {
+describe('a test file in a context', () => {
   const pairs = [
     ['src/cursor.ts', 'test/unit/cursor.test.ts'],
     ['lib/cursor.service.js', 'lib/cursor.service.spec.js'],
@@ -206,8 +206,8 @@ describe('a test', () => {
   })
 })
 
-describe('the explanation', () => {
-  test('names every factor, and what is not known is none', async () => {
+describe('the explanation of a context', () => {
+  test('has every factor, and 0 for unknown facts', async () => {
     const view = viewOf({
       'known.md': { text: 'query', priority: 0.5, modified: now - 30 * day },
       'plain.md': 'query else',
@@ -229,15 +229,15 @@ describe('the explanation', () => {
   })
 })
 
-describe('what is required', () => {
-  test('and does not fit is an error that lists it', async () => {
+describe('a required resource', () => {
+  test('that does not fit gives an error that lists it', async () => {
     const view = viewOf({ 'big.md': { text: prose('x', 500), priority: 1 }, 'small.md': 'y' })
     const failing = assemble(view, { ...base, budget: 500, pins: [uri('small.md')] })
     await expect(failing).rejects.toMatchObject({ kind: 'invalid', detail: { reason: 'budget', items: 2 } })
     await expect(failing).rejects.toThrow(/big\.md \(\d+\), memory:\/\/docs\/small\.md \(\d+\)/)
   })
 
-  test('and is not there, or may not be seen, is one and the same error', async () => {
+  test('that is absent or hidden gives the same error', async () => {
     const catalog = createCatalog({
       mounts: [{ address: 'memory://docs', provider: memory({ 'hidden.md': 'query' }), access: () => false }],
     })
@@ -247,7 +247,7 @@ describe('what is required', () => {
       )
   })
 
-  test('and cannot be read just now is said to be so', async () => {
+  test('that cannot be read at the moment is named', async () => {
     const view: View = {
       ...viewOf({ 'a.md': 'a' }),
       read: async () => {
@@ -260,7 +260,7 @@ describe('what is required', () => {
   })
 })
 
-describe('a search', () => {
+describe('a search for a context', () => {
   const found = (documents: readonly string[]) =>
     JSON.stringify({
       query: 'q',
@@ -294,7 +294,7 @@ describe('a search', () => {
     }
   }
 
-  test('is asked where there is one, and shows the lines that it found', async () => {
+  test('is used if there is one, and its matching lines are shown', async () => {
     const view = searching(() => found([uri('c.md'), uri('a.md')]))
     const { items, notes, manifest } = await assemble(view, { ...base, budget: 400, query: 'unheard' })
     expect(names(items).slice(0, 2)).toEqual(['c.md', 'a.md'])
@@ -306,7 +306,7 @@ describe('a search', () => {
   test.each([
     ['word '.repeat(800), 1000],
     ['決済'.repeat(2000), 770],
-  ])('takes the beginning of a query that is too long for it (%#)', async (query, length) => {
+  ])('gets the beginning of a query that is too long for it (%#)', async (query, length) => {
     const asked: string[] = []
     const inner = searching(() => found([uri('c.md')]))
     const view: View = {
@@ -323,14 +323,14 @@ describe('a search', () => {
     expect(searched[0]?.length).toBeLessThan(8192)
   })
 
-  test('finds what lies behind the end of what is listed', async () => {
+  test('finds resources beyond the end of the listing', async () => {
     const view = searching(() => found([uri('c.md')]))
     const { items, notes } = await assemble(view, { ...base, query: 'unheard', limits: { listed: 1 } })
     expect(names(items)[0]).toBe('c.md')
     expect(notes.join()).toContain('only the first 1 resources')
   })
 
-  test('that does not answer is done without', async () => {
+  test('that does not answer is skipped', async () => {
     const view = searching(() => 'nonsense')
     const { items, notes } = await assemble(view, { ...base, query: 'line of b' })
     expect(names(items)).toContain('b.md')
@@ -338,7 +338,7 @@ describe('a search', () => {
   })
 })
 
-test('a folder is no pin, and what is read of one leaves out what is excluded', async () => {
+test('a folder cannot be pinned, and a read folder leaves out excluded resources', async () => {
   const view = viewOf({ 'dir/in.md': 'shown', 'dir/out.md': 'hidden' })
   await expect(assemble(view, { ...base, pins: [uri('dir/')] })).rejects.toThrow('pins: a folder is none')
   const { text } = await assemble(view, { ...base, pins: [uri('dir')], excludes: [uri('dir/out.md')] })
@@ -346,7 +346,7 @@ test('a folder is no pin, and what is read of one leaves out what is excluded', 
   expect(text).not.toContain('hidden')
 })
 
-test('times that are none are left out', async () => {
+test('invalid modification times are ignored', async () => {
   const inner = viewOf({ 'a.md': 'query' })
   const view: View = {
     ...inner,
@@ -360,13 +360,13 @@ test('times that are none are left out', async () => {
   expect(manifest[0]).not.toHaveProperty('modified')
 })
 
-test('faulty options are told of, each with what is wrong', async () => {
+test('all invalid options are reported, each with its fault', async () => {
   const failing = assemble(viewOf({}), { budget: 1.5, now: Number.NaN, reserve: 2, limits: { items: 1000 } })
   await expect(failing).rejects.toMatchObject({ kind: 'invalid', detail: { reason: 'argument' } })
   await expect(failing).rejects.toThrow(/budget: .*; reserve: .*; now: .*; limits: /)
 })
 
-test('reads are few at a time, and no more than may be', async () => {
+test('a context reads few resources at once, and at most the limit', async () => {
   const inner = viewOf(Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`${n}.md`, `query ${n}`])))
   let running = 0
   let most = 0

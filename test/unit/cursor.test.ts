@@ -5,13 +5,13 @@ const seal = createCursorSeal(Buffer.from('a secret that replicas share'))
 const scope = ['list', 'alice', 'reader']
 
 describe('a cursor', () => {
-  test('opens to what was sealed, also where the secret is shared', () => {
+  test('opens to the sealed value, also on a replica with the same secret', () => {
     const cursor = seal.seal(scope, 'file:///秘密/a')
     expect(seal.open(scope, cursor)).toBe('file:///秘密/a')
     expect(createCursorSeal(Buffer.from('a secret that replicas share')).open(scope, cursor)).toBe('file:///秘密/a')
   })
 
-  test('is the same for the same page, and tells nothing of what it holds', () => {
+  test('is the same for the same page, and discloses nothing of its value', () => {
     const cursor = seal.seal(scope, 'hidden-name')
     expect(seal.seal(scope, 'hidden-name')).toBe(cursor)
     for (const encoding of ['utf8', 'base64url', 'hex'] as const)
@@ -20,7 +20,7 @@ describe('a cursor', () => {
       )
   })
 
-  test('does not open with any bit of it changed', () => {
+  test('with any changed bit is refused', () => {
     const bytes = Buffer.from(seal.seal(scope, 'path'), 'base64url')
     for (let bit = 0; bit < bytes.length * 8; bit++) {
       const forged = Buffer.from(bytes)
@@ -34,11 +34,11 @@ describe('a cursor', () => {
     ['other roles', ['list', 'alice']],
     ['another listing', ['templates', 'alice', 'reader']],
     ['a scope that joins to the same text', ['list', 'alice,reader']],
-  ])('does not open for %s', (_, other) => {
+  ])('is refused for %s', (_, other) => {
     expect(() => seal.open(other, seal.seal(scope, 'path'))).toThrow('cursor')
   })
 
-  test('opens under an earlier secret while that is named, and is sealed with the first alone', () => {
+  test('of an earlier secret is accepted while that is configured, and new ones use the first secret', () => {
     const [one, two] = [Buffer.from('the first secret'), Buffer.from('the second secret')]
     const before = createCursorSeal(one)
     const both = createCursorSeal(two, [one])
@@ -53,12 +53,12 @@ describe('a cursor', () => {
     expect(() => createCursorSeal(two).open(scope, before.seal(scope, 'path'))).toThrow('cursor')
   })
 
-  test('does not open under another secret', () => {
+  test('of another secret is refused', () => {
     expect(() => createCursorSeal(Buffer.from('another')).open(scope, seal.seal(scope, 'path'))).toThrow('cursor')
   })
 
   test.each(['', 'x', '!!!', '{"a":1}', 'A'.repeat(22), 'é', '\u0000', 'A'.repeat(1_000_000)])(
-    'that nobody sealed is refused (%#)',
+    'that was not sealed by the server is refused (%#)',
     (cursor) => expect(() => seal.open(scope, cursor)).toThrow('cursor'),
   )
 

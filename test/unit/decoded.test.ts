@@ -32,7 +32,7 @@ describe('a text in another encoding', () => {
     languages.map((language) => ({ label, language, text: textsOf(language, 1, 3000)[0] ?? '' })),
   )
 
-  test.each(texts)('is read as what it is: $language in $label', async ({ label, language, text }) => {
+  test.each(texts)('is decoded: $language in $label', async ({ label, language, text }) => {
     const path = `${label}-${language}.txt`
     folder.write({ [path]: encode(text, label) })
     const content = await readOne(decoded(root), path)
@@ -41,7 +41,7 @@ describe('a text in another encoding', () => {
     expect(content).toMatchObject({ mimeType: 'text/plain', size: Buffer.byteLength(text) })
   })
 
-  test('keeps the type that its name stands for', async () => {
+  test('keeps the MIME type of its name', async () => {
     folder.write({
       '表.csv': encode('項目,値\n梅雨の期間,六月から七月まで\n', 'shift_jis'),
       '頁.html': encode('<html><p>データベースへの接続に失敗しました。</p></html>', 'euc-jp'),
@@ -54,7 +54,7 @@ describe('a text in another encoding', () => {
     expect(await Promise.all(types)).toEqual(['text/csv', 'text/html', 'text/x-makefile', 'text/plain'])
   })
 
-  test('has its byte order mark taken off, and says so', async () => {
+  test('has its byte order mark removed, and says so', async () => {
     folder.write({
       'mark8.txt': '\ufeff印のある文。',
       'mark16le.txt': withMark('印のある文。', 'utf-16le'),
@@ -70,7 +70,7 @@ describe('a text in another encoding', () => {
     }
   })
 
-  test('has parts, in the bytes of its text in UTF-8', async () => {
+  test('has parts by bytes of its text in UTF-8', async () => {
     const lines = Array.from({ length: 4000 }, (_, i) => `${i + 1}行目：今年の梅雨は例年より長い。`)
     const text = `${lines.join('\n')}\n`
     const parted = sliced(decoded(root))
@@ -88,7 +88,7 @@ describe('a text in another encoding', () => {
     }
   })
 
-  test('is found behind a long beginning in ASCII, also by a part', async () => {
+  test('is detected after a long beginning in ASCII, also by a part', async () => {
     const text = `${'-- comment\n'.repeat(20_000)}データベースへの接続に失敗しました。\n`
     folder.write({ 'late.sql': encode(text, 'shift_jis') })
     expect(textOf(await readOne(decoded(root), 'late.sql'))).toBe(text)
@@ -96,7 +96,7 @@ describe('a text in another encoding', () => {
     expect(textOf(part)).toBe('-- comment\nデータベースへの接続に失敗しました。\n')
   })
 
-  test('is read anew when it changes', async () => {
+  test('is read again when it changes', async () => {
     const source = memory({ 'a.txt': { bytes: encode('最初の内容です。', 'shift_jis'), version: '1' } })
     const provider = decoded(source)
     expect(textOf(await readOne(provider, 'a.txt', { range: { start: 0, end: 4 } }))).toBe('最初の内容です。')
@@ -104,19 +104,19 @@ describe('a text in another encoding', () => {
     expect(textOf(await readOne(provider, 'a.txt', { range: { start: 0, end: 4 } }))).toBe('次の内容になった。')
   })
 
-  test('beyond the limit is too large, and says what to do', async () => {
+  test('beyond the limit is too large, and the error has advice', async () => {
     folder.write({ 'large.txt': encode('今年の梅雨は例年より長い。\n'.repeat(10_000), 'shift_jis') })
     const read = readOne(sliced(decoded(root, { maxBytes: 100_000 })), 'large.txt', { params: { lines: '1' } })
     await expect(read).rejects.toMatchObject({ kind: 'too-large', message: expect.stringContaining('?tail=200') })
   })
 })
 
-describe('a wrong guess', () => {
+describe('a wrong guess of an encoding', () => {
   const short = encode('東京', 'euc-jp')
   const read = async (bytes: Uint8Array, options: DecodedOptions, path = 'data/x.txt') =>
     readOne(decoded(memory({ [path]: { bytes, version: '1' } }), options), path)
 
-  test('is put right by a rule, of which the last that matches holds', async () => {
+  test('is corrected by a rule; the last rule that matches applies', async () => {
     expect(textOf(await read(short, {}))).toBe('(bytes)')
     const rules = [
       { match: 'data/**', encoding: 'shift_jis' },
@@ -128,11 +128,11 @@ describe('a wrong guess', () => {
     )
   })
 
-  test('is put right by the language', async () => {
+  test('is corrected by the language', async () => {
     expect(textOf(await read(short, { language: 'ja-JP' }))).toBe('東京')
   })
 
-  test('does not make text of what is none, nor anything else of UTF-8', async () => {
+  test('is not made for binary data, nor for UTF-8', async () => {
     const rules = [{ match: '**', encoding: 'shift_jis' }]
     const png = Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), randomBytes(100)])
     expect(textOf(await read(png, { rules }))).toBe('(bytes)')
@@ -140,13 +140,13 @@ describe('a wrong guess', () => {
     expect(textOf(await read(Buffer.from('もう直した。'), { rules }))).toBe('もう直した。')
   })
 
-  test('can be that it is a text at all', async () => {
+  test('is corrected for a text that is binary', async () => {
     const bytes = encode('今年の梅雨は例年より長い。', 'shift_jis')
     const rules = [{ match: 'data/', encoding: 'binary' }]
     expect(textOf(await read(bytes, { rules }))).toBe('(bytes)')
   })
 
-  test('of the configuration is refused', () => {
+  test('in the configuration is refused', () => {
     const bad = () => decoded(memory({}), { rules: [{ match: '**', encoding: 'sihft_jis' }] })
     expect(bad).toThrow(/There is no encoding "sihft_jis". Write a label/)
     expect(() => decoded(memory({}), { rules: [{ match: '[', encoding: 'shift_jis' }] })).toThrow(/glob/)
@@ -158,7 +158,7 @@ describe('UTF-8 with damaged bytes', () => {
   const bytes = Buffer.from(text)
   for (const at of [1000, 300_000, 700_000]) bytes[at] = 0xff
 
-  test('is text with a question mark for each of them, with places that do not move', async () => {
+  test('is text with a U+FFFD or "?" for each of them, and unchanged offsets', async () => {
     folder.write({ 'damaged.log': bytes })
     const provider = decoded(root)
     const whole = await readOne(provider, 'damaged.log')
@@ -181,8 +181,8 @@ describe('UTF-8 with damaged bytes', () => {
   })
 })
 
-describe('what is no text', () => {
-  test('stays as it is, at any size and in parts', async () => {
+describe('binary data in the decoding wrapper', () => {
+  test('is unchanged, at any size and in parts', async () => {
     const png = Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), randomBytes(200_000)])
     folder.write({ 'a.png': png, 'a.dat': randomBytes(200_000), 'tiny.dat': Uint8Array.of(0xff, 0xd8, 0xff, 0xe0) })
     for (const path of ['a.png', 'a.dat', 'tiny.dat']) {
@@ -191,7 +191,7 @@ describe('what is no text', () => {
     }
   })
 
-  test('is not read twice, nor is plain UTF-8', async () => {
+  test('is not read twice, and neither is plain UTF-8', async () => {
     const source = memory({
       'a.md': { text: 'plain', version: '1' },
       'b.bin': { bytes: randomBytes(1000), version: '1' },
@@ -200,7 +200,7 @@ describe('what is no text', () => {
     expect(source.calls.read).toBe(2)
   })
 
-  test('passes as a stream without being gathered, where it is too large to be looked at', async () => {
+  test('is passed as a stream without buffering if it is too large to examine', async () => {
     const pieces = async function* () {
       yield encode('今年の梅雨は', 'shift_jis')
       yield encode('例年より長い。', 'shift_jis')
@@ -215,7 +215,7 @@ describe('what is no text', () => {
   })
 })
 
-test('the parts of a large log in UTF-8 cost one look at its beginning', async () => {
+test('parts of a large log in UTF-8 cost one read of its beginning', async () => {
   const line = `${'x'.repeat(99)}\n`
   folder.write({ 'huge.log': line.repeat(200_000) })
   const ranges: number[] = []
@@ -234,7 +234,7 @@ test('the parts of a large log in UTF-8 cost one look at its beginning', async (
   expect(ranges).toEqual([100, 65_536, ...new Array(9).fill(100)])
 })
 
-test('the listing is that of the source, sizes too', async () => {
+test('the listing of the decoding wrapper is that of the source, sizes included', async () => {
   const provider = decoded(root)
   expect(await listAll(provider)).toEqual(await listAll(root))
 })

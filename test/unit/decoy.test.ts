@@ -6,7 +6,7 @@ import { closedAbove } from '../../src/core/tree.ts'
 const paths = fc.array(fc.constantFrom('a', 'b', 'c'), { minLength: 1, maxLength: 12 }).map((names) => names.join('/'))
 
 describe('the widest closed directory above a path', () => {
-  test('is the first of them, where whatever is below a closed one is closed', () => {
+  test('is the first one, if everything below a closed directory is closed', () => {
     fc.assert(
       fc.property(paths, paths, (path, closed) => {
         const isClosed = (directory: string) => directory.startsWith(`${closed}/`)
@@ -27,7 +27,7 @@ describe('the widest closed directory above a path', () => {
     }
   })
 
-  test('is looked for in as many steps, whichever it is and whether there is one', () => {
+  test('takes the same number of steps whether there is one or not', () => {
     for (const length of [1, 2, 3, 7, 8, 100]) {
       const path = 'a/'.repeat(length)
       const steps = [...Array(length + 1).keys()].map((open) => {
@@ -44,8 +44,8 @@ describe('the widest closed directory above a path', () => {
   })
 })
 
-describe('the path that a source is asked for instead of one that may not be seen', () => {
-  test('differs in the first closed directory, or else in its name, and in nothing else', () => {
+describe('the path that a source is asked for instead of a hidden one', () => {
+  test('differs in the first closed directory, or else in its name only', () => {
     const isClosed = (directory: string) => directory.startsWith('a/b/')
     const [first, changed, ...rest] = decoyOf('a/b/c/d.txt', isClosed).split('/')
     expect([first, ...rest]).toEqual(['a', 'c', 'd.txt'])

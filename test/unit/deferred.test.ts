@@ -22,7 +22,7 @@ function counted({ failures = 0, inner = memory({ a: 'A', b: 'B' }) }: { failure
   return { state, open }
 }
 
-test('is opened at the first use, once for all who ask', async () => {
+test('a deferred mount is opened at its first use, once for all callers', async () => {
   const { state, open } = counted()
   const provider = deferred(open, { abilities: none })
   expect(state.opened).toBe(0)
@@ -32,13 +32,13 @@ test('is opened at the first use, once for all who ask', async () => {
   expect(state.opened).toBe(1)
 })
 
-test('one that was never used is never opened, not even to be closed', async () => {
+test('a deferred mount without use is never opened, not even to be closed', async () => {
   const { state, open } = counted()
   await deferred(open, { abilities: none }).close?.()
   expect(state).toMatchObject({ opened: 0, closed: 0 })
 })
 
-test('closing waits for the opening, and closes what it opened', async () => {
+test('closing a deferred mount waits for its opening, and closes it', async () => {
   const { state, open } = counted()
   const provider = deferred(open, { abilities: none })
   const reading = read(provider)
@@ -47,7 +47,7 @@ test('closing waits for the opening, and closes what it opened', async () => {
   expect(state).toMatchObject({ opened: 1, closed: 1 })
 })
 
-test('a failure is unavailable; it is tried again after a pause that doubles', async () => {
+test('a deferred mount that fails is unavailable, and is tried again after a pause that doubles', async () => {
   const clock = { now: 0 }
   const { state, open } = counted({ failures: 2 })
   const logged: string[] = []
@@ -68,7 +68,7 @@ test('a failure is unavailable; it is tried again after a pause that doubles', a
   expect(logged).toEqual(['warn the mount cannot be opened; it is tried again', 'info the mount is open now'])
 })
 
-test('the reason of a failure does not reach the caller', async () => {
+test('the reason why a deferred mount failed does not reach the caller', async () => {
   const provider = deferred(async () => Promise.reject(new ResourceError('invalid', '/secret/path is missing')), {
     abilities: none,
   })
@@ -76,7 +76,7 @@ test('the reason of a failure does not reach the caller', async () => {
   expect(error).toMatchObject({ kind: 'unavailable', message: 'The source cannot be opened.' })
 })
 
-test('an abort ends the wait of a caller, and the opening goes on for others', async () => {
+test('an abort ends the wait of a caller for a deferred mount, which still opens for others', async () => {
   let finish = (_: Provider) => {}
   const provider = deferred(() => new Promise<Provider>((resolve) => (finish = resolve)), { abilities: none })
   const leaving = new AbortController()
@@ -88,7 +88,7 @@ test('an abort ends the wait of a caller, and the opening goes on for others', a
   expect(await stays).toEqual([expect.objectContaining({ text: 'A' })])
 })
 
-test('has stat, completion and templates whether the source has them or not', async () => {
+test('a deferred mount has stat, completion and templates whether its source has them or not', async () => {
   const { list, read: reads } = memory({ a: 'A', 'b/c': 'C' })
   const provider = deferred(async () => ({ list, read: reads }), { abilities: none })
   expect(await provider.stat?.('b/c', context())).toMatchObject({ path: 'b/c' })
@@ -98,7 +98,7 @@ test('has stat, completion and templates whether the source has them or not', as
   expect(await provider.complete?.(request, context())).toBeUndefined()
 })
 
-test('has the methods that it is said to have, and no others', () => {
+test('a deferred mount has its declared methods, and no others', () => {
   const { open } = counted()
   expect(deferred(open, { abilities: none })).not.toHaveProperty('watch')
   expect(deferred(open, { abilities: none })).not.toHaveProperty('prompts')
@@ -107,7 +107,7 @@ test('has the methods that it is said to have, and no others', () => {
   expect(whole).toMatchObject({ watch: expect.anything(), prompts: expect.anything(), sees: expect.anything() })
 })
 
-test('a source that turns out to tell of no changes is watched until the watch ends', async () => {
+test('a deferred mount whose source reports no changes is watched until the watch ends', async () => {
   const { list, read: reads } = memory({ a: 'A' })
   const provider = deferred(async () => ({ list, read: reads }), { abilities: { ...none, watch: true } })
   const watching = new AbortController()
@@ -117,7 +117,7 @@ test('a source that turns out to tell of no changes is watched until the watch e
   expect(await next).toEqual({ done: true, value: undefined })
 })
 
-test('opening it by name keeps to the pause too, and a closed one is not opened', async () => {
+test('opening a deferred mount by name keeps to the pause too, and a closed one is not opened', async () => {
   const clock = { now: 0 }
   const { state, open } = counted({ failures: 1 })
   const provider = deferred(open, { abilities: none, now: () => clock.now })

@@ -1,7 +1,7 @@
 import { expect, expectTypeOf, test } from 'vitest'
 import { defined } from '../../src/core/kit/object.ts'
 
-test('members that are undefined are left out, every other value stays', () => {
+test('undefined members are left out, every other value stays', () => {
   const given: { a: string | undefined; b: number; c: null; d: string | undefined; e: boolean } = {
     ...{ a: undefined, b: 0, c: null, d: '', e: false },
   }

@@ -8,8 +8,8 @@ beforeEach(() => {
 })
 afterEach(() => folder.remove())
 
-describe('published collections', () => {
-  test('in the form of SMART: records, judgements, and titles that an abstract repeats', () => {
+describe('published collections for the evaluation of search', () => {
+  test('are read in the form of SMART: records, judgements, and titles that an abstract repeats', () => {
     folder.write({
       'x.all.3': [
         ...['.I 1', '.T', 'flow of air', '.A', 'a. name', '.W', 'flow of\nair around a wing .'],
@@ -35,7 +35,7 @@ describe('published collections', () => {
     ])
   })
 
-  test('of CoSQA: a set for each file of questions, with the functions by their numbers', () => {
+  test('of CoSQA give a set for each file of questions, with the functions by their numbers', () => {
     const question = (idx: string, retrieval_idx: number) => ({ idx, doc: `question ${idx}`, code: '', retrieval_idx })
     folder.write({
       'code_idx_map.txt': JSON.stringify({ 'def a(): pass': 4, 'def b(): pass': 2 }),
@@ -56,7 +56,7 @@ describe('published collections', () => {
     ])
   })
 
-  test('as lines of JSON; any other folder is refused by name', () => {
+  test('are read as lines of JSON; any other folder is refused by name', () => {
     expect(() => collectionsOf('none', folder.root)).toThrow(`--set none=${folder.root}: this folder has no collection`)
     folder.write({
       'docs.jsonl': '{"id":"a","text":"one"}\n\n{"id":"b","text":"two"}\n',
@@ -68,7 +68,7 @@ describe('published collections', () => {
   })
 })
 
-test('other functions are spread over all files, each text once, and none that the set has', () => {
+test('get other functions spread over all files, each text once, and none of the set', () => {
   const functions = (names: string) =>
     [...names].map((name) => `def ${name}(x):\n    y = x\n    z = y\n    return z\n\n`).join('')
   folder.write({

@@ -7,7 +7,7 @@ const one = {
   ...{ totalCost: 0.25, providers: ['m', 3], created: '2026-05-01T00:00:00Z', tags: ['tea/green', '..', '~', '緑'] },
 }
 
-test('a list of analyses names the URI of each, of its report and of its tags, as the mount has them', () => {
+test('a list of analyses has the URI of each, of its report and of its tags, as the mount serves them', () => {
   const [listed] = analysesOf({ results: [one] }, 'results://shop/recent') ?? []
   expect(listed).toMatchObject({
     uri: 'results://shop/results/a%20b',
@@ -26,7 +26,7 @@ test('a list of analyses names the URI of each, of its report and of its tags, a
   expect(analysesOf({ results: [] }, 'results://shop/recent')).toEqual([])
 })
 
-test('other documents are none', () => {
+test('documents of other kinds are not shown as analyses', () => {
   for (const [value, uri] of [
     [{ results: [one] }, 'file:///site/analyses.json'],
     [{ results: [one] }, 'results://shop/recent?lines=1-'],

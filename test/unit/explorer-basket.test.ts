@@ -11,8 +11,8 @@ const cost = (full: number, outline?: number, link = 10): Cost => ({
   ...{ levels: { full, link, ...(outline === undefined ? {} : { outline }) }, missing: false, notes: [] },
 })
 
-describe('what a basket comes to', () => {
-  test('takes all in full where it fits', () => {
+describe('the tokens of a basket', () => {
+  test('are those of full texts if all of them fit', () => {
     const plan = planOf(
       [item('a'), item('b')],
       new Map([
@@ -26,7 +26,7 @@ describe('what a basket comes to', () => {
     expect(plan.items.map(({ taken }) => taken)).toEqual(['full', 'full'])
   })
 
-  test('lowers what saves most, and never what was chosen', () => {
+  test('are lowered by levels where it saves most, and never for an item whose level the user chose', () => {
     const costs = new Map([
       ['a', cost(1000, 100)],
       ['b', cost(900, 90)],
@@ -40,18 +40,18 @@ describe('what a basket comes to', () => {
     expect(stuck.over).toBe(800)
   })
 
-  test('takes the next lower level where there is none of the one that was chosen', () => {
+  test('are those of the next lower level if an item lacks the chosen one', () => {
     const plan = planOf([item('a', 'windows')], new Map([['a', cost(100, 40)]]), 0, 1000)
     expect(plan.items[0]).toMatchObject({ taken: 'outline', tokens: 40 })
   })
 
-  test('says where it is not counted yet', () => {
+  test('are marked where they are not counted yet', () => {
     const plan = planOf([item('a'), item('b')], new Map([['a', cost(100)]]), 5, 1000)
     expect(plan).toMatchObject({ isWhole: false, tokens: 105 })
     expect(plan.items[1]?.tokens).toBeUndefined()
   })
 
-  test('fits whenever it can, whatever there is', () => {
+  test('fit the budget whenever that is possible', () => {
     const costs = fc.record({ full: fc.nat(50_000), outline: fc.nat(5000), link: fc.nat(60) })
     fc.assert(
       fc.property(fc.array(costs, { maxLength: 12 }), fc.nat(60_000), (list, usable) => {
@@ -69,11 +69,11 @@ describe('what a basket comes to', () => {
     )
   })
 
-  test('leaves a share of the budget free', () => expect(usableOf(32_000)).toBe(31_040))
+  test('leave a share of the budget free', () => expect(usableOf(32_000)).toBe(31_040))
 })
 
-describe('what could be saved', () => {
-  test('names first what does it at one stroke, with the least loss', () => {
+describe('the suggestions for a basket over its budget', () => {
+  test('begin with a single change that suffices, with the least loss', () => {
     const costs = new Map([
       ['a', cost(1000, 300)],
       ['b', cost(500)],
@@ -87,7 +87,7 @@ describe('what could be saved', () => {
     expect(savingsFor(planOf([item('a')], costs, 0, 1200), costs)).toEqual([])
   })
 
-  test('names what saves most where nothing does it alone', () => {
+  test('begin with the largest saving if no single change suffices', () => {
     const costs = new Map([
       ['a', cost(1000)],
       ['b', cost(900)],
@@ -97,12 +97,12 @@ describe('what could be saved', () => {
   })
 })
 
-describe('a basket', () => {
+describe('a basket of the explorer', () => {
   afterEach(() => {
     basket.value = []
   })
 
-  test('holds each resource once, no directories, and only so many', () => {
+  test('has each resource once, no directories, and a limited number', () => {
     toggle({ uri: 'file:///a', name: 'a' })
     add([item('file:///a'), item('file:///dir/'), item('file:///b', 'outline')])
     expect(basket.value.map(({ resource }) => resource.uri)).toEqual(['file:///a', 'file:///b'])
@@ -114,7 +114,7 @@ describe('a basket', () => {
     expect(basket.value).toHaveLength(mostPicked)
   })
 
-  test('can be shared by a link and kept by the browser', () => {
+  test('can be shared by a link and is stored in the browser', () => {
     const items = [item('file:///日本/a b.md', 'outline'), item('git://x/y?lines=1-2')]
     expect(itemsOfPicks(picksOf(items) ?? '').map(({ resource, level }) => [resource.uri, level])).toEqual([
       ['file:///日本/a b.md', 'outline'],
@@ -128,8 +128,8 @@ describe('a basket', () => {
   })
 })
 
-describe('what the server counts', () => {
-  test('is found again under any spelling, and nothing is asked for twice', async () => {
+describe('the token counts of the server', () => {
+  test('are found again for any spelling, and requested once', async () => {
     const pins = ['docs://a/就業 規則.md', 'docs://a/plain.md', 'docs://a/unanswered.md']
     const items = [
       {
@@ -154,7 +154,7 @@ describe('what the server counts', () => {
   })
 })
 
-describe('the name of a download', () => {
+describe('the file name of a download', () => {
   test.each([
     ['../../etc/passwd', '_.._etc_passwd'],
     ['a\r\nSet-Cookie: x', 'a_Set-Cookie_ x'],
@@ -165,9 +165,9 @@ describe('the name of a download', () => {
     ['日本語 設計.md', '日本語 設計.md'],
     ['', 'resource'],
     ['///', 'resource'],
-  ])('of %j', (text, name) => expect(fileNameOf(text)).toBe(name))
+  ])('is right for %j', (text, name) => expect(fileNameOf(text)).toBe(name))
 
-  test('is short, and keeps its ending', () => {
+  test('is short, and keeps its extension', () => {
     const name = fileNameOf(`${'長'.repeat(4000)}.md`)
     expect([...name]).toHaveLength(120)
     expect(name.endsWith('.md')).toBe(true)

@@ -15,8 +15,8 @@ const render = (text: string) => {
 }
 const elements = (html: string) => html.split(/<(?!\/)/).length - 1
 
-describe('what is drawn of a Markdown document', () => {
-  test('is all of an ordinary one', () => {
+describe('the drawn part of a Markdown document', () => {
+  test('is the whole of an ordinary document', () => {
     const text = `# A\n\n> b *c* \`d\`\n\n- e\n  - [f](g.md)\n\n|h|i|\n|-|-|\n|j|k|\n\n<b>l</b>\n`
     expect(render(text)).toEqual({ html: marked.parse(text), isCut: false })
   })
@@ -28,27 +28,27 @@ describe('what is drawn of a Markdown document', () => {
     ['marks', '*a* '.repeat(50_000)],
     ['items', '- a\n'.repeat(50_000)],
     ['tags in one line', `<b>${'<i>x</i>'.repeat(50_000)}</b>`],
-  ])('is a part of one with many %s', (_, text) => {
+  ])('is limited for a document with many %s', (_, text) => {
     const { html, isCut } = render(text)
     expect(isCut).toBe(true)
     expect(elements(html)).toBeLessThan(maxNodes * 1.1)
   })
 
-  test('is the first columns of a table', () => {
+  test('has the first columns of a wide table', () => {
     const { html } = render(`${'|a'.repeat(5000)}|\n${'|-'.repeat(5000)}|\n${'|b'.repeat(5000)}|\n`)
     expect(html.match(/<th>/g)).toHaveLength(maxColumns)
     expect(html.match(/<td>/g)).toHaveLength(maxColumns)
   })
 })
 
-test('a document in HTML is parsed up to where it is too deep, and whole where it is only long', () => {
+test('an HTML document is parsed up to a depth, and completely if it is only long', () => {
   const long = `<!doctype html><p>a<br>${'<div class="x"><img src="y">b</div><p>c'.repeat(20_000)}`
   expect(shallowHtml(long)).toBe(long)
   const deep = `<p>a</p>${'<div>'.repeat(50_000)}`
   expect(shallowHtml(deep)).toBe(`<p>a</p>${'<div>'.repeat(1000)}`)
 })
 
-test('a JSON value is shortened in its long arrays alone', () => {
+test('a JSON value is shortened in its long arrays only', () => {
   const small = { a: [1, { b: null }], c: 'x' }
   expect(boundedValue(small)).toEqual({ value: small, isCut: false })
   const { value, isCut } = boundedValue({ a: 'x', votes: Array.from({ length: 100_000 }, () => 1) })

@@ -46,7 +46,7 @@ function viewOf(answers: Readonly<Record<string, unknown>>, asked: string[] = []
   return { read } as unknown as View
 }
 
-test('a name is marked where the query is in it, whatever its case; a query of a path marks nothing', () => {
+test('a name is marked where it contains the query, in any letter case; a query for a path marks nothing', () => {
   expect(nameMarks('My Cursor-cursor.md', ' cursor ')).toEqual([
     { text: 'My ', marked: false },
     { text: 'Cursor', marked: true },
@@ -57,7 +57,7 @@ test('a name is marked where the query is in it, whatever its case; a query of a
   expect(nameMarks('a.md', 'docs/a')).toEqual([{ text: 'a.md', marked: false }])
 })
 
-test('the growth of indexes is what is looked at in all that grow, and nothing once none does', async () => {
+test('the growth of indexes counts the documents of those that grow, and is empty once none does', async () => {
   const [a, b] = [placeAt('a'), placeAt('b')]
   const status = (state: string, looked: number, of?: number) => ({
     indexing: 'running',
@@ -72,7 +72,7 @@ test('the growth of indexes is what is looked at in all that grow, and nothing o
 })
 
 describe('a search in the explorer', () => {
-  test('asks what the place says, and nothing for blanks', () => {
+  test('sends the query and filters of the permalink, and nothing for blanks', () => {
     expect(queryOf({ q: '  ' })).toBeUndefined()
     expect(
       queryOf({ q: '東京', mime: 'text/*', minPriority: '0.5', audience: 'user', since: '7d', mount: 'file:///a' }),
@@ -96,7 +96,7 @@ describe('a search in the explorer', () => {
     expect(() => placeAt('a').uriOf({ query: '決'.repeat(1000) })).toThrow(/^The text to search for is too long: /)
   })
 
-  test('joins several searches by score, and shows each hit once', async () => {
+  test('merges several searches by score, with each hit once', async () => {
     const view = viewOf({
       'search://one': { query: 'w', hits: [hit('file:///a/1', 1), hit('file:///a/2', 0.4)], total: 2, notes: ['n'] },
       'search://two': { query: 'w', hits: [hit('file:///a/3', 0.7), hit('file:///a/2', 0.3)], total: 2, notes: ['n'] },
@@ -106,14 +106,14 @@ describe('a search in the explorer', () => {
     expect(found).toMatchObject({ total: 4, notes: ['n'], failed: [] })
   })
 
-  test('tells which search did not answer beside what the others found', async () => {
+  test('names the search that did not answer, beside the hits of the others', async () => {
     const view = viewOf({ 'search://one': { query: 'w', hits: [hit('file:///a/1', 1)], notes: [] } })
     const found = await find(view, [placeAt('one'), placeAt('gone')], { query: 'w' }, undefined, signal)
     expect(found.hits).toHaveLength(1)
     expect(found.failed.map(({ address }) => address)).toEqual(['search://gone'])
   })
 
-  test('goes on only where there is more', async () => {
+  test('offers more only if there is more', async () => {
     const asked: string[] = []
     const view = viewOf(
       {
@@ -132,8 +132,8 @@ describe('a search in the explorer', () => {
   })
 })
 
-describe('the form of a template', () => {
-  test('knows what may be left out, and what is a list', () => {
+describe('the form of a template in the explorer', () => {
+  test('distinguishes optional variables and lists', () => {
     const form = formOf('git://app/{+path}{?at,lines*}')
     expect(form?.fields).toEqual([
       { name: 'path', isOptional: false, isList: false },
@@ -143,7 +143,7 @@ describe('the form of a template', () => {
     expect(formOf('broken{')).toBeUndefined()
   })
 
-  test('expands what is filled in, and keeps it in the permalink', () => {
+  test('expands its values, and keeps them in the permalink', () => {
     const form = formOf('git://app/{+path}{?at,lines*}')
     if (form === undefined) throw new Error('It is a template.')
     const values = valuesOf(textOfValues({ path: 'docs/日本.md', at: '', lines: '1-2, 5' }))
@@ -160,7 +160,7 @@ describe('the command palette', () => {
     ...(detail === undefined ? {} : { detail }),
   })
 
-  test('puts a stretch before scattered letters, and the beginning of a word before its middle', () => {
+  test('ranks adjacent letters before scattered ones, and the beginning of a word before its middle', () => {
     const labels = ranked([option('scatter read me'), option('unreadme'), option('docs/readme.md')], 'readme').map(
       ({ label }) => label,
     )
@@ -168,7 +168,7 @@ describe('the command palette', () => {
     expect(fitOf('xyz', 'readme')).toBeUndefined()
   })
 
-  test('finds Japanese in any width', () => {
+  test('finds Japanese text in full and half width', () => {
     const labels = ranked([option('設計メモ.md'), option('ﾃｽﾄ計画'), option('README.md')], 'テスト').map(
       ({ label }) => label,
     )
@@ -176,7 +176,7 @@ describe('the command palette', () => {
     expect(ranked([option('Ｒｅａｄｍｅ')], 'readme')).toHaveLength(1)
   })
 
-  test('matches addresses after names, and does before it opens', () => {
+  test('ranks names before addresses, and actions before places', () => {
     const labels = ranked([option('a', 'file:///tree'), option('tree.ts'), option('tree', undefined, 'action')], 'tree')
     expect(labels.map(({ kind, label }) => `${kind} ${label}`)).toEqual([
       'action tree',

@@ -7,7 +7,7 @@ import { typeName } from '../../src/explorer/web/preview/model/kind.ts'
 import { matchesIn, maxMatches } from '../../src/explorer/web/preview/model/lines.ts'
 import { rangeOf } from '../../src/explorer/web/state/route.ts'
 
-test('folders come first, then names with their numbers as numbers, whatever their case', () => {
+test('the tree has folders first, then names in order of their numbers, in any letter case', () => {
   const named = (name: string, mimeType = 'text/plain'): Resource => ({ uri: `file:///a/${name}`, name, mimeType })
   const entries = [
     ...['part10.txt', 'Zebra.txt', 'part9.txt', 'apple.txt', 'README.md'].map((name) => named(name)),
@@ -19,8 +19,8 @@ test('folders come first, then names with their numbers as numbers, whatever the
   ])
 })
 
-describe('what is looked for in a text', () => {
-  test('is found in each line, whatever its case and width, and never across itself', () => {
+describe('the search in a text', () => {
+  test('matches within a line, in any letter case and width, without overlaps', () => {
     expect(matchesIn(['Tea tea', 'none', 'ＴＥＡ'], 'tea')).toEqual([
       { line: 0, start: 0, end: 3 },
       { line: 0, start: 4, end: 7 },
@@ -29,15 +29,15 @@ describe('what is looked for in a text', () => {
     expect(matchesIn(['aaaa'], 'aa')).toHaveLength(2)
     expect(matchesIn(['anything'], '')).toEqual([])
   })
-  test('is marked where it stands in a line whose folding is longer than itself', () => {
+  test('marks the right characters in a line whose folded form is longer', () => {
     expect(matchesIn(['㍿ tea'], 'tea')).toEqual([{ line: 0, start: 2, end: 5 }])
   })
-  test('is counted up to a limit', () => {
+  test('counts up to a limit', () => {
     expect(matchesIn(['a'.repeat(maxMatches + 5)], 'a')).toHaveLength(maxMatches)
   })
 })
 
-test('a place marks a line or several, either way round', () => {
+test('a permalink marks one line or several, in either order', () => {
   expect([rangeOf('12'), rangeOf('12-20'), rangeOf('20-12'), rangeOf('x'), rangeOf(undefined)]).toEqual([
     { first: 12, last: 12 },
     { first: 12, last: 20 },
@@ -47,13 +47,13 @@ test('a place marks a line or several, either way round', () => {
   ])
 })
 
-test('a type is one word', () => {
+test('a type is shown as one word', () => {
   const office = 'application/vnd.openxmlformats-officedocument'
   const types = ['text/typescript', `${office}.wordprocessingml.document`, 'application/ld+json', 'text/x-python', '']
   expect(types.map(typeName)).toEqual(['typescript', 'Word', 'json', 'python', ''])
 })
 
-describe('mounts in the tree', () => {
+describe('a mount in the tree of the explorer', () => {
   const viewOf = (directory: View['directory']): View => {
     const cache = { ttlMs: 0, scope: 'private' } as const
     const none = async () => ({ items: [], cache })
@@ -66,7 +66,7 @@ describe('mounts in the tree', () => {
   }
   const cache = { ttlMs: 0, scope: 'private' } as const
 
-  test('one that is a single resource is shown as that resource', async () => {
+  test('that is a single resource is shown as that resource', async () => {
     const single = { uri: 'memo://one', name: 'one', title: 'A memo', mimeType: 'text/plain' }
     for (const items of [[single], []]) {
       const forest = createForest(
@@ -77,7 +77,7 @@ describe('mounts in the tree', () => {
       expect(forest.rows).toMatchObject([{ isDirectory: false, resource: { mimeType: 'text/plain' } }])
     }
   })
-  test('one that holds others stays a drawer', async () => {
+  test('that holds several resources stays a drawer', async () => {
     const other = { uri: 'memo://one/a', name: 'a' }
     const forest = createForest(
       viewOf(async () => ({ items: [other], cache })),
@@ -86,7 +86,7 @@ describe('mounts in the tree', () => {
     await forest.start()
     expect(forest.rows[0]).toMatchObject({ isDirectory: true })
   })
-  test('one that could not be opened is tried again at once when the server is back', async () => {
+  test('that could not be opened is tried again at once when the server is back', async () => {
     let isAway = true
     const view = viewOf(async () => {
       if (isAway) throw new ResourceError('unavailable', 'away')

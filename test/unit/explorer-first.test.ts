@@ -7,7 +7,7 @@ import { createWords } from '../../src/explorer/web/words/texts.ts'
 
 const resource = (uri: string) => ({ uri, name: decodeURIComponent(uri.split('/').at(-1) ?? '') })
 
-describe('names at once', () => {
+describe('the search for names in the explorer', () => {
   const all = [
     'file:///a/src/access.ts',
     'file:///a/docs/accessibility.md',
@@ -17,15 +17,15 @@ describe('names at once', () => {
   ].map(resource)
   const found = (query: string) => nameHits(all, query).map(({ name }) => name)
 
-  test('the beginning of a name comes before the beginning of a word in it, and short names before long ones', () => {
+  test('ranks the beginning of a name before the beginning of a word in it, and short names before long ones', () => {
     expect(found('access')).toEqual(['access.ts', 'accessibility.md', 'no-access.ts'])
   })
-  test('is found however wide it was typed, and several words are looked for in the path', () => {
+  test('matches in full and half width, and matches several words in the path', () => {
     expect(found('ＡＣＣＥＳＳ.ts')).toEqual(['access.ts', 'no-access.ts'])
     expect(found('設計 検索')).toEqual(['検索.md'])
     expect(found('src/core')).toEqual(['no-access.ts'])
   })
-  test('a file comes before its copies in settings, in a history and in a package', () => {
+  test('ranks a file before its copies in settings, in a history and in a package', () => {
     const copies = [
       'git://a/main/access.yaml',
       'config://a/access.yaml',
@@ -34,13 +34,13 @@ describe('names at once', () => {
     ]
     expect(nameHits(copies.map(resource), 'access')[0]?.uri).toBe('file:///z/access.yaml')
   })
-  test('nothing is found for nothing', () => {
+  test('finds nothing for an empty query', () => {
     expect(found('  ')).toEqual([])
     expect(found('absent')).toEqual([])
   })
 })
 
-test('hits of one file stand together, where the best of them stands', () => {
+test('the hits of one file are grouped at the place of its best hit', () => {
   const hit = (document: string, start: number): FoundHit => ({
     ...{ uri: `${document}?lines=${start}-${start}`, document, mount: 'file:///a', score: 1 },
     ...{ lines: { start, end: start }, snippet: { text: '', marks: [] } },
@@ -52,8 +52,8 @@ test('hits of one file stand together, where the best of them stands', () => {
   ])
 })
 
-describe('a mount as it is looked into', () => {
-  test('counts folders and files, and knows the README, in Markdown before any other', () => {
+describe('the overview of a mount in the explorer', () => {
+  test('counts folders and files, and shows the README, preferably in Markdown', () => {
     const items = [
       { uri: 'file:///a/src/', name: 'src', mimeType: 'inode/directory' },
       ...['README', 'readme.md', 'reader.md'].map((name) => ({ uri: `file:///a/${name}`, name })),
@@ -64,11 +64,11 @@ describe('a mount as it is looked into', () => {
   })
 })
 
-describe('ways to add the server to a host', () => {
+describe('the ways to add the server to a host', () => {
   const textOf = (host: string, asks: boolean) =>
     hostWays('My Shop!', 'http://127.0.0.1:8787/mcp', asks).find((way) => way.host === host)?.text ?? ''
 
-  test('are what the hosts read', () => {
+  test('have settings that the hosts can read', () => {
     expect(hostNameOf('引き出し')).toBe('hikidashi')
     expect(textOf('Claude Code', false)).toBe('claude mcp add --transport http my-shop http://127.0.0.1:8787/mcp')
     expect(JSON.parse(textOf('VS Code', false))).toEqual({
@@ -76,14 +76,14 @@ describe('ways to add the server to a host', () => {
     })
     expect(JSON.parse(textOf('Gemini CLI', false)).mcpServers['my-shop'].httpUrl).toBe('http://127.0.0.1:8787/mcp')
   })
-  test('name a place for the token where the server asks for one', () => {
+  test('have a place for the token if the server requires one', () => {
     for (const host of ['Claude Code', 'VS Code', 'Cursor', 'Gemini CLI'])
       expect(textOf(host, true)).toContain('Bearer YOUR_TOKEN')
     expect(textOf('Codex', true)).toContain('bearer_token_env_var')
   })
 })
 
-test('a word follows its number', () => {
+test('a noun has the plural that its number requires', () => {
   const t = createWords({ files: ['{n} {n:file|files}', '{n} ファイル'] })
   expect([0, 1, 2].map((n) => t('files', { n }))).toEqual(['0 files', '1 file', '2 files'])
 })

@@ -6,7 +6,7 @@ describe('formulas in Markdown', () => {
   const tex = (text: string) =>
     [...htmlOf(text).html.matchAll(/<code class="language-math[\w-]*">([^<]*)/g)].map(([, found]) => found)
 
-  test('dollar signs mark formulas as on GitHub, in a line, on lines of their own and in a fence', () => {
+  test('are marked by dollar signs as on GitHub, in a line, on lines of their own and in a fence', () => {
     expect(tex('Let $x_1 * y*$ be, and $`a`$.')).toEqual(['x_1 * y*', 'a'])
     expect(tex('値は$x$です。')).toEqual(['x'])
     expect(tex('$$\na < b\n$$\n\ntext\n\n$$ c $$\n')).toEqual(['a &#60; b', 'c'])
@@ -14,7 +14,7 @@ describe('formulas in Markdown', () => {
     expect(htmlOf('$$x$$ in a line').html).toContain('language-math-displayed')
   })
 
-  test('prices, variables, code and escaped signs stay as they are written', () => {
+  test('are not prices, variables, code and escaped signs, which are unchanged', () => {
     for (const text of [
       'It costs $5 and $10.',
       '$HOME/$PATH',
@@ -30,7 +30,7 @@ describe('formulas in Markdown', () => {
     expect(htmlOf('It costs $5 and $10.').html).toBe('<p>It costs $5 and $10.</p>\n')
   })
 
-  test('very many signs are read in a bounded time', () => {
+  test('are parsed in a limited time, for very many signs', () => {
     expect(htmlOf('$a '.repeat(10_000)).html.length).toBeGreaterThan(0)
     expect(htmlOf('$$\n'.repeat(20_000)).html.length).toBeGreaterThan(0)
   })
@@ -40,7 +40,7 @@ describe('formulas as MathML', () => {
   const namesOf = (node: FormulaNode | undefined): readonly string[] =>
     node === undefined || typeof node === 'string' ? [] : [node.name, ...node.children.flatMap(namesOf)]
 
-  test('a formula becomes elements of MathML', () => {
+  test('consist of MathML elements', () => {
     const formula = formulaOf('\\frac{1}{\\sqrt{x}}', true)
     expect(namesOf(formula)).toEqual(expect.arrayContaining(['math', 'mfrac', 'msqrt', 'mi', 'mn']))
     expect(formula?.attributes.display).toBe('block')
@@ -48,7 +48,7 @@ describe('formulas as MathML', () => {
     expect(JSON.stringify(formulaOf('\\textcolor{red}{x}', false))).toContain('"color":"#ff0000"')
   })
 
-  test('commands that would lead, load, style or repeat without an end make no formula', () => {
+  test('are not made from commands that link, load, style or repeat endlessly', () => {
     for (const tex of [
       ...[
         '\\href{javascript:alert(1)}{x}',

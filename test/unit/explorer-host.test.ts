@@ -5,7 +5,7 @@ import { ChartView, parseMarkdown } from '../../src/explorer/web/host/views.tsx'
 import { plainHtml } from '../../src/explorer/web/preview/model/bounds.ts'
 import { language } from '../../src/explorer/web/words/texts.ts'
 
-test('inside of a host, a document that would hold up the page is shown as its text', async () => {
+test('inside of a host, a document that would block the page is shown as its text', async () => {
   const endless = '_a'.repeat(50_000)
   expect(await parseMarkdown(endless)).toEqual(plainHtml(endless))
   const long = 'A line.\n\n'.repeat(20_000)
@@ -29,7 +29,7 @@ test('inside of a host, the table of a time series has a column of times', () =>
   }
 })
 
-test('inside of a host, steps are kept in memory and lead back', () => {
+test('inside of a host, the history of places is kept in memory, and "back" works', () => {
   const seen: string[] = []
   followSteps((fragment) => seen.push(fragment))
   pushStep('#uri=a')
@@ -41,7 +41,7 @@ test('inside of a host, steps are kept in memory and lead back', () => {
   expect(seen).toEqual(['', '#uri=c', '#uri=b', '', ''])
 })
 
-test('inside of a host, a content of any size is an address by itself', () => {
+test('inside of a host, a content of any size is a data or blob URL', () => {
   const bytes = Uint8Array.from({ length: 20_000 }, (_, at) => at % 251)
   const [head, body = ''] = createUrl(bytes, 'image/png').split(',')
   expect(head).toBe('data:image/png;base64')

@@ -34,8 +34,8 @@ const natural = orderOf(columns, undefined)
 const fitting = (selection: Selection) =>
   [...select(columns, natural, selection, now).rows].map((row) => columns.resources[row]?.name)
 
-describe('the filter', () => {
-  test('finds parts of name, title and path, whatever their width and case', () => {
+describe('the filter of the list', () => {
+  test('matches parts of name, title and path, in any width and letter case', () => {
     expect(fitting({ filter: 'MAIN' })).toEqual(['main.ts'])
     expect(fitting({ filter: 'ｍａｉｎ' })).toEqual(['main.ts'])
     expect(fitting({ filter: 'ｶﾀﾛｸﾞ' })).toEqual(['カタログ'])
@@ -45,7 +45,7 @@ describe('the filter', () => {
     expect(fitting({ filter: 'none' })).toEqual([])
   })
 
-  test('marks what it has found, in the letters that are shown', () => {
+  test('marks its matches in the shown letters', () => {
     const marked = (text: string, filter: string) =>
       piecesOf({ text, marks: marksOf(text, wordsOf(filter)) })
         .map(({ text, marked }) => (marked ? `[${text}]` : text))
@@ -59,13 +59,13 @@ describe('the filter', () => {
     expect(marksOf('', ['a'])).toEqual([])
   })
 
-  test('shows URIs as they are read, and takes no escape for more than it is', () => {
+  test('shows decoded URIs, and decodes each escape once', () => {
     expect(readableUri('mem://b/%E8%A3%BD%E5%93%81/a%20b%2Fc%FF')).toBe('mem://b/製品/a b%2Fc%FF')
   })
 })
 
-describe('a name from a server', () => {
-  test('hides nothing, and turns nothing around', () => {
+describe('a displayed name from a server', () => {
+  test('shows invisible characters, and does not change direction', () => {
     expect(shown('txt.\u202egpj')).toBe('txt.‹U+202E›gpj')
     expect(shown('a\u200bb\u2066c\u{e0041}\u0007\u3164\ud800')).toBe(
       'a‹U+200B›b‹U+2066›c‹U+E0041›‹U+0007›‹U+3164›‹U+D800›',
@@ -77,8 +77,8 @@ describe('a name from a server', () => {
   })
 })
 
-describe('the facets', () => {
-  test('narrow by mount, type, audience, priority and time', () => {
+describe('the facets of the list', () => {
+  test('filter by mount, type, audience, priority and time', () => {
     expect(fitting({ mount: 'mem://b' })).toEqual(['カタログ'])
     expect(fitting({ mime: 'text/markdown' })).toEqual(['readme.md', 'part 10.md', 'part 9.md'])
     expect(fitting({ mime: 'text/typescript none' })).toEqual(['main.ts', 'カタログ'])
@@ -92,7 +92,7 @@ describe('the facets', () => {
     expect(timeOf('soon', now)).toBeUndefined()
   })
 
-  test('count what each value would show, with all the others as they are', () => {
+  test('count what each value would show, with all other facets unchanged', () => {
     const { counts } = select(columns, natural, { mime: 'text/markdown', filter: 'src' }, now)
     expect(Object.fromEntries(counts.mime)).toEqual({ 'text/markdown': 2, 'text/typescript': 1, none: 0 })
     expect(Object.fromEntries(counts.mount)).toEqual({ 'file:///a': 2, 'mem://b': 0 })
@@ -101,10 +101,10 @@ describe('the facets', () => {
   })
 })
 
-describe('the order', () => {
+describe('the order of the list', () => {
   const sorted = (sort: string) => [...orderOf(columns, sort)].map((row) => columns.resources[row]?.name)
 
-  test('is by any column, both ways, and what says nothing comes last', () => {
+  test('is by any column, in both directions, with empty values last', () => {
     expect(sorted('-size')).toEqual(['part 10.md', 'part 9.md', 'main.ts', 'readme.md', 'カタログ'])
     expect(sorted('size')).toEqual(['main.ts', 'part 9.md', 'part 10.md', 'readme.md', 'カタログ'])
     expect(sorted('-modified').slice(0, 2)).toEqual(['readme.md', 'main.ts'])
@@ -113,19 +113,19 @@ describe('the order', () => {
     expect(sorted('nonsense')).toEqual(columns.resources.map(({ name }) => name))
   })
 
-  test('takes numbers in names for numbers', () => {
+  test('compares numbers in names as numbers', () => {
     expect(sorted('name')).toEqual(['main.ts', 'part 9.md', 'part 10.md', 'readme.md', 'カタログ'])
   })
 })
 
-describe('the tree of what was found', () => {
+describe('the tree of search hits', () => {
   const drawn = (closed: readonly string[] = []) =>
     foundTree(columns, natural, new Set(closed)).map(
       ({ level, resource, position, siblings }) =>
         `${'  '.repeat(level - 1)}${resource.name} ${position}/${siblings.count}`,
     )
 
-  test('has the directories that follow from the URIs, and counts what is in them', () => {
+  test('has the directories of their URIs, and counts the hits in each', () => {
     expect(drawn()).toEqual([
       'a 1/2',
       '  readme.md 1/2',
@@ -139,17 +139,17 @@ describe('the tree of what was found', () => {
     ])
   })
 
-  test('leaves out what the reader has closed', () => {
+  test('hides the directories that the user has closed', () => {
     expect(drawn(['file:///a/src/', 'mem://b'])).toEqual(['a 1/2', '  readme.md 1/2', '  src 2/2', 'b 2/2'])
   })
 
-  test('takes what is in no mount as it is', () => {
+  test('shows a hit outside of all mounts by its URI', () => {
     const strange = columnsOf([{ uri: 'note:today', name: 'today' }])
     expect(foundTree(strange, orderOf(strange, undefined), new Set())).toMatchObject([{ key: 'note:today', level: 1 }])
   })
 })
 
-describe('the list of everything', () => {
+describe('the complete list in the explorer', () => {
   const files = memory(
     Object.fromEntries(Array.from({ length: 30_000 }, (_, i) => [`f${String(i).padStart(5, '0')}`, ''])),
   )
@@ -169,7 +169,7 @@ describe('the list of everything', () => {
     return { listed, whole, seen }
   }
 
-  test('grows page by page until all is there', async () => {
+  test('grows page by page until it is complete', async () => {
     const { listed, whole, seen } = start()
     listed.load()
     await whole
@@ -178,7 +178,7 @@ describe('the list of everything', () => {
     expect(listed.state).toBe('loaded')
   })
 
-  test('goes on where it stopped when the server was away, and has nothing twice', async () => {
+  test('continues at its place after the server was away, without duplicates', async () => {
     let isDown = false
     const { listed, whole } = start({
       ...view,
@@ -200,7 +200,7 @@ describe('the list of everything', () => {
     expect(listed.columns.resources.length).toBeGreaterThan(17_024)
   })
 
-  test('begins anew where its place is not known any more', async () => {
+  test('begins again if its cursor is no longer accepted', async () => {
     let fault: ResourceError | undefined
     const { listed, whole } = start({
       ...view,
@@ -219,7 +219,7 @@ describe('the list of everything', () => {
     expect([listed.state, listed.columns.resources.length]).toEqual(['loaded', 30_000])
   })
 
-  test('shows what it has until all is there anew', async () => {
+  test('shows the old entries until the new list is complete', async () => {
     const { listed, whole, seen } = start()
     listed.load()
     await whole

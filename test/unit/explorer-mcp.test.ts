@@ -63,8 +63,8 @@ const kindOf = async (work: Promise<unknown>) => {
   return isResourceError(error) ? error.kind : error
 }
 
-describe('the page as a client', () => {
-  test('lists, reads and completes what a server of ours has', async () => {
+describe('the page as an MCP client', () => {
+  test('lists, reads and completes resources of a hikidashi server', async () => {
     const provider = memory({
       'a.md': { text: 'one' },
       'b/c.bin': { bytes: new Uint8Array([1, 2, 255]) },
@@ -85,7 +85,7 @@ describe('the page as a client', () => {
     expect(await kindOf(view.read('mem://m/none'))).toBe('not-found')
   })
 
-  test('ends a request with the reason that it is given', async () => {
+  test('ends a request with the given reason', async () => {
     const { url } = await answering(() => {})
     const controller = new AbortController()
     const asked = request(endpointAt(url), 'resources/list', {}, controller.signal)
@@ -94,7 +94,7 @@ describe('the page as a client', () => {
     await expect(asked).rejects.toBe(reason)
   })
 
-  test('waits where there is no room, as long as it is told to', async () => {
+  test('waits while the server is busy, as long as the server says', async () => {
     const { url, asked } = await answering((_, response, id, turn) => {
       if (turn < 3) return json(response, turn === 1 ? 429 : 503, {}, { 'retry-after': '0' })
       json(response, 200, { jsonrpc: '2.0', id, result: { ok: true } })
@@ -103,7 +103,7 @@ describe('the page as a client', () => {
     expect(asked()).toBe(3)
   })
 
-  test('gives up on a server that never has room', async () => {
+  test('gives up on a server that is always busy', async () => {
     const { url, asked } = await answering((_, response) =>
       json(response, 429, { error: { code: -32600, message: 'Too many' } }, { 'retry-after': '0' }),
     )
@@ -111,7 +111,7 @@ describe('the page as a client', () => {
     expect(asked()).toBe(4)
   })
 
-  test('asks for a token once for all that wait for it, and again where it is not good', async () => {
+  test('asks for a token once for all waiting requests, and again if it is refused', async () => {
     const { url } = await answering(({ headers }, response, id) => {
       if (headers.authorization === 'Bearer right')
         return json(response, 200, { jsonrpc: '2.0', id, result: { ok: true } })
@@ -171,12 +171,12 @@ describe('the page as a client', () => {
         response.end(': still here\n\n')
       },
     ],
-  ])('takes %s for a server that does not answer', async (_, answer) => {
+  ])('treats %s as a server that does not answer', async (_, answer) => {
     const { url } = await answering((_, response) => answer(response))
     expect(await kindOf(request(endpointAt(url), 'x', {}))).toBe('unavailable')
   })
 
-  test('puts events together again that come in pieces, in the middle of a letter too', async () => {
+  test('joins events that arrive in pieces, also within a character', async () => {
     const bytes = new TextEncoder().encode(
       'event: message\r\ndata: {"a":\r\ndata: "引き出し"}\r\n\r\n: hello\n\ndata: {"b":1}\n\n',
     )
@@ -192,7 +192,7 @@ describe('the page as a client', () => {
   })
 })
 
-describe('what the page hears of changes', () => {
+describe('the subscriptions of the page', () => {
   function hearing(url: string, waitsMs = [5]) {
     const states: ChangesState[] = []
     const heard: PageChange[] = []
@@ -200,7 +200,7 @@ describe('what the page hears of changes', () => {
     return { changes, states, heard, tell: (change: PageChange) => heard.push(change) }
   }
 
-  test('comes over one stream for all that is listened to', async () => {
+  test('share one stream', async () => {
     const provider = live({ a: '1', b: '1', c: '1' })
     const service = await serveLive(provider)
     const { changes, heard, tell } = hearing(service.url)
@@ -221,7 +221,7 @@ describe('what the page hears of changes', () => {
     changes.close()
   })
 
-  test('is not interrupted when more is added', async () => {
+  test('are not interrupted when more are added', async () => {
     const provider = live({ a: '1', b: '1' })
     const service = await serveLive(provider)
     const { changes, heard, states, tell } = hearing(service.url)
@@ -237,7 +237,7 @@ describe('what the page hears of changes', () => {
     changes.close()
   })
 
-  test('tells what may have been missed while the page was not looked at', async () => {
+  test('report changes that may have been missed while the page was hidden', async () => {
     const provider = live({ a: '1' })
     const service = await serveLive(provider)
     const { changes, heard, states, tell } = hearing(service.url)
@@ -255,7 +255,7 @@ describe('what the page hears of changes', () => {
     changes.close()
   })
 
-  test('comes back when the server does', async () => {
+  test('are made again when the server is back', async () => {
     let turn = 0
     const open: ServerResponse[] = []
     const { url } = await answering((_, response, id) => {
@@ -277,7 +277,7 @@ describe('what the page hears of changes', () => {
     changes.close()
   })
 
-  test('asks for nothing more once nobody listens', async () => {
+  test('end when nothing listens', async () => {
     const provider = live({ a: '1' })
     const service = await serveLive(provider)
     const { changes, states, tell } = hearing(service.url)
@@ -288,7 +288,7 @@ describe('what the page hears of changes', () => {
     changes.close()
   })
 
-  test('refuses more than a server takes', async () => {
+  test('beyond the limit of a server are refused', async () => {
     const { changes, tell } = hearing('http://127.0.0.1:9/mcp')
     const many = Array.from({ length: 1001 }, (_, i) => `x:${i}`)
     expect(await kindOf(changes.open(tell).add(many))).toBe('invalid')

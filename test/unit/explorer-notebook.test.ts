@@ -10,8 +10,8 @@ const code = (source: unknown, outputs: readonly unknown[] = []) => ({
   ...{ cell_type: 'code', execution_count: 3, source, outputs },
 })
 
-describe('a notebook', () => {
-  test('has texts, code in a fence of its language, and what the code answered', () => {
+describe('a notebook in the explorer', () => {
+  test('has its texts, code in a fence of its language, and outputs', () => {
     const outputs = [
       { output_type: 'stream', text: ['one\n', 'two\n'] },
       { output_type: 'execute_result', data: { 'text/html': '<script>1</script>', 'text/plain': '42' } },
@@ -37,7 +37,7 @@ describe('a notebook', () => {
     })
   })
 
-  test('that is very long is cut, and says so; what is no notebook is none', () => {
+  test('that is very long is truncated, and says so; an invalid one is shown as JSON', () => {
     const long = notebookOf(notebook(Array.from({ length: maxCells + 1 }, () => code('1'))))
     expect([long?.cells.length, long?.isCut]).toEqual([maxCells, true])
     expect(notebookOf(notebook([null, 7, { cell_type: 'raw' }]))?.cells).toEqual([
@@ -47,7 +47,7 @@ describe('a notebook', () => {
     expect(notebookOf([])).toBeUndefined()
   })
 
-  test('gives no language that would end its fence', () => {
+  test('has no language that would end its fence', () => {
     expect(notebookOf(notebook([code('1')], 'a\n```'))?.cells[0]?.markdown).toBe('```python\n1\n```\n')
   })
 })

@@ -23,10 +23,10 @@ async function ask(page: AnswerPage, url: string, headers: Readonly<Record<strin
   return { status: answer.status, headers: new Headers({ ...answer.headers }), body }
 }
 
-describe('the files of the page', () => {
+describe('the files of the explorer', () => {
   const opened = createPage({ folder: folder.root })
 
-  test('are the index in the folder of MCP, and its assets below', async () => {
+  test('are an index at the folder of the MCP endpoint, and assets below it', async () => {
     const page = await opened
     const [start, script, picture, other] = await Promise.all([
       ask(page, '/'),
@@ -54,11 +54,11 @@ describe('the files of the page', () => {
     '/assets/main-abc.js/',
     '/ASSETS/main-abc.js',
     'http://127.0.0.1/',
-  ])('are found by their exact names: %s is none', async (url) => {
+  ])('are found by exact names only: %s is absent', async (url) => {
     expect(await ask(await opened, url)).toBeUndefined()
   })
 
-  test('lie beside MCP, wherever that is, and are told what it is called', async () => {
+  test('lie beside the MCP endpoint at any path, whose name the page gets', async () => {
     const page = await createPage({ folder: folder.root, path: '/a/b/context' })
     expect((await ask(page, '/a/b/'))?.body.toString()).toContain('<meta name="mcp" content="context">')
     expect(await ask(page, '/a/b/assets/main-abc.js')).toMatchObject({ status: 200 })
@@ -66,7 +66,7 @@ describe('the files of the page', () => {
     expect(await ask(page, '/a/b/context')).toBeUndefined()
   })
 
-  test('are kept by browsers for as long as their names hold; the index is asked for anew', async () => {
+  test('are cached by browsers as long as their hashed names are valid; the index is requested each time', async () => {
     const page = await opened
     expect((await ask(page, '/assets/main-abc.js'))?.headers.get('cache-control')).toContain('immutable')
     const start = await ask(page, '/')
@@ -80,7 +80,7 @@ describe('the files of the page', () => {
     expect(await ask(page, '/', { 'if-none-match': '"other"' })).toMatchObject({ status: 200 })
   })
 
-  test('are compressed as the browser can take it, each encoding with a tag of its own', async () => {
+  test('are compressed as the browser accepts, with an own ETag for each encoding', async () => {
     const page = await opened
     const of = (encodings: string) => ask(page, '/assets/main-abc.js', { 'accept-encoding': encodings })
     const plain = await of('')
@@ -96,7 +96,7 @@ describe('the files of the page', () => {
     expect(picture?.headers.get('content-encoding')).toBeNull()
   })
 
-  test('are for GET and HEAD', async () => {
+  test('are served for GET and HEAD only', async () => {
     const page = await opened
     expect(await ask(page, '/', {}, 'HEAD')).toMatchObject({ status: 200 })
     const refused = await ask(page, '/', {}, 'POST')
@@ -104,7 +104,7 @@ describe('the files of the page', () => {
     expect(refused?.headers.get('allow')).toBe('GET, HEAD')
   })
 
-  test('come with an empty frame for previews, in which nothing runs', async () => {
+  test('include an empty frame for previews, which runs no script', async () => {
     const frame = await ask(await opened, '/frame.html')
     const policy = frame?.headers.get('content-security-policy') ?? ''
     expect(policy).toContain("default-src 'none'")
@@ -113,7 +113,7 @@ describe('the files of the page', () => {
     expect(frame?.body.toString()).not.toContain('<script')
   })
 
-  test('are missed with advice where nothing was built', async () => {
+  test('give an error with advice if they were not built', async () => {
     await expect(createPage({ folder: folder.outside })).rejects.toMatchObject({
       kind: 'invalid',
       message: expect.stringContaining('npm run build'),

@@ -7,19 +7,19 @@ const formatCsv = (rows: readonly (readonly string[])[]) =>
 const quoted = (cell: string) => (/[",\r\n]/.test(cell) || cell === '' ? `"${cell.replaceAll('"', '""')}"` : cell)
 const rowsOf = (text: string, delimiter?: string) => [...parseCsv(text, delimiter)]
 
-describe('rows of comma-separated values', () => {
-  test('are as RFC 4180 has them', () => {
+describe('parsing comma-separated values', () => {
+  test('follows RFC 4180', () => {
     expect(rowsOf('a,b\r\n"x, ""y""\r\nz",2\r\n')).toEqual([
       ['a', 'b'],
       ['x, "y"\r\nz', '2'],
     ])
   })
 
-  test('end with CRLF, LF, CR or the text, and an empty line is none', () => {
+  test('ends rows at CRLF, LF, CR or the end of the text, and skips empty lines', () => {
     expect(rowsOf('a\nb\rc\r\n\r\nd')).toEqual([['a'], ['b'], ['c'], ['d']])
   })
 
-  test('keep empty cells, at the end of a line and of the text too', () => {
+  test('keeps empty cells, also at the end of a line and of the text', () => {
     expect(rowsOf('a,\n,b\n,')).toEqual([
       ['a', ''],
       ['', 'b'],
@@ -28,13 +28,13 @@ describe('rows of comma-separated values', () => {
     expect(rowsOf('""\n')).toEqual([['']])
   })
 
-  test('are taken from what is not quite right', () => {
+  test('accepts slightly malformed rows', () => {
     expect(rowsOf('a"b,"c"d\n"never closed,\nx')).toEqual([['a"b', 'cd'], ['never closed,\nx']])
     expect(rowsOf('\ufeff名前,数')).toEqual([['名前', '数']])
     expect(rowsOf('')).toEqual([])
   })
 
-  test('come back as they were written, whatever is in them', () => {
+  test('gives back any cells that were written', () => {
     const cell = fc.oneof(fc.string(), fc.constantFrom('"', ',', '\r\n', '\n', '\r', '', 'あ,"い"'))
     const rows = fc.array(fc.array(cell, { minLength: 1, maxLength: 5 }), { maxLength: 6 })
     fc.assert(
@@ -44,7 +44,7 @@ describe('rows of comma-separated values', () => {
     )
   })
 
-  test('have the delimiter that their lines agree on', () => {
+  test('finds the delimiter that the lines agree on', () => {
     expect(delimiterOf('a;b;c\n1,5;2;3\n4;5;6\n', undefined)).toBe(';')
     expect(delimiterOf('a\tb\n1\t2\n', undefined)).toBe('\t')
     expect(delimiterOf('a,b\n', 'text/tab-separated-values')).toBe('\t')
@@ -52,7 +52,7 @@ describe('rows of comma-separated values', () => {
   })
 })
 
-describe('sorting a table', () => {
+describe('sorting a table in the explorer', () => {
   const rows = [
     ['b', '10'],
     ['a', '9'],
@@ -60,17 +60,17 @@ describe('sorting a table', () => {
     ['c', '1,000'],
   ]
 
-  test('is by number where a column is numbers, and empty cells come last', () => {
+  test('is by number in a column of numbers, with empty cells last', () => {
     expect(sortedBy(rows, 1, false)).toEqual([1, 0, 3, 2])
     expect(sortedBy(rows, 1, true)).toEqual([3, 0, 1, 2])
   })
 
-  test('is by text otherwise, and keeps the order of what is alike', () => {
+  test('is by text otherwise, and is stable', () => {
     expect(sortedBy(rows, 0, false)).toEqual([1, 0, 3, 2])
     expect(sortedBy([['x'], ['x'], ['x']], 0, true)).toEqual([0, 1, 2])
   })
 
-  test('knows numbers as people write them', () => {
+  test('recognizes numbers in common notations', () => {
     expect(['1,234.5', '¥300', '12 %', '-1e3', '+7', '.5'].map(numberOf)).toEqual([1234.5, 300, 12, -1000, 7, 0.5])
     expect(['', '1,2', 'abc', '1.2.3', '-', '2026-01-01'].map(numberOf)).toEqual(Array(6).fill(undefined))
   })

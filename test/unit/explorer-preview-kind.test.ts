@@ -10,8 +10,8 @@ import {
 const bytes = (text: string) => Uint8Array.from(text, (character) => character.charCodeAt(0))
 const kindOf = (mimeType: string | undefined, text: string, uri = 'file:///x') => shapeOf({ uri, mimeType, text }).kind
 
-describe('how a content is shown', () => {
-  test('follows its type', () => {
+describe('the preview of a content', () => {
+  test('depends on its type', () => {
     expect(kindOf('text/markdown; charset=utf-8', '# a')).toBe('markdown')
     expect(kindOf('TEXT/HTML', '<p>')).toBe('page')
     expect(kindOf('image/svg+xml', '<svg/>')).toBe('drawing')
@@ -22,20 +22,20 @@ describe('how a content is shown', () => {
     expect(kindOf('text/markdown', '')).toBe('empty')
   })
 
-  test('never makes a page of what is declared as plain text, whatever is in it or how it is called', () => {
+  test('is never HTML for text/plain, whatever its content and name', () => {
     expect(kindOf('text/plain', '<!doctype html><script>x</script>', 'file:///a.html')).toBe('text')
     expect(kindOf('text/plain', '<svg onload="x"/>', 'file:///a.svg')).toBe('text')
     expect(kindOf(undefined, '<html>', 'file:///a.html')).toBe('text')
     expect(kindOf('text/html\r\nX: y', '<html>', 'file:///a')).toBe('text')
   })
 
-  test('takes what is harmless from the name where the type says nothing', () => {
+  test('depends on the name if the type is unknown, for harmless kinds only', () => {
     expect(kindOf(undefined, 'a,b', 'file:///a.csv?lines=1-2')).toBe('table')
     expect(kindOf('text/plain', '{}', 'file:///a.jsonl')).toBe('lines')
     expect(kindOf('text/plain', 'diff --git a/x b/x\n')).toBe('diff')
   })
 
-  test('goes by the bytes of an image, not by what they are called', () => {
+  test('of an image depends on its bytes, not on its name', () => {
     const png = bytes('\x89PNG\r\n\x1a\n')
     expect(shapeOf({ uri: 'a', mimeType: 'text/html', bytes: png })).toEqual({ kind: 'image', mediaType: 'image/png' })
     expect(shapeOf({ uri: 'a', mimeType: 'image/png', bytes: bytes('<html>') }).kind).toBe('binary')
@@ -44,7 +44,7 @@ describe('how a content is shown', () => {
     expect(imageTypeOf(bytes('....ftypavif'))).toBe('image/avif')
   })
 
-  test('calls a text by its language, and a text that is typed as a film a text', () => {
+  test('shows a text with the language of its name, also if its type is video', () => {
     expect(shapeOf({ uri: 'file:///a/b.ts', mimeType: 'video/mp2t', text: 'let a' })).toEqual({
       kind: 'text',
       language: 'typescript',
@@ -60,7 +60,7 @@ describe('how a content is shown', () => {
     ])
   })
 
-  test('knows the formats of ours', () => {
+  test('knows the formats of hikidashi', () => {
     const mimeType = 'application/json;format=hikidashi.SearchFound'
     expect(shapeOf({ uri: 'a', mimeType, text: '{}' })).toEqual({
       kind: 'json',

@@ -10,7 +10,7 @@ import { hexRow } from '../../src/explorer/web/preview/notes.tsx'
 import { gitLogOf } from '../../src/explorer/web/preview/records.tsx'
 
 describe('the rows of a JSON document', () => {
-  test('stand in their order, with pointers that lead to them', () => {
+  test('are in document order, with JSON pointers', () => {
     const rows = jsonRows({ 'a/b': [1, { '~': null }], c: 'x' }, () => true)
     expect(rows.map(({ pointer, depth, kind }) => [pointer, depth, kind])).toEqual([
       ['', 0, 'object'],
@@ -23,19 +23,19 @@ describe('the rows of a JSON document', () => {
     expect(rows[4]).toMatchObject({ position: 1, siblings: 1, name: '~', text: 'null' })
   })
 
-  test('are at first those near the root, and lists that are short', () => {
+  test('are at first those near the root, and short lists', () => {
     const rows = jsonRows({ short: [1, 2], long: Array(100).fill(0) }, isOpenAtFirst)
     expect(rows.map(({ pointer }) => pointer)).toEqual(['', '/short', '/short/0', '/short/1', '/long'])
     expect(jsonRows(Array(100).fill([1]), isOpenAtFirst)).toHaveLength(101)
   })
 
-  test('come of a document however deep', () => {
+  test('are made of a document of any depth', () => {
     let deep: unknown = 0
     for (let level = 0; level < 20_000; level++) deep = [deep]
     expect(jsonRows(deep, () => true)).toHaveLength(20_001)
   })
 
-  test('are lines that need not be JSON, and a table where they are alike', () => {
+  test('are made of JSON lines as well, and are a table if the lines are alike', () => {
     expect(parseLines('{"a":1}\r\n\nnot json\n')).toEqual([{ a: 1 }, 'not json'])
     expect(
       tableOf([
@@ -51,13 +51,13 @@ describe('the rows of a JSON document', () => {
   })
 })
 
-describe('the difference of two texts', () => {
-  test('is the lines that are new', () => {
+describe('the diff of two texts', () => {
+  test('has the new lines', () => {
     expect(newLinesIn(['a', 'b', 'c'], ['a', 'x', 'c', 'd'])).toEqual(new Set([1, 3]))
     expect(newLinesIn(['a'], ['a'])).toEqual(new Set())
   })
 
-  test('leaves a common subsequence, whatever the texts are', () => {
+  test('leaves a common subsequence, for any texts', () => {
     const lines = fc.array(fc.constantFrom('a', 'b', 'c'), { maxLength: 12 })
     fc.assert(
       fc.property(lines, lines, (before, after) => {
@@ -70,7 +70,7 @@ describe('the difference of two texts', () => {
     )
   })
 
-  test('of texts that have nothing in common for thousands of lines is all of them', () => {
+  test('of texts without common lines for thousands of lines is all of them', () => {
     const before = Array.from({ length: 5000 }, (_, index) => `a${index}`)
     expect(
       newLinesIn(
@@ -81,8 +81,8 @@ describe('the difference of two texts', () => {
   })
 })
 
-describe('what is highlighted', () => {
-  test('is the text again, line by line', () => {
+describe('highlighting a text', () => {
+  test('keeps the text, line by line', () => {
     const code = 'const a = `x\n<b>&amp;"\'`\n/* c\n d */ f(1)\n'
     const lines = tokenLines(hljs.highlight(code, { language: 'typescript' }).value)
     expect(lines.map((line) => line.map(([text]) => text).join('')).join('\n')).toBe(code)
@@ -90,7 +90,7 @@ describe('what is highlighted', () => {
   })
 })
 
-test('a log of git is commits, and what else stands there', () => {
+test('shows a git log as commits and other lines', () => {
   const text = [
     'Log of HEAD at 9f8e7d6c5b4a, newest first.',
     '9f8e7d6c5b4a 2026-11-20T10:00:00+09:00 Ada Lovelace (HEAD, main): Add: the loom (again)',
@@ -116,7 +116,7 @@ test('a log of git is commits, and what else stands there', () => {
   expect(gitLogOf('Log of nothing')).toBeUndefined()
 })
 
-test('bytes stand sixteen in a row', () => {
+test('shows bytes sixteen in a row', () => {
   const bytes = Uint8Array.from({ length: 18 }, (_, index) => index + 0x3c)
   expect(hexRow(bytes, 0)).toEqual({
     offset: '00000000',
@@ -126,7 +126,7 @@ test('bytes stand sixteen in a row', () => {
   expect(hexRow(bytes, 1)).toMatchObject({ offset: '00000010', text: 'LM' })
 })
 
-test('a text has lines however they end, and a part only where it says so', () => {
+test('has lines for any line end, and a part only if the text is truncated', () => {
   expect(linesOf('a\r\nb\n\nc\n')).toEqual(['a', 'b', '', 'c'])
   expect(linesOf('')).toEqual([''])
   expect(around({ first: 10, last: 12 })).toBe('lines=1-52')
@@ -151,7 +151,7 @@ describe('the diagram of a database', () => {
     ],
   })
 
-  test('has every table in a place of its own', () => {
+  test('has every table at a place of its own', () => {
     const { boxes, width, height } = layoutOf(overview ?? { schema: undefined, tables: [], links: [] })
     const all = [...boxes.values()]
     expect(all).toHaveLength(151)
@@ -163,7 +163,7 @@ describe('the diagram of a database', () => {
     expect(all.every(({ x, y }) => x >= 0 && y >= 0 && x < width && y < height)).toBe(true)
   })
 
-  test('leads to its tables', () => {
+  test('links to the pages of its tables', () => {
     expect(tableUri('sqlite://shop/overview', { schema: undefined, name: 'a/b~' }, undefined)).toBe(
       'sqlite://shop/a~2fb~7e/schema',
     )

@@ -35,7 +35,7 @@ describe('references in documents', () => {
     expect(resolveReference(base, 'g#s')).toEqual({ uri: 'http://a/b/c/g', fragment: 's' })
   })
 
-  test('resolve against addresses of any scheme, with what no URI may hold escaped', () => {
+  test('are resolved for addresses of any scheme, with invalid characters escaped', () => {
     expect(resolveReference('git://app/HEAD/docs/a.md?lines=1-9', '../図 1.png')?.uri).toBe(
       'git://app/HEAD/%E5%9B%B3%201.png',
     )
@@ -46,7 +46,7 @@ describe('references in documents', () => {
     expect(resolveReference('file:///a/b.md', '\ud800')?.uri).toBe('file:///a/%EF%BF%BD')
   })
 
-  test('open here, elsewhere, or not at all', () => {
+  test('are opened in the explorer, in a new window, or not at all', () => {
     const kindOf = (reference: string) => linkOf('file:///a/b.md', reference).kind
     expect(['c.md', '/c', 'file:///x', 'sqlite://shop/x'].map(kindOf)).toEqual(Array(4).fill('inside'))
     expect(['https://example.org/', 'mailto:a@example.org'].map(kindOf)).toEqual(['outside', 'outside'])
@@ -56,8 +56,8 @@ describe('references in documents', () => {
   })
 })
 
-describe('parts of a resource', () => {
-  test('are asked for in its query, beside what else is there', () => {
+describe('parts of a resource in the explorer', () => {
+  test('are requested in its query, beside other parameters', () => {
     expect(withPart('a://b/c?as=text&lines=1-2', 'lines=5-9')).toBe('a://b/c?as=text&lines=5-9')
     expect(withPart('a://b/c?lines=1-2', undefined)).toBe('a://b/c')
     expect(withPart('a://b/c?tail=10', undefined)).toBe('a://b/c')
@@ -67,7 +67,7 @@ describe('parts of a resource', () => {
     expect(linesIn('a://b?bytes=4')).toBeUndefined()
   })
 
-  test('lie in the folder that the whole lies in', () => {
+  test('lie in the folder of the whole resource', () => {
     expect(parentOf('file:///a/b.md?lines=1')).toBe('file:///a/')
     expect(parentOf('file:///a/b/')).toBe('file:///a/')
     expect(parentOf('sqlite://shop/overview')).toBe('sqlite://shop/')
@@ -76,13 +76,13 @@ describe('parts of a resource', () => {
   })
 })
 
-describe('the command that reads a resource', () => {
-  test('is plain where nothing needs quotes', () => {
+describe('the shell command that reads a resource', () => {
+  test('has no quotes if none are needed', () => {
     expect(commandFor('file:///a/b.md')).toBe('hikidashi read file:///a/b.md')
     expect(commandFor("a://b?x='$(id)'")).toBe("hikidashi read 'a://b?x='\\''$(id)'\\'''")
   })
 
-  test.runIf(process.platform !== 'win32')('means in a shell just what it says', () => {
+  test.runIf(process.platform !== 'win32')('has exactly its words in a shell', () => {
     const texts = fc.sample(
       fc.string({ unit: 'grapheme' }).filter((text) => !text.includes('\0')),
       60,
@@ -94,7 +94,7 @@ describe('the command that reads a resource', () => {
   })
 })
 
-test('a document shows by itself what lies beside it, and nothing of another mount or host', () => {
+test('a document embeds only resources of its own mount', () => {
   expect(isBeside('file:///site/a.md', 'file:///site/x.png')).toBe(true)
   expect(isBeside('HTTPS://Tea.example/a.md', 'https://tea.example/x.png')).toBe(true)
   for (const other of ['screen://window', 'https://other.example/x.png', 'file://host/x.png', 'x.png'])

@@ -8,8 +8,8 @@ import {
 } from '../../src/explorer/web/preview/model/series.ts'
 import { seriesDocument } from '../support/preview-files.ts'
 
-describe('the chart of a document', () => {
-  test('has the times of all series, and a gap where nothing was measured', () => {
+describe('the chart of a time series document', () => {
+  test('has the times of all series, and a gap where a value is missing', () => {
     const chart = chartOfJson(JSON.parse(seriesDocument()))
     expect(chart?.series.map(({ label }) => label)).toEqual(['host=a', 'host=b'])
     expect(chart?.unit).toBe('bytes')
@@ -20,7 +20,7 @@ describe('the chart of a document', () => {
     expect(gapped?.count).toBe(240)
   })
 
-  test('passes over what is no number, and labels one series by all that it has', () => {
+  test('skips invalid numbers, and labels a single series with all of its labels', () => {
     const chart = chartOfJson({
       step: 1,
       series: [
@@ -39,14 +39,14 @@ describe('the chart of a document', () => {
     expect(chart).toMatchObject({ times: [1, 3], of: 9, series: [{ label: 'up{job=a}', min: 2, max: 4, last: 4 }] })
   })
 
-  test('is none where there is nothing to draw', () => {
+  test('is absent if there are no values', () => {
     for (const value of [null, [], {}, { step: 1, series: [] }, { series: [{ points: [[1, 2]] }] }, 'x'])
       expect(chartOfJson(value)).toBeUndefined()
   })
 })
 
 describe('the chart of a table', () => {
-  test('has a line for each column of numbers beside one of times', () => {
+  test('has a line for each column of numbers beside a column of times', () => {
     const chart = chartOfTable([
       ['日時', '内', '外', 'note'],
       ['2026/1/2 10:00', '1', '5', ''],
@@ -72,7 +72,7 @@ describe('the chart of a table', () => {
     ])
   })
 
-  test('is none without times or numbers', () => {
+  test('is absent without times or numbers', () => {
     expect(
       chartOfTable([
         ['name', 'n'],
@@ -97,14 +97,14 @@ describe('the chart of a table', () => {
   })
 })
 
-test('values are written in units that people read', () => {
+test('values of a chart have readable units', () => {
   expect(formatUnit('bytes', 'en')(3 * 1024 * 1024)).toBe('3 MiB')
   expect(formatUnit('seconds', 'en')(0.0125)).toBe('12.5 ms')
   expect(formatUnit('ratio', 'en')(0.5)).toBe('50 %')
   expect(formatUnit(undefined, 'ja')(1_230_000)).toBe('123万')
 })
 
-test('labels of an axis differ from their neighbours', () => {
+test('neighbouring labels of an axis differ', () => {
   expect(valueLabels([0, 0.5, 1], undefined, 'en')).toEqual(['0', '0.5', '1'])
   expect(valueLabels([1_000_001, 1_000_002, 1_000_003], undefined, 'en')).toEqual([
     '1.000001M',

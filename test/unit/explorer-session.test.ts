@@ -17,8 +17,8 @@ function open() {
   return { ...guarded, base, ask, enter, cookieOf, reused: () => reused }
 }
 
-describe('a session of the page', () => {
-  test('is opened by the token, once, and kept in a cookie that only this page is sent', async () => {
+describe('the session of the explorer', () => {
+  test('is opened by the token, once, and kept in a cookie for this page only', async () => {
     const { base, ask, enter, token } = open()
     const entered = await enter(token)
     expect(entered?.status).toBe(204)
@@ -29,7 +29,7 @@ describe('a session of the page', () => {
     expect(await ask('mcp')).toMatchObject({ status: 401 })
   })
 
-  test('lets its browser do everything, and shut others out', async () => {
+  test('allows its browser everything, and refuses other browsers', async () => {
     const { ask, enter, token, cookieOf } = open()
     const cookie = cookieOf(await enter(token))
     expect(await ask('mcp', { cookie })).toBeUndefined()
@@ -49,7 +49,7 @@ describe('a session of the page', () => {
     expect(await enter(token)).toMatchObject({ status: 204 })
   })
 
-  test('is over when another browser shows the same token: nobody knows whose it was', async () => {
+  test('ends when another browser shows the same token, since either may be the attacker', async () => {
     const { ask, enter, token, cookieOf, reused } = open()
     const cookie = cookieOf(await enter(token))
     expect(await enter(token, { cookie }), 'the same browser').toMatchObject({ status: 204 })
@@ -60,13 +60,13 @@ describe('a session of the page', () => {
     expect(await enter(token, { cookie })).toMatchObject({ status: 401 })
   })
 
-  test('is opened by a post only, and asks for none of the schemes that browsers know', async () => {
+  test('is opened by a POST only, and uses no authentication scheme of browsers', async () => {
     const { ask, token } = open()
     expect(await ask('session', { authorization: `Bearer ${token}` }, 'GET')).toMatchObject({ status: 405 })
     expect((await ask('mcp'))?.headers['WWW-Authenticate']).toMatch(/^Session /)
   })
 
-  test('has a place and a token that are different each time', () => {
+  test('has a new path and token each time', () => {
     const [a, b] = [open(), open()]
     expect(a.token).not.toBe(b.token)
     expect(a.path).not.toBe(b.path)

@@ -26,8 +26,8 @@ const settled = () => new Promise<void>((resolve) => setImmediate(resolve))
 const numbered = (count: number, folder = '') =>
   Object.fromEntries(Array.from({ length: count }, (_, i) => [`${folder}f${String(i).padStart(5, '0')}`, '']))
 
-describe('the tree', () => {
-  test('opens the only mount, and a directory only when it is asked to', async () => {
+describe('the tree of the explorer', () => {
+  test('opens the only mount, and a directory only when the user opens it', async () => {
     const { forest, calls } = grow(memory({ 'a.md': '', 'b/c.md': '', 'b/d/e.md': '' }))
     await forest.start()
     await settled()
@@ -46,7 +46,7 @@ describe('the tree', () => {
     expect(calls.list).toBe(closed)
   })
 
-  test('says of every row its level, its place and how many there are, -1 until that is known', async () => {
+  test('gives every row its level, position and set size, -1 while that is unknown', async () => {
     const { forest } = grow(memory(numbered(1100)))
     await forest.start()
     await settled()
@@ -60,7 +60,7 @@ describe('the tree', () => {
     expect(forest.rows.at(-1)?.siblings.count).toBe(1100)
   })
 
-  test('shows an error in its place, and tries again', async () => {
+  test('shows an error at its place, with a button to retry', async () => {
     let isDown = true
     const { forest } = grow(memory({ 'b/c.md': '' }), (view) => ({
       ...view,
@@ -80,7 +80,7 @@ describe('the tree', () => {
     expect(names(forest.rows)).toEqual(['m', '  b', '    c.md'])
   })
 
-  test('an empty directory says so', async () => {
+  test('shows that a directory is empty', async () => {
     const { forest } = grow(memory({ 'a/b': '' }), (view) => ({
       ...view,
       directory: async (query) => ({ ...(await view.directory(query)), items: [] }),
@@ -90,7 +90,7 @@ describe('the tree', () => {
     expect(names(forest.rows)).toEqual(['m', '  empty'])
   })
 
-  test('takes up what came and went, keeps what is open, and tells what is new or other', async () => {
+  test('updates its entries, keeps directories open, and marks new and changed entries', async () => {
     const provider = memory({ 'a.md': { version: '1' }, 'b/c.md': '', 'z.md': '' })
     const { forest } = grow(provider)
     await forest.start()
@@ -108,7 +108,7 @@ describe('the tree', () => {
     expect(await forest.reveal(`${root}/z.md`, new AbortController().signal)).toBeUndefined()
   })
 
-  test('loads again as much of a large directory as was there', async () => {
+  test('loads as many pages of a large directory again as were shown', async () => {
     const provider = memory(numbered(20_000))
     const { forest } = grow(provider)
     await forest.start()
@@ -122,7 +122,7 @@ describe('the tree', () => {
     expect(forest.rows).toHaveLength(1 + 1024 + 16_000 + 1)
   })
 
-  test('goes to a resource through directories that nobody has opened, and through pages', async () => {
+  test('shows a resource in directories that were not open, and on later pages', async () => {
     const { forest } = grow(memory({ ...numbered(3000, 'deep/er/'), 'x.md': '' }))
     await forest.start()
     const { signal } = new AbortController()
@@ -148,11 +148,11 @@ const row = (name: string, level: number, open?: boolean): TreeRow => ({
   isOpen: open === true,
 })
 
-describe('the keys of the tree', () => {
+describe('the keyboard in the tree of the explorer', () => {
   const rows = [row('a', 1, true), row('b', 2), row('c', 2, false), row('d', 1, true), row('e', 2)]
   const step = (key: string, active: number) => stepOf(key, rows, active, 3)
 
-  test('go up, down, to both ends and by pages, and stop there', () => {
+  test('moves up, down, to both ends and by pages, and stops there', () => {
     expect(step('ArrowDown', 0)).toEqual({ to: 1 })
     expect(step('ArrowDown', 4)).toEqual({ to: 4 })
     expect(step('ArrowUp', 0)).toEqual({ to: 0 })
@@ -162,7 +162,7 @@ describe('the keys of the tree', () => {
     expect(step('PageUp', 1)).toEqual({ to: 0 })
   })
 
-  test('Right opens, then goes in; Left closes, then goes out', () => {
+  test('opens and enters with Right; closes and leaves with Left', () => {
     expect(step('ArrowRight', 2)).toEqual({ act: 'open' })
     expect(step('ArrowRight', 0)).toEqual({ to: 1 })
     expect(step('ArrowRight', 1)).toBeUndefined()
@@ -171,7 +171,7 @@ describe('the keys of the tree', () => {
     expect(step('ArrowLeft', 4)).toEqual({ to: 3 })
   })
 
-  test('Space picks, Enter shows, * opens all beside', () => {
+  test('picks with Space, shows with Enter, and opens all siblings with *', () => {
     expect([step(' ', 1), step('Enter', 1), step('*', 2)]).toEqual([
       { act: 'pick' },
       { act: 'preview' },
@@ -179,7 +179,7 @@ describe('the keys of the tree', () => {
     ])
   })
 
-  test('letters go to what begins with them, in kana as well', () => {
+  test('moves to names with the typed letters, in kana as well', () => {
     const named = [row('apple', 1), row('avocado', 1), row('カタログ', 1), row('ﾊﾝｶｸ', 1), row('Banana', 1)]
     const typeAhead = createTypeAhead()
     expect(typeAhead('a', named, 0, 0)).toBe(1)
@@ -197,15 +197,15 @@ describe('the keys of the tree', () => {
   })
 })
 
-describe('the window over many rows', () => {
-  test('draws what is to be seen, and a little more', () => {
+describe('the virtual window over many rows', () => {
+  test('draws the visible rows, and a few more', () => {
     expect(windowOf(0, { top: 0, height: 600 })).toMatchObject({ first: 0, end: 0, height: 0, top: 0 })
     expect(windowOf(100_000, { top: 24_010, height: 600 })).toEqual({
       ...{ first: 988, end: 1038, height: 2_400_000, top: 988 * 24, visible: 1000, above: 10 },
     })
   })
 
-  test('reaches every row where together they are higher than an element may be', () => {
+  test('reaches every row, even if all rows exceed the maximum height of an element', () => {
     const count = 2_000_000
     const view = 600
     for (const index of [0, 1, 999_999, 1_999_970, count - 1]) {
@@ -220,14 +220,14 @@ describe('the window over many rows', () => {
     expect(last.top + (count - last.first) * 24).toBeCloseTo(tallest, 3)
   })
 
-  test('scrolls no more than it must', () => {
+  test('scrolls no more than needed', () => {
     const scroll = { top: 240, height: 240 }
     expect(scrollInto(1000, scroll, 12)).toBeUndefined()
     expect(scrollInto(1000, scroll, 5)).toBe(120)
     expect(scrollInto(1000, scroll, 20)).toBe(21 * 24 - 240)
   })
 
-  test('finds its place again when rows come and go', () => {
+  test('keeps its position when rows are added and removed', () => {
     const rowsOf = (keys: readonly string[]) => ({ count: keys.length, keyOf: (index: number) => keys[index] ?? '' })
     const keys = Array.from({ length: 100 }, (_, i) => `k${i}`)
     const now = windowOf(100, { top: 50 * 24 + 7, height: 240 })

@@ -23,7 +23,7 @@ afterEach(() => {
   language.value = initial
 })
 
-describe('a mount whose kind the server tells', () => {
+describe('a mount whose kind the server reports', () => {
   const mountOf = (uri: string, kind: unknown, more: object = {}) => ({
     uri,
     name: uri.replace(/^.*\//, ''),
@@ -43,7 +43,7 @@ describe('a mount whose kind the server tells', () => {
     expect(titleOfMount(mount)).toBe('パッケージ')
   })
 
-  test('has its name as its title if another one has the same label, and the label beside it', () => {
+  test('has its name as its title if another mount has the same label, with the label beside it', () => {
     const kind = { noun: 'rows', label: { en: 'Database' } }
     const mounts = [mountOf('a://one', kind), mountOf('b://two', kind)]
     noteMounts(mounts)
@@ -57,7 +57,7 @@ describe('a mount whose kind the server tells', () => {
     expect([iconOfMount('clock://me'), titleOfMount(mount), asideOfMount(mount)]).toEqual(['mount', 'me', 'clock'])
   })
 
-  test('stands first or last, and is live or a search, as the kind says', () => {
+  test('is placed first or last, and is live or a search, as the kind says', () => {
     const mounts = [
       mountOf('a://search', { noun: 'search', isSearch: true }),
       mountOf('b://live', { noun: 'live', isLive: true }),
@@ -76,14 +76,14 @@ describe('a mount whose kind the server tells', () => {
     ['a label without end', { noun: 'x', label: { en: 'y'.repeat(61) } }],
     ['no noun', { icon: 'box' }],
     ['nothing', null],
-  ])('has the usual icon and its name if the kind has %s', (_, kind) => {
+  ])('has the default icon and its name if the kind has %s', (_, kind) => {
     const mount = mountOf('x://me', kind)
     noteMounts([mount])
     expect([iconOfMount('x://me'), titleOfMount(mount)]).toEqual(['mount', 'me'])
   })
 })
 
-test('a count of one has the singular', () => {
+test('a count of one is in the singular', () => {
   language.value = 'en'
   const of = (count: number) => [
     ...(['columnsCount', 'moreColumns', 'pages', 'hits', 'entriesMore'] as const).map((key) => preview(key, { count })),
@@ -116,7 +116,7 @@ test('a count of one has the singular', () => {
   ])
 })
 
-describe('every text of the page', () => {
+describe('every text of the explorer', () => {
   const web = new URL('../../src/explorer/web/', import.meta.url)
   const pairs = readdirSync(web, { recursive: true, encoding: 'utf8' })
     .filter((file) => /\.tsx?$/.test(file))
@@ -132,7 +132,7 @@ describe('every text of the page', () => {
   /** The letters of Japanese words. */
   const letter = '[\\p{sc=Hira}\\p{sc=Kana}\\p{sc=Han}ー々]'
 
-  test('is found', () => {
+  test('exists in both languages', () => {
     expect(pairs.length).toBeGreaterThan(400)
   })
   test('in Japanese has a space between Japanese and Latin letters, digits and values', () => {
@@ -144,7 +144,7 @@ describe('every text of the page', () => {
   test('in Japanese has full-width brackets, and half-width colons', () => {
     expect(where(({ ja }) => new RegExp(letter, 'u').test(ja) && /[()：]/.test(ja))).toEqual([])
   })
-  test('has no space before the ellipsis of something that is under way', () => {
+  test('has no space before an ellipsis', () => {
     expect(where(({ en, ja }) => / …$/.test(en) || / …$/.test(ja))).toEqual([])
   })
   test('has the same placeholders in both languages', () => {

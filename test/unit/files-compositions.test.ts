@@ -27,7 +27,7 @@ const viewOf = (provider: Provider, rules?: Parameters<typeof compileAccess>[0])
 const uriOf = (path: string) => `file:///d/${path.split('/').map(encodeURIComponent).join('/')}`
 
 test.each([false, true])(
-  'a file is served under its listed name when it is asked for in another composition (portable: %s)',
+  'a file is served under its listed name if it is requested in another Unicode composition (portable: %s)',
   async (portable) => {
     folder.write({ [listed]: 'text', 'é.md': 'composed' })
     const provider = await open({}, portable)
@@ -50,7 +50,7 @@ test.each([false, true])(
   },
 )
 
-test('a name that is listed in several compositions is found only as it is listed', async () => {
+test('a name that is listed in several Unicode compositions is found only as it is listed', async () => {
   folder.write({ 'A\u030a.md': 'two', '\u00c5.md': 'one' })
   const provider = await open()
   expect(await textAt(provider, 'A\u030a.md')).toBe('two')
@@ -58,7 +58,7 @@ test('a name that is listed in several compositions is found only as it is liste
   expect(await textAt(provider, '\u212b.md')).toBe('!not-found')
 })
 
-test('a folder has as many pages in either composition of its name', async () => {
+test('a folder has the same pages in either Unicode composition of its name', async () => {
   const names = Array.from({ length: 12 }, (_, i) => `${listedFolder}${String(i).padStart(2, '0')}.md`)
   folder.write(Object.fromEntries(names.map((name) => [name, 'text'])))
   const catalog = createCatalog({
@@ -79,14 +79,14 @@ test('a folder has as many pages in either composition of its name', async () =>
 test.each([
   ['deny', [{ allow: ['*'] }, { deny: ['*'], match: `${typedFolder}**` }]],
   ['allow', [{ allow: ['*'], match: 'open.md' }]],
-])('an access rule with "%s" judges a name in any composition', async (_, rules) => {
+])('an access rule with "%s" judges a name in any Unicode composition', async (_, rules) => {
   const view = viewOf(await served(), rules)
   expect((await view.list()).items.map(({ uri }) => uri)).toEqual([uriOf('open.md')])
   for (const path of [listed, typed, listedFolder, typedFolder])
     await expect(view.read(uriOf(path)), path).rejects.toMatchObject({ kind: 'not-found' })
 })
 
-test('an access function that judges only the listed name hides the file in every composition', async () => {
+test('an access function that judges only the listed name hides the file in every Unicode composition', async () => {
   const provider = await served()
   const access = (_: unknown, path: string) => path !== listed
   const view = createCatalog({ mounts: [{ address: 'file:///d', provider, access }] }).view({ id: 'a', roles: [] })
@@ -100,11 +100,11 @@ test.each<[string, Partial<FilesOptions>, string[]]>([
   ['include of a path with wildcards', { include: [`${folderName}/*グ*.md`] }, [listed]],
   ['exclude', { exclude: [typedFolder] }, ['open.md']],
   ['exceptions', { defaultExcludes: { except: ['*.md'] } }, ['open.md', listed].sort()],
-])('the option "%s" judges a name in any composition', async (_, options, wanted) => {
+])('the option "%s" judges a name in any Unicode composition', async (_, options, wanted) => {
   expect(await listPaths(await served(options))).toEqual(wanted)
 })
 
-test('a rule about files judges a name in any composition', async () => {
+test('a rule about files judges a name in any Unicode composition', async () => {
   const provider = await served({ rules: [{ match: typed, title: 'Ruled' }] })
   expect(await listAll(provider)).toMatchObject([{ path: 'open.md' }, { path: listed, title: 'Ruled' }])
 })
@@ -112,7 +112,7 @@ test('a rule about files judges a name in any composition', async () => {
 test.each([
   ['プロ', ''],
   ['プロ', folderName],
-])('completion finds names in another composition than the typed %s', async (stem, directory) => {
+])('completion finds names in another Unicode composition than the typed %s', async (stem, directory) => {
   folder.write({ [`${directory}/${fileName}`.normalize('NFD')]: '', [`${directory}/あ.md`.normalize('NFD')]: '' })
   const view = viewOf(await open())
   const head = directory === '' ? '' : `${directory}/`
@@ -123,7 +123,7 @@ test.each([
   expect(values.map((value) => decodeURIComponent(value).normalize('NFC'))).toEqual([`${head}${fileName}`])
 })
 
-test('a subscription to a URI in another composition hears the changes of the file', async () => {
+test('a subscription to a URI in another Unicode composition is notified of changes of the file', async () => {
   const provider = await served({ reconcile: 100 })
   const view = viewOf(provider)
   const heard: string[] = []

@@ -23,7 +23,7 @@ test.each([
   expect(headingIn(text)).toBe(title)
 })
 
-test('a heading is found in linear time, whatever the file holds', () => {
+test('the heading of a file is found in linear time, for any content', () => {
   for (const text of [' ', '\t', '#', '# ', '[', '`', '<', '=', '_', '*', '# a #', '# [', '# <', '\\'].map((part) =>
     part.repeat(1_000_000 / part.length),
   )) {
@@ -32,7 +32,7 @@ test('a heading is found in linear time, whatever the file holds', () => {
   }
 })
 
-test('types are those of programming languages, by name or extension in any case', () => {
+test('MIME types of source files are found by name or extension, in any letter case', () => {
   const types = {
     'a.ts': 'text/typescript', 'a.TSX': 'text/tsx', 'a.mts': 'text/typescript', 'main.rs': 'text/x-rust', 'a.py': 'text/x-python',
     'a.go': 'text/x-go', 'a.vue': 'text/x-vue', 'a.proto': 'text/x-protobuf', Dockerfile: 'text/x-dockerfile',
@@ -44,7 +44,7 @@ test('types are those of programming languages, by name or extension in any case
   for (const [name, type] of Object.entries(types)) expect(mimeTypeOf(name), name).toBe(type)
 })
 
-test('the type by name gives way to the content', () => {
+test('binary content overrides the MIME type of a name', () => {
   const head = (text: string) => Buffer.from(text, 'latin1')
   const binary = (name: string, bytes: string) => mimeTypeFor(name, { text: false, head: head(bytes) })
   const text = (name: string, bytes = 'text') => mimeTypeFor(name, { text: true, head: head(bytes) })

@@ -5,7 +5,7 @@ import type { Place } from '../../src/providers/files/place.ts'
 import { createDirectoryFacts } from '../../src/providers/files/place.ts'
 import { createFolder, type Folder } from '../support/folder.ts'
 
-describe('facts about the names in a directory', () => {
+describe('cached facts about the names in a directory', () => {
   let folder: Folder
   /** Added to the time of the machine, in milliseconds. */
   let later = 0
@@ -25,7 +25,7 @@ describe('facts about the names in a directory', () => {
     ...{ local, mount: undefined, keep: () => {}, close: () => {} },
   })
 
-  test('hold until the directory changes', () => {
+  test('are valid until the directory changes', () => {
     const known = facts()
     expect(known.has(place(), 'a')).toBe(false)
     known.note(place(), 'a')
@@ -39,7 +39,7 @@ describe('facts about the names in a directory', () => {
     expect(known.has(place(), 'a')).toBe(false)
   })
 
-  test('do not hold where the time of the directory was only set back', () => {
+  test('are invalid after the time of the directory was set back', () => {
     const known = facts()
     const before = place()
     known.note(before, 'a')
@@ -48,7 +48,7 @@ describe('facts about the names in a directory', () => {
     expect(known.has(place(), 'a')).toBe(false)
   })
 
-  test('are not noted of a directory that has just changed, nor of one that does not lie on a local disk', () => {
+  test('are not kept for a directory that has just changed, nor on a remote disk', () => {
     const known = facts()
     later = 0
     known.note(place(), 'a')

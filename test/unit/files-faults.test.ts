@@ -40,7 +40,7 @@ test.each([
   ['UNKNOWN', true],
   ['ENOTCONN', false],
 ])(
-  'a file for which the system says %s is left out of the list, with one warning (portable: %s)',
+  'a file for which the system reports %s is left out of the listing, with one warning (portable: %s)',
   async (code, portable) => {
     logged.length = 0
     folder.write({ 'd/a.txt': 'a', 'd/bad.txt': 'b', 'd/c.txt': 'c', 'e.txt': 'e' })
@@ -54,7 +54,7 @@ test.each([
   },
 )
 
-test('a folder that the system fails on is left out of the list, with one warning', async () => {
+test('a folder that gives an error of the system is left out of the listing, with one warning', async () => {
   logged.length = 0
   folder.write({ 'bad/a.txt': 'a', 'c.txt': 'c' })
   const provider = await open({ log }, true)
@@ -64,14 +64,14 @@ test('a folder that the system fails on is left out of the list, with one warnin
   expect(await textAt(provider, 'bad/a.txt')).toBe('!unavailable')
 })
 
-test('a list fails when the process has no descriptors left, so that it is not taken for complete', async () => {
+test('a listing fails when the process has no file descriptors left, instead of being incomplete', async () => {
   folder.write({ 'a.txt': 'a', 'bad.txt': 'b' })
   const provider = await open({ log }, true)
   failOn('bad.txt', 'EMFILE')
   await expect(listPaths(provider)).rejects.toMatchObject({ kind: 'unavailable' })
 })
 
-test('a file with an error of the system keeps its entry when only its heading cannot be read', async () => {
+test('a file whose heading cannot be read keeps its entry', async () => {
   logged.length = 0
   folder.write({ 'a.md': '# A', 'bad.md': '# B' })
   const provider = await open({ log, rules: [{ match: '*.md', title: 'heading' }] })

@@ -115,7 +115,7 @@ const corpus: fc.Arbitrary<Case> = fc.record({
 })
 
 describe('.gitignore', () => {
-  test.each([false, true])('means what git says of any patterns and paths (case ignored: %s)', (ignoreCase) => {
+  test.each([false, true])('matches as git does for any patterns and paths (case ignored: %s)', (ignoreCase) => {
     const quirk = takesStarsBehindText()
     const cases = fc.sample(corpus, { seed, numRuns: volumeOf(240, 120) })
     const asked: string[] = []

@@ -196,7 +196,7 @@ describe('the files of a root are those that git lists', () => {
     expect(await listPaths(provider)).toEqual(expect.arrayContaining(['a.md', 'x.log']))
   })
 
-  test('and no command of a repository runs for that', async () => {
+  test('without running a command of a repository', async () => {
     const at = repository('main', standard)
     const ran = join(folder.outside, 'ran')
     const script = join(folder.outside, 'hook')
@@ -209,7 +209,7 @@ describe('the files of a root are those that git lists', () => {
     expect(fs.existsSync(ran)).toBe(false)
   })
 
-  test('without those rules when gitignore is off', async () => {
+  test('plus ignored files, when gitignore is off', async () => {
     const at = repository('main', standard)
     dirty(at)
     expect(await served(at, { gitignore: false })).toEqual(
@@ -243,7 +243,7 @@ describe('another working tree of a repository', () => {
     expect(await served(join(at, name))).toContain('b.md')
   })
 
-  test('is left out of a subfolder, a submodule, an embedded clone, and of another linked one', async () => {
+  test('is left out of a subfolder, a submodule, an embedded clone, and another linked working tree', async () => {
     const lib = repository('lib', { 'b.md': 'b' })
     const main = repository('main', { 'docs/b.md': 'b' })
     git(main, 'submodule', '--quiet', 'add', lib, 'sub')
@@ -256,7 +256,7 @@ describe('another working tree of a repository', () => {
     expect(await served(folder.at('linked'))).toEqual(['docs/b.md'])
   })
 
-  test('is left out beside the main one, and served where that is not', async () => {
+  test('is left out beside the main one, and served if the main one is not', async () => {
     const main = repository('in/main', { 'b.md': 'b' })
     git(main, 'worktree', 'add', '-q', folder.at('in/linked'))
     git(main, 'worktree', 'add', '-q', '-b', 'far', folder.at('far/linked'))
@@ -264,7 +264,7 @@ describe('another working tree of a repository', () => {
     expect(await served(folder.at('far'))).toEqual(['linked/b.md'])
   })
 
-  test('is served where the repository is bare, and has no other one', async () => {
+  test('is served if the repository is bare, and has no other one', async () => {
     const lib = repository('lib', { 'b.md': 'b' })
     for (const [name, bare] of [
       ['dot', '.git'],
@@ -281,14 +281,14 @@ describe('another working tree of a repository', () => {
     }
   })
 
-  test('is known after the folder was moved', async () => {
+  test('is recognized after the folder was moved', async () => {
     const at = repository('main', { 'b.md': 'b' })
     git(at, 'worktree', 'add', '-q', 'copy')
     fs.renameSync(at, folder.at('moved'))
     expect(await served(folder.at('moved'))).toEqual(['b.md'])
   })
 
-  test('neither a stray .git file nor one that leads elsewhere hides a folder', async () => {
+  test('is not a folder with a stray .git file, or with one that points elsewhere', async () => {
     const other = repository('other', { 'b.md': 'b' })
     git(other, 'worktree', 'add', '-q', '../linked')
     const at = repository('main', { 'b.md': 'b' })
@@ -299,7 +299,7 @@ describe('another working tree of a repository', () => {
   })
 })
 
-describe('a git directory', () => {
+describe('a git directory in a files mount', () => {
   test.each(['.bare', 'mirror.git', 'deep/any name'])('is left out, whatever its name is: %s', async (name) => {
     const lib = repository('lib', { 'b.md': 'b' })
     folder.write({ 'main/a.md': 'a', [`main/${name}/`]: null })
@@ -330,7 +330,7 @@ describe('a git directory', () => {
     expect(await served(folder.root)).toEqual(['y/HEAD', 'y/refs/a'])
   })
 
-  test('is no root', async () => {
+  test('is refused as a root', async () => {
     const at = repository('main', { 'b.md': 'b' })
     git(folder.root, 'clone', '-q', '--bare', at, 'x.git')
     for (const root of ['x.git', 'x.git/hooks', 'main/.git', 'main/.git/info'])
@@ -342,7 +342,7 @@ describe('a git directory', () => {
     expect(await served(folder.at('x.git/tree'))).toEqual(['b.md'])
   })
 
-  test('of other version control is left out too', async () => {
+  test('of other version control systems is left out too', async () => {
     const names = ['.hg', '.svn', '.jj', '.sl', '.pijul', '.bzr', '_darcs', '.got', '_FOSSIL_', '.fslckout']
     folder.write(Object.fromEntries([...names.map((name) => [`${name}/x`, '']), ['a.md', '']]))
     expect(await served(folder.root)).toEqual(['a.md'])

@@ -4,7 +4,7 @@ import { indexAfter } from '../../src/core/kit/sorted.ts'
 import { comparePaths } from '../../src/core/path.ts'
 import { sortNames } from '../../src/providers/files/names.ts'
 
-test('names are sorted like their bytes in any number, and each is there once', async () => {
+test('names are sorted by their bytes in any number, each once', async () => {
   const parts = ['a', 'b', 'é', '\uff61', '𠮷', '-', '.', '0']
   const random = (seed: number) => (seed * 16_807) % 2_147_483_647
   let seed = 42
@@ -23,7 +23,7 @@ test('names are sorted like their bytes in any number, and each is there once', 
     expect(indexAfter(sorted, path)).toBe(wanted.filter((name) => comparePaths(name, path) <= 0).length)
 })
 
-test('what is remembered is bounded by weight, and the least recently used goes first', () => {
+test('a cache is bounded by weight, and drops the least recently used entry first', () => {
   const recent = createRecent<string>(10, (value) => value.length)
   recent.set('a', 'xxxx')
   recent.set('b', 'xxxx')

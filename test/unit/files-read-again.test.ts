@@ -78,7 +78,7 @@ describe.runIf(process.platform === 'linux')('a file that is read many times a s
     ['ignore rules on its way are removed', () => fs.unlinkSync(inFolder('a/.gitignore'))],
   ]
 
-  test.each(changes)('has the answers of a source that was opened later, when %s', async (_, change) => {
+  test.each(changes)('has the same answers as in a newly opened source, when %s', async (_, change) => {
     const provider = await open()
     for (let time = 0; time < 4; time++) await answersOf(provider)
     nextTick(folder)
@@ -86,7 +86,7 @@ describe.runIf(process.platform === 'linux')('a file that is read many times a s
     expect(await answersOf(provider)).toEqual(await answersOf(await open()))
   })
 
-  test('is not read for a caller that is gone', async () => {
+  test('is not read for a caller that has left', async () => {
     const provider = await open()
     for (let time = 0; time < 4; time++) await answersOf(provider)
     const gone = { ...context, signal: AbortSignal.abort(new Error('gone')) }

@@ -6,7 +6,7 @@ import { contextOf, listAll, listPaths, readOne, sleep, textAt } from '../suppor
 
 const { folder, open } = useFiles()
 
-describe('symbolic links beneath the root', () => {
+describe('symbolic links below the root', () => {
   const links = async (portable: boolean) => {
     folder.write({
       'a/b.txt': 'b',
@@ -34,7 +34,7 @@ describe('symbolic links beneath the root', () => {
   }
 
   test.each([false, true])(
-    'are what they lead to, where that is served by its own name (by paths: %s)',
+    'give their targets, if those are served by their own names (by paths: %s)',
     async (portable) => {
       const provider = await links(portable)
       expect(await listPaths(provider)).toEqual([
@@ -62,7 +62,7 @@ describe('symbolic links beneath the root', () => {
     },
   )
 
-  test('are followed as they are now, not as they were', async () => {
+  test('are followed to their current targets', async () => {
     const provider = await links(false)
     await listPaths(provider)
     await sleep(30)
@@ -73,7 +73,7 @@ describe('symbolic links beneath the root', () => {
     expect(await textAt(provider, 'to-file/inner')).toBe('now a directory')
   })
 
-  test('are not served at all where they are denied', async () => {
+  test('are absent if they are denied', async () => {
     await links(false)
     const provider = await open({ symlinks: 'deny' })
     expect(await listPaths(provider)).toEqual(['.gitignore', 'a/b.txt', 'a/deep/c.txt'])
@@ -81,7 +81,7 @@ describe('symbolic links beneath the root', () => {
   })
 })
 
-describe('the root', () => {
+describe('the root of a files mount', () => {
   const refusal = (root: string) =>
     createFiles({ root }, {}).then(
       async (provider) => {
@@ -92,7 +92,7 @@ describe('the root', () => {
         error instanceof Error && 'kind' in error ? `${error.kind}: ${error.message}` : String(error),
     )
 
-  test('that moves is followed, and one that is deleted and made again is opened again', async () => {
+  test('is followed when it is moved, and opened again when it is deleted and created', async () => {
     folder.write({ 'a.txt': '1' })
     const provider = await open()
     expect(await textAt(provider, 'a.txt')).toBe('1')
@@ -105,7 +105,7 @@ describe('the root', () => {
     expect(await textAt(provider, 'a.txt')).toBe('2')
   })
 
-  test('that was deleted is not opened again through a link that has taken its place', async () => {
+  test('is not opened again through a link after it was deleted', async () => {
     folder.write({ 'a.txt': '1' })
     fs.writeFileSync(`${folder.outside}/a.txt`, 'canary')
     const provider = await open()
@@ -114,7 +114,7 @@ describe('the root', () => {
     expect(await textAt(provider, 'a.txt')).toBe('!unavailable')
   })
 
-  test('is closed once, with everything, and then nothing answers', async () => {
+  test('is closed once, with everything, and then answers no call', async () => {
     folder.write({ 'a.txt': '1' })
     const provider = await open()
     const listing = provider.list({}, contextOf())[Symbol.asyncIterator]()
@@ -129,7 +129,7 @@ describe('the root', () => {
     expect(await (await open()).templates?.(contextOf())).toMatchObject([{ template: '{+path}', name: 'Files' }])
   })
 
-  test('is refused with a message that says what to do', async () => {
+  test('is refused with a message that has advice', async () => {
     folder.write({ file: '' })
     expect(await refusal('docs')).toMatch(/^invalid: .*"docs".*not absolute.*\/docs"/)
     expect(await refusal(folder.at('none'))).toMatch(/^invalid: .*does not exist/)
@@ -137,7 +137,7 @@ describe('the root', () => {
   })
 })
 
-test('a file with a second name is served only on demand', async () => {
+test('a file with a second hard link is served only if it is configured', async () => {
   folder.write({ 'a.txt': 'a' })
   fs.linkSync(folder.at('a.txt'), `${folder.outside}/second`)
   for (const [hardlinks, paths] of [

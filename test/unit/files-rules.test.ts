@@ -45,7 +45,7 @@ async function served(provider: Provider): Promise<string[]> {
   return listed
 }
 
-describe('default excludes', () => {
+describe('the default excludes of a files mount', () => {
   const left = [
     '.git/config', '.hg/hgrc', '.svn/entries', '.jj/repo', 'a/node_modules/b/index.js', '.venv/bin/x', 'x/__pycache__/a.pyc',
     '.cache/a', '.next/a', '.turbo/a', 'server.pem', 'server.key', 'server.key.bak', 'id_rsa', 'id_rsa.pub', 'id_ed25519_work',
@@ -59,19 +59,19 @@ describe('default excludes', () => {
     '..hidden', 'git/config', 'environment.ts', 'pem.txt', '.vscode/settings.json', 'a.swift', '#a', 'c#.md', 'id.txt',
   ] // biome-ignore format: a list of names
 
-  test('leave out version control, dependencies, caches, keys, environments and backups, and nothing else', async () => {
+  test('leave out version control, dependencies, caches, keys, environments and backups only', async () => {
     folder.write(Object.fromEntries([...left, ...kept].map((path) => [path, 'x'])))
     fs.writeFileSync(folder.at('.gitignore'), '')
     expect(await served(await open())).toEqual([...kept].sort(comparePaths))
   })
 
-  test('can be turned off, and are not brought back by an include', async () => {
+  test('can be turned off, and are not overridden by an include', async () => {
     folder.write({ '.env': 'x', 'a.txt': 'x', '.git/config': 'x' })
     expect(await served(await open({ include: ['**/*', '.env', '.git/'] }))).toEqual(['a.txt'])
     expect(await served(await open({ defaultExcludes: false }))).toEqual(['.env', '.git/config', 'a.txt'])
   })
 
-  test('know a name in every spelling that some file system takes for it', () => {
+  test('match a name in every spelling that some file system accepts', () => {
     for (const path of [
       '.ENV',
       '.Git/',
@@ -91,7 +91,7 @@ describe('default excludes', () => {
   })
 })
 
-describe('include and exclude', () => {
+describe('include and exclude of a files mount', () => {
   const tree = {
     'a.md': '',
     'docs/b.md': '',
@@ -116,7 +116,7 @@ describe('include and exclude', () => {
     expect(await served(await open(options))).toEqual(wanted)
   })
 
-  test('hide dot files on demand', async () => {
+  test('hide dot files if configured', async () => {
     folder.write({ '.a/b': '', '.c': '', d: '', 'e/.f': '' })
     expect(await served(await open({ hidden: false }))).toEqual(['d'])
   })
@@ -131,7 +131,7 @@ describe('include and exclude', () => {
   })
 })
 
-describe('.gitignore', () => {
+describe('a .gitignore in a files mount', () => {
   const gitFiles = () =>
     execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], { cwd: folder.root })
       .toString()
@@ -140,7 +140,7 @@ describe('.gitignore', () => {
       .sort(comparePaths)
   const git = () => execFileSync('git', ['-c', 'init.defaultBranch=main', 'init', '-q'], { cwd: folder.root })
 
-  test('means what git takes it for: nested, negated, anchored, for directories, and in .git/info/exclude', async () => {
+  test('is read as by git: nested, negated, anchored, for directories, and in .git/info/exclude', async () => {
     git()
     folder.write({
       '.gitignore': '*.log\n/build\nout/\n!keep.log\ntmp/*\n!tmp/stay\n# not this\n\\#this\nspace\\ \n',
@@ -194,7 +194,7 @@ describe('.gitignore', () => {
     )
   })
 
-  test('takes effect at once when it changes, and is passed over when it is turned off', async () => {
+  test('takes effect at once when it changes, and is ignored when it is turned off', async () => {
     folder.write({ '.gitignore': 'a', a: '', b: '', 'c/a': '' })
     const provider = await open()
     for (let i = 0; i < 20; i++) {
@@ -208,7 +208,7 @@ describe('.gitignore', () => {
     expect(await listPaths(await open({ gitignore: false }))).toEqual(['.gitignore', 'a', 'b', 'c/a'])
   })
 
-  test('that is bad, a link, a directory, a FIFO or very large never throws', async () => {
+  test('that is malformed, a link, a directory, a FIFO or very large causes no error', async () => {
     folder.write({
       'x/.gitignore': '[z-a\n[[\n\\\n!!\n**/**/[\0\nreal\n',
       'x/real': '',
@@ -236,8 +236,8 @@ describe('.gitignore', () => {
   })
 })
 
-describe('rules', () => {
-  test('say priority, audience, title, description and type; the last one with a fact gives it', async () => {
+describe('the option "rules" of a files mount', () => {
+  test('sets priority, audience, title, description and type; the last rule with a fact applies', async () => {
     folder.write({ 'a.md': '# The Title\n', 'b/c.md': 'no heading', 'd.txt': 'text' })
     const provider = await open({
       rules: [

@@ -5,7 +5,7 @@ import { createPool, type Pool } from '../../src/providers/files/place.ts'
 import { hasMountsInside, openLinuxPlaces } from '../../src/providers/files/root.ts'
 import { contextOf, createFolder, type Folder, listPaths } from '../support/folder.ts'
 
-describe('mounts inside a directory', () => {
+describe('mounted file systems inside a directory', () => {
   const table = [
     '22 27 0:21 / /proc rw,relatime - proc proc rw',
     '27 1 254:0 / / rw,relatime - ext4 /dev/vda rw',
@@ -14,7 +14,7 @@ describe('mounts inside a directory', () => {
     '',
   ].join('\n')
 
-  test('are those whose path begins with its own', () => {
+  test('are those whose path begins with its path', () => {
     for (const directory of ['/', '/home', '/home/me', '/home/me/a b', '/home/あ'])
       expect(hasMountsInside(directory, table), directory).toBe(true)
     for (const directory of ['/proc', '/home/me/a', '/home/me/a b/far', '/home/me/a b/f', '/ho', '/srv'])
@@ -54,7 +54,7 @@ describe.runIf(process.platform === 'linux')('a file on a local disk', () => {
     return { text: buffer.toString('utf8', 0, length), calls: calls - before }
   }
 
-  test('is read without the thread pool up to 64 KiB, and by the pool if it is longer', async () => {
+  test('is read without the thread pool up to 64 KiB, and with it if it is longer', async () => {
     folder.write({ 'a.txt': 'one', 'long.txt': 'x'.repeat(70_000) })
     const places = await opened()
     expect(await read(places, 'a.txt')).toEqual({ text: 'one', calls: 0 })
@@ -64,7 +64,7 @@ describe.runIf(process.platform === 'linux')('a file on a local disk', () => {
     places.close()
   })
 
-  test('is found no faster if it may not be served than if it does not exist', async () => {
+  test('takes the same time to answer if it may not be served as if it does not exist', async () => {
     folder.write({ 'one.txt': 'one' })
     symlinkSync(folder.at('one.txt'), folder.at('link.txt'))
     const provider = await createFiles(
@@ -84,7 +84,7 @@ describe.runIf(process.platform === 'linux')('a file on a local disk', () => {
     await provider.close?.()
   })
 
-  test('leaves other work its turns while a task reads one file after the other', async () => {
+  test('leaves turns to other work while a task reads many files', async () => {
     folder.write({ 'a/one.txt': 'one' })
     const provider = await createFiles({ root: folder.root, watch: false, gitignore: false }, { pool })
     expect(await listPaths(provider)).toEqual(['a/one.txt'])
@@ -99,7 +99,7 @@ describe.runIf(process.platform === 'linux')('a file on a local disk', () => {
     await provider.close?.()
   })
 
-  test('ends where its caller has gone', async () => {
+  test('stops being read when its caller has left', async () => {
     folder.write({ 'a.txt': 'one' })
     const places = await opened()
     await read(places, 'a.txt')

@@ -62,7 +62,7 @@ const directories = (count: number) =>
   Object.fromEntries(Array.from({ length: count }, (_, i) => [`d${i}/e/a.txt`, 'a']))
 
 describe('a watch on a system that watches whole trees', () => {
-  test('opens one watch for any number of directories, and tells of changes at any depth', async () => {
+  test('opens one watch for any number of directories, and reports changes at any depth', async () => {
     folder.write({ ...directories(60), 'が/か.txt': 'a' })
     await begin({ mostPaths: 10 })
     folder.write({ 'd7/e/a.txt': 'changed', 'd8/new/deep/b.txt': 'b', 'が/か.txt': 'changed' })
@@ -76,7 +76,7 @@ describe('a watch on a system that watches whole trees', () => {
     expect(logged).toEqual([])
   })
 
-  test('compares everything after the system says that it has dropped events', async () => {
+  test('compares everything after the system reports dropped events', async () => {
     folder.write(directories(3))
     await begin()
     await eventually(() => system.open() === 1, 'watched')
@@ -91,7 +91,7 @@ describe('a watch on a system that watches whole trees', () => {
     await tells('d1/e/a.txt')
   })
 
-  test('is compared periodically, with one warning, while the system refuses the watch, and is watched again afterwards', async () => {
+  test('is replaced by periodic comparing, with one warning, while the system refuses it', async () => {
     folder.write(directories(30))
     await begin({ mostPaths: 0, reconcile: 200 })
     await eventually(() => logged.length > 0, 'a warning')
@@ -106,7 +106,7 @@ describe('a watch on a system that watches whole trees', () => {
     expect(logged.at(-1)).toBe('info: the folder is watched again')
   })
 
-  test('forgets a root that is gone, and watches the one that comes in its place', async () => {
+  test('drops a root that is gone, and watches a new one at its place', async () => {
     folder.write({ 'd/a.txt': 'a' })
     await begin({ reconcile: 200 })
     fs.renameSync(folder.root, `${folder.outside}/moved`)
@@ -119,7 +119,7 @@ describe('a watch on a system that watches whole trees', () => {
 })
 
 describe('a watch of each directory', () => {
-  test('is not opened again and again when the system refuses all of them with an event', async () => {
+  test('is not retried endlessly if the system refuses all of them with an event', async () => {
     folder.write(directories(30))
     await begin({ mostPaths: 20, recursive: false })
     await eventually(() => logged.length > 0, 'a warning')

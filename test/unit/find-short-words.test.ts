@@ -12,7 +12,7 @@ const shortWord = fc
   .tuple(fc.constantFrom('', ...beginnings), fc.stringMatching(/^[A-Za-z0-9_./~-]{0,15}$/))
   .map(([beginning, rest]) => `${beginning}${rest}`.slice(0, 15))
 
-test('no finder finds a secret in a word of at most 15 characters, so those are passed over', () => {
+test('no detector finds a secret in a word of at most 15 characters, so those are skipped', () => {
   fc.assert(
     fc.property(shortWord, (word) => {
       expect(findShapes(word)).toEqual([])
@@ -29,7 +29,7 @@ test('the shortest token has 16 characters, and is found', () => {
   expect(findOwn(token, { path: 'value.txt' })).toMatchObject([{ layer: 'shapes', start: 0, end: 16 }])
 })
 
-test('a short word is looked through beside a sign that tells of a secret', () => {
+test('a short word is searched beside a character that indicates a secret', () => {
   expect(findOwn('password=x9K2pQ7', { path: 'value.txt' })).not.toEqual([])
   expect(findOwn('--password x9K2pQ7', { path: 'value.txt' })).not.toEqual([])
 })

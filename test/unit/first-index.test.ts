@@ -10,13 +10,13 @@ describe('firstIndex', () => {
     expect([0, 1, 2, 3, 4, 7].map((least) => from(0, numbers.length, least))).toEqual([0, 0, 1, 1, 4, 4])
   })
 
-  it('returns the end of the range when the test holds for none', () => {
+  it('returns the end of the range if the test holds for none', () => {
     expect(from(0, numbers.length, 8)).toBe(5)
     expect(from(0, 3, 7)).toBe(3)
     expect(from(0, 0, 1)).toBe(0)
   })
 
-  it('looks only at the range', () => {
+  it('searches the range only', () => {
     expect(from(2, 4, 1)).toBe(2)
   })
 })

@@ -49,13 +49,13 @@ const unusual = {
   'README.md': '=/README.md',
 }
 
-test.each(Object.entries({ ...usual, ...unusual }))('%s is at %s', (uri, path) => {
+test.each(Object.entries({ ...usual, ...unusual }))('the URI %s has the path %s', (uri, path) => {
   expect(pathOfForeign(uri)).toBe(path)
   expect(foreignOf(path)).toBe(uri)
   expect(isUsual(path)).toBe(uri in usual)
 })
 
-test('a URI that no path can hold has the path of its hash, from which it cannot be found', () => {
+test('a URI that no path can hold has the path of its hash, which does not lead back to it', () => {
   for (const uri of ['notes://a/\u0000', 'notes://a/\u2028', `notes://${'x'.repeat(9000)}`, 'notes://\ud800']) {
     const path = pathOfForeign(uri)
     expect(path).toMatch(/^==\/[\w-]{43}$/)
@@ -65,12 +65,12 @@ test('a URI that no path can hold has the path of its hash, from which it cannot
   expect(pathOfForeign('notes://a/\u0000')).not.toBe(pathOfForeign('notes://a/\u0001'))
 })
 
-test('a path that is of no URI is of none', () => {
+test('a path that stands for no URI gives none', () => {
   for (const path of ['', 'notes', '=', '==/x', 'notes/=b', '=file/host/=b', '=x/y', '1a/b', '=/notes://a', 'file/=x'])
     expect(foreignOf(path), path).toBeUndefined()
 })
 
-test('a directory is at the URI with a slash at its end', () => {
+test('a directory has a URI with a slash at its end', () => {
   expect(foreignOf('notes/a/')).toBe('notes://a/')
   expect(foreignOf('notes/')).toBe('notes://')
   expect(foreignOf('file/')).toBe('file:///')
@@ -84,10 +84,10 @@ const piece = fc.oneof(
 const scheme = fc.constantFrom('file://', 'file:///', 'notes://', 'x:', 'X://', '', 'data:', '=', 'file:')
 const anyUri = fc.tuple(scheme, fc.array(piece, { maxLength: 6 })).map(([head, rest]) => head + rest.join('/'))
 
-describe('any URI', () => {
+describe('any URI of another server', () => {
   const address = parseAddress('remote://there')
 
-  test('has a path that can be asked for, and comes back from it as it was', () => {
+  test('has a path that can be read, and that gives the same URI again', () => {
     fc.assert(
       fc.property(fc.oneof(anyUri, fc.string({ unit: 'binary' })), (uri) => {
         const path = pathOfForeign(uri)
@@ -100,7 +100,7 @@ describe('any URI', () => {
     )
   })
 
-  test('has no path but one', () => {
+  test('has exactly one path', () => {
     fc.assert(
       fc.property(fc.array(piece, { minLength: 1, maxLength: 5 }), (pieces) => {
         const uri = foreignOf(pieces.join('/'))
@@ -111,7 +111,7 @@ describe('any URI', () => {
   })
 })
 
-test('templates are below the same paths as what they expand to', () => {
+test('templates of another server have paths below those of their expansions', () => {
   const templates = {
     'notes://{user}/{+path}{?x}': 'notes/{user}/{+path}{?x}',
     'file:///{+path}': 'file/{+path}',
@@ -127,12 +127,12 @@ test('templates are below the same paths as what they expand to', () => {
     expect(templateOfForeign(none), none).toBeUndefined()
 })
 
-test('parameters are escaped', () => {
+test('parameters in paths of another server are escaped', () => {
   expect(withParams('a://b', new Map())).toBe('a://b')
   expect(withParams('a://b', new Map([['q', 'x&y=z 日']]))).toBe('a://b?q=x%26y%3Dz%20%E6%97%A5')
 })
 
-test('a host in capitals is one way to a resource only where a template of the server has it', () => {
+test('a host in capitals is the same resource only if a template of the server has it', () => {
   expect(isOfTemplate('notes/Inbox/5', 'notes/Inbox/{id}')).toBe(true)
   expect(isOfTemplate('notes/INBOX/5', 'notes/Inbox/{id}')).toBe(false)
   expect(isOfTemplate('notes/Inbox/=5', 'notes/Inbox/{id}')).toBe(false)

@@ -9,7 +9,7 @@ const folder = createGitFolder()
 const timeoutMs = 60_000
 afterAll(() => folder.dispose())
 
-test('how often files were changed is counted in the history, without merges, and nothing of the repository runs', async () => {
+test('the number of changes of files is counted in the git history, without merges, and no command of the repository runs', async () => {
   const repository = folder.repository('one')
   const { dir } = repository
   expect(await countActivity({ timeoutMs, repository: dir })).toBeUndefined()

@@ -18,12 +18,12 @@ describe('globs', () => {
     check('/*', { yes: ['a', 'a/'], no: ['a/b'] })
   })
 
-  it('compare one without a slash with the base name at any depth', () => {
+  it('without a slash match the base name at any depth', () => {
     check('*.md', { yes: ['a.md', 'x/y/a.md', '.md', 'x/dir.md/'], no: ['a.md/b', 'a.mdx'] })
     check('/*.md', { yes: ['a.md'], no: ['x/a.md'] })
   })
 
-  it('take ** as any number of segments', () => {
+  it('match any number of segments with **', () => {
     check('**', { yes: ['', 'a', 'a/b', 'a/b/'], no: [] })
     check('**/x', { yes: ['x', 'a/x', 'a/b/x'], no: ['ax', 'x/a', 'a/bx'] })
     check('x/**', { yes: ['x/a', 'x/a/b', 'x/a/'], no: ['x', 'x/', 'a/x/b', 'xa/b'] })
@@ -32,12 +32,12 @@ describe('globs', () => {
     check('**/**/a/**/**', { yes: ['a/x', 'b/a/x/y'], no: ['a'] })
   })
 
-  it('take ** beside other characters as *', () => {
+  it('treat ** beside other characters as *', () => {
     check('a**/b', { yes: ['a/b', 'axy/b'], no: ['a/x/b'] })
     check('x/***', { yes: ['x/a'], no: [] })
   })
 
-  it('take a slash at the end as a directory and everything below it', () => {
+  it('with a slash at the end match a directory and everything below it', () => {
     check('node_modules/', {
       yes: ['node_modules/', 'node_modules/a/b', 'x/node_modules/a'],
       no: ['node_modules', 'x/'],
@@ -48,7 +48,7 @@ describe('globs', () => {
     check('**/', { yes: ['a/', 'a/b'], no: ['a'] })
   })
 
-  it('know classes', () => {
+  it('support character classes', () => {
     check('[abc].ts', { yes: ['a.ts'], no: ['d.ts', 'ab.ts', '.ts'] })
     check('[!a-c]x', { yes: ['dx', '-x'], no: ['ax', 'cx', 'y/x'] })
     check('[^a-c]x', { yes: ['dx'], no: ['ax'] })
@@ -59,7 +59,7 @@ describe('globs', () => {
     check('a[!b]c', { yes: ['axc'], no: ['a/c', 'abc'] })
   })
 
-  it('multiply braces out, nested too', () => {
+  it('expand braces, nested too', () => {
     check('*.{ts,js}', { yes: ['a.ts', 'x/a.js'], no: ['a.tsx', 'a.{ts,js}'] })
     check('{a,b{c,d}}/x{,y}', { yes: ['a/x', 'bc/xy', 'bd/x'], no: ['b/x', 'c/x'] })
     check('{docs/,*.md,/LICENSE}', { yes: ['docs/a', 'x/docs/', 'x/a.md', 'LICENSE'], no: ['docs', 'x/LICENSE'] })
@@ -68,26 +68,26 @@ describe('globs', () => {
     check('a,b', { yes: ['a,b'], no: ['a'] })
   })
 
-  it('take the meaning from an escaped character', () => {
+  it('match an escaped character literally', () => {
     check('\\*\\?\\[\\{\\}\\!\\\\', { yes: ['*?[{}!\\'], no: ['a?[{}!\\'] })
     check('\\!important', { yes: ['!important'], no: ['important'] })
     check('\\[id\\].tsx', { yes: ['[id].tsx'], no: ['i.tsx'] })
     check('{a\\,b,c}', { yes: ['a,b', 'c'], no: ['a', 'b'] })
   })
 
-  it('take names that begin with a dot like any other', () => {
+  it('match names that begin with a dot', () => {
     check('*', { yes: ['.env', 'a/.env'], no: [] })
     check('**/config', { yes: ['.git/config'], no: [] })
   })
 
-  it('ignore case when told to, whatever the neighbours of a letter', () => {
+  it('ignore case when configured, whatever the neighbours of a letter', () => {
     const matches = compileGlob('**/*.{JPG,σΣ}', { ignoreCase: true })
     for (const path of ['a.jpg', 'X/A.JPG', 'a.jPg', 'a.ΣΣ', 'a.σσ']) expect(matches(path)).toBe(true)
     expect(compileGlob('[A-C]Ä', { ignoreCase: true })('bä')).toBe(true)
     expect(compileGlob('*.JPG')('a.jpg')).toBe(false)
   })
 
-  it('take canonically equivalent texts as equal, in literals, classes and alternatives', () => {
+  it('match canonically equivalent texts, in literals, classes and alternatives', () => {
     const decomposed = 'が'.normalize('NFD')
     for (const [glob, path] of [
       ['が', decomposed],
@@ -107,7 +107,7 @@ describe('globs', () => {
     expect(compileGlob('É*', { ignoreCase: true })('e\u0301x')).toBe(true)
   })
 
-  it('join: any of several is enough, and of none there is none', () => {
+  it('in a list match if any of them does, and an empty list matches nothing', () => {
     const matches = compileGlobs(['*.md', 'src/'])
     expect(['a.md', 'src/x', 'x'].map(matches)).toEqual([true, true, false])
     expect(compileGlobs([])('a')).toBe(false)
@@ -131,11 +131,11 @@ describe('globs', () => {
     ['{a', 'a "{" has no "}"'],
     ['a}', 'a "}" has no "{"'],
     ['{id}', 'braces hold only one alternative; write "\\{" for the character'],
-  ])('refuse %j and say what is wrong', (glob, what) => {
+  ])('refuse %j with the reason', (glob, what) => {
     expect(() => compileGlob(glob)).toThrow(`The glob ${JSON.stringify(glob)} is malformed: ${what}.`)
   })
 
-  it('have limits, and an error shows only the beginning of what passes them', () => {
+  it('have limits, and an error shows only the beginning of a glob beyond them', () => {
     expect(() => compileGlob('{a,b}'.repeat(9))).not.toThrow()
     expect(() => compileGlob('{a,b}'.repeat(10))).toThrow('it has more than 1000 alternatives.')
     expect(() => compileGlob(`{${','.repeat(1000)}}`)).toThrow('it has more than 1000 alternatives.')
@@ -146,7 +146,7 @@ describe('globs', () => {
     )
   })
 
-  it('throw nothing but ResourceError, and then never', () => {
+  it('throw nothing but ResourceError, and only when they are compiled', () => {
     const globs = fc.string({ unit: fc.constantFrom(...'a*?[]{},!-\\/.é😀') })
     fc.assert(
       fc.property(globs, fc.string({ unit: 'binary' }), (glob, path) => {
@@ -213,7 +213,7 @@ describe('globs', () => {
     ['**/a*/', 'x', 'ab/', 200],
     ['**/*a*/', '*/x', 'aa/', 200],
     ['*a', 'b', 'a', 600],
-  ])('PT39: %s and more takes steps in proportion to the path, and to the glob', (repeated, end, segment, count) => {
+  ])('PT39: %s and more takes time in proportion to the path, and to the glob', (repeated, end, segment, count) => {
     const glob = repeated.repeat(30) + end
     const path = segment.repeat(count)
     const steps = looks(glob, path)
@@ -227,13 +227,13 @@ describe('globs', () => {
     ['{a,b}'.repeat(9), 'ab'],
     [`${'{a,*b}'.repeat(9)}*c/d`, 'ab'],
     [`{${Array.from({ length: 512 }, (_, i) => `*${i}*a`).join(',')}}/x`, '1a'],
-  ])('PT39: alternatives take steps in proportion to the length of the glob: %.40s', (glob, segment) => {
+  ])('PT39: alternatives take time in proportion to the length of the glob: %.40s', (glob, segment) => {
     expect(compileGlobProgram(glob).steps.length).toBeLessThanOrEqual(4 * glob.length)
     const path = segment.repeat(50)
     expect(looks(glob, path)).toBeLessThanOrEqual(4 * glob.length * path.length)
   })
 
-  it('mean with braces what their alternatives mean, written out', () => {
+  it('with braces match the same as their alternatives', () => {
     const part = fc.constantFrom('a', 'b', '*', '**', '?', '/', '.a', '[ab]')
     const sequence = fc.array(part, { maxLength: 3 }).map((parts) => parts.join(''))
     const piece = fc.oneof(sequence, fc.array(sequence, { minLength: 2, maxLength: 3 }))

@@ -29,19 +29,19 @@ async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
 }
 
 describe('items in groups', () => {
-  test('are taken one by one, or as their groups', async () => {
+  test('are iterated one by one, or as groups', async () => {
     expect(await all(grouped())).toEqual([1, 2, 3])
     expect(await all(eachGroup(grouped()))).toEqual([[1, 2], [], [3]])
     expect(await all(eachGroup(single()))).toEqual([[1], [2]])
   })
 
-  test('keep their groups when they are changed and left out', async () => {
+  test('keep their groups when they are mapped and filtered', async () => {
     const odd = (item: number) => (item % 2 === 1 ? `${item}` : undefined)
     expect(await all(eachGroup(mapped(grouped(), odd)))).toEqual([['1'], ['3']])
     expect(await all(mapped(single(), odd))).toEqual(['1'])
   })
 
-  test('end with their reader, however they are taken', async () => {
+  test('end with their reader, in both kinds of iteration', async () => {
     for (const items of [grouped(), single(), mapped(grouped(), (item) => item), mapped(single(), (item) => item)]) {
       ended = 0
       for await (const item of items) if (item === 1) break

@@ -27,8 +27,8 @@ const project = [
   planned('search://app', { provider: 'search', over: '*' }),
 ]
 
-describe('The instructions of a server', () => {
-  test('say what is mounted, and how to search, read a part and expand a template', () => {
+describe('the instructions of a server', () => {
+  test('list the mounts, and say how to search, read a part and expand a template', () => {
     const guide = guideFor(project)(guest)
     expect(guide).toContain('Files at file:///srv/app')
     expect(guide).toContain('History at git://app')
@@ -37,7 +37,7 @@ describe('The instructions of a server', () => {
     expect(guide).toContain('file:///srv/app/{+path}')
   })
 
-  test('have at most 120 words with the note on the limits of any host, whatever is mounted', () => {
+  test('have at most 120 words with the note on the limits of any host, for any mounts', () => {
     const longest = Math.max(
       ...hostLimits.map(({ name }) => {
         const profileOf = profilesOf(undefined, createCatalog({ mounts: [] }))
@@ -86,7 +86,7 @@ describe('The instructions of a server', () => {
   })
 
   test.each(['legacy', 'modern'] as const)(
-    'are told at the first answer (%s), unless the operator wrote some',
+    'are in the first answer (%s), unless the operator wrote some',
     async (era) => {
       const catalog = createCatalog({ mounts: [] })
       const options = { name: 'n', version: '1', view: catalog.view, log: () => {}, guide: guideFor(project) }

@@ -70,7 +70,7 @@ const readText = async (handler: Handler, call: Parameters<Handler['fetch']>[1] 
   return { status: answer.status, said: result?.contents[0]?.text ?? error?.message }
 }
 
-describe('a handler in a server of somebody else', () => {
+describe('a handler inside another HTTP server', () => {
   test('serves the official client, of both kinds of revisions, on a server of Node', async () => {
     const place = await mount(await handle())
     for (const mode of ['auto', 'legacy'] as const) {
@@ -81,7 +81,7 @@ describe('a handler in a server of somebody else', () => {
     }
   })
 
-  test('asks again for a view that could not be made', async () => {
+  test('creates a view again if it could not be made', async () => {
     const { view } = createCatalog({ mounts: [{ address: 'file:///r', provider: memory({ a: 'the text' }) }] })
     let isReady = false
     const handler = await createHandler(
@@ -126,7 +126,7 @@ describe('a handler in a server of somebody else', () => {
     await client.close()
   })
 
-  test('reads a body that the application has read already, and judges it all the same', async () => {
+  test('checks a body that the application has already parsed', async () => {
     const body = { jsonrpc: '2.0', id: 7, method: 'ping' }
     const handler = await handle({ limits: { body: 1000 } })
     const headers = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' }
@@ -140,7 +140,7 @@ describe('a handler in a server of somebody else', () => {
     expect((await ask('{')).status).toBe(400)
   })
 
-  test('cancels what is read for a client that goes, on both ways', async () => {
+  test('cancels reads of a client that disconnects, with both interfaces', async () => {
     const aborted: string[] = []
     let asked: () => void = () => {}
     const provider: Provider = {
@@ -194,7 +194,7 @@ describe('a handler in a server of somebody else', () => {
     expect((await handler.fetch(readOf('b'), here)).status).toBe(200)
   })
 
-  test('serves this machine alone where nobody says who asks', async () => {
+  test('serves this machine only, without an authentication function', async () => {
     const handler = await handle()
     for (const peer of [undefined, '', '10.0.0.1', '::ffff:10.0.0.1', '2001:db8::1', '127.0.0.1.evil.example'])
       expect(await readText(handler, { peer })).toMatchObject({ status: 403 })
@@ -207,7 +207,7 @@ describe('a handler in a server of somebody else', () => {
     )
   })
 
-  test('shows each principal that the application names what it may see, and nothing to nobody', async () => {
+  test('shows each principal of the application its own resources, and an anonymous caller none', async () => {
     const handler = await handle({ principals: 'given' })
     expect(await readText(handler, { ...here, principal: { id: 'ada', roles: [] } })).toMatchObject({
       said: 'the text',
@@ -218,7 +218,7 @@ describe('a handler in a server of somebody else', () => {
     expect(await readText(handler, here)).toMatchObject({ status: 401 })
   })
 
-  test('asks for tokens where it is told to, and tells clients where to get one', async () => {
+  test('requires tokens if configured, and tells clients where to get one', async () => {
     const issuer = 'https://issuer.example'
     const auth = { resource: 'https://context.example.org/mcp', issuers: [{ issuer, jwks: `${issuer}/jwks` }] }
     const handler = await handle({ auth, allowedHosts: ['context.example.org'] })
@@ -230,7 +230,7 @@ describe('a handler in a server of somebody else', () => {
     await expect(handle({ auth, principals: 'given' })).rejects.toThrow(/auth and principals exclude each other/)
   })
 
-  test('waits for what is in flight when it closes', async () => {
+  test('waits for pending requests when it closes', async () => {
     const { provider, held } = createHeld('a')
     const handler = await handle({}, provider)
     const answer = readText(handler)
@@ -241,7 +241,7 @@ describe('a handler in a server of somebody else', () => {
     await closed
   })
 
-  test('names what it was not given', async () => {
+  test('names a missing option', async () => {
     await expect(createHandler(undefined as never, { name: 't', version: '1' })).rejects.toThrow(/catalog/)
     await expect(createHandler(createCatalog({ mounts: [] }), {} as never)).rejects.toThrow(/needs "name"/)
   })

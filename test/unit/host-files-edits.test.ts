@@ -153,7 +153,7 @@ describe.each([
   ['TOML', codex, tomlFile],
   ['YAML', goose, yamlFile],
 ])('%s of any kind', (_, host, file) => {
-  test('keeps everything else, with its comments, when an entry is added and taken out', () =>
+  test('keeps everything else, with its comments, when an entry is added and removed', () =>
     fc.assert(
       fc.asyncProperty(file, async (text) => {
         const { opened, entry, after } = await add(host, text)
@@ -174,7 +174,7 @@ describe.each([
     ))
 })
 
-describe('an entry that is there', () => {
+describe('an existing entry in a settings file', () => {
   const before = {
     json: '{\n  "context_servers": {\n    "a": 1,\n    "hikidashi": { "command": "x" }, // ours\n    "b": 2\n  }\n}\n',
     toml: '[mcp_servers.hikidashi]\ncommand = "x"\n\n[mcp_servers.hikidashi.env]\nA = "b"\n\n# next\n[other]\na = 1\n',
@@ -186,7 +186,7 @@ describe('an entry that is there', () => {
     ['toml', codex, before.toml, '\n\n# next\n[other]\na = 1\n'],
     ['yaml', goose, before.yaml, 'extensions:\n  b: { type: stdio }\n'],
     ['flow', goose, before.flow, 'extensions: { a: { type: x }, b: {} }\n'],
-  ])('in %s is taken out alone, and replaced', async (_, host, text, rest) => {
+  ])('in %s is removed alone, and replaced', async (_, host, text, rest) => {
     const opened = await openWith(host, machine, text)
     expect(withoutEntry(opened, 'hikidashi')).toBe(rest)
     const entry = host.entryOf(started, { name: 'hikidashi', scope: 'user', machine }, opened.settings)
@@ -211,7 +211,7 @@ describe('an entry that is there', () => {
     [goose, 'a: 1\n---\nb: 1\n', ':2:1: this is not YAML'],
     [goose, 'extensions: [a]\n', 'cannot be edited safely'],
     [goose, 'base: &b\n  a: 1\nextensions: *b\n', 'cannot be edited safely'],
-  ])('is not put into what cannot be edited (%#)', async (host, text, message) => {
+  ])('is not written to a file that cannot be edited (%#)', async (host, text, message) => {
     await expect(add(host, text)).rejects.toThrow(message)
   })
 })

@@ -75,7 +75,7 @@ const cases = hosts.flatMap((host) =>
     .flatMap((scope) => (['none', 'there', 'crlf'] as const).map((kind) => ({ id: host.id, scope, kind, host }))),
 )
 
-describe('a folder is written exactly, or refused with a reason', () => {
+describe('a folder is written exactly to a settings file, or refused with a reason:', () => {
   test.each(cases)('$id ($scope), where the file is: $kind', async ({ host, scope, kind }) => {
     const opened = await openWith(host, machine, before(host, kind), scope)
     let written = 0
@@ -110,8 +110,8 @@ describe('a folder is written exactly, or refused with a reason', () => {
   })
 })
 
-describe('a command line that is printed', () => {
-  test('means the same words to bash, and nothing to a terminal', () => {
+describe('a printed command line', () => {
+  test('has the same words in bash, and no control characters', () => {
     const bash = (line: string) =>
       execFileSync('bash', ['-c', `printf '%s\\0' ${line}`], { encoding: 'utf8', maxBuffer: 2 ** 24 })
     const lists = fc.sample(fc.array(fileName, { minLength: 1, maxLength: 3 }), { numRuns: volumeOf(300), seed: 20 })
@@ -121,7 +121,7 @@ describe('a command line that is printed', () => {
   })
 })
 
-describe('npx on Windows, which cmd starts', () => {
+describe('npx on Windows, which cmd starts,', () => {
   test.each(['C:\\R&D', 'C:\\100%PATH%', 'C:\\a^b', 'C:\\a (b)', 'C:\\it!'])('refuses %s', (folder) => {
     const platform = Object.getOwnPropertyDescriptor(process, 'platform')
     Object.defineProperty(process, 'platform', { ...platform, value: 'win32' })

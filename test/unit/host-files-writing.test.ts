@@ -20,7 +20,7 @@ const put = async (content: string | Buffer) => {
 }
 const names = async () => (await readdir(dirname(file))).sort()
 
-describe('a file of a project', () => {
+describe('the settings file of a project', () => {
   test.each([
     ['claude-code', '.mcp.json', '.mcp.json'],
     ['vscode', '.vscode/mcp.json', '.vscode/mcp.json'],
@@ -49,15 +49,15 @@ describe('a file of a project', () => {
   })
 })
 
-describe('a file that is written', () => {
-  test('is made with its folders, for this user alone, and nothing is left beside it', async () => {
+describe('a settings file that is written', () => {
+  test('is created with its folders, for this user only, and no other file is left', async () => {
     await writeHostFile(await readHostFile(file), 'a\n')
     expect(await readFile(file, 'utf8')).toBe('a\n')
     expect((await stat(file)).mode & 0o777).toBe(0o600)
     expect(await names()).toEqual(['settings.json'])
   })
 
-  test('keeps its mode, its byte order mark, and what it was beside it', async () => {
+  test('keeps its mode, its byte order mark, and a copy of its old content', async () => {
     const before = await put('\ufeffold')
     await chmod(file, 0o640)
     expect(before.text).toBe('old')
@@ -69,7 +69,7 @@ describe('a file that is written', () => {
     expect(await names()).toEqual(['settings.json', 'settings.json.hikidashi.bak'])
   })
 
-  test('is the one that a symbolic link leads to, and the link stays', async () => {
+  test('behind a symbolic link is the target, and the link stays', async () => {
     const target = join(machine.folder, 'dotfiles.json')
     await mkdir(dirname(file), { recursive: true })
     await symlink(target, file)
@@ -86,14 +86,14 @@ describe('a file that is written', () => {
     ['changed', () => writeFile(file, 'theirs')],
     ['taken away', () => rm(file)],
     ['replaced by a link', () => rm(file).then(() => symlink(join(machine.folder, 'x'), file))],
-  ])('is left alone when it was %s since it was read', async (_, meddle) => {
+  ])('is unchanged if it was %s since it was read', async (_, meddle) => {
     const before = await put('old')
     await meddle()
     await expect(writeHostFile(before, 'mine')).rejects.toThrow(/changed by another program/)
     expect((await names()).filter((name) => name !== 'settings.json')).toEqual([])
   })
 
-  test('is left alone when there was none, and now there is', async () => {
+  test('is not overwritten if it was created meanwhile', async () => {
     const before = await readHostFile(file)
     await put('theirs')
     await expect(writeHostFile(before, 'mine')).rejects.toThrow(/changed by another program/)
@@ -114,12 +114,12 @@ describe('a file that is written', () => {
       () => mkdir(dirname(file), { recursive: true }).then(() => symlink(file, file)),
       /leads nowhere/,
     ],
-  ])('is not %s', async (_, make, message) => {
+  ])('cannot be %s', async (_, make, message) => {
     await make().catch(() => {})
     await expect(readHostFile(file)).rejects.toThrow(message)
   })
 
-  test('that has a second name keeps that as it was', async () => {
+  test('with a second hard link keeps it', async () => {
     const before = await put('old')
     await link(file, join(machine.folder, 'other'))
     await writeHostFile(before, 'new')
@@ -127,7 +127,7 @@ describe('a file that is written', () => {
   })
 })
 
-describe('adding, and taking out', () => {
+describe('adding and removing an entry', () => {
   const zed = hostCalled('zed')
   const add = async (content: string | undefined) => {
     const opened = await openWith(zed, machine, content)
@@ -142,13 +142,13 @@ describe('adding, and taking out', () => {
     ['{ }\r\n', '{\r\n  "context_servers": {}\r\n}\r\n'],
     ['// nothing yet', '// nothing yet\n{\n  "context_servers": {}\n}\n'],
     ['{\n\t"a": 1 // one\n}', '{\n\t"context_servers": {},\n\t"a": 1 // one\n}'],
-  ])('leaves %j with no server', async (content, rest) => {
+  ])('leaves %j without a server', async (content, rest) => {
     const opened = await add(content)
     expect(opened.settings).toMatchObject({ context_servers: { hikidashi: { command: '/opt/node' } } })
     expect(withoutEntry(opened, 'hikidashi')).toBe(rest)
   })
 
-  test('keeps what others wrote in between', async () => {
+  test('keeps changes that others wrote in between', async () => {
     const opened = await add('{ "a": 1 }')
     const text = opened.before.text?.replace('"a": 1', '"a": 2') ?? ''
     await writeFile(opened.before.file, text)

@@ -34,15 +34,15 @@ afterAll(() => machine.remove())
 const entryOf = (id: string, launch: Launch, scope: Scope = 'user', settings: unknown = {}) =>
   hostCalled(id).entryOf(launch, { name: 'hikidashi', scope, machine }, settings)
 
-describe('the file of a host', () => {
-  test('is there for every host', () =>
+describe('the settings file of a host', () => {
+  test('is known for every host', () =>
     expect(goldens.map(({ id }) => id).sort()).toEqual(hosts.map(({ id }) => id).sort()))
 
   const cases = goldens.flatMap(({ id, ending }) =>
     (['stdio', 'http'] as const).map((kind) => ({ id, kind, ending, launch: kind === 'stdio' ? started : asked })),
   )
   test.each(cases)(
-    'of $id gets a server over $kind, and keeps its other servers when that is taken out',
+    'of $id gets a server over $kind, and keeps its other servers when that is removed',
     async ({ id, kind, ending, launch }) => {
       const host = hostCalled(id)
       const golden = (name: string) => readFileSync(join(folder, `${id}.${name}.${ending}`))
@@ -104,11 +104,11 @@ describe('the file of a host', () => {
     ['gemini-cli', 'GEMINI_CLI_HOME', '/x/.gemini/settings.json'],
     ['goose', 'XDG_CONFIG_HOME', '/x/goose/config.yaml'],
     ['zed', 'XDG_CONFIG_HOME', '/x/zed/settings.json'],
-  ])('of %s is where %s says', (id, name, file) =>
+  ])('of %s is at the place that %s names', (id, name, file) =>
     expect(fileOf(hostCalled(id), 'user', at('linux', { [name]: '/x' }))).toBe(file),
   )
 
-  test('of opencode is the one that is there', async () => {
+  test('of opencode is the existing one', async () => {
     const other = await createPlace()
     const file = join(other.folder, 'opencode.jsonc')
     writeFileSync(file, '{}')
@@ -117,8 +117,8 @@ describe('the file of a host', () => {
   })
 })
 
-describe('what a host is told', () => {
-  test('names no folder of one machine where it knows the project', () => {
+describe('the entry that a host gets', () => {
+  test('names no folder of one machine if the host can name the project', () => {
     const launch: Launch = {
       transport: 'stdio',
       command: [
@@ -149,12 +149,12 @@ describe('what a host is told', () => {
     ['vscode', '/a/${x}'],
     ['gemini-cli', '/a/$HOME'],
     ['opencode', '/a/{env:X}'],
-  ])('%s is not given %s, which it would change', (id, path) => {
+  ])('for %s does not have %s, which the host would expand', (id, path) => {
     const launch: Launch = { transport: 'stdio', command: ['node', 'serve', { path }], env: {} }
     expect(() => entryOf(id, launch)).toThrow(/would replace a part of/)
   })
 
-  test('is a question, where VS Code is to ask for the token, and that goes with the entry', async () => {
+  test('is a question if VS Code should ask for the token, and both are removed together', async () => {
     const host = hostCalled('vscode')
     const launch = remoteLaunch({ url: 'https://context.example.org/mcp', headers: [], asksToken: true })
     const opened = await openWith(
@@ -184,7 +184,7 @@ describe('what a host is told', () => {
     expect(() => entryOf('cursor', launch)).toThrow(/cannot ask/)
   })
 
-  test('of links and commands is what the hosts document', () => {
+  test('has links and commands as the hosts document them', () => {
     const context = { name: 'notes', scope: 'user', machine } as const
     const waysOf = (id: string, launch: Launch) =>
       (hostCalled(id).waysOf?.(launch, entryOf(id, launch), context) ?? []).map(({ text }) => text)
@@ -213,14 +213,14 @@ describe('what a host is told', () => {
   })
 })
 
-describe('npx', () => {
+describe('npx as the command of an entry', () => {
   test.each<[NodeJS.Platform, readonly string[]]>([
     ['linux', ['npx', '-y', 'hikidashi', 'serve']],
     ['win32', ['cmd', '/c', 'npx', '-y', 'hikidashi', 'serve']],
   ])('is started on %s by %j', (platform, words) => expect(npxCommand(['serve'], platform)).toEqual(words))
 })
 
-describe('a secret', () => {
+describe('a secret in an entry', () => {
   const remote = (options: Partial<Parameters<typeof remoteLaunch>[0]>) =>
     remoteLaunch({ url: 'https://context.example.org/mcp', headers: [], ...options })
   const token = 'ghp_0123456789abcdefghijklmnopqrstuvwxyzAB'
@@ -246,7 +246,7 @@ describe('a secret', () => {
     expect(message).not.toContain(token)
   })
 
-  test('in a variable is fine, and so is what is none', () => {
+  test('is accepted as a variable, and other texts are accepted', () => {
     expect(remote({ headers: ['X-Api-Key: ${KEY}', 'X-Team: docs'], tokenVariable: 'T' })).toMatchObject({
       headers: {
         'X-Api-Key': [{ variable: 'KEY' }],
@@ -266,8 +266,8 @@ describe('a secret', () => {
     expect(() => entryOf('codex', remote({ headers: ['X-Trace: a-${KEY}'] }))).toThrow(/a whole header/))
 })
 
-describe('what is found on a machine', () => {
-  test('are hosts, their files, and what is broken', async () => {
+describe('the list of hosts on a machine', () => {
+  test('has hosts, their files, and broken files', async () => {
     const zed = hostCalled('zed')
     await openWith(
       zed,
@@ -299,10 +299,10 @@ describe('what is found on a machine', () => {
     expect(isOurs(name, command === undefined ? { url: 'https://x' } : { command })).toBe(ours),
   )
 
-  test('scopes are few', () => expect(scopes).toEqual(['user', 'project']))
+  test('has few scopes', () => expect(scopes).toEqual(['user', 'project']))
 })
 
-describe('a diff', () => {
+describe('the diff of a settings file', () => {
   test.each([
     ['a\n', 'a\n', ''],
     [undefined, 'a\n', '--- /dev/null\n+++ f\n@@ -0,0 +1,1 @@\n+a\n'],
@@ -313,9 +313,9 @@ describe('a diff', () => {
       '--- f\n+++ f\n@@ -2,6 +2,7 @@\n 2\n 3\n 4\n+x\n 5\n 6\n 7\n',
     ],
     ['a', 'a\n', '--- f\n+++ f\n@@ -1,1 +1,1 @@\n-a\n\\ No newline at end of file\n+a\n'],
-  ])('from %j to %j', (before, after, diff) => expect(unifiedDiff('f', before, after)).toBe(diff))
+  ])('from %j to %j is right', (before, after, diff) => expect(unifiedDiff('f', before, after)).toBe(diff))
 
-  test('shows no secret of others around it, and does nothing to a terminal', async () => {
+  test('shows no secret of other entries, and no control characters', async () => {
     const token = 'ghp_0123456789abcdefghijklmnopqrstuvwxyzAB'
     const before = `{\n  "GITHUB_TOKEN": "${token}", // \u001b[2J\n}\n`
     const shown = async (isTerminal: boolean) => {
@@ -329,12 +329,12 @@ describe('a diff', () => {
   })
 })
 
-describe('a comment or a last comma', () => {
+describe('a comment or a trailing comma', () => {
   test.each([
     ['{ "a": "// x,]" }', false, false],
     ['{ "a": 1, }', true, true],
     ['{ "a": 1 } // x', true, false],
-  ])('in %j is told of where a host reads none', (text, strict, commented) => {
+  ])('in %j is reported if a host cannot read it', (text, strict, commented) => {
     expect(strayIn(text, { comments: true, trailingCommas: true })).toBe(strict)
     expect(strayIn(text, { comments: false, trailingCommas: true })).toBe(commented)
   })

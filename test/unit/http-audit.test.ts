@@ -46,8 +46,8 @@ async function serve(limits: GivenLimits = {}, jwks = issuer.jwks) {
 const alice = () => issuer.mint({ sub: 'alice', scope: '' })
 const here = '127.0.0.1'
 
-describe('what is turned away is in the audit log', () => {
-  test('by who asks, and never by which token', async () => {
+describe('a refused HTTP request is in the audit log', () => {
+  test('with its principal, and never with its token', async () => {
     const { url, records, turnedAway } = await serve()
     const [good, bad] = [await alice(), await issuer.mint({ sub: 'mallory', aud: 'https://other.example.org' })]
     await read(url, undefined, 'x://open/a')
@@ -67,14 +67,14 @@ describe('what is turned away is in the audit log', () => {
       for (const part of token.split('.')) expect(JSON.stringify(records)).not.toContain(part)
   })
 
-  test('where nobody can say whether a token is good', async () => {
+  test('if no issuer can verify its token', async () => {
     // Nobody listens there.
     const { url, turnedAway } = await serve({}, 'http://127.0.0.1:1/keys')
     expect((await read(url, await alice(), 'x://open/a')).status).toBe(503)
     expect(turnedAway()).toEqual([['unjudged-token', 503, 'refused', undefined, here]])
   })
 
-  test('by size, and by how often one asks', async () => {
+  test('if it is too large, or one of too many', async () => {
     const { url, service, turnedAway } = await serve({ body: 2000, path: 100, perPrincipal: { rate: 0.1 } })
     const token = await alice()
     const long = { uri: 'x://open/a', more: 'x'.repeat(3000) }
@@ -89,7 +89,7 @@ describe('what is turned away is in the audit log', () => {
     expect(service.meter.read()).toMatchObject({ refusedBody: 1, refusedUri: 1, refusedRate: 1 })
   })
 
-  test.each(['2026-07-28', legacy])('by what one has in flight already (%s)', async (version) => {
+  test.each(['2026-07-28', legacy])('if its principal has too many requests in flight (%s)', async (version) => {
     const { url, service, turnedAway, held } = await serve({ perPrincipal: { concurrent: 1, waiting: 1 } })
     const token = await alice()
     const readHeld = await readerOf(url, token, version)
@@ -107,7 +107,7 @@ describe('what is turned away is in the audit log', () => {
     expect((await second).status).toBe(200)
   })
 
-  test('by how many sessions there are', async () => {
+  test('if there are too many sessions', async () => {
     const { url, turnedAway } = await serve({ sessions: 1 })
     const token = await alice()
     await readerOf(url, token, legacy)

@@ -40,10 +40,10 @@ async function serve(auth: Partial<AuthorizationOptions> = {}): Promise<HttpServ
   return service
 }
 
-describe('the metadata of the resource', () => {
+describe('the metadata of the protected resource', () => {
   const known = '/.well-known/oauth-protected-resource'
 
-  test('is there for everybody, in both places, and is what the configuration says', async () => {
+  test('are public, at both paths, and match the configuration', async () => {
     const { url } = await serve({ scopes: [{ scopes: ['base'] }, { scopes: ['watch'], methods: ['x'] }] })
     for (const place of [known, `${known}/mcp`]) {
       const response = await fetch(new URL(place, url), { headers: { origin: 'https://a-page.example.org' } })
@@ -67,7 +67,7 @@ describe('the metadata of the resource', () => {
     ])
   })
 
-  test('takes nothing from a request', async () => {
+  test('do not depend on a request', async () => {
     const resource = 'https://context.example.org/team/mcp'
     const { url } = await serve({ resource })
     const { port } = new URL(url)
@@ -91,7 +91,7 @@ describe('the metadata of the resource', () => {
     )
   })
 
-  test('is not there without an issuer', async () => {
+  test('are absent without an issuer', async () => {
     const { url } = await serve({ issuers: [], tokens: `${import.meta.dirname}/there-is-none` })
     expect((await fetch(new URL(known, url))).status).toBe(404)
     expect((await read(url, undefined, 'x://open/a')).challenge).toBe('Bearer realm="hikidashi"')
@@ -99,7 +99,7 @@ describe('the metadata of the resource', () => {
 })
 
 describe('mounts that need scopes', () => {
-  test('are as if they were not there for a token without them, but for what is asked by name', async () => {
+  test('are absent for a token without them, except in a request that names them', async () => {
     const { url } = await serve()
     const token = await issuer.mint({ scope: '' })
     const list = async (shown: string) => {
@@ -131,7 +131,7 @@ describe('mounts that need scopes', () => {
   })
 })
 
-describe('sessions', () => {
+describe('sessions with tokens', () => {
   const post = async (url: string, token: string, message: object, session?: string) => {
     const response = await fetch(url, {
       method: 'POST',
@@ -147,7 +147,7 @@ describe('sessions', () => {
   }
   const begin = (url: string, token: string) => post(url, token, { method: 'initialize', params: initialize(legacy) })
 
-  test('have the rights of each request’s own token, and no other', async () => {
+  test('have the rights of the token of each request', async () => {
     const { url } = await serve()
     const [narrow, wide] = await Promise.all([issuer.mint({ scope: '' }), issuer.mint({ scope: 'closed' })])
     const { session } = await begin(url, wide)
@@ -162,7 +162,7 @@ describe('sessions', () => {
     expect((await post(url, 'bad', list, session)).status).toBe(401)
   })
 
-  test('outlive a token, though the streams that it opened do not', async () => {
+  test('outlive a token, but the streams that it opened do not', async () => {
     const { url } = await serve()
     const short = await issuer.mint({ exp: nowInSeconds() + 2 })
     const { session } = await begin(url, short)
@@ -174,7 +174,7 @@ describe('sessions', () => {
     expect((await post(url, fresh, { method: 'ping' }, session)).status).toBe(200)
   })
 
-  test('of the oldest transport end with the token that opened them', async () => {
+  test('of the HTTP+SSE transport end with the token that opened them', async () => {
     const { url } = await serve()
     const short = await issuer.mint({ exp: nowInSeconds() + 2 })
     const stream = await fetch(new URL('/sse', url), { headers: { authorization: `Bearer ${short}` } })

@@ -88,7 +88,7 @@ const modern = (method: string, params: Record<string, unknown> = {}) => ({
 })
 
 describe('an offer of another protocol', () => {
-  test.each(['h2c', 'websocket', 'TLS/1.0', 'x, h2c'])('Upgrade: %s is passed over', async (protocol) => {
+  test.each(['h2c', 'websocket', 'TLS/1.0', 'x, h2c'])('Upgrade: %s is ignored', async (protocol) => {
     const { url } = await start()
     const offer = { Connection: 'Upgrade, HTTP2-Settings', Upgrade: protocol, 'HTTP2-Settings': 'AAEAAEAAAAIAAAAB' }
     const { body, headers } = modern('resources/list')
@@ -100,7 +100,7 @@ describe('an offer of another protocol', () => {
     expect((await send(url, { method: 'GET', path: '/healthz', headers: offer })).status).toBe(200)
   })
 
-  test('a connection stays usable after an offer that was passed over', async () => {
+  test('leaves the connection usable', async () => {
     const { url } = await start()
     const { host, hostname, port } = new URL(url)
     const socket = connect(Number(port), hostname)
@@ -182,7 +182,7 @@ describe('the target of a request', () => {
   })
 })
 
-describe('a message of a client', () => {
+describe('a malformed message of a client', () => {
   const malformed = [
     { jsonrpc: '2.0', method: 'notifications/initialized', params: [] },
     { jsonrpc: '2.0', method: 'notifications/initialized', params: { _meta: 7 } },
@@ -192,7 +192,7 @@ describe('a message of a client', () => {
     { jsonrpc: '2.0', method: 'resources/read', params: 1 },
   ]
 
-  test.each(malformed)('a malformed notification is not answered: %j', async (message) => {
+  test.each(malformed)('that is a notification gets no answer: %j', async (message) => {
     const { url } = await start()
     const begun = await send(url, { body: initialize })
     const session = { 'Mcp-Session-Id': String(begun.headers['mcp-session-id']) }
@@ -200,7 +200,7 @@ describe('a message of a client', () => {
       expect(await send(url, { body: message, headers })).toMatchObject({ status: 202, text: '' })
   })
 
-  test('params of null are as good as none', async () => {
+  test('with params of null is accepted', async () => {
     const { url } = await start()
     const begun = await send(url, { body: initialize })
     const session = { 'Mcp-Session-Id': String(begun.headers['mcp-session-id']) }
@@ -215,7 +215,7 @@ describe('a message of a client', () => {
   })
 })
 
-describe('the type of a body', () => {
+describe('the Content-Type of a body', () => {
   const typed = (url: string, type: string) =>
     send(url, { body: initialize, headers: { 'Content-Type': type } }).then(({ status }) => status)
 
@@ -228,7 +228,7 @@ describe('the type of a body', () => {
     'application/json;',
     'application/json ; ',
     'application/json; odata.metadata=minimal; q=1',
-  ])('%s is JSON', async (type) => {
+  ])('%s is accepted as JSON', async (type) => {
     const { url } = await start()
     expect(await typed(url, type)).toBe(200)
   })
@@ -247,13 +247,13 @@ describe('the type of a body', () => {
     expect(await typed(url, type)).toBe(415)
   })
 
-  test('ten thousand parameters without a name are read in linear time', async () => {
+  test('with ten thousand unnamed parameters is parsed in linear time', async () => {
     const { url } = await start()
     expect(await typed(url, `application/json${'; '.repeat(10_000)}x`)).toBe(415)
   })
 })
 
-describe('a page of an allowed origin', () => {
+describe('a web page of an allowed origin', () => {
   const origin = 'https://app.example.org'
   const allowed = { allowedOrigins: [origin, 'null'] }
   const page = { Origin: origin }
@@ -263,7 +263,7 @@ describe('a page of an allowed origin', () => {
   })
   const wordsOf = (value: string | undefined) => (value ?? '').toLowerCase().split(/, */)
 
-  test('may ask by a preflight request for every method and header of MCP, without a token', async () => {
+  test('may send preflight requests for every method and header of MCP, without a token', async () => {
     const { url } = await start({ ...allowed, auth: { tokens: '/nowhere/tokens.json' } })
     const asked = 'content-type,mcp-protocol-version,Mcp-Param-Region, mcp-param-x,x-other,mcp-param-"'
     const { status, headers, text } = await send(url, preflight({ 'Access-Control-Request-Headers': asked }))
@@ -367,7 +367,7 @@ describe('a page of an allowed origin', () => {
     }
   })
 
-  test('of the loopback is served as before, without headers of CORS', async () => {
+  test('of the loopback interface gets no headers of CORS', async () => {
     const own = await start()
     const { origin } = new URL(own.url)
     const { status, headers } = await send(own.url, { body: initialize, headers: { Origin: origin } })

@@ -58,8 +58,8 @@ function read(service: HttpService, uri = 'mem://m/a', options: { path?: string;
   })
 }
 
-describe('what is too much over HTTP', () => {
-  test('in a while: 429 with Retry-After, and then it is let in again', async () => {
+describe('limits over HTTP', () => {
+  test('on the rate: 429 with Retry-After, and then requests are accepted again', async () => {
     // Two a second, and twenty at once.
     const service = await serve(memory({ a: 'a' }), { rate: 2 })
     const answers = await Promise.all(Array.from({ length: 40 }, () => read(service)))
@@ -77,7 +77,7 @@ describe('what is too much over HTTP', () => {
     }
   })
 
-  test('of a path is 414, of headers 431, and both are counted', async () => {
+  test('on the path give 414, on headers 431, and both are counted', async () => {
     const service = await serve(memory({ a: 'a' }), { path: 100, headers: 4096 })
     expect((await read(service, 'mem://m/a', { path: `/${'p'.repeat(100)}` })).status).toBe(414)
     expect((await read(service, 'mem://m/a', { pad: 5000 })).status).toBe(431)
@@ -85,7 +85,7 @@ describe('what is too much over HTTP', () => {
     expect(service.meter.read()).toMatchObject({ refusedUri: 1, refusedHeaders: 1 })
   })
 
-  test('of an answer is an error that says how to read a part', async () => {
+  test('on an answer give an error that says how to read a part', async () => {
     const service = await serve(memory({ a: 'a', long: 'x'.repeat(5000) }), { answer: 2000 })
     const { status, error } = await read(service, 'mem://m/long')
     expect(status).toBe(200)
@@ -94,7 +94,7 @@ describe('what is too much over HTTP', () => {
     expect((await read(service)).error).toBeUndefined()
   })
 
-  test('at once: the connection that brings the most waits for itself, and the others do not', async () => {
+  test('on simultaneous requests: the connection with the most waits, and others do not', async () => {
     const { provider, held: waiting } = createHeld('slow')
     const service = await serve(provider, { concurrent: 2, waiting: 3 })
     const slow = ['1', '2', '3', '4', '5'].map(() => read(service, 'mem://m/slow'))
@@ -111,7 +111,7 @@ describe('what is too much over HTTP', () => {
     expect(service.meter.read()).toMatchObject({ inFlight: 0, waiting: 0, refusedBusy: 1 })
   })
 
-  test('for a source that is left alone: 503 with Retry-After, and nothing of why', async () => {
+  test('on a source without a free slot: 503 with Retry-After, without the reason', async () => {
     const down = limited(
       { ...memory({}), read: () => Promise.reject(new ResourceError('unavailable', 'connect ECONNREFUSED 10.0.0.1')) },
       { failures: 2, pauseMs: 60_000, maxPauseMs: 60_000 },
@@ -125,7 +125,7 @@ describe('what is too much over HTTP', () => {
     expect(text).not.toMatch(/ECONN|10\.0/)
   })
 
-  test('for a connection too many is the end of it, and is counted', async () => {
+  test('on connections close the new one, and are counted', async () => {
     const service = await serve(memory({ a: 'a' }), { connections: 1 })
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     expect((await read(service, 'mem://m/a', { agent })).status).toBe(200)
@@ -135,7 +135,7 @@ describe('what is too much over HTTP', () => {
     agent.destroy()
   })
 
-  test('of new connections from one address: 429 with Retry-After, of which nothing is read', async () => {
+  test('on new connections from one address: 429 with Retry-After, before the request is read', async () => {
     // One a second, and ten at once.
     const service = await serve(memory({ a: 'a' }), { newConnections: 1 })
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
@@ -157,7 +157,7 @@ describe('what is too much over HTTP', () => {
     }
   })
 
-  test('of requests that do not wait for answers: they wait for each other, and the others do not', async () => {
+  test('on pipelined requests: they wait for each other, and others do not', async () => {
     const { provider, held: waiting } = createHeld('slow')
     const service = await serve(provider, {})
     const text = (path: string, id: number) => {
@@ -178,7 +178,7 @@ describe('what is too much over HTTP', () => {
     expect(service.meter.read()).toMatchObject({ cutPipelines: 0 })
   })
 
-  test('of refusals: every request beyond the rate is refused with 429, and its connection stays open', async () => {
+  test('on refused requests: every request beyond the rate gets 429, and its connection stays open', async () => {
     const service = await serve(memory({ a: 'a' }), { rate: 0.001 })
     while ((await read(service)).status !== 429);
     const answers = await Promise.all(Array.from({ length: 260 }, () => read(service)))
