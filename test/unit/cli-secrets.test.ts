@@ -15,7 +15,7 @@ describe('the secrets in an environment', () => {
     ['DATABASE_URL', 'postgres://app:p%40ss1word@db/x', ['p%40ss1word', 'p@ss1word']],
     ['DSN', 'host=db user=x password=Abc12345', ['Abc12345']],
     ['ANYTHING', `ghp_${'aB3'.repeat(12)}`, [`ghp_${'aB3'.repeat(12)}`]],
-  ])('%s=%s holds %j', (name, value, expected) => {
+  ])('of %s=%s are %j', (name, value, expected) => {
     expect([...new Set(secretsInEnvironment({ [name]: value }))]).toEqual(expected)
   })
 

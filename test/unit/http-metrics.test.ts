@@ -57,15 +57,15 @@ async function withToken(role: string) {
   return { tokens, token }
 }
 
-describe('/metrics', () => {
-  test('is not there unless it is switched on', async () => {
+describe('the endpoint /metrics', () => {
+  test('is absent unless it is switched on', async () => {
     for (const metrics of [undefined, false] as const) {
       const url = await serve(metrics === undefined ? {} : { metrics })
       expect(await ask(url, '/metrics')).toMatchObject({ status: 404 })
     }
   })
 
-  test('tells what the service did, and not of whom or what', async () => {
+  test('counts the work of the server, and names no resource and no principal', async () => {
     const url = await serve({ metrics: true })
     await ask(url, '/mcp?uri=x://secret-mount/secret-path.txt')
     await ask(url, `/${'x'.repeat(9000)}`)
@@ -82,7 +82,7 @@ describe('/metrics', () => {
       expect(line).toMatch(/^(?:# (?:HELP|TYPE) \w+ .+|\w+(?:\{\w+="\w+"\})? [\d.e+-]+)$/)
   })
 
-  test('is at one path, for GET and HEAD, and for no other page', async () => {
+  test('is at one path, for GET and HEAD, and for no web page', async () => {
     const url = await serve({ metrics: true })
     for (const path of ['/metrics/', '/metrics?x', '/Metrics', '//metrics', '/metrics%2f', '/mcp/../metrics'])
       expect((await ask(url, path)).status, path).toBe(404)
@@ -92,13 +92,13 @@ describe('/metrics', () => {
     expect((await ask(url, '/metrics', { origin: 'http://evil.example' })).status).toBe(403)
   })
 
-  test('is for this machine alone where nobody is asked: not for what a proxy passes on', async () => {
+  test('is for this machine only without authentication: not for requests that a proxy forwards', async () => {
     const url = await serve({ metrics: true })
     for (const header of ['x-forwarded-for', 'forwarded', 'x-real-ip', 'via'])
       expect(await ask(url, '/metrics', { [header]: '203.0.113.7' }), header).toMatchObject({ status: 404 })
   })
 
-  test('is for who has a token where one is asked for, or one of some roles', async () => {
+  test('is for callers with a token if tokens are required, or with one of some roles', async () => {
     const { tokens, token } = await withToken('monitor')
     const authorization = { authorization: `Bearer ${token}` }
     for (const [metrics, status] of [
@@ -114,8 +114,8 @@ describe('/metrics', () => {
   })
 })
 
-describe('the text format', () => {
-  test('has help, type and samples, with every character of a label', () => {
+describe('the text format of metrics', () => {
+  test('has help, type and samples, with every character of a label escaped', () => {
     const labels = { a: 'x"y\\z\nw' }
     const samples = [
       { labels, value: 1.5 },
@@ -129,8 +129,8 @@ describe('the text format', () => {
   })
 })
 
-describe('what sources answer', () => {
-  test('is counted by the place of the mount, its provider and the outcome', async () => {
+describe('the metric of answers of sources', () => {
+  test('is counted by the address of the mount, its provider and the outcome', async () => {
     const measurements = createMeasurements()
     const provider = limited(memory({ a: 'a' }), observed('files', { measurements, mountNumber: 2 }))
     const context = { principal: { id: 'x', roles: [] }, signal: new AbortController().signal }

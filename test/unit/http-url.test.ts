@@ -19,7 +19,7 @@ const bytes = (text: string) => {
   return found
 }
 
-describe('an address', () => {
+describe('an IP address', () => {
   test.each([
     ['192.0.2.1', [192, 0, 2, 1]],
     ['::', Array.from({ length: 16 }, () => 0)],
@@ -60,11 +60,11 @@ describe('an address', () => {
       '::g',
     ],
     ...['1:2:3:4:5:6:7::8', '::1.2.3', '::1.2.3.4:5', '1.2.3.4::', 'fe80::1%eth0', '[::1]', '::ffff:0x7f.0.0.1'],
-  ])('%j is none', (text) => {
+  ])('%j is invalid', (text) => {
     expect(addressBytes(text)).toBeUndefined()
   })
 
-  test('lies in a block when it begins with the bits of it, and in none of the other kind', () => {
+  test('is in a block if it begins with the bits of it, and in no block of the other IP version', () => {
     const block = (text: string) => addressBlock(text) ?? { bytes: [], bits: -1 }
     expect(isInBlock(bytes('10.255.0.1'), block('10.0.0.0/8'))).toBe(true)
     expect(isInBlock(bytes('11.0.0.1'), block('10.0.0.0/8'))).toBe(false)
@@ -81,7 +81,7 @@ describe('an address', () => {
   test.each([
     ...['8.8.8.8', '93.184.215.14', '1.1.1.1', '172.15.0.1', '172.32.0.1', '192.167.0.1', '223.255.255.1'],
     ...['2606:4700::1111', '2a00:1450::1', '64:ff9b::808:808', '::ffff:8.8.8.8', '2002:808:808::1'],
-  ])('%s is one of the internet', (text) => {
+  ])('%s is public', (text) => {
     expect(isPublicAddress(bytes(text))).toBe(true)
     expect(isAllowedAddress(bytes(text), [])).toBe(true)
   })
@@ -129,12 +129,12 @@ describe('an address', () => {
       '2001::1',
     ],
     ...['2001:db8::1', '2001:10::1', '100::1', '3fff::1', '5f00::1', '::ffff:10.0.0.1', '2002:c0a8:101::1'],
-  ])('%s is not', (text) => {
+  ])('%s is not public', (text) => {
     expect(isPublicAddress(bytes(text))).toBe(false)
     expect(isAllowedAddress(bytes(text), [])).toBe(false)
   })
 
-  test('that is private may be allowed, and one that gives out credentials never', () => {
+  test('that is private may be allowed, and that of a metadata service never', () => {
     const all = ['0.0.0.0/0', '::/0'].flatMap((text) => addressBlock(text) ?? [])
     for (const text of ['10.0.0.1', '127.0.0.1', '::1', 'fd00::1', '::ffff:10.0.0.1'])
       expect(isAllowedAddress(bytes(text), all)).toBe(true)
@@ -158,7 +158,7 @@ describe('an address', () => {
   })
 })
 
-describe('a URL of the web', () => {
+describe('an HTTP URL', () => {
   test.each([
     ['https://www.example.org', 'https://www.example.org/'],
     ['HTTPS://WWW.Example.ORG:443/A?b=c#d', 'https://www.example.org/A?b=c'],
@@ -238,7 +238,7 @@ describe('a URL of the web', () => {
       'https://a/\ud800',
     ],
     `https://a/${'x'.repeat(9000)}`,
-  ])('%j is none', (text) => {
+  ])('%j is invalid', (text) => {
     expect(() => parseHttpUrl(text)).toThrow(expect.objectContaining({ kind: 'invalid' }))
   })
 
@@ -266,7 +266,7 @@ describe('a URL of the web', () => {
     else expect(formatHttpUrl(resolveHttpUrl(base, reference))).toBe(expected)
   })
 
-  test('has what is below it, and an origin without the port of its scheme', () => {
+  test('contains the URLs below it, and has an origin without the default port', () => {
     const below = (base: string, path: string) => formatHttpUrl(httpUrlBelow(parseHttpUrl(base), path))
     expect(below('https://a', 'b/c')).toBe('https://a/b/c')
     expect(below('https://a/v1/', 'b?c=d')).toBe('https://a/v1/b?c=d')

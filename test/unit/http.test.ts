@@ -105,8 +105,8 @@ const slow = (ms: number): Provider => ({
     }),
 })
 
-describe('the stateless revision', () => {
-  test('answers a POST by itself', async () => {
+describe('the stateless revision 2026-07-28 over HTTP', () => {
+  test('answers each POST independently', async () => {
     const { url } = await serve()
     const reply = await send(url, 'POST', modern('resources/list'), modernHeaders('resources/list'))
     expect(reply).toMatchObject({
@@ -156,7 +156,7 @@ describe('the stateless revision', () => {
     expect(await send(url, 'POST', body, headers)).toMatchObject({ status, json: { error: { code } } })
   })
 
-  test('takes a name that needs encoding, encoded', async () => {
+  test('accepts an encoded name that needs encoding', async () => {
     const { url } = await serve(memory({ 日本: 'x' }))
     const read = modern('resources/read', { uri: 'file:///r/日本' })
     const name = (text: string) => `=?base64?${Buffer.from(text).toString('base64')}?=`
@@ -167,13 +167,13 @@ describe('the stateless revision', () => {
         expect((await send(url, 'POST', read, modernHeaders('resources/read', wrong))).status).toBe(400)
   })
 
-  test('has no GET and no DELETE', async () => {
+  test('refuses GET and DELETE', async () => {
     const { url } = await serve()
     for (const method of ['GET', 'DELETE'])
       expect((await send(url, method, undefined, { 'MCP-Protocol-Version': '2026-07-28' })).status).toBe(405)
   })
 
-  test('cancels what the client hangs up on', async () => {
+  test('cancels a request when its connection closes', async () => {
     let aborted = false
     const { url } = await serve({
       ...memory({ a: 'a' }),
@@ -196,7 +196,7 @@ describe('the stateless revision', () => {
     expect(aborted).toBe(true)
   })
 
-  test('becomes a stream when there is something to say before the answer', async () => {
+  test('answers with a stream if there are notifications before the answer', async () => {
     const { url } = await serve(slow(1300))
     const read = modern('resources/read', { uri: 'file:///r/a' })
     const body = { ...read, params: { ...read.params, _meta: { ...meta, progressToken: 7 } } }
@@ -209,7 +209,7 @@ describe('the stateless revision', () => {
     ])
   })
 
-  test('turns away what does not fit, with the time to come back', async () => {
+  test('refuses requests over the limit, with a time to retry', async () => {
     const { url } = await serve(slow(400), { concurrent: 1, waiting: 1 })
     const read = () =>
       send(
@@ -224,7 +224,7 @@ describe('the stateless revision', () => {
   })
 })
 
-describe('sessions', () => {
+describe('sessions over HTTP', () => {
   test('begin with initialize and end with DELETE', async () => {
     const { url } = await serve()
     const session = await open(url)
@@ -237,7 +237,7 @@ describe('sessions', () => {
     expect((await send(url, 'POST', list, session)).status).toBe(404)
   })
 
-  test('take a request that names another served version, and refuse one that names none', async () => {
+  test('accept a request that names another served revision, and refuse one that names none', async () => {
     const { url } = await serve()
     const session = await open(url, '2025-06-18')
     const ping = { jsonrpc: '2.0', id: 2, method: 'ping' }
@@ -246,7 +246,7 @@ describe('sessions', () => {
     expect([await status('2025-06-18'), await status('2025-11-25'), await status('junk')]).toEqual([200, 200, 400])
   })
 
-  test('that were refused are not kept, nor are there more than there may be', async () => {
+  test('that were refused are not kept, and their number is limited', async () => {
     const { url } = await serve(undefined, { sessions: 2 })
     for (let i = 0; i < 5; i++) {
       const reply = await send(url, 'POST', { jsonrpc: '2.0', id: 1, method: 'initialize', params: {} })
@@ -268,7 +268,7 @@ describe('sessions', () => {
     expect((await send(url, 'POST', { jsonrpc: '2.0', id: 2, method: 'ping' }, session)).status).toBe(404)
   })
 
-  test('have one stream each on which the server can speak', async () => {
+  test('have one stream each for messages of the server', async () => {
     const { url } = await serve()
     const session = await open(url)
     const stream = await new Promise<{ status: number | undefined; close: () => void }>((resolve) => {
@@ -285,7 +285,7 @@ describe('sessions', () => {
     stream.close()
   })
 
-  test('cancel by message, not by hanging up', async () => {
+  test('cancel by message, not by closing the connection', async () => {
     const { url } = await serve(slow(5000))
     const session = await open(url)
     const reading = send(
@@ -301,7 +301,7 @@ describe('sessions', () => {
 })
 
 describe('HTTP+SSE of 2024-11-05', () => {
-  test('names its endpoint first, and answers on the stream', async () => {
+  test('sends its endpoint first, and answers on the stream', async () => {
     const { url } = await serve()
     const base = new URL(url).origin
     const events: string[] = []
@@ -324,8 +324,8 @@ describe('HTTP+SSE of 2024-11-05', () => {
   })
 })
 
-describe('the service', () => {
-  test('finishes what is in flight when it closes, and takes nothing new', async () => {
+describe('the HTTP service', () => {
+  test('finishes pending requests when it closes, and accepts no new ones', async () => {
     const service = await serve(slow(300), { drain: 5000 })
     const reading = send(
       service.url,
@@ -341,7 +341,7 @@ describe('the service', () => {
     await closing
   })
 
-  test('says that it is healthy and ready, and nothing else', async () => {
+  test('reports only that it is healthy and ready', async () => {
     const { url } = await serve()
     expect((await send(url, 'GET', undefined, {}, '/healthz')).json).toEqual({ status: 'ok' })
     expect((await send(url, 'GET', undefined, {}, '/readyz')).json).toEqual({ status: 'ready' })
@@ -349,14 +349,14 @@ describe('the service', () => {
     expect((await send(url, 'GET', undefined, {}, '/metrics')).status).toBe(404)
   })
 
-  test('says of how many mounts changes are told less well than they should be, and why, but not of which', async () => {
+  test('reports for how many mounts changes are incomplete, and why, but not for which', async () => {
     const provider = live({ a: '' })
     const { url } = await serve({ ...provider, degraded: () => 'limited' })
     const { status, json } = await send(url, 'GET', undefined, {}, '/readyz')
     expect({ status, json }).toEqual({ status: 200, json: { status: 'ready', degraded: { limited: 1 } } })
   })
 
-  test('is not held up by a connection on which nothing was ever sent', async () => {
+  test('is not delayed by a connection without a request', async () => {
     const { url } = await serve(memory({ a: 'a' }), { drain: 60_000 })
     const socket = connect(Number(new URL(url).port), '127.0.0.1')
     await once(socket, 'connect')
@@ -367,7 +367,7 @@ describe('the service', () => {
     await closed
   })
 
-  test('does not listen beyond this machine without a list of names', async () => {
+  test('does not listen beyond this machine without a list of host names', async () => {
     const options = {
       view: () => createCatalog({ mounts: [] }).view({ id: 'x', roles: [] }),
       name: 't',
@@ -382,7 +382,7 @@ describe('the service', () => {
     services.push(await serveHttp({ ...named, insecure: true }))
   })
 
-  test('says why it cannot listen', async () => {
+  test('reports why it cannot listen', async () => {
     const { url } = await serve()
     const options = {
       view: () => createCatalog({ mounts: [] }).view({ id: 'x', roles: [] }),

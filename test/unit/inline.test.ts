@@ -30,7 +30,7 @@ describe('a data: URI', () => {
     ['data:text/plain;base64=x,YQ==', 'text/plain', { base64: 'x' }, 'YQ=='],
     ['data:text/plain%2Chello', 'text/plain', {}, 'hello'],
     ['data:text/plain,%2541', 'text/plain', {}, '%41'],
-  ])('%s holds what it says', (uri, mimeType, parameters, text) => {
+  ])('%s gives its content', (uri, mimeType, parameters, text) => {
     const data = parseDataUri(uri)
     expect([data.mimeType, Object.fromEntries(data.parameters), data.bytes.toString()]).toEqual([
       mimeType,
@@ -58,16 +58,16 @@ describe('a data: URI', () => {
       'data:;base64,é',
     ],
     ...['data:text/plain;charset,x', 'data:;base64;charset=utf-8,x', 'http://x', ''],
-  ])('%j is none', (uri) => {
+  ])('%j is invalid', (uri) => {
     expect(() => parseDataUri(uri)).toThrow(expect.objectContaining({ kind: 'invalid' }))
   })
 
-  test.each(['%', '%4', '%zz', '100% of %x'])('holds a percent sign that escapes nothing as it is: %j', (text) => {
+  test.each(['%', '%4', '%zz', '100% of %x'])('keeps a percent sign that starts no escape: %j', (text) => {
     expect(parseDataUri(`data:,${text}`).bytes.toString()).toBe(text)
     expect(canonicalDataUri(`data:,${text}`)).toBe(canonicalDataUri(`data:,${encodeURIComponent(text)}`))
   })
 
-  test('has one spelling, whatever hosts make of it', () => {
+  test('has one spelling, for every spelling of a client', () => {
     const canonical = 'data:text/plain;charset=utf-8,a%20b/c%3Fd'
     for (const spelling of [
       canonical,
@@ -91,7 +91,7 @@ describe('a data: URI', () => {
 describe('an inline resource', () => {
   const everybody = { id: 'x', roles: [] }
 
-  test('is listed and read at the address itself, by any spelling of it', async () => {
+  test('is listed and read at its own address, by any spelling of it', async () => {
     const catalog = createCatalog({
       mounts: [
         {
@@ -150,12 +150,12 @@ describe('an inline resource', () => {
       Object.fromEntries(Array.from({ length: 17 }, (_, at) => [`${at}`, { text: 'x'.repeat(1024 * 1024) }])),
       /together/,
     ],
-  ])('that is not right is refused', (resources, message) => {
+  ])('that is invalid is refused', (resources, message) => {
     expect(() => inline({ resources })).toThrow(message)
   })
 })
 
-describe('in a configuration', () => {
+describe('inline resources in a configuration', () => {
   let folder: string
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'hikidashi-inline-'))
@@ -168,7 +168,7 @@ describe('in a configuration', () => {
     return loadConfig(file)
   }
 
-  test('resources stand at any address, several in one mount or one by itself', async () => {
+  test('have any addresses, several in one mount or one by itself', async () => {
     const found = await load({
       'memo://team/greeting': { provider: 'inline', text: 'Hello', mimeType: 'text/markdown', title: 'A greeting' },
       'memo://others': {
@@ -203,7 +203,7 @@ describe('in a configuration', () => {
     [{ 'data:,a%20b': { provider: 'inline' }, 'data:,a b': { provider: 'inline' } }, 6, 'overlaps'],
     [{ 'a://b': { provider: 'inline', text: 'x', mimeType: 'nonsense' } }, 6, 'not a media type'],
     [{ 'a://b': { provider: 'inline', txt: 'x' } }, 5, 'Did you mean "text"?'],
-  ])('what is wrong with %j is reported with its line', async (mounts, line, message) => {
+  ])('that are wrong as in %j are reported with their line', async (mounts, line, message) => {
     const found = await load(mounts)
     const problems = 'problems' in found ? found.problems : []
     const texts = problems.map((problem) => `${problem.line}: ${problem.message} ${problem.fix}`)
@@ -213,7 +213,7 @@ describe('in a configuration', () => {
     ).toBe(true)
   })
 
-  test('nothing is polled that cannot change', async () => {
+  test('cannot be polled, because they cannot change', async () => {
     const found = await load({ 'a://b': { provider: 'inline', text: 'x', poll: '5s' } })
     if ('problems' in found) throw new Error(JSON.stringify(found.problems))
     await expect(openCatalog(planConfig(found.config), { log: () => {} })).rejects.toThrow(

@@ -2,19 +2,19 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { isJson, jsonLines } from '../../src/wrap/spilled.ts'
 
-test('each member stands on a line of its own', () => {
+test('JSON by lines has each member on its own line', () => {
   expect(jsonLines('{"a":[1,{"b":"x, {y}: \\"z\\""}],"c":{},"d":[ ]}')).toBe(
     '{\n  "a": [\n    1,\n    {\n      "b": "x, {y}: \\"z\\""\n    }\n  ],\n  "c": {},\n  "d": [ ]\n}\n',
   )
 })
 
-test('numbers keep their digits', () => {
+test('JSON by lines keeps the digits of numbers', () => {
   expect(jsonLines('{"id":12345678901234567890,"x":1.50,"y":-1e400}')).toBe(
     '{\n  "id": 12345678901234567890,\n  "x": 1.50,\n  "y": -1e400\n}\n',
   )
 })
 
-test('no value changes, however it is written', () => {
+test('JSON by lines keeps every value', () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.constantFrom(undefined, 2, '\t'), (value, indent) => {
       const text = JSON.stringify(value, undefined, indent)
@@ -23,19 +23,19 @@ test('no value changes, however it is written', () => {
   )
 })
 
-test('nesting of any depth makes no text of quadratic length', () => {
+test('JSON by lines of any depth does not have quadratic length', () => {
   const deep = `${'['.repeat(5000)}${']'.repeat(5000)}`
   expect(jsonLines(deep).length).toBeLessThan(50 * deep.length)
 })
 
 test.each(['x'.repeat(10_000_000), '"'.repeat(2_000_000), '\\'.repeat(2_000_000)])(
-  'a string of any length comes through',
+  'JSON by lines keeps a string of any length',
   (body) => {
     expect(JSON.parse(jsonLines(JSON.stringify([body])))[0] === body).toBe(true)
   },
 )
 
-test('only objects and arrays count as JSON', () => {
+test('only objects and arrays count as JSON documents', () => {
   expect([isJson('{}'), isJson(' [1]'), isJson('1'), isJson('{'), isJson('# A')]).toEqual([
     true,
     true,

@@ -6,8 +6,8 @@ import { volumeOf } from '../support/volume.ts'
 
 const parse = (text: string) => parseJson(Buffer.from(text))
 
-describe('strict JSON', () => {
-  test('is JSON', () => {
+describe('the strict JSON parser', () => {
+  test('parses JSON', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 5 }), (value) => {
         expect(parse(JSON.stringify(value))).toEqual(JSON.parse(JSON.stringify(value)))
@@ -15,7 +15,7 @@ describe('strict JSON', () => {
     )
   })
 
-  test('agrees with JSON.parse on what is JSON at all', () => {
+  test('agrees with JSON.parse on the validity of JSON', () => {
     const text = fc
       .array(fc.constantFrom('{', '}', '[', ']', '"', ':', ',', 'a', '1', '\\', ' '))
       .map((parts) => parts.join(''))
@@ -58,13 +58,13 @@ describe('strict JSON', () => {
     expect(() => parseJson(bytes)).toThrow(JsonError)
   })
 
-  test('takes 64 levels, equal names in different objects, and values that look like names', () => {
+  test('accepts 64 levels, equal names in different objects, and values that look like names', () => {
     expect(parse('['.repeat(64) + ']'.repeat(64))).toBeDefined()
     expect(parse('[{"a":"a"},{"a":["a","a"]}]')).toEqual([{ a: 'a' }, { a: ['a', 'a'] }])
     expect(parse('{"a\\\\":1,"a":2,"b\\"":{"a":3}}')).toEqual({ 'a\\': 1, a: 2, 'b"': { a: 3 } })
   })
 
-  test('leaves prototypes alone', () => {
+  test('sets no prototypes', () => {
     const value = parse('{"__proto__":{"polluted":true}}') as object
     expect(Object.getPrototypeOf(value)).toBe(Object.prototype)
     expect(({} as Record<string, unknown>).polluted).toBeUndefined()
@@ -72,13 +72,13 @@ describe('strict JSON', () => {
 })
 
 describe('a formatted message', () => {
-  test('is one line to every reader of lines', () => {
+  test('is one line for every reader of lines', () => {
     const json = formatJson({ text: 'a\u2028b\u2029c\nd' })
     expect(json).not.toMatch(/[\n\u2028\u2029]/)
     expect(JSON.parse(json)).toEqual({ text: 'a\u2028b\u2029c\nd' })
   })
 
-  test('is refused behind the limit, which counts bytes', () => {
+  test('is refused beyond the limit, which counts bytes', () => {
     expect(() => formatJson('ああああ', 10)).toThrow('larger than 10 bytes')
     expect(formatJson('aaaaaaaa', 10)).toBe('"aaaaaaaa"')
   })
@@ -112,12 +112,12 @@ describe('JSON of a server that is parsed in parts', () => {
     '{"a":{"b":[1]}} x',
     '"a"',
     '',
-  ])('is what it is in one part: %s', async (text) => {
+  ])('equals JSON that is parsed as a whole: %s', async (text) => {
     const [whole, inParts] = await outcomes(text)
     expect(inParts).toEqual(whole)
   })
 
-  test('is what it is in one part, whatever it is', async () => {
+  test('equals JSON that is parsed as a whole, for any value', async () => {
     const value = fc.jsonValue({ maxDepth: 6 }).map((json) => JSON.stringify({ result: { list: [json, json], json } }))
     const pieces = fc
       .array(fc.constantFrom('{', '}', '[', ']', '"', ':', ',', '"a":', '1', '\\', ' '))

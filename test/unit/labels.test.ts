@@ -3,7 +3,7 @@ import { createLabelScore, labelsIn } from '../../src/text/relevance.ts'
 
 const labelsOf = (text: string) => labelsIn(text).map(([start, end]) => text.slice(start, end).trim())
 
-describe('the labels of a subject', () => {
+describe('the labels in the subject of a commit', () => {
   test.each([
     ['store: rows are written at once', ['store:']],
     ['explorer, tui: one tree for both', ['explorer, tui:']],
@@ -12,7 +12,7 @@ describe('the labels of a subject', () => {
     ['feat(ui)!: another panel', ['(ui)!:']],
     ['[jsonpath] filters', ['[jsonpath]']],
     ['fix: a crash', [':']],
-  ])('%s', (text, expected) => {
+  ])('are right for %s', (text, expected) => {
     expect(labelsOf(text)).toEqual(expected)
   })
 
@@ -22,20 +22,20 @@ describe('the labels of a subject', () => {
     'a thing of many words: and its reason',
     '12:30',
     '',
-  ])('none in: %s', (text) => {
+  ])('are absent in %s', (text) => {
     expect(labelsOf(text)).toEqual([])
   })
 
-  test('are found in a long text in time that grows with its length', () => {
+  test('are found in a long text in linear time', () => {
     for (const unit of [';', 'a,', 'a, ', ';a,b', 'a:', '[', '; a(', 'a/'])
       expect(labelsIn(unit.repeat(50_000))).toBeDefined()
   })
 })
 
-describe('how well a path fits the labels', () => {
+describe('the match of a path with labels', () => {
   const scoreOf = (query: string) => createLabelScore(query)
 
-  test('a folder before a name, and a name before a part', () => {
+  test('is better for a folder than for a name, and for a name than for a part', () => {
     const score = scoreOf('search: words of a path') ?? (() => 0)
     const order = ['src/search/rank.ts', 'docs/search.md', 'test/unit/search-index.test.ts', 'src/store/index.ts']
     const scores = order.map(score)
@@ -45,18 +45,18 @@ describe('how well a path fits the labels', () => {
     expect(scores[0]).toBe(1)
   })
 
-  test('identifiers as a whole', () => {
+  test('compares whole identifiers', () => {
     const score = scoreOf('fix(reg-exp-router): wildcards') ?? (() => 0)
     expect(score('src/router/reg-exp-router/router.ts')).toBe(1)
     expect(score('src/router/smart-router/router.ts')).toBeLessThan(0.5)
   })
 
-  test('of other scripts', () => {
+  test('works for other scripts', () => {
     const score = scoreOf('検索: 語の順') ?? (() => 0)
     expect(score('src/検索/順.ts')).toBeGreaterThan(score('src/保存/順.ts'))
   })
 
-  test('without a label there is none, and a type of change is none', () => {
+  test('is zero without a label, and for a type of change such as "fix"', () => {
     expect(scoreOf('words of a path')).toBeUndefined()
     expect(scoreOf('fix: words of a path')).toBeUndefined()
   })

@@ -25,7 +25,7 @@ describe('the circuit breaker', () => {
     return { clock, breaker: createBreaker(options) }
   }
 
-  test('opens after so many failures in a row, and not before', () => {
+  test('opens after the configured number of failures in a row', () => {
     const { breaker } = create()
     for (const event of ['failed', 'failed', 'succeeded', 'failed', 'failed'] as const) breaker[event]()
     expect(breaker.admit()).toBe(0)
@@ -34,7 +34,7 @@ describe('the circuit breaker', () => {
     expect(breaker.open).toBe(true)
   })
 
-  test('lets one try when the pause is over, and the others wait for what comes of it', () => {
+  test('lets one request through when the pause is over, and others wait for its outcome', () => {
     const { breaker, clock } = create()
     for (let i = 0; i < 3; i++) breaker.failed()
     clock.now = 999
@@ -46,7 +46,7 @@ describe('the circuit breaker', () => {
     expect([breaker.admit(), breaker.admit(), breaker.open]).toEqual([0, 0, false])
   })
 
-  test('doubles the pause while the source stays away, up to the longest', () => {
+  test('doubles the pause while the source fails, up to the maximum', () => {
     const { breaker, clock } = create()
     for (let i = 0; i < 3; i++) breaker.failed()
     for (const pause of [2000, 4000, 4000]) {
@@ -57,7 +57,7 @@ describe('the circuit breaker', () => {
     }
   })
 
-  test('is not held open by one who tried and went away, nor put off by answers that were under way', () => {
+  test('is not held open by a caller that left, nor extended by answers that were already under way', () => {
     const { breaker, clock } = create()
     for (let i = 0; i < 3; i++) breaker.failed()
     clock.now = 500
@@ -69,8 +69,8 @@ describe('the circuit breaker', () => {
   })
 })
 
-describe('limited', () => {
-  test('changes nothing for a source that answers', async () => {
+describe('the limits of a mount', () => {
+  test('do not affect a source that answers', async () => {
     const inner = memory({ a: 'a', 'b/c': 'c' })
     const provider = limited(inner)
     expect(await pathsOf(provider.list({}, context()))).toEqual(['a', 'b/c'])
@@ -83,7 +83,7 @@ describe('limited', () => {
     expect(provider.degraded?.()).toBeUndefined()
   })
 
-  test('waits so long for an answer, and tells the source that nobody waits any longer', async () => {
+  test('give a time-out for an answer, and abort the call of the source', async () => {
     const signals: AbortSignal[] = []
     const provider = limited(
       {
@@ -108,7 +108,7 @@ describe('limited', () => {
     expect(signals.map((signal) => signal.aborted)).toEqual([true, true])
   })
 
-  test('does not count the time that a slow reader of a list takes', async () => {
+  test('do not count the time of a slow reader of a listing', async () => {
     const provider = limited(memory({ a: '', b: '' }), { timeoutMs: 40 })
     const listing = provider.list({}, context())[Symbol.asyncIterator]()
     await listing.next()
@@ -116,7 +116,7 @@ describe('limited', () => {
     expect((await listing.next()).value).toEqual({ path: 'b' })
   })
 
-  test('ends at once when the caller goes away, which is no failure of the source', async () => {
+  test('end a call at once when its caller leaves, which is no failure of the source', async () => {
     const provider = limited(
       reading(() => never),
       { failures: 1 },
@@ -131,7 +131,7 @@ describe('limited', () => {
     expect(provider.degraded?.()).toBeUndefined()
   })
 
-  test('leaves a source alone that failed so many times, says when to come back, and finds out when it is back', async () => {
+  test('leave a failing source alone, state when to retry, and find out when it answers again', async () => {
     // However busy the machine is, the pause lasts until the test says otherwise.
     vi.useFakeTimers({ toFake: ['performance'] })
     onTestFinished(() => void vi.useRealTimers())
@@ -160,7 +160,7 @@ describe('limited', () => {
     expect(said).toEqual(['the circuit breaker of a source opens', 'the source answers again'])
   })
 
-  test('takes "nothing is there" and "too large" for answers', async () => {
+  test('count "not found" and "too large" as answers', async () => {
     const provider = limited(
       reading(async (path) => {
         throw path === 'a' ? notFound() : new ResourceError('too-large', 'too large')
@@ -171,7 +171,7 @@ describe('limited', () => {
     expect(provider.degraded?.()).toBeUndefined()
   })
 
-  test('lets so many ask at once, so many wait, and refuses the rest', async () => {
+  test('allow a number of simultaneous calls and waiting calls, and refuse more', async () => {
     const waiting: (() => void)[] = []
     const provider = limited(
       reading(async (path) => {
@@ -195,7 +195,7 @@ describe('limited', () => {
     expect(await again).toEqual([{ text: '5' }])
   })
 
-  test('gives a place up that somebody waited for and left', async () => {
+  test('free the slot of a caller that left while it waited', async () => {
     let resolve = (_: string) => {}
     const provider = limited(
       reading(
@@ -225,7 +225,7 @@ describe('limited', () => {
     expect(text).toEqual({ text: '3' })
   })
 
-  test('limits a source whose promises are those of a library', async () => {
+  test('work with a source whose promises come from a library', async () => {
     // Only `then`, as Promises/A+ has it.
     const then = (found: (templates: []) => void) => void (isAnswering && found([]))
     let isAnswering = true
@@ -237,7 +237,7 @@ describe('limited', () => {
     await expect(provider.templates?.(context)).rejects.toMatchObject({ kind: 'unavailable' })
   })
 
-  test('ends a request at once that is aborted just as it gets a slot, and does not ask the source for it', async () => {
+  test('end a call at once that is aborted when it gets its slot, without calling the source', async () => {
     const asked: string[] = []
     let answer = () => {}
     const provider = limited(
@@ -264,7 +264,7 @@ describe('limited', () => {
     expect(asked).toEqual(['a', 'c'])
   })
 
-  test('ends a stream that stops in the middle', async () => {
+  test('end a stream that stops in the middle', async () => {
     const provider = limited(
       {
         ...memory({}),
@@ -292,14 +292,14 @@ describe('limited', () => {
   })
 })
 
-describe('the signal of whoever asks', () => {
+describe('the signal of a caller', () => {
   const listenersOf = (signal: AbortSignal) => getEventListeners(signal, 'abort').length
   const streamed = (chunks: () => AsyncIterable<Uint8Array>): Provider => ({
     ...memory({}),
     read: async () => [{ stream: chunks(), length: 2 }],
   })
 
-  test('keeps nothing of what was asked with it', async () => {
+  test('keeps no listener of finished calls', async () => {
     const { signal } = new AbortController()
     const provider = limited(memory({ a: 'a', b: 'b' }))
     await read(provider, 'a', signal)
@@ -315,7 +315,7 @@ describe('the signal of whoever asks', () => {
     expect(listenersOf(signal)).toBe(0)
   })
 
-  test('ends what is asked, and a stream that goes on behind the answer', async () => {
+  test('ends its calls, and a stream that continues after the answer', async () => {
     const gone = new AbortController()
     const asked = read(
       limited(reading((_, signal) => new Promise((_resolve, reject) => signal.addEventListener('abort', reject)))),

@@ -53,7 +53,7 @@ describe('docs/limits.md', () => {
     }
   })
 
-  test('lists no other, besides those of single providers', () => {
+  test('lists no other limits, except those of single providers', () => {
     const ofProviders = new Map<string, readonly string[]>()
     for (const [key, said] of shapes.flatMap((shape) => leaves(shape, 'mounts.*')))
       ofProviders.set(key, [...(ofProviders.get(key) ?? []), said])
@@ -68,7 +68,7 @@ describe('docs/limits.md', () => {
     }
   })
 
-  test('gives the defaults that hold', () => {
+  test('has the current defaults', () => {
     const said = Object.fromEntries(
       keys.map(([key, description]) => [key, /By default "?([\d.]+)\s*([A-Za-z]*)/.exec(description)]),
     )
@@ -88,7 +88,7 @@ describe('docs/limits.md', () => {
 })
 
 describe('the limits of a principal', () => {
-  test('hold only where clients are asked who they are', () => {
+  test('apply only with authentication', () => {
     expect(completeLimits({ body: 5 }, false)).toMatchObject({ body: 5, perPrincipal: undefined })
     expect(completeLimits({ perPrincipal: { rate: 7 } }, true).perPrincipal).toEqual({
       ...defaultLimits.perPrincipal,
@@ -97,13 +97,13 @@ describe('the limits of a principal', () => {
   })
 })
 
-describe('a rate', () => {
+describe('a rate limit', () => {
   const create = (perSecond: number, burst: number) => {
     const clock = { now: 0 }
     return { clock, rate: createRate({ perSecond, burst, now: () => clock.now }) }
   }
 
-  test('lets a burst through, and then so many a second', () => {
+  test('allows a burst, and then a number of requests a second', () => {
     const { clock, rate } = create(10, 5)
     for (let i = 0; i < 5; i++) expect(rate.take('a')).toBe(0)
     expect(rate.take('a')).toBeCloseTo(0.1)
@@ -115,14 +115,14 @@ describe('a rate', () => {
     expect(rate.take('a')).toBeGreaterThan(0)
   })
 
-  test('takes nothing of one from another', () => {
+  test('of one key does not affect another', () => {
     const { rate } = create(1, 1)
     expect([rate.take('a'), rate.take('b')]).toEqual([0, 0])
     expect(rate.take('a')).toBeGreaterThan(0)
     expect(rate.take('b')).toBeGreaterThan(0)
   })
 
-  test('remembers ten thousand keys, those that were used last', () => {
+  test('remembers the ten thousand most recently used keys', () => {
     const { rate } = create(1, 1)
     rate.take('often')
     for (let i = 0; i < 25_000; i++) {
@@ -134,7 +134,7 @@ describe('a rate', () => {
     expect(rate.take('a0')).toBe(0)
   })
 
-  test('allows what it says to whoever asks without a pause', () => {
+  test('allows exactly its rate to a caller without pauses', () => {
     const { clock, rate } = create(10, 5)
     let allowed = 0
     for (; clock.now < 10_000; clock.now += 7) if (rate.take('a') === 0) allowed++
@@ -143,7 +143,7 @@ describe('a rate', () => {
   })
 })
 
-describe('the gate', () => {
+describe('the gate of requests', () => {
   /** Tasks that are let go by hand, by their names. */
   const createTasks = () => {
     const order: string[] = []
@@ -155,7 +155,7 @@ describe('the gate', () => {
     return { order, task, end: (name: string) => ends.get(name)?.() }
   }
 
-  test('lets shares take turns, whoever brings the most', async () => {
+  test('takes turns between shares, however much one of them sends', async () => {
     const gate = createGate(1, 100)
     const { order, task, end } = createTasks()
     const all = ['a1', 'a2', 'a3', 'a4', 'b1', 'b2', 'c1'].map((name) => gate.run(task(name), name[0]))
@@ -168,7 +168,7 @@ describe('the gate', () => {
     expect([gate.running, gate.waiting]).toEqual([0, 0])
   })
 
-  test('lets no share have all places, and refuses what is too much of one, and of all', async () => {
+  test('gives no share all slots, and refuses too much of one, and of all', async () => {
     const gate = createGate(3, 3, { concurrent: 2, waiting: 2 })
     const { order, task, end } = createTasks()
     const running = ['a1', 'a2', 'a3', 'a4'].map((name) => gate.run(task(name), 'a'))
@@ -188,7 +188,7 @@ describe('the gate', () => {
     expect([gate.running, gate.waiting]).toEqual([0, 0])
   })
 
-  test('gives a place back when the task fails', async () => {
+  test('frees a slot when its task fails', async () => {
     const gate = createGate(1, 0)
     await expect(gate.run(() => Promise.reject(new Error('no')))).rejects.toThrow('no')
     expect(await gate.run(async () => 1)).toEqual({ value: 1 })
@@ -205,7 +205,7 @@ describe('the gate', () => {
     return { task, end: () => ends.shift()?.() }
   }
 
-  test('lets small ones go on, however many large ones there are', async () => {
+  test('lets small answers pass, however many large ones wait', async () => {
     const gate = createGate(4, 100)
     const order: string[] = []
     const { task, end } = createLarge(order)
@@ -220,7 +220,7 @@ describe('the gate', () => {
     expect([gate.running, gate.waiting]).toEqual([0, 0])
   })
 
-  test('keeps the place of what is large by surprise until it is its turn', async () => {
+  test('keeps the slot of an answer that turns out to be large until its turn', async () => {
     const gate = createGate(6, 100)
     const order: string[] = []
     const { task, end } = createLarge(order, 'turn')
@@ -241,7 +241,7 @@ describe('the gate', () => {
     expect([order.length, gate.running, gate.waiting]).toEqual([10, 0, 0])
   })
 
-  test('gives no one the whole lane of large ones', async () => {
+  test('gives no share all slots for large answers', async () => {
     const gate = createGate(64, 100, { concurrent: 8, waiting: 100 })
     const order: string[] = []
     const { task, end } = createLarge(order)
@@ -253,7 +253,7 @@ describe('the gate', () => {
     clearInterval(endAll)
   })
 
-  test('keeps the place of a large answer until it is taken, and of a small one never', async () => {
+  test('keeps the slot of a large answer until it was read, and of a small one never', async () => {
     const gate = createGate(1, 10)
     const never = new Promise(() => {})
     expect(
@@ -288,7 +288,7 @@ describe('the gate', () => {
     await until(() => gate.running === 0)
   })
 
-  test('keeps no room for whoever is gone, and refuses more than may wait', async () => {
+  test('keeps no room for a caller that left, and refuses more than the queue holds', async () => {
     const gate = createGate(4, 1)
     const order: string[] = []
     const { task, end } = createLarge(order)

@@ -81,8 +81,8 @@ function pipe(provider: Live) {
 
 const told = (id: unknown) => ({ 'io.modelcontextprotocol/subscriptionId': id })
 
-describe('subscriptions/listen on a pipe', () => {
-  test('is acknowledged first, with what is honoured, and tells with its own id', async () => {
+describe('subscriptions/listen over stdio', () => {
+  test('is acknowledged first, with the accepted filter, and notifies with its own id', async () => {
     const provider = live({ a: '' })
     const client = pipe(provider)
     for (const id of [1, '1', '']) {
@@ -112,7 +112,7 @@ describe('subscriptions/listen on a pipe', () => {
     )
   })
 
-  test('tells after the acknowledgement what happened before it', async () => {
+  test('notifies after the acknowledgement of changes before it', async () => {
     const provider = live({ a: '' })
     const client = pipe(provider)
     const storm = setInterval(() => provider.set('a', { text: 'x' }), 1)
@@ -127,7 +127,7 @@ describe('subscriptions/listen on a pipe', () => {
     }
   })
 
-  test('ends without a word when it is cancelled, and with its result when the server ends', async () => {
+  test('ends without a message when it is cancelled, and with its result when the server stops', async () => {
     const provider = live({ a: '' })
     const client = pipe(provider)
     client.send(listen(1, { resourceSubscriptions: ['file:///r/a'] }))
@@ -158,7 +158,7 @@ describe('subscriptions/listen on a pipe', () => {
     expect(client.messages).toMatchObject([{ id: 1, error: { code: -32602 } }])
   })
 
-  test('of nothing is acknowledged with nothing', async () => {
+  test('with an empty filter is acknowledged with an empty filter', async () => {
     const client = pipe(live({}))
     client.send(listen(1, {}))
     await until(() => client.messages.length > 0)
@@ -173,8 +173,8 @@ describe('subscriptions/listen on a pipe', () => {
   })
 })
 
-describe('resources/subscribe on a pipe', () => {
-  test.each(['2024-11-05', '2025-11-25'])('tells until it is unsubscribed, on %s', async (version) => {
+describe('resources/subscribe over stdio', () => {
+  test.each(['2024-11-05', '2025-11-25'])('notifies until it is unsubscribed, on %s', async (version) => {
     const provider = live({ a: '', b: '' })
     const client = pipe(provider)
     client.send(initialize(version))
@@ -206,7 +206,7 @@ describe('resources/subscribe on a pipe', () => {
     expect(client.updates()).toHaveLength(1)
   })
 
-  test('is accepted for what is there and never changes, and not for what is not there', async () => {
+  test('is accepted for an existing resource that never changes, and not for an absent one', async () => {
     const { watch: _, ...still } = live({ b: 'b' })
     const catalog = createCatalog({
       mounts: [
@@ -234,7 +234,7 @@ describe('resources/subscribe on a pipe', () => {
     await catalog.close()
   })
 
-  test('is nothing that 2026-07-28 knows, and nothing at all where no source can tell', async () => {
+  test('is unknown on 2026-07-28, and without sources that report changes', async () => {
     const client = pipe(live({}))
     client.send({ ...subscribe(1, 'file:///r/a'), params: { uri: 'file:///r/a', _meta: meta } })
     await client.answered(1)
@@ -307,7 +307,7 @@ const modernHeaders = {
 }
 
 describe('subscriptions/listen over HTTP', () => {
-  test('streams, frees the watch when the client hangs up, and ends with its result when the server does', async () => {
+  test('streams, ends the watch when the client disconnects, and ends with its result when the server stops', async () => {
     const provider = live({ a: '' })
     const { url, close } = await service(provider)
     const filter = { resourceSubscriptions: ['file:///r/a'] }
@@ -332,7 +332,7 @@ describe('subscriptions/listen over HTTP', () => {
     expect(provider.watching).toBe(0)
   })
 
-  test('answers what it cannot open as any other request', async () => {
+  test('refuses a wrong filter like any other request', async () => {
     const { url } = await service(live({}))
     const stream = await fetch(url, {
       method: 'POST',
@@ -359,7 +359,7 @@ describe('a session over HTTP', () => {
     return { headers, answer, post: async (body: unknown) => (await post(body, headers)).json() as Promise<Message> }
   }
 
-  test('is told on its stream, keeps what comes before there is one, and goes on behind the last that it saw', async () => {
+  test('sends notifications on its stream, keeps earlier ones, and resumes after the last received one', async () => {
     const provider = live({ a: '', b: '' })
     const { url } = await service(provider)
     const session = await open(url)
@@ -387,7 +387,7 @@ describe('a session over HTTP', () => {
     expect(third.events[0]).toEqual(second.events[0])
   })
 
-  test('is told of everything again when nobody knows what it missed', async () => {
+  test('reports everything as changed if missed notifications are unknown', async () => {
     const provider = live({ a: '' })
     const { url } = await service(provider)
     const [session, other] = [await open(url), await open(url)]
@@ -416,7 +416,7 @@ describe('a session over HTTP', () => {
     }
   })
 
-  test('begins without changes, and is promised none, where too many listen already', async () => {
+  test('starts without subscriptions, and offers none, if there are too many already', async () => {
     const { url } = await service(live({ a: 'x' }), { subscriptions: 1 })
     const told = { subscribe: true, listChanged: true }
     const [first, second] = [await open(url), await open(url)]
@@ -429,7 +429,7 @@ describe('a session over HTTP', () => {
     expect((await open(url)).answer.result?.capabilities).toMatchObject({ resources: told })
   })
 
-  test('stops listening when it ends', async () => {
+  test('stops its subscriptions when it ends', async () => {
     const provider = live({ a: '' })
     const { url } = await service(provider)
     const session = await open(url)

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { createLiveness } from '../../src/server/admission/connections.ts'
 import { pause, until } from '../support/live.ts'
 
-describe.runIf(process.platform === 'linux')('a connection', () => {
+describe.runIf(process.platform === 'linux')('a connection with a peer that does not read', () => {
   const open = async () => {
     const server = createServer()
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -20,7 +20,7 @@ describe.runIf(process.platform === 'linux')('a connection', () => {
     return { client, socket, close }
   }
 
-  test('is cut when its peer takes nothing any more, and not while it does, however slowly', async () => {
+  test('is cut when the peer reads nothing more, and not while it reads, however slowly', async () => {
     const liveness = createLiveness(50, 3)
     const stuck = await open()
     const alive = await open()
@@ -41,7 +41,7 @@ describe.runIf(process.platform === 'linux')('a connection', () => {
     liveness.close()
   })
 
-  test('is cut though more is written to it all the while', async () => {
+  test('is cut even if more is written to it all the time', async () => {
     const liveness = createLiveness(50, 3)
     const stuck = await open()
     stuck.client.pause()
@@ -55,7 +55,7 @@ describe.runIf(process.platform === 'linux')('a connection', () => {
     liveness.close()
   })
 
-  test('that has nothing to say is left alone', async () => {
+  test('is kept if nothing is waiting to be read', async () => {
     const liveness = createLiveness(20, 2)
     const idle = await open()
     idle.client.pause()

@@ -12,23 +12,23 @@ const wide: LongResultBounds = { keepMs: 3600_000, maxResults: 100, maxBytes: 10
 const text = (body: string, name = 'a.txt') => ({ name, title: `The ${name}`, mimeType: 'text/plain', body })
 const ofSize = (bytes: number) => [text('x'.repeat(bytes))]
 
-describe('making room', () => {
+describe('making room for a long result', () => {
   const bounds = { ...wide, maxResults: 3, maxBytes: 100, maxTotalBytes: 200 }
   const kept = (owner: string, ...sizes: readonly number[]) =>
     sizes.map((bytes, at) => ({ id: `${owner}${at}`, owner, bytes }))
   const dropped = (...given: Parameters<typeof makingRoom>) => makingRoom(...given).map(({ id }) => id)
 
-  test('the owner of the new one makes room by its oldest, as many as it takes', () => {
+  test('removes as many of the oldest results of its owner as needed', () => {
     expect(dropped(kept('a', 10, 10), { owner: 'a', bytes: 10 }, bounds)).toEqual([])
     expect(dropped(kept('a', 10, 10, 10), { owner: 'a', bytes: 10 }, bounds)).toEqual(['a0'])
     expect(dropped(kept('a', 40, 40, 10), { owner: 'a', bytes: 80 }, bounds)).toEqual(['a0', 'a1'])
   })
-  test('then the owner with the most bytes does, and nobody else', () => {
+  test('then removes those of the owner with the most bytes, and of nobody else', () => {
     const others = [...kept('b', 20), ...kept('c', 50, 40), ...kept('d', 60)]
     expect(dropped(others, { owner: 'a', bytes: 90 }, bounds)).toEqual(['c0', 'd0'])
     expect(dropped(others, { owner: 'a', bytes: 30 }, bounds)).toEqual([])
   })
-  test('it ends when nothing is left to drop', () => {
+  test('ends when no result is left to remove', () => {
     expect(dropped([], { owner: 'a', bytes: 1000 }, bounds)).toEqual([])
     expect(dropped(kept('b', 0, 0), { owner: 'a', bytes: 1000 }, bounds)).toEqual([])
   })
@@ -91,7 +91,7 @@ describe.each([
     expect((await other.list('me')).map((one) => one.id)).toEqual([id, later?.id])
   })
 
-  test('do not exist for anybody else, however the id is written', async () => {
+  test('are absent for everybody else, with any spelling of the id', async () => {
     const results = await open(wide)
     const { id = '' } = (await results.put('me', [text('mine')])) ?? {}
     for (const owner of ['you', 'me/', '', 'm', `me/${id}`]) {
@@ -103,7 +103,7 @@ describe.each([
       expect(await other.get('me', strange)).toBeUndefined()
   })
 
-  test('are bounded in number and size for an owner, and in all', async () => {
+  test('are limited in number and size for an owner, and in total', async () => {
     const results = await open({ ...wide, maxResults: 3, maxBytes: 1000, maxTotalBytes: 1500 })
     expect(await results.put('me', ofSize(1001))).toBeUndefined()
     const ids = []
@@ -116,7 +116,7 @@ describe.each([
     expect((await other.list('you')).map(({ id }) => id)).toEqual([yours?.id])
   })
 
-  test('are gone after their time', async () => {
+  test('are absent after their expiry', async () => {
     const results = await open({ ...wide, keepMs: 300 })
     const { id = '' } = (await results.put('me', [text('short')])) ?? {}
     await vi.waitFor(async () => expect(await other.get('me', id)).toBeUndefined(), { timeout: 20_000 })
@@ -125,8 +125,8 @@ describe.each([
   })
 })
 
-describe('in a store', () => {
-  test('what makes room leaves no row behind, nor does what has expired', async () => {
+describe('long results in a store', () => {
+  test('leave no row behind when they are removed or expire', async () => {
     const results = await inStore({ ...wide, keepMs: 60_000, maxResults: 1 })
     const rows = store.collection('spill')
     for (let at = 0; at < 3; at++) await results.put('me', [text('one'), text('two', 'b.txt')])
@@ -138,7 +138,7 @@ describe('in a store', () => {
     expect(await rows.size()).toMatchObject({ rows: 2 })
   })
 
-  test('several that write at once keep the bounds', async () => {
+  test('keep the limits when several processes write at once', async () => {
     const results = await inStore({ ...wide, maxResults: 4 })
     await Promise.all(Array.from({ length: 12 }, (_, at) => (at % 2 ? results : other).put('me', ofSize(10))))
     await results.put('me', ofSize(10))
@@ -146,27 +146,24 @@ describe('in a store', () => {
     expect(await store.collection('spill').size()).toMatchObject({ rows: 8 })
   })
 
-  test.each([-86_400_000, 86_400_000])(
-    'a clock that is off by %i ms does not change how long one is kept',
-    async (jump) => {
-      const bounds = { ...wide, keepMs: 600_000 }
-      other = await openOver(bounds)
-      let off = 0
-      const results = resultsInStore(store, bounds, () => Date.now() + off)
-      ends.push(() => results.close())
-      const before = Date.now()
-      const kept = []
-      for (const now of [0, jump, jump, 0]) {
-        off = now
-        kept.push(await results.put('me', [text(`with ${now}`)]))
-      }
-      const after = Date.now()
-      for (const one of kept) {
-        expect(one?.expires).toBeGreaterThanOrEqual(before + 600_000 - 1000)
-        expect(one?.expires).toBeLessThanOrEqual(after + 600_000 + 1000)
-      }
-      expect((await other.list('me')).map(({ id }) => id)).toEqual(kept.map((one) => one?.id))
-      expect(await other.body('me', kept[1]?.id ?? '', 'a.txt')).toBe(`with ${jump}`)
-    },
-  )
+  test.each([-86_400_000, 86_400_000])('expire at the right time although a clock is off by %i ms', async (jump) => {
+    const bounds = { ...wide, keepMs: 600_000 }
+    other = await openOver(bounds)
+    let off = 0
+    const results = resultsInStore(store, bounds, () => Date.now() + off)
+    ends.push(() => results.close())
+    const before = Date.now()
+    const kept = []
+    for (const now of [0, jump, jump, 0]) {
+      off = now
+      kept.push(await results.put('me', [text(`with ${now}`)]))
+    }
+    const after = Date.now()
+    for (const one of kept) {
+      expect(one?.expires).toBeGreaterThanOrEqual(before + 600_000 - 1000)
+      expect(one?.expires).toBeLessThanOrEqual(after + 600_000 + 1000)
+    }
+    expect((await other.list('me')).map(({ id }) => id)).toEqual(kept.map((one) => one?.id))
+    expect(await other.body('me', kept[1]?.id ?? '', 'a.txt')).toBe(`with ${jump}`)
+  })
 })

@@ -25,7 +25,7 @@ const served = (mode: 'mask' | 'withhold') =>
 const tail = async (path: string, count: number, mode: 'mask' | 'withhold' = 'mask') =>
   readOne(served(mode), path, { params: { tail: String(count) } })
 
-describe('the end of a text that is redacted', () => {
+describe('the end of a redacted text', () => {
   test.each([
     ['key.log', 1],
     ['key.log', 5],
@@ -42,7 +42,7 @@ describe('the end of a text that is redacted', () => {
     expect(text).not.toContain('PRIVATE KEY')
   })
 
-  test('has as many lines as were asked for, and says so', async () => {
+  test('has the requested number of lines, and says so', async () => {
     expect(await tail('plain.log', 3)).toMatchObject({
       text: 'line 2997\nline 2998\nline 2999\n',
       meta: { 'dev.hikidashi/tail': { lines: 3, earlier: true } },
@@ -57,19 +57,19 @@ describe('the end of a text that is redacted', () => {
     expect(await tail('empty.log', 2)).toMatchObject({ text: '' })
   })
 
-  test('tells no size and no places in bytes, which would tell how long the secrets are', async () => {
+  test('states no size and no byte offsets, which would disclose the length of secrets', async () => {
     const content = await tail('short.log', 1)
     expect(content).not.toHaveProperty('size')
     expect(content).not.toHaveProperty('range')
     expect(Object.keys(content.meta ?? {})).not.toContain('dev.hikidashi/part')
   })
 
-  test('is withheld as a whole where that is wanted', async () => {
+  test('is withheld completely if configured', async () => {
     expect(await tail('short.log', 1, 'withhold')).toMatchObject({ meta: { 'dev.hikidashi/redacted': 'withheld' } })
     expect(await tail('plain.log', 1, 'withhold')).toMatchObject({ text: 'line 2999\n' })
   })
 
-  test('cannot be asked for as anything else than a number of lines', async () => {
+  test('accepts a number of lines only', async () => {
     for (const value of ['0', '-1', 'x', '', '1e3', '100001'])
       await expect(readOne(served('mask'), 'plain.log', { params: { tail: value } })).rejects.toMatchObject({
         kind: 'invalid',
@@ -78,7 +78,7 @@ describe('the end of a text that is redacted', () => {
   })
 })
 
-test('parts of a redacted text with a byte order mark are parts of what is shown', async () => {
+test('parts of a redacted text with a byte order mark are parts of the shown text', async () => {
   const text = '# 見出し\npassword: hunter2\n'
   const clean = '# 見出し\npassword: [redacted]\n'
   const marked = ranged({ 'bom.md': `\ufeff${text}` })

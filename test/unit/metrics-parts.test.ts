@@ -21,7 +21,7 @@ import { volumeOf } from '../support/volume.ts'
 
 const now = 1_795_255_200
 
-describe('a time', () => {
+describe('a time in a request for metrics', () => {
   test.each([
     ['now', now],
     ['-1h', now - 3600],
@@ -37,7 +37,7 @@ describe('a time', () => {
     ['2026-11-21T19:00+09:00', 1_795_255_200],
     ['2026-11-21t10:00z', 1_795_255_200],
     ['-100y', 0],
-  ])('%s is read', (text, time) => {
+  ])('%s is parsed', (text, time) => {
     expect(parseTime('start', text, now)).toBe(time)
   })
 
@@ -61,7 +61,7 @@ describe('a time', () => {
     expect(() => parseTime('start', text, now)).toThrow(/"start" is no time: write one such as -1h/)
   })
 
-  test('a duration comes back from its text', () => {
+  test('a formatted duration is parsed as the same duration', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 10_000_000 }), (seconds) => {
         expect(parseDuration(formatDuration(seconds))).toBe(seconds < 60 || seconds % 60 === 0 ? seconds : seconds)
@@ -69,12 +69,12 @@ describe('a time', () => {
     )
   })
 
-  test('a step is a duration or a number, and not nothing', () => {
+  test('a step is a duration or a number, and not 0', () => {
     expect(['15s', '1m', '30', '0.5', '250ms'].map(parseStep)).toEqual([15, 60, 30, 0.5, 0.25])
     for (const text of ['0', '0s', '-5s', 'fast', '']) expect(() => parseStep(text)).toThrow(/"step" is no duration/)
   })
 
-  test('the step that is chosen fits, is round, and is no finer than the samples', () => {
+  test('the default step fits, is round, and is not smaller than the interval of the samples', () => {
     expect([60, 3600, 86_400, 7 * 86_400, 365 * 86_400].map((span) => chooseStep(span, 15, 240))).toEqual([
       15,
       15,
@@ -91,19 +91,19 @@ describe('a time', () => {
     )
   })
 
-  test('a span that is empty, or has too many steps, is refused with what to do', () => {
+  test('a span that is empty, or has too many steps, is refused with advice', () => {
     expect(() => checkSpan({ start: 5, end: 5, step: 1 })).toThrow(/"start" must be before "end"/)
     expect(() => checkSpan({ start: 0, end: 86_400, step: 1 })).toThrow(/86400 points .* at least 10s/)
   })
 })
 
-describe('a name of a metric', () => {
-  test('is its own segment where it can be', () => {
+describe('the segment of a name of a metric', () => {
+  test('is the name itself if possible', () => {
     for (const name of ['up', 'a:b', 'http.server.duration', '日本語 𠮷', 'a b', '%2F'])
       expect(segmentOf(name)).toBe(name)
   })
 
-  test('is escaped as Prometheus does it where it cannot', () => {
+  test('is otherwise escaped as in Prometheus', () => {
     expect(['a/b', '..', 'U__x', 'a\nb', 'x/_'].map(segmentOf)).toEqual([
       'U__a_2F_b',
       'U___2E__2E_',
@@ -114,7 +114,7 @@ describe('a name of a metric', () => {
     expect(['', 'x'.repeat(2000), '\ud800'].map(segmentOf)).toEqual([undefined, undefined, undefined])
   })
 
-  test('no two names have one segment, each is a path, and leads back', () => {
+  test('is unique, valid in a path, and gives the name again', () => {
     const character = fc.oneof(
       fc.constantFrom('_', '/', 'U', '.', '2', 'F', ':', '\n', '𠮷', '\u2028'),
       fc.string({ unit: 'grapheme', maxLength: 1 }),
@@ -138,7 +138,7 @@ describe('a name of a metric', () => {
   })
 })
 
-describe('a selector', () => {
+describe('a selector of metrics', () => {
   test.each([
     ['job="node"', 'up{job="node"}'],
     ['{job="node", instance!~"web.*",}', 'up{job="node",instance!~"web.*"}'],
@@ -173,7 +173,7 @@ describe('a selector', () => {
     expect(() => parseMatchers(match)).toThrow(/Write label matchers, such as match=\{job="node"/)
   })
 
-  test('nothing in a name or a value gets out of its quotes', () => {
+  test('cannot be ended by a quote in a name or a value', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), fc.string(), (value, metric) => {
         const text = formatSelector({ metric, matchers: [{ label: 'job', operator: '=', value }] })
@@ -189,7 +189,7 @@ describe('a selector', () => {
   })
 })
 
-describe('down-sampling', () => {
+describe('down-sampling a series', () => {
   const value = fc.oneof(
     { weight: 8, arbitrary: fc.double({ min: -1e6, max: 1e6, noNaN: true }) },
     { weight: 1, arbitrary: fc.constantFrom(Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, 0) },
@@ -206,7 +206,7 @@ describe('down-sampling', () => {
   const pick = (values: Float64Array, indices: readonly number[]) => indices.map((index) => values[index] ?? 0)
   const numbers = (values: readonly number[]) => values.filter((one) => !Number.isNaN(one))
 
-  test('gives no more than it may, in order, and all where there are no more', () => {
+  test('gives at most the requested points, in order, and all if there are fewer', () => {
     fc.assert(
       fc.property(points, most, (series, limit) => {
         const indices = downsample(series, limit)
@@ -217,7 +217,7 @@ describe('down-sampling', () => {
     )
   })
 
-  test('keeps the smallest, the largest, the first and the last', () => {
+  test('keeps the smallest, the largest, the first and the last point', () => {
     fc.assert(
       fc.property(points, most, (series, limit) => {
         const indices = downsample(series, limit)
@@ -232,7 +232,7 @@ describe('down-sampling', () => {
     )
   })
 
-  test('keeps a peak wherever it is, which is in the picture then', () => {
+  test('keeps a peak at any place, also in the picture', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 9999 }), (peak) => {
         const times = Float64Array.from({ length: 10_000 }, (_, i) => i * 15)
@@ -243,7 +243,7 @@ describe('down-sampling', () => {
     )
   })
 
-  test('keeps the edges of gaps, and what is asked for no more than a quarter', () => {
+  test('keeps the edges of gaps, up to a quarter of the points', () => {
     const times = Float64Array.from({ length: 2000 }, (_, i) => i * 15 + (i > 700 ? 900 : 0) + (i > 1500 ? 600 : 0))
     const values = new Float64Array(2000)
     const gaps = gapsOf(times, 15)
@@ -258,17 +258,17 @@ describe('down-sampling', () => {
     expect(many.length).toBeLessThanOrEqual(40)
   })
 
-  test('is done with times that do not go on', () => {
+  test('ends with times that do not increase', () => {
     const times = new Float64Array(100).fill(7)
     expect(downsample({ times, values: new Float64Array(100) }, 20).length).toBeLessThanOrEqual(20)
   })
 })
 
-describe('a summary', () => {
+describe('the summary of a series', () => {
   const of = (values: readonly number[], isCounter = false) =>
     summarize({ times: Float64Array.from(values, (_, i) => i * 10), values: Float64Array.from(values) }, isCounter)
 
-  test('says where a series is, and where it was', () => {
+  test('has its current value and its range', () => {
     expect(of([3, 1, Number.NaN, 8, 5])).toMatchObject({
       points: 5,
       first: { value: 3, time: 0 },
@@ -288,16 +288,16 @@ describe('a summary', () => {
     [[1, 9, 1, 9, 1, 9, 1], 'varying'],
     [[7], 'flat'],
     [[0, 0, 0], 'flat'],
-  ] as const)('of %j the trend is %s', (values, trend) => {
+  ] as const)('of %j has the trend %s', (values, trend) => {
     expect(of(values)?.trend).toBe(trend)
   })
 
-  test('of a counter, says by how much it grew, also where it began anew', () => {
+  test('of a counter has its increase, also across a reset', () => {
     expect(of([10, 20, 5, 15], true)).toMatchObject({ increase: 25, perSecond: 25 / 30 })
   })
 })
 
-describe('units', () => {
+describe('the unit of a metric', () => {
   test.each([
     ['node_memory_active_bytes', 'bytes'],
     ['http_request_duration_seconds_sum', 'seconds'],
@@ -311,7 +311,7 @@ describe('units', () => {
     expect(unitIn(name)).toBe(unit)
   })
 
-  test('values are written in the size that fits them', () => {
+  test('gives values in a suitable size', () => {
     const write = (unit: string | undefined, value: number) => formatOf(unit).format(value)
     expect(write('bytes', 1536 * 1024)).toBe('1.5 MiB')
     expect(write('bytes', 0)).toBe('0 B')
@@ -327,11 +327,11 @@ describe('units', () => {
   })
 })
 
-describe('an axis', () => {
+describe('the axis of a picture', () => {
   const texts = (low: number, high: number, unit?: string) =>
     valueAxis(low, high, formatOf(unit)).marks.map(({ text }) => text)
 
-  test('has round marks around its values, which can be told apart', () => {
+  test('has round, distinct marks around its values', () => {
     expect(texts(0.2, 9.3)).toEqual(['0', '2', '4', '6', '8', '10'])
     expect(texts(100.1, 100.4)).toEqual(['100.1', '100.2', '100.3', '100.4'])
     expect(texts(-4, 8)).toEqual(['-5', '-2.5', '0', '2.5', '5', '7.5', '10'])
@@ -357,7 +357,7 @@ describe('an axis', () => {
     )
   })
 
-  test('of times has round times, and the date where a day begins', () => {
+  test('of times has round times, and the date at the beginning of a day', () => {
     const from = Date.UTC(2026, 10, 20, 22, 10) / 1000
     expect(timeMarks(from, from + 4 * 3600, 9).map(({ text }) => text)).toEqual([
       ...['22:30', '23:00', '23:30', '2026-11-21', '00:30', '01:00', '01:30', '02:00'],
@@ -372,8 +372,8 @@ describe('an axis', () => {
   })
 })
 
-describe('the elements of an answer', () => {
-  test('are found, however it is cut, and the rest is JSON', () => {
+describe('reading the elements of an answer', () => {
+  test('finds them however the answer is split, and the rest is JSON', () => {
     const result = [{ metric: { a: '}]"\\' }, values: [[1, '{']] }, { metric: {} }, { metric: { b: '日本語' } }]
     const answer = { status: 'success', data: { resultType: 'matrix', result, stats: { x: [1] } }, warnings: ['w'] }
     const bytes = Buffer.from(JSON.stringify(answer))
@@ -389,7 +389,7 @@ describe('the elements of an answer', () => {
     )
   })
 
-  test('of anything else, nothing is found and nothing is made whole', () => {
+  test('finds none in any other answer, and does not complete a truncated one', () => {
     for (const text of ['', '[]', '<html>', '{"data":{"result":[{"a":1', '}}}]]]', '"{{[{']) {
       const reader = createElementReader(() => expect.unreachable())
       reader.push(Buffer.from(text))

@@ -45,8 +45,8 @@ const json = (response: ServerResponse, status: number, body: unknown) => {
 const isQuery = ({ path }: Asked) => path.startsWith('query')
 const lastQuery = ({ asked }: StandIn) => asked.filter(isQuery).at(-1)?.fields
 
-describe('what is asked of Prometheus', () => {
-  test('is one metric, its labels quoted, over a span with a step that fits', async () => {
+describe('a request to Prometheus', () => {
+  test('is for one metric with quoted labels, over a span with a suitable step', async () => {
     const { api, read } = await open()
     await read('series/up', {
       match: '{job="a\\"} or vector(1) #",x!~`.*`}',
@@ -66,7 +66,7 @@ describe('what is asked of Prometheus', () => {
     expect(lastQuery(api)?.get('step')).toBe('3600')
   })
 
-  test('is a query as it was written, at one moment or over a span, in a body', async () => {
+  test('has a query as it was written, at one time or over a span, in a body', async () => {
     const { api, read } = await open()
     await read('query', { query: 'sum(up) # 日本語' })
     expect(api.asked.at(-1)).toMatchObject({ method: 'POST', path: 'query' })
@@ -77,7 +77,7 @@ describe('what is asked of Prometheus', () => {
     expect(api.asked.at(-1)?.path).toBe('query_range')
   })
 
-  test('is what the options say: credentials, and an address with a path', async () => {
+  test('has the credentials of the options, and their address with a path', async () => {
     const { api } = await open()
     for (const [credentials, header] of [
       [{ bearer: 'secret-token' }, 'Bearer secret-token'],
@@ -98,14 +98,14 @@ describe('what is asked of Prometheus', () => {
     ['series/up', { match: 'job' }, 'match'],
     ['query', {}, 'query'],
     ['query', { query: 'x'.repeat(5000) }, 'query'],
-  ] as const)('nothing is, for %s with %j', async (path, params, parameter) => {
+  ] as const)('is not sent for %s with %j', async (path, params, parameter) => {
     const { api, read } = await open()
     expect(await failureOf(read(path, params))).toMatchObject({ kind: 'invalid', reason: 'parameter', parameter })
     expect(api.asked.filter(isQuery)).toEqual([])
   })
 })
 
-describe('a failure', () => {
+describe('a failure of Prometheus', () => {
   const secret = 'host-17.internal'
   const api = (status: number, errorType: string, error: string): StandInOptions => ({
     answer: (asked, response) => isQuery(asked) && json(response, status, { status: 'error', errorType, error }),
@@ -176,14 +176,14 @@ describe('a failure', () => {
     ['a page of HTML', page(200), 'unavailable', /does not answer like Prometheus/],
     ['a redirect', page(302, { location: 'http://127.0.0.1:1/' }), 'unavailable', /set "url" to the target/],
     ['a gateway', page(502), 'unavailable', /status 502/],
-  ] as const)('by %s says what to do, and nothing of what came', async (_, given, kind, message) => {
+  ] as const)('by %s gives advice, and nothing of its answer', async (_, given, kind, message) => {
     const { read } = await open(given)
     const failure = await failureOf(read('query', query))
     expect(failure).toMatchObject({ kind, message: expect.stringMatching(message) as string })
     expect(JSON.stringify(failure)).not.toMatch(/host-17|\u202e|127\.0\.0\.1/)
   })
 
-  test('of a metric that was asked for with matchers shows no query of ours', async () => {
+  test('for a metric with matchers shows no generated query', async () => {
     const { read } = await open(api(400, 'bad_data', 'invalid parameter "query": 1:5: parse error: something'))
     expect((await failureOf(read('series/up'))).message).not.toContain('something')
   })
@@ -204,7 +204,7 @@ describe('a failure', () => {
     ['nothing', ''],
     ['null', 'null'],
     ['not UTF-8', Buffer.from([0x7b, 0xff, 0x7d])],
-  ])('by an answer that is %s is told', async (_, body) => {
+  ])('by an answer that is %s is reported', async (_, body) => {
     const { read } = await open({
       answer: (asked, response) => {
         if (isQuery(asked)) response.writeHead(200, { 'content-type': 'application/json' }).end(body)
@@ -217,7 +217,7 @@ describe('a failure', () => {
     })
   })
 
-  test('by who is gone, or closes the connection, is told; and it recovers by itself', async () => {
+  test('by a missing server or a closed connection is reported, and ends when the server is back', async () => {
     const { provider, api, read } = await open()
     await read('series/up')
     api.set({ answer: (_, response) => response.destroy() !== undefined })
@@ -231,7 +231,7 @@ describe('a failure', () => {
     expect(await failureOf(reading(provider)('query', { query: 'up' }))).toMatchObject({ kind: 'unavailable' })
   })
 
-  test('by who never answers, or never ends, is over in time; an abort ends it at once', async () => {
+  test('by a missing or endless answer gives a time-out; an abort ends it at once', async () => {
     const { read, provider } = await open(
       {
         answer: (asked, response) =>
@@ -257,7 +257,7 @@ describe('a failure', () => {
   })
 })
 
-describe('more than there is room for', () => {
+describe('an answer of Prometheus over the limit', () => {
   const many = (count: number, points: number): StandInOptions => {
     const values = JSON.stringify(Array.from({ length: points }, (_, i) => [1000 + i * 15, String(i % 97)]))
     const result = Array.from({ length: count }, (_, i) => `{"metric":{"__name__":"up","i":"${i}"},"values":${values}}`)
@@ -265,7 +265,7 @@ describe('more than there is room for', () => {
     return { answer: (asked, response) => isQuery(asked) && response.writeHead(200).end(body) !== undefined }
   }
 
-  test('of series: as many as may be are shown, and the others counted', async () => {
+  test('of series: the allowed number is shown, and the others are counted', async () => {
     const { read } = await open(many(250, 4), { maxSeries: 30 })
     const shown = JSON.parse(await read('series/up')) as { omitted: unknown; series: unknown[]; summary: string }
     expect(shown.series).toHaveLength(30)
@@ -273,7 +273,7 @@ describe('more than there is room for', () => {
     expect(shown.summary).toContain('30 of 250 series')
   })
 
-  test('of points: 100 series of 10,000 become a text that can be read', async () => {
+  test('of points: 100 series of 10,000 become a readable text', async () => {
     const { read } = await open(many(100, 10_000))
     const text = await read('series/up')
     expect(text.length).toBeLessThan(400_000)
@@ -286,7 +286,7 @@ describe('more than there is room for', () => {
     }
   })
 
-  test('of bytes: it is cut off, and says what to ask for', async () => {
+  test('of bytes: it is cut off, with advice for a smaller request', async () => {
     const { read } = await open(many(100, 1000), { maxBytes: 64 * 1024 })
     expect(await failureOf(read('series/up'))).toMatchObject({
       kind: 'too-large',
@@ -296,7 +296,7 @@ describe('more than there is room for', () => {
   })
 })
 
-describe('what comes to no series', () => {
+describe('an empty answer of Prometheus', () => {
   test.each([
     ['a number', { resultType: 'scalar', result: [1000, '42'] }, '1 series at'],
     ['a text', { resultType: 'string', result: [1000, 'x'] }, 'comes to a text'],
@@ -305,14 +305,14 @@ describe('what comes to no series', () => {
       { resultType: 'matrix', result: [{ metric: { a: 'b' }, histograms: [] }] },
       '1 series are native histograms',
     ],
-  ])('%s is told as what it is', async (_, data, words) => {
+  ])('%s is reported as such', async (_, data, words) => {
     const { read } = await open({ data: { query: data } })
     expect((JSON.parse(await read('query', { query: 'x' })) as { summary: string }).summary).toContain(words)
   })
 })
 
-describe('the listing', () => {
-  test('of 12,000 metrics is in order, from anywhere, and asks seldom', async () => {
+describe('the listing of metrics', () => {
+  test('of 12,000 metrics is in order, resumes anywhere, and sends few requests', async () => {
     const names = Array.from(
       { length: 12_000 },
       (_, i) => [`metric_${i}`, { type: 'gauge', help: `Number ${i}.` }] as const,
@@ -335,7 +335,7 @@ describe('the listing', () => {
     })
   })
 
-  test('finds a metric that has just come, without asking for each that is not there', async () => {
+  test('finds a new metric, without a request for each absent one', async () => {
     const { provider, api, read } = await open()
     await read('series/up')
     api.set({ metrics: { up: {}, fresh: {} } })
@@ -346,7 +346,7 @@ describe('the listing', () => {
     expect(api.asked.length - before).toBeLessThan(50)
   })
 
-  test('goes on where nothing is known of metrics but their names', async () => {
+  test('works if only the names of metrics are known', async () => {
     const { provider } = await open({
       answer: ({ path }, response) => path === 'metadata' && response.writeHead(404).end() !== undefined,
     })
@@ -354,7 +354,7 @@ describe('the listing', () => {
   })
 })
 
-describe('a completion', () => {
+describe('a completion of metrics', () => {
   const [series, query] = templates.map(({ template }) => template)
   const complete = async (
     template = '',
@@ -384,15 +384,15 @@ describe('a completion', () => {
     expect(await complete(series, name, value, { metric: 'up' })).toEqual(values)
   })
 
-  test('of a query is its last name', async () => {
+  test('of a query completes its last name', async () => {
     expect(await complete(query, 'query', 'sum(rate(up')).toEqual(['sum(rate(up', 'sum(rate(uptime_seconds'])
     expect(await complete(query, 'query', 'up{job="up')).toEqual([])
     expect(await complete(query, 'match', 'x')).toEqual([])
   })
 })
 
-describe('a watch', () => {
-  test('tells of alerts, new samples, and metrics that come and go; and of nothing else', async () => {
+describe('a watch of metrics', () => {
+  test('reports alerts, new samples, and new and removed metrics, and nothing else', async () => {
     const { provider, api } = await open({}, { intervalMs: 100 })
     const watching = await startWatching(provider)
     const looks = () => api.asked.filter(({ path }) => path === 'alerts').length
@@ -410,7 +410,7 @@ describe('a watch', () => {
     await watching.stop()
   })
 
-  test('goes on when Prometheus is back, and says that it was away', async () => {
+  test('continues when Prometheus is back, and reports the outage', async () => {
     const { provider, api } = await open({}, { intervalMs: 100 })
     const watching = await startWatching(provider)
     api.set({ answer: (_, response) => response.writeHead(503).end() !== undefined })
@@ -421,7 +421,7 @@ describe('a watch', () => {
     await watching.stop()
   })
 
-  test('takes every look for new samples where the API does not tell', async () => {
+  test('treats every poll as new samples if the API does not report them', async () => {
     const { provider } = await open(
       { answer: ({ path }, response) => path === 'status/tsdb' && response.writeHead(404).end() !== undefined },
       { intervalMs: 100 },
@@ -432,8 +432,8 @@ describe('a watch', () => {
   })
 })
 
-describe('the pages', () => {
-  test('say what is the matter, without addresses, folders and what changes each time', async () => {
+describe('the pages of the state of Prometheus', () => {
+  test('show problems, without addresses, folders and details that always change', async () => {
     const { read } = await open({
       data: {
         alerts: {
@@ -516,7 +516,7 @@ describe('the pages', () => {
     expect(pages.join('')).not.toMatch(/hunter2|host-17|secret-folder/)
   })
 
-  test('are bounded, and count what they leave out', async () => {
+  test('are limited, and count what they leave out', async () => {
     const alerts = Array.from({ length: 1500 }, (_, i) => ({ labels: { alertname: `A${i}` }, state: 'pending' }))
     const { read } = await open({ data: { alerts: { alerts } } })
     expect(JSON.parse(await read('alerts'))).toMatchObject({

@@ -97,7 +97,7 @@ describe('the metrics of a query', () => {
     ['foo{x="\\""} + bar{y="\\\\"} + baz', 'foo', 'bar', 'baz'],
     ['{__name__="\\x66\\157\\u006f"}', 'foo'],
     ['{"\\U0001f600"}', '😀'],
-  ])('%s', (query, ...names) => {
+  ])('are those of %s', (query, ...names) => {
     expect(metricsOf(query)).toEqual(names)
   })
 
@@ -106,14 +106,14 @@ describe('the metrics of a query', () => {
     ["foo{x='a\"b',y=`\\d`}", 'foo { x = "a\\"b" , y = "\\\\d" }'],
     ['rate(foo[5m:1m]offset-5m)', 'rate ( foo [ 5m : 1m ] offset - 5m )'],
     ['{__name__="\\x66oo"}', '{ __name__ = "foo" }'],
-  ])('%j is written anew as %j, which is understood alike', (query, text) => {
+  ])('%j is normalized to %j, with the same meaning', (query, text) => {
     const parsed = parseQuery(query)
     expect(parsed.text).toBe(text)
     expect(parseQuery(text)).toEqual(parsed)
   })
 })
 
-describe('a query is refused', () => {
+describe('a query that is refused', () => {
   test.each([
     // A selector that does not name exactly one metric.
     ...['{job="x"}', '{}', 'sum({job="x"})', '{__name__=~"foo|bar"}', '{__name__=~"foo"}', '{__name__!="foo"}'],
@@ -147,7 +147,7 @@ describe('a query is refused', () => {
     expect(refusalOf(query)).toBe('refused')
   })
 
-  test('if it is too long or nested too deeply, and understood up to there', () => {
+  test('is too long or nested too deeply, and is accepted up to that limit', () => {
     const nested = (depth: number) => `${'('.repeat(depth)}foo${')'.repeat(depth)}`
     expect(metricsOf(nested(64))).toEqual(['foo'])
     expect(refusalOf(nested(65))).toBe('refused')
@@ -156,7 +156,7 @@ describe('a query is refused', () => {
     expect(refusalOf(`${'-'.repeat(maxQueryLength - 2)}foo`)).toBe('refused')
   })
 
-  test('with words that repeat nothing', () => {
+  test('gets an error that quotes nothing of it', () => {
     for (const query of ['{__name__=~"canary.*"}', 'canary canary', 'canary(foo)', 'foo{canary}'])
       expect(() => parseQuery(query)).toThrow(
         expect.objectContaining({ message: expect.not.stringContaining('canary') }),

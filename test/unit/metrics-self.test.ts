@@ -30,8 +30,8 @@ async function open(options: Partial<SelfMount> = {}) {
   return provider
 }
 
-describe('the measurements of the process', () => {
-  test('the measurements of the process are listed, read, matched, and shown as a table and as a picture', async () => {
+describe('the metrics of this process', () => {
+  test('are listed, read, matched, and shown as a table and as a picture', async () => {
     const provider = await open()
     const paths: string[] = []
     for await (const { path } of provider.list({}, context())) paths.push(path)
@@ -52,7 +52,7 @@ describe('the measurements of the process', () => {
     expect(await read(provider, 'series/work_total', { match: '{outcome="ok",none=""}' })).toContain(': 1 series')
   })
 
-  test('the measurements of the process take no queries, and advise none', async () => {
+  test('accept no queries, and suggest none', async () => {
     const provider = await open()
     const templates = await provider.templates?.(context())
     expect(templates?.map(({ template }) => template)).toEqual(['series/{metric}{?match,start,end,step,as}'])
@@ -60,7 +60,7 @@ describe('the measurements of the process', () => {
     expect(await read(provider, 'series/work_total')).not.toMatch(/query shows|in a query/)
   })
 
-  test.each(['=~', '!~'])('a label of the process matched with %s is refused with what to do', async (operator) => {
+  test.each(['=~', '!~'])('with a label matched by %s are refused with advice', async (operator) => {
     await expect(read(await open(), 'series/work_total', { match: `{outcome${operator}"f.*"}` })).rejects.toMatchObject(
       {
         kind: 'invalid',
@@ -73,13 +73,13 @@ describe('the measurements of the process', () => {
     readonly series: readonly { readonly points: readonly unknown[] }[]
   }
 
-  test('are told as changes when they are taken', async () => {
+  test('are reported as changed when they are sampled', async () => {
     const watching = await startWatching(await open())
     await watching.until('series/')
     await watching.stop()
   })
 
-  test('have what Prometheus calls them', () => {
+  test('have the names of Prometheus', () => {
     const { measure, end } = measureProcess()
     endings.push(end)
     const all = new Map(measure().map((one) => [one.name, one.samples[0]?.value]))
@@ -91,8 +91,8 @@ describe('the measurements of the process', () => {
   })
 })
 
-describe('measurements', () => {
-  test('of one name from several places are one metric, until they are taken out', () => {
+describe('metrics of several registries', () => {
+  test('with one name are one metric, until they are removed', () => {
     const measurements = createMeasurements()
     const of = (mount: string): MetricFamily => ({
       name: 'a',
@@ -108,7 +108,7 @@ describe('measurements', () => {
   })
 })
 
-describe('a history of measurements', () => {
+describe('the history of metrics in memory', () => {
   const family = (value: number, labels = {}) =>
     [{ name: 'a', type: 'gauge', help: 'A.', samples: [{ labels, value }] }] as const
 
@@ -123,7 +123,7 @@ describe('a history of measurements', () => {
     expect(history.linesOf('a')).toHaveLength(1000)
   })
 
-  test('shows each measured point of a span, or the last of each longer step', () => {
+  test('shows each sample of a span, or the last of each longer step', () => {
     const times = Array.from({ length: 100 }, (_, index) => index * 15)
     const line = { labels: new Map(), times, values: times.map((time) => time * 2) }
     expect([...pointsIn(line, { start: 30, end: 75, step: 15 }, 15).times]).toEqual([30, 45, 60, 75])

@@ -45,7 +45,7 @@ interface Read {
 const json = (of: ShownAnswer) => JSON.parse(formatJson(of)) as Read
 
 describe('series as JSON', () => {
-  test('have their labels, their points, and a summary that says what is in them', () => {
+  test('have their labels, their points, and a summary', () => {
     const both = [series({ job: 'a' }, [1, 3, 2]), series({ job: 'b' }, [5, 5, 5])]
     const read = json(shown(both, { unit: 'bytes', type: 'gauge' }))
     expect(read.summary).toBe(
@@ -64,7 +64,7 @@ describe('series as JSON', () => {
     })
   })
 
-  test('say where nothing was measured, and what JSON has no number for', () => {
+  test('mark gaps, and values that JSON has no number for', () => {
     const times = [0, 15, 30, 900, 915].map((after) => start + after)
     const values = [1, Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, 2]
     const [one] = json(shown([series({}, values, times)])).series
@@ -79,13 +79,13 @@ describe('series as JSON', () => {
     expect([one?.gaps?.length, one?.gapsInAll]).toEqual([20, 99])
   })
 
-  test('say of a counter how much it grew, and how to see that', () => {
+  test('of a counter state its increase, and the query that shows it', () => {
     const { summary } = json(shown([series({}, [0, 10, 20])], { type: 'counter' }))
     expect(summary).toContain('last 20, grew by 20, 0.6667 a second.')
     expect(summary).toContain('rate(…[5m])')
   })
 
-  test('have fewer points where there are many, with every extreme, and say so', () => {
+  test('have fewer points if there are many, with every extreme, and say so', () => {
     const values = Array.from({ length: 5000 }, (_, i) => (i === 1234 ? 99 : i === 4321 ? -99 : i % 7))
     const read = json(shown([series({}, values), series({ a: 'b' }, values)], { inAll: 200 }))
     expect(read.sampling).toContain('smallest and largest')
@@ -97,14 +97,14 @@ describe('series as JSON', () => {
     }
   })
 
-  test('say how many series were left out, and how to see them', () => {
+  test('state how many series were left out, and how to see them', () => {
     const read = json(shown([series({}, [1])], { total: 312 }))
     expect(read.omitted).toEqual({ series: 311, of: 312 })
     expect(read.summary).toContain('1 of 312 series')
     expect(read.summary).toContain('311 series are left out: narrow it down with ?match=')
   })
 
-  test('say where there is nothing, and of one moment the values alone', () => {
+  test('state that there are none, and for one time have the values only', () => {
     const none = json(shown([]))
     expect(none.summary).toMatch(/^x: no samples from .* every 15s\. Ask for an earlier or longer time: \?start=-7d\.$/)
     expect(none.series).toEqual([])
@@ -113,14 +113,14 @@ describe('series as JSON', () => {
     expect(moment.series).toEqual([{ labels: { a: '1' }, points: [[start, 7]] }])
   })
 
-  test('are bounded in words, whatever their labels', () => {
+  test('have summaries of limited length, for any labels', () => {
     const many = Array.from({ length: 50 }, (_, i) => series({ label: `${i}${'x'.repeat(5000)}` }, [1]))
     const { summary } = json(shown(many))
     expect(summary.length).toBeLessThan(5000)
     expect(summary).toContain('40 more series are below.')
   })
 
-  test('keep labels with the names of what objects have', () => {
+  test('keep labels with names such as __proto__', () => {
     const labels = new Map([
       ['__proto__', 'a'],
       ['constructor', 'b'],
@@ -142,13 +142,13 @@ describe('series as CSV', () => {
     ])
   })
 
-  test('name the metric where there are several, and labels that are called as columns are', () => {
+  test('name the metric if there are several, and rename labels with names of columns', () => {
     const both = [series({ __name__: 'x', time: 'noon' }, [1]), series({ __name__: 'y' }, [2])]
     const [head, first] = formatCsv(shown(both)).split('\r\n')
     expect([head, first]).toEqual(['time,value,__name__,label_time', '2026-11-21T10:00:00Z,1,x,noon'])
   })
 
-  test('hold nothing that a spreadsheet would run, and else come back as they were', () => {
+  test('hold no formula that a spreadsheet would run, and keep all other values', () => {
     const formula = fc.constantFrom('=1+1', '+1', '-1', '@x', '=IMPORTXML("http://x")', '\t=1', '\r=1')
     fc.assert(
       fc.property(fc.oneof(fc.string(), formula), (value) => {
@@ -165,7 +165,7 @@ describe('series as a picture', () => {
   const labels = (svg: string) => [...svg.matchAll(/<text[^>]*>([^<]*)<\/text>/g)].map((match) => match[1])
   const paths = (svg: string) => [...svg.matchAll(/<path d="([^"]*)"/g)].map((match) => match[1] ?? '')
 
-  test('are lines with axes, the unit at their marks, and a legend with values', () => {
+  test('are lines with axes, units at their marks, and a legend with values', () => {
     const both = [series({ job: 'a', x: '1' }, [1e6, 3e6, 2e6]), series({ job: 'b', x: '1' }, [0, 0, 0])]
     const svg = formatChart(shown(both, { unit: 'bytes', help: 'Memory.' }))
     expect(svg).toMatch(/^<svg xmlns="http:\/\/www.w3.org\/2000\/svg" width="960"/)
@@ -184,7 +184,7 @@ describe('series as a picture', () => {
     )
   })
 
-  test('break where nothing was measured; what stands alone is a dot', () => {
+  test('have a gap where samples are missing, and a dot for a single point', () => {
     const times = [0, 15, 30, 900, 1800, 1815].map((after) => start + after)
     const svg = formatChart(shown([series({}, [1, 2, 3, 4, 5, 6], times)]))
     expect(paths(svg)[0]?.match(/M/g)).toHaveLength(2)
@@ -192,14 +192,14 @@ describe('series as a picture', () => {
     expect(paths(formatChart(shown([series({}, [1, 2, Number.NaN, 4, 5])])))[0]?.match(/M/g)).toHaveLength(2)
   })
 
-  test('show what is in them where there is little or nothing, or it is beyond measure', () => {
+  test('are drawn with few, no and infinite values', () => {
     expect(labels(formatChart(shown([])))).toContain('No samples in this time.')
     expect(labels(formatChart(shown([series({}, [Number.NaN])])))).toContain('No samples in this time.')
     for (const values of [[5], [0, 0], [-3, -3], [1e300, -1e300], [5e-324, 0], [Number.MAX_VALUE, 1], [1e15, 1e15 + 1]])
       expect(formatChart(shown([series({}, values)]))).not.toMatch(/NaN|Infinity|undefined/)
   })
 
-  test('have a bounded legend, and say what it leaves out', () => {
+  test('have a legend of limited length, which counts the omitted series', () => {
     const many = Array.from({ length: 60 }, (_, i) => series({ i: String(i) }, [i, i + 1]))
     const svg = formatChart(shown(many, { total: 500 }))
     expect(paths(svg)).toHaveLength(40)
@@ -207,7 +207,7 @@ describe('series as a picture', () => {
     expect(Number(/height="(\d+)"/.exec(svg)?.[1])).toBeLessThan(800)
   })
 
-  test('hold no markup of a label, a name or a help text, and nothing that runs or is fetched', () => {
+  test('hold no markup of a label, a name or a help text, and load nothing', () => {
     const evil = `</text><script>alert(1)</script>"'&<image href="http://x/"/>\u202e\u0000\u2028`
     const all = [series({ [evil]: evil }, [1, 2]), series({ a: evil }, [1])]
     const svg = formatChart(shown(all, { query: evil, help: evil, unit: evil })).replaceAll('\n', '')
@@ -216,7 +216,7 @@ describe('series as a picture', () => {
     expect(svg.replace(known, '')).not.toMatch(/[<>]/)
   })
 
-  test('show what is invisible', () => {
+  test('show invisible characters of labels', () => {
     expect(escapeXml('a\u202eb\u200bc\u0007')).toBe('a\\u202eb\\u200bc\\u0007')
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {

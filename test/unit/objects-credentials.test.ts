@@ -34,7 +34,7 @@ afterEach(() => {
   folder.remove()
 })
 
-describe('s3', () => {
+describe('the credentials of s3', () => {
   let store: S3StandIn
   beforeEach(async () => {
     store = await startS3({
@@ -47,7 +47,7 @@ describe('s3', () => {
   const open = (options: Partial<Parameters<typeof s3>[0]> = {}) =>
     s3({ bucket: store.bucket, endpoint: store.url, ...options })
 
-  test('takes credentials from the environment, and from the profile that is named', async () => {
+  test('are taken from the environment, and from the named profile', async () => {
     // The client reads the file once in a process.
     folder.write({
       credentials:
@@ -66,7 +66,7 @@ describe('s3', () => {
     ['a wrong secret', { secretAccessKey: 'secret-two' }, /not that of the access key/],
     ['an old token', { sessionToken: 'token-two' }, /session token/],
   ])(
-    'says what is wrong with %s, whatever is asked, and never that something is not there',
+    'with the problem %s give an error that says so, for any request, and never "not found"',
     async (_, wrong, words) => {
       const provider = await open({ keys: { ...store.keys, ...wrong } })
       const asked = [
@@ -81,7 +81,7 @@ describe('s3', () => {
     },
   )
 
-  test('says that the bucket is not there, or in another region', async () => {
+  test('give an error if the bucket does not exist, or is in another region', async () => {
     const nowhere = await open({ bucket: 'elsewhere', keys: store.keys })
     await expect(listAll(nowhere)).rejects.toMatchObject({ message: expect.stringMatching(/no such bucket/) })
     store.intercept = ({ method }, response) => {
@@ -95,7 +95,7 @@ describe('s3', () => {
       await expect(ask()).rejects.toMatchObject({ message: expect.stringMatching(/in another region/) })
   })
 
-  test('says that there is no region, where there is no endpoint either', async () => {
+  test('give an error if there is neither a region nor an endpoint', async () => {
     const provider = await s3({ bucket: 'drawer', keys: store.keys })
     await expect(listAll(provider)).rejects.toMatchObject({
       kind: 'unavailable',
@@ -103,7 +103,7 @@ describe('s3', () => {
     })
   })
 
-  test('puts the bucket before the host where it is told to', async () => {
+  test('are used with the bucket in the host name if configured', async () => {
     const provider = await open({
       keys: store.keys,
       pathStyle: false,
@@ -115,7 +115,7 @@ describe('s3', () => {
   })
 })
 
-describe('gcs', () => {
+describe('the credentials of gcs', () => {
   let store: GcsStandIn
   beforeEach(async () => {
     store = await startGcs()
@@ -127,12 +127,12 @@ describe('gcs', () => {
   const open = (options: Partial<Parameters<typeof gcs>[0]> = {}) =>
     gcs({ bucket: store.bucket, endpoint: store.url, ...options })
 
-  test('takes the default credentials of the environment', async () => {
+  test('are the default credentials of the environment', async () => {
     vi.stubEnv('GOOGLE_APPLICATION_CREDENTIALS', folder.at('key.json'))
     expect(await readText(await open(), 'a.txt')).toBe('a')
   })
 
-  test('says that a key is not known, cannot be read, or is none', async () => {
+  test('give an error if a key is unknown, unreadable, or invalid', async () => {
     const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
     const other = { ...JSON.parse(store.keyFile), private_key: privateKey.export({ type: 'pkcs8', format: 'pem' }) }
     folder.write({
@@ -151,7 +151,7 @@ describe('gcs', () => {
       })
   })
 
-  test('names the project that pays', async () => {
+  test('may name the project that pays', async () => {
     store.payer = 'payer'
     const keyFile = folder.at('key.json')
     await expect(listAll(await open({ keyFile }))).rejects.toMatchObject({

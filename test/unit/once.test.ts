@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { doneOnce, repeatedly } from '../../src/core/kit/once.ts'
 
-test('all callers share one run of the work, and a failure is tried again', async () => {
+test('simultaneous callers share one run of the work, and a failure is tried again', async () => {
   let runs = 0
   const once = doneOnce(async () => {
     runs++

@@ -67,7 +67,7 @@ test.each([
   expect(Object.values(mounts).map((mount) => sourceOf(mount).name)).toEqual(['sample'])
 })
 
-test('a configuration that nobody trusts does not run the code of a source, and says that it is left out', async () => {
+test('an untrusted configuration does not run the code of a source, and reports that it is left out', async () => {
   folder.write({
     'sample.mjs': moduleOf(),
     'node_modules/sample/package.json': '{ "name": "sample", "type": "module", "exports": "./main.js" }',
@@ -88,7 +88,7 @@ test('a configuration that nobody trusts does not run the code of a source, and 
   })
 })
 
-test('what a source declares is known before it is opened', async () => {
+test('the declaration of a source is known before it is opened', async () => {
   folder.write({
     'sample.mjs': moduleOf(`abilities: () => ({ watch: true, parts: true }), noun: 'samples', isDerived: true`),
   })
@@ -98,7 +98,7 @@ test('what a source declares is known before it is opened', async () => {
   expect(sourceOf(mount)).toMatchObject({ noun: 'samples', isDerived: true })
 })
 
-test('its noun, icon and label are sent with the mount, as the kind that a page shows', async () => {
+test('the noun, icon and label of a source are sent with its mount', async () => {
   folder.write({ 'sample.mjs': moduleOf(`noun: 'samples', icon: 'chart', label: { en: 'Samples' }`) })
   const config = await configOf({ 'x://y': { provider: './sample.mjs' } })
   const catalog = await openCatalog(planConfig(config), { log: () => {}, lazily: true })
@@ -107,7 +107,7 @@ test('its noun, icon and label are sent with the mount, as the kind that a page 
   await catalog.close()
 })
 
-describe('a fault of a source from outside is a sentence about its module', () => {
+describe('an error in the module of a source gives one sentence', () => {
   test.each([
     ['there is no module', undefined, 'There is no module ./bad.mjs. Correct the path.'],
     ['its code throws', 'throw new Error("boom")', 'The module ./bad.mjs cannot be loaded: boom.'],
@@ -142,7 +142,7 @@ describe('a fault of a source from outside is a sentence about its module', () =
       'export const source = { name: "a", about: "A.", open() {}, options: { x: "text" } }',
       'Its option "x" must be a schema, such as option.text().',
     ],
-  ])('%s', async (_, code, message) => {
+  ])('for %s', async (_, code, message) => {
     if (code !== undefined) folder.write({ 'bad.mjs': code })
     const found = await problems('./bad.mjs')
     expect(found).toHaveLength(1)
@@ -162,7 +162,7 @@ describe('a fault of a source from outside is a sentence about its module', () =
 test.each([
   ['throws', '() => { throw new Error("no way") }', 'The source sample failed: no way'],
   ['opens nothing', '() => undefined', 'it is missing'],
-])('a source that %s makes its mount fail, and no other', async (_, open, message) => {
+])('a source that %s fails its own mount only', async (_, open, message) => {
   folder.write({ 'sample.mjs': moduleOf(`open: ${open}`), 'docs/a.md': '# A' })
   const config = await configOf({
     'x://y': { provider: './sample.mjs' },

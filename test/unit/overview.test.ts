@@ -77,14 +77,14 @@ async function urisOf(view: View): Promise<readonly string[]> {
   return uris
 }
 
-describe('the list of resources', () => {
-  test('begins with the overview, once, and goes on over all pages', async () => {
+describe('the overview in the list of resources', () => {
+  test('is first, once, and the list continues over all pages', async () => {
     const views = await served({ 'docs://a': docs, 'docs://b': docs }, { pages: { first: 1 } })
     const all = ['docs://a/a.md', 'docs://a/b.md', 'docs://b/a.md', 'docs://b/b.md']
     expect(await urisOf(views.view(guest))).toEqual([overviewUri, ...all])
   })
 
-  test('is the overview alone where no mount answers, and names the mounts that the caller may see', async () => {
+  test('is alone if no mount answers, and names the mounts that the caller may see', async () => {
     const gone = join(folder.root, 'gone.db')
     folder.write({ 'gone.db': 'no database' })
     const database = { provider: 'sqlite', file: gone }
@@ -96,19 +96,19 @@ describe('the list of resources', () => {
     expect(await overviewOf(views.view(guest))).toContain('| does not answer |')
   })
 
-  test('is no document of a context', async () => {
+  test('is not part of a context', async () => {
     const views = await served({ 'docs://a': docs })
     const { resources } = await listAll(views.view(guest), defaultLimits)
     expect(resources.map(({ uri }) => uri)).toEqual(['docs://a/a.md', 'docs://a/b.md'])
   })
 
-  test('is the overview alone where the folder is empty', async () => {
+  test('is alone if the folder is empty', async () => {
     folder.write({ 'empty/.gitkeep': '' })
     const views = await served({ 'docs://a': { ...docs, root: 'empty', include: ['*.none'] } })
     expect(await urisOf(views.view(guest))).toEqual([overviewUri])
   })
 
-  test('has no more resources than a host takes, the overview among them', async () => {
+  test('counts towards the maximum number of resources for a host', async () => {
     const views = await served({ 'docs://a': docs })
     expect(await urisOf(views.narrowed({ most: 2 })(guest))).toEqual([overviewUri, 'docs://a/a.md'])
     expect(await urisOf(views.narrowed({ most: 1 })(guest))).toEqual(['docs://a/a.md'])
@@ -117,8 +117,8 @@ describe('the list of resources', () => {
   })
 })
 
-describe('the overview', () => {
-  test('says why a source did not answer the last request', async () => {
+describe('the text of the overview', () => {
+  test('states why a source did not answer the last request', async () => {
     new DatabaseSync(join(folder.root, 'lost.db')).exec('CREATE TABLE a (b)')
     const views = await served({ 'db://a': { provider: 'sqlite', file: join(folder.root, 'lost.db') } })
     const view = views.view(guest)
@@ -129,7 +129,7 @@ describe('the overview', () => {
     expect(await overviewOf(view)).toContain('| does not answer: The file of the database is not there. |')
   })
 
-  test('says what is mounted, and opens nothing', async () => {
+  test('lists the mounts, and opens none', async () => {
     const views = await served({ 'docs://a': docs, 'search://a': { provider: 'search', over: ['docs://a'] } })
     const text = await overviewOf(views.view(guest))
     expect(text).toContain('# test')
@@ -140,7 +140,7 @@ describe('the overview', () => {
     expect(catalog?.openings().map(({ state }) => state)).toEqual(['closed', 'closed'])
   })
 
-  test('says how much is indexed, and how fresh that is', async () => {
+  test('states how much is indexed, and how fresh the index is', async () => {
     const views = await served({ 'docs://a': docs, 'search://a': { provider: 'search', over: ['docs://a'] } })
     const [search] = catalog === undefined ? [] : searchesOf(catalog)
     search?.provider.feed()
@@ -153,7 +153,7 @@ describe('the overview', () => {
     expect(await overviewOf(views.view(guest))).toBe(text)
   })
 
-  test('tells nobody of a mount that is denied, nor counts a mount of which a part is denied', async () => {
+  test('neither names a denied mount, nor counts a partly denied one', async () => {
     const part = { ...docs, title: 'Part', access: [{ allow: ['*'], match: 'a.md' }, 'analyst'] }
     const over = ['docs://a', 'docs://part']
     const views = await served({
@@ -173,7 +173,7 @@ describe('the overview', () => {
     expect(text).toContain('| Part (files) | `docs://part` | open |  | indexed; changes are reported at once |')
   })
 
-  test('says that nothing is mounted to a caller who may see nothing', async () => {
+  test('says that there are no mounts to a caller who may see none', async () => {
     const views = await served({ 'docs://a': secret })
     expect(await overviewOf(views.view(guest))).toBe(
       '# test\n\nThis server serves data as MCP resources. Nothing is mounted.\n',
@@ -181,7 +181,7 @@ describe('the overview', () => {
     expect(await urisOf(views.view(guest))).toEqual([overviewUri])
   })
 
-  test('is the same resource in every spelling, and has no parts, nothing below it and no directory', async () => {
+  test('is one resource in every spelling, without parts, children and directory', async () => {
     const view = (await served({ 'docs://a': docs })).view(guest)
     expect(await overviewOf(view, 'HIKIDASHI://Overview')).toBe(await overviewOf(view))
     for (const uri of [
@@ -200,7 +200,7 @@ describe('the overview', () => {
     expect(await overviewOf(views.view(guest))).toContain('| A \\| \\[b\\](c) \\# d \\<e\\> (files) |')
   })
 
-  test('is written of the configuration while the catalog is not open', async () => {
+  test('is made from the configuration until the catalog is open', async () => {
     const planned = await plannedOf({ 'docs://a': docs, 'docs://b': secret })
     const views = withOverview(
       createOpeningViews(
@@ -215,8 +215,8 @@ describe('the overview', () => {
   })
 })
 
-describe('a client that listens to the overview', () => {
-  test('is told when a mount is opened, as it spelled the URI, and not after that', async () => {
+describe('a subscription to the overview', () => {
+  test('is notified when a mount is opened, in its own spelling, and not after that', async () => {
     const view = (await served({ 'docs://a': docs })).view(guest)
     const changes: ViewChange[] = []
     const subscription = view.subscribe?.((change) => changes.push(change))
@@ -234,7 +234,7 @@ describe('a client that listens to the overview', () => {
     subscription?.close()
   })
 
-  test('is not told of a mount that it may not see', async () => {
+  test('is not notified of a hidden mount', async () => {
     const views = await served({ 'docs://a': docs, 'docs://b': secret })
     const heard: Record<string, number> = { guest: 0, analyst: 0 }
     for (const principal of [guest, analyst]) {
@@ -250,7 +250,7 @@ describe('a client that listens to the overview', () => {
     expect(heard.guest).toBe(0)
   })
 
-  test('may not spell it in any number of ways', async () => {
+  test('is limited to one spelling', async () => {
     const subscription = (await served({ 'docs://a': docs })).view(guest).subscribe?.(() => {})
     const spellings = Array.from({ length: 17 }, (_, i) =>
       [...overviewUri].map((c, at) => ((i >> at) & 1 ? c.toUpperCase() : c)).join(''),
@@ -260,8 +260,8 @@ describe('a client that listens to the overview', () => {
   })
 })
 
-describe('a configuration', () => {
-  test('has no mount where the overview is, unless it turns that off', async () => {
+describe('a configuration with the overview', () => {
+  test('cannot have a mount at its address, unless it turns the overview off', async () => {
     for (const address of [overviewUri, `${overviewUri}/a`, 'HIKIDASHI://overview']) {
       const found = await loaded({ mounts: { [address]: docs } })
       expect('problems' in found && found.problems).toMatchObject([{ message: expect.stringContaining(overviewUri) }])

@@ -18,7 +18,7 @@ async function collect(): Promise<void> {
   }
 }
 
-describe('a copy of a piece', () => {
+describe('a copied piece of a text', () => {
   test.each([
     'short',
     'a-longer-piece-of-a-text',
@@ -26,7 +26,7 @@ describe('a copy of a piece', () => {
     '引き出しの中にあるものを全部出してください',
     'lone surrogates \ud800 and \udc00 stay',
     '',
-  ])('equals it: %j', (piece) => {
+  ])('equals the piece: %j', (piece) => {
     expect(ownCopy(`before ${piece} after`.slice(7, 7 + piece.length))).toBe(piece)
   })
 })
@@ -50,7 +50,7 @@ async function growthBy(count: number, read: (text: string) => unknown): Promise
   return heldBytes() - before
 }
 
-describe('the words of a text are cached, and the text is not kept', () => {
+describe('a cache of the words of a text does not keep the text itself', () => {
   const texts = 30
   const mostBytes = (texts / 3) * 2 ** 20
 
@@ -70,7 +70,7 @@ describe('the words of a text are cached, and the text is not kept', () => {
   })
 })
 
-test('a small heap grows to twice its live data, a larger one by 20 MiB, a large one by a third', () => {
+test('the heap limit is twice the live data of a small heap, 20 MiB more for a larger, and a third more for a large one', () => {
   expect(growthFor(20 * 2 ** 20)).toBe(100)
   expect(growthFor(64 * 2 ** 20)).toBe(31)
   expect(growthFor(2 ** 30)).toBe(30)

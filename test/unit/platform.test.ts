@@ -13,7 +13,7 @@ import { bundled } from '../support/bundled.ts'
 
 // What differs between systems, and between versions of Node.
 
-describe('a native part that cannot be loaded', () => {
+describe('a native module that cannot be loaded', () => {
   const dlopen = (message: string) => Object.assign(new Error(message), { code: 'ERR_DLOPEN_FAILED' })
 
   test.each([
@@ -27,24 +27,24 @@ describe('a native part that cannot be loaded', () => {
     ['Error loading shared library libstdc++.so.6: No such file or directory', /library libstdc\+\+\.so\.6 is missing/],
     ['/x/secret/y.node: invalid ELF header', /refuses it \(invalid ELF header\)/],
     ['/x/secret/y.node', /the system refuses it\.$/],
-  ])('says why, and what to do: %s', (message, expected) => {
+  ])('gives an error with the reason and advice: %s', (message, expected) => {
     const why = loadFaultOf(dlopen(message)) ?? ''
     expect(why).toMatch(expected)
     expect(notLoaded(why).message).toMatch(/^SQLite cannot be loaded: /)
     expect(why).not.toContain('/x')
   })
 
-  test('for which there is no build says for which platform', () => {
+  test('without a build for this platform gives an error with the platform', () => {
     expect(loadFaultOf(new Error('There is no build of SQLite for aix on ppc64.'))).toMatch(/no build of it for/)
   })
 
-  test('is told from other errors', () => {
+  test('is distinguished from other errors', () => {
     expect(loadFaultOf(new Error('disk I/O error'))).toBeUndefined()
     expect(loadFaultOf('text')).toBeUndefined()
   })
 })
 
-test('a store on a read-only file system is to be kept elsewhere, and one on a full disk needs space', () => {
+test('a store on a read-only file system, or on a full disk, gives an error with advice', () => {
   expect(failure('read-only', 'EROFS').message).toMatch(/mounted read-only: keep the store elsewhere.*\(EROFS\)$/)
   expect(failure('read-only', 'EACCES').message).toMatch(
     /Let this user write to its folder.*Or keep the store elsewhere/,
@@ -53,16 +53,16 @@ test('a store on a read-only file system is to be kept elsewhere, and one on a f
 })
 
 test.each(['EPROTO', 'ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_LONG', 'ERR_SSL_HTTP_REQUEST'])(
-  '%s says that a server does not speak TLS',
+  'the error %s means that a server does not speak TLS',
   (code) => expect(speaksNoTls(code)).toBe(true),
 )
 
-test('an untrusted certificate is no server without TLS', () => {
+test('an untrusted certificate does not mean a server without TLS', () => {
   expect(speaksNoTls('DEPTH_ZERO_SELF_SIGNED_CERT')).toBe(false)
   expect(speaksNoTls('ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION')).toBe(false)
 })
 
-describe('on Windows', () => {
+describe('paths on Windows', () => {
   const partsOf = (uri: string) => {
     const { authority, segments, directory } = parseUri(uri, 'win32')
     return [authority, segments.join('/'), directory]
@@ -75,17 +75,17 @@ describe('on Windows', () => {
     ['file:///C%3a/docs/a.md', 'C:/docs/a.md'],
     ['file:/c:/docs/a.md', 'C:/docs/a.md'],
     ['file://localhost/c:/docs/a.md', 'C:/docs/a.md'],
-  ])('%s names a file on a drive, whatever the case of its letter', (uri, path) =>
+  ])('%s names a file on a drive, in either case of its letter', (uri, path) =>
     expect(partsOf(uri)).toEqual(['', path, false]),
   )
 
-  test('the letter of a drive has no case only there, and other folders keep theirs', () => {
+  test('differ in the case of a drive letter on Windows only, and other segments keep theirs', () => {
     expect(parseUri('file:///c:/a', 'linux').segments).toEqual(['c:', 'a'])
     expect(partsOf('file:///C:/d:/a')).toEqual(['', 'C:/d:/a', false])
     expect(partsOf('git://c:/d:/a')[0]).toBe('c:')
   })
 
-  test('a file URI may name a server, and nowhere else', () => {
+  test('may be file URIs with a server on Windows only', () => {
     expect(partsOf('file://SERVER/share/a%20b/')).toEqual(['server', 'share/a b', true])
     expect(() => parseUri('file://server/share/a', 'linux')).toThrow('no host here but localhost')
     expect(() => parseUri('file://me@server/share', 'win32')).toThrow('userinfo')
@@ -108,7 +108,7 @@ describe('on Windows', () => {
     expect(`file://${authority}/${segments.map(encodeURIComponent).join('/').replace('%3A', ':')}`).toBe(address)
   })
 
-  test('a program is found by each ending of PATHEXT, in its order, and a file without one is none', async () => {
+  test('find a program by each ending of PATHEXT, in order, and not a file without one', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'hikidashi-programs-'))
     for (const name of ['npx', 'npx.cmd', 'tool.bat', 'tool.exe', 'other.ps1'])
       writeFileSync(join(folder, name), '', { mode: 0o755 })
@@ -133,7 +133,7 @@ describe('on Windows', () => {
     [['serve', "it's", 'a&b', '%PATH%'], 'serve "it\'s" "a&b" "%PATH%"'],
     [['{"a":"b"}', ''], '"{\\"a\\":\\"b\\"}" ""'],
     [['a\\"b'], '"a\\\\\\"b"'],
-  ])('the words %j are printed as its programs read them', (words, line) =>
+  ])('the words %j are printed as Windows programs parse them', (words, line) =>
     expect(joinCommand(words, 'win32')).toBe(line),
   )
 })
@@ -146,12 +146,12 @@ describe.runIf(process.platform === 'linux')('an empty HOME', () => {
       encoding: 'utf8',
     })
 
-  test.each(['', 'relative'])('or one that is not absolute (%j) makes no folder too much to serve', (home) => {
+  test.each(['', 'relative'])('or a relative one (%j) allows every folder to be served', (home) => {
     const cwd = join(import.meta.dirname, '../data/start')
     expect(list(cwd, { HOME: home, XDG_STATE_HOME: tmpdir() })).toContain('file://')
   })
 
-  test('leaves the home folder too much to serve', () => {
+  test('still refuses the home folder of the user', () => {
     const cwd = userInfo().homedir
     expect(() => list(cwd, { HOME: '', XDG_STATE_HOME: tmpdir() })).toThrow(/too much to serve/)
   })

@@ -19,7 +19,7 @@ test.each([
   expect(readdirSync(vendor)).toContain(name)
 })
 
-test('only Linux is asked for its C library', () => {
+test('the C library is examined on Linux only', () => {
   const ask = () => {
     throw new Error('asked')
   }

@@ -26,7 +26,7 @@ async function startSession() {
 }
 
 describe.runIf(process.platform === 'linux')('the processes of a session', () => {
-  test('are those in it, and their descendants in other sessions', async () => {
+  test('include their descendants in other sessions', async () => {
     const { leader, child, members } = await startSession()
     const pids = [leader.pid ?? 0, child].sort((a, b) => a - b)
     for (const found of [members.recent(), members.now()])
@@ -34,7 +34,7 @@ describe.runIf(process.platform === 'linux')('the processes of a session', () =>
     expect(members.now().map(({ session }) => session)).toEqual(expect.arrayContaining(pids))
   })
 
-  test('are members until they end, where they were named before their parent ended', async () => {
+  test('stay members until they end, if they were named before their parent ended', async () => {
     const { leader, child, members } = await startSession()
     members.now()
     leader.kill('SIGKILL')
@@ -42,7 +42,7 @@ describe.runIf(process.platform === 'linux')('the processes of a session', () =>
     expect(members.now().map(({ pid }) => pid)).toEqual([child])
   })
 
-  test('hold memory that counts once beyond the limit, though they share it', async () => {
+  test('count shared memory once towards the limit', async () => {
     const { members } = await startSession()
     const processes = members.now()
     const upTo = await memoryOf(processes, Number.POSITIVE_INFINITY)
@@ -54,7 +54,7 @@ describe.runIf(process.platform === 'linux')('the processes of a session', () =>
   })
 })
 
-describe('the memory of a process group, as ps tells it', () => {
+describe('the memory of a process group in the output of ps', () => {
   const listing = [
     '    1     0     1   9000',
     '  400     1   400  20000',
@@ -74,13 +74,13 @@ describe('the memory of a process group, as ps tells it', () => {
     expect(groupMemoryIn(listing, 500)).toBe(1500 * 1024)
   })
 
-  test('is none if the group has ended, or ps tells nothing', () => {
+  test('is unknown if the group has ended, or ps prints nothing', () => {
     expect(groupMemoryIn(listing, 40)).toBe(0)
     expect(groupMemoryIn('', 400)).toBe(0)
     expect(groupMemoryIn('ps: illegal option -- A\nusage: ps', 400)).toBe(0)
   })
 
-  test('ends when the parents go in a circle', () => {
+  test('is computed even if parents form a cycle', () => {
     expect(groupMemoryIn('10 11 10 1\n11 10 11 2\n', 10)).toBe(3 * 1024)
   })
 })

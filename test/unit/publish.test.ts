@@ -24,7 +24,7 @@ function validatorOf(file: string) {
 
 const own: OwnPackage = ownPackage()
 
-describe('server.json', () => {
+describe('the file server.json', () => {
   const faults = validatorOf('registry/server-2025-12-11.schema.json')
   const name = 'io.github.someone/hikidashi'
 
@@ -46,7 +46,7 @@ describe('server.json', () => {
     )
   })
 
-  test('says what the package says, and makes nothing up', () => {
+  test('has the facts of package.json, and no others', () => {
     const described = serverJson(own, { name })
     expect(faults(described)).toEqual([])
     expect(Object.keys(described)).not.toContain('repository')
@@ -66,9 +66,9 @@ describe('server.json', () => {
     [{ name, repository: 'someone/hikidashi' }, /--repository must be a URL/],
     [{ name, remotes: ['ftp://x'] }, /--remote must be a URL/],
     [{ name, website: 'https://me:secret@x.example' }, /--website must be a URL/],
-  ])('of %j is refused', (options, message) => expect(() => serverJson(own, options)).toThrow(message))
+  ])('is refused for %j', (options, message) => expect(() => serverJson(own, options)).toThrow(message))
 
-  test('with another name than package.json has is refused', () =>
+  test('is refused if its name differs from that in package.json', () =>
     expect(() => serverJson({ ...own, mcpName: 'a/b' }, { name })).toThrow(/"mcpName": "a\/b"/))
 })
 
@@ -81,14 +81,14 @@ describe('the manifest of a bundle', () => {
     expect(faults({ ...manifest, resources: [] })).not.toEqual([])
   })
 
-  test('has its texts in Japanese too, for what may be translated', () => {
+  test('has its texts in Japanese too, where the schema allows it', () => {
     for (const key of ['display_name', 'description', 'long_description', 'keywords'])
       expect(localized.ja?.[key]).toEqual(expect.anything())
     expect(Object.keys(localized.ja ?? {}).every((key) => key in manifest)).toBe(true)
   })
 })
 
-describe('what a bundle holds', () => {
+describe('the packages in a bundle', () => {
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'hikidashi-packages-')))
   afterAll(() => rmSync(root, { recursive: true }))
   const put = (path: string, content: object | string) => {
@@ -100,7 +100,7 @@ describe('what a bundle holds', () => {
   const placed = async (path: string) =>
     (await placePackages(join(root, path))).map(({ at, folder }) => [at, folder.slice(root.length + 1)])
 
-  test('is every package once, and a second version where that is needed', async () => {
+  test('are each there once, and in a second version if needed', async () => {
     pack('npm', 'own', { a: '1', b: '1' })
     pack(
       'npm/node_modules/a',
@@ -121,7 +121,7 @@ describe('what a bundle holds', () => {
     ])
   })
 
-  test('is found where pnpm links it', async () => {
+  test('are found where pnpm links them', async () => {
     const store = 'pnpm/node_modules/.pnpm'
     pack(`${store}/own@1/node_modules/own`, 'own', { '@s/a': '1' })
     pack(`${store}/a@1/node_modules/@s/a`, '@s/a', { c: '1' })
@@ -140,12 +140,12 @@ describe('what a bundle holds', () => {
     ])
   })
 
-  test('is whole, or there is none', async () => {
+  test('are complete, or no bundle is written', async () => {
     pack('broken', 'own', { gone: '1' })
     await expect(placed('broken')).rejects.toThrow(/own needs gone/)
   })
 
-  test('is what runs: no types, maps and sources in C, but licences', async () => {
+  test('have the files that are needed to run, and licences: no types, maps and C sources', async () => {
     for (const file of [
       'index.js',
       'index.d.ts',

@@ -49,7 +49,7 @@ const cells = [
 const workbook = xls({ globals: [...styles, strings], cells })
 
 describe('a workbook of Excel 97', () => {
-  test('is read as tables of the values that are shown: texts, dates, patterns, results, errors', async () => {
+  test('is read as tables of the shown values: texts, dates, formats, results, errors', async () => {
     expect(await read('xls', workbook)).toBe(
       '表\n\n梅雨\ta|b\n2017-09-22\t01234\n\n5\t1.5\nformula text\tTRUE\t#DIV/0!\n',
     )
@@ -58,7 +58,7 @@ describe('a workbook of Excel 97', () => {
     expect(await read('xls', since1904)).toContain('2021-09-23')
   })
 
-  test('has texts that go on in the next record, in another width, and formatting behind them', async () => {
+  test('has texts that continue in the next record, in another width, followed by formatting', async () => {
     const long = 'x'.repeat(50)
     const rich = Buffer.concat([u16(2), Buffer.from([8]), u16(1), Buffer.from('ab'), u32(0)])
     const split = [
@@ -95,7 +95,7 @@ describe('a workbook of Excel 97', () => {
     expect(await read('xls', Buffer.concat(old))).toBe('old\t7\n')
   })
 
-  test('that is encrypted, or names what is not there, is refused as that', async () => {
+  test('that is encrypted, or refers to missing parts, is refused with its reason', async () => {
     const encrypted = xls({ globals: [record(0x2f, u16(1))], cells })
     await expect(read('xls', encrypted)).rejects.toMatchObject({ detail: { reason: 'withheld' } })
     await expect(read('xls', xls({ cells }))).rejects.toMatchObject({ detail: { reason: 'unreadable' } })
@@ -105,7 +105,7 @@ describe('a workbook of Excel 97', () => {
   })
 })
 
-test('a binary workbook (.xlsb) is read as the one in XML', async () => {
+test('a binary workbook (.xlsb) is read like one in XML', async () => {
   const item = (type: number, ...data: readonly Buffer[]) => {
     const all = Buffer.concat(data)
     const kind = type < 128 ? [type] : [(type & 127) | 128, type >> 7]
@@ -180,7 +180,7 @@ describe('a document of Word 97', () => {
     expect(markdown).toContain('| a | b |\n| --- | --- |\n\nlast')
   })
 
-  test('keeps text behind a field without an end, and is refused if it is encrypted or cut off', async () => {
+  test('keeps text after a field without an end, and is refused if it is encrypted or truncated', async () => {
     expect(await read('doc', doc({ text: 'a\x13 lost text\r' }))).toContain('lost text')
     await expect(read('doc', doc({ text: 'a\r', flags: 0x100 }))).rejects.toMatchObject({
       detail: { reason: 'withheld' },
@@ -239,7 +239,7 @@ describe('a message of Outlook', () => {
     })
   })
 
-  test('is read as its page, or as its compressed RTF, if it has no plain text', async () => {
+  test('is read as its HTML page, or as its compressed RTF, if it has no plain text', async () => {
     const page = compound(properties(32, { '0037001f': 's', '10130102': Buffer.from('<p>shown <b>words</b></p>') }))
     expect(await read('msg', page, 'markdown')).toContain('shown **words**')
     const source = Buffer.from('{\\rtf1 rich words}')
@@ -254,7 +254,7 @@ describe('a message of Outlook', () => {
     )
   })
 
-  test('in messages is read to a depth, also as files that are attached', async () => {
+  test('in messages is read up to a depth, also in attached files', async () => {
     let nested = compound(properties(32, { '0037001f': 'deepest', '1000001f': 'deepest text' }))
     for (let level = 0; level < 8; level++)
       nested = compound({
@@ -273,7 +273,7 @@ describe('compound files', () => {
     'a.msg': compound(properties(32, { '0037001f': 'subject', '1000001f': 'text' })),
   }
 
-  test('are known by their contents, whatever their names', async () => {
+  test('are recognized by their contents, whatever their names', async () => {
     for (const bytes of Object.values(samples)) {
       const texts = await Promise.all(
         (['xls', 'doc', 'ppt', 'msg', 'docx'] as const).map((format) => read(format, bytes)),
@@ -282,7 +282,7 @@ describe('compound files', () => {
     }
   })
 
-  test('with chains of sectors that have no end, or with huge counts, are refused in bounded time', async () => {
+  test('with endless chains of sectors, or with huge counts, are refused in limited time', async () => {
     const bytes = Buffer.from(samples['a.xls'] ?? [])
     const tableAt = 512 + bytes.readUInt32LE(76) * 512
     const cyclic = Buffer.from(bytes)
@@ -298,7 +298,7 @@ describe('compound files', () => {
     await expect(read('xls', xls({ cells: wideRows }))).rejects.toMatchObject({ kind: 'too-large' })
   })
 
-  test('that are damaged anywhere are refused, or read as far as they go, and nothing else happens', async () => {
+  test('that are damaged anywhere are refused, or read up to the damage', async () => {
     let seed = 47
     const next = (below: number) => {
       seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0

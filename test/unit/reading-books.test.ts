@@ -34,7 +34,7 @@ function epub({ chapters = [], manifest = '', spine = '', more = {} }: BookOptio
   return zip(Object.entries(parts).map(([name, data]) => ({ name, data })))
 }
 
-describe('a book', () => {
+describe('is read chapter by chapter, with the titles of its table of contents for chapters without a heading', () => {
   test('is read chapter by chapter, with the names of its table of contents where a chapter has no heading', async () => {
     const bytes = epub({
       chapters: ['<p>一<a id="x"/>つ目&nbsp;の文。</p>', '<h2>はじめに</h2><p>二つ目<i/>の文。</p>'],
@@ -47,7 +47,7 @@ describe('a book', () => {
     expect((await read(bytes, 'markdown')).text).toBe('# 第1章\n\n一つ目\u00a0の文。\n\n## はじめに\n\n二つ目の文。\n')
   })
 
-  test('of version 3 has the names of its navigation, and chapters in the order of the spine', async () => {
+  test('of version 3 has the titles of its navigation, and chapters in the order of the spine', async () => {
     const bytes = epub({
       manifest:
         '<item id="b" href="b.xhtml" media-type="application/xhtml+xml"/><item id="a" href="a.xhtml" media-type="application/xhtml+xml"/><item id="nav" href="nav.xhtml" media-type="application/xhtml+xml" properties="nav"/>',
@@ -61,7 +61,7 @@ describe('a book', () => {
     expect((await read(bytes)).text).toBe('First one\n\nB\n\nA\n')
   })
 
-  test('that is encrypted, damaged or without text is refused as that', async () => {
+  test('that is encrypted, damaged or without text is refused with its reason', async () => {
     const encryption = (uri: string) => ({
       'META-INF/encryption.xml': `<encryption><EncryptedData><CipherData><CipherReference URI="${uri}"/></CipherData></EncryptedData></encryption>`,
     })
@@ -83,7 +83,7 @@ describe('a book', () => {
     expect(text).toMatch(/^第1章\n\none\n\n\[.*damaged.*\]\n$/)
   })
 
-  test('with a chapter that unpacks or is named without end is refused', async () => {
+  test('with a chapter that unpacks endlessly, or has endless names, is refused', async () => {
     const many = '<itemref idref="c1"/>'.repeat(6000)
     await expect(read(epub({ chapters: ['x'], spine: many }))).rejects.toMatchObject({ kind: 'too-large' })
     const large = `<p>${'x'.repeat(30_000)}</p>`

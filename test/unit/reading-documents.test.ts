@@ -62,11 +62,11 @@ describe('front matter', () => {
     [['title: &x a', 'title: b'], { title: 'b' }],
     [['  title: nested'], {}],
     [['Title: other'], {}],
-  ])('takes %j for %j', (lines, wanted) => {
+  ])('accepts %j as %j', (lines, wanted) => {
     expect(of(...lines)).toEqual(wanted)
   })
 
-  test('is only what stands between its marks, at the very beginning', () => {
+  test('is only between its marks, at the very beginning', () => {
     expect(frontMatterOf('\ufeff---\r\ntitle: a\r\n---\r\n')).toEqual({ title: 'a' })
     expect(frontMatterOf('---\ntitle: a\n...\n')).toEqual({ title: 'a' })
     for (const text of [
@@ -81,10 +81,10 @@ describe('front matter', () => {
   })
 })
 
-describe('documents that speak for themselves', () => {
+describe('documents with front matter', () => {
   const text = '---\ntitle: 手引き\npriority: 0.8\naudience: [user]\n---\n# 見出し\n'
 
-  test('are listed with what their front matter says, before what rules say', async () => {
+  test('are listed with the facts of their front matter, which outrank rules', async () => {
     const source = memory({
       'docs/a.md': { text, version: '1', title: '見出し', priority: 0.1 },
       'docs/b.md': { text: '# 無し\n', version: '1', title: '無し', priority: 0.1 },
@@ -101,7 +101,7 @@ describe('documents that speak for themselves', () => {
     ).toMatchObject({ title: '手引き' })
   })
 
-  test('are opened only where front matter is asked for, and once for each version', async () => {
+  test('are opened only if front matter is configured, and once for each version', async () => {
     const source = memory({ 'a.md': { text, version: '1' }, 'b.txt': { text, version: '1' } })
     const provider = documented(source, { frontMatter: ['*.md'] })
     for (let i = 0; i < 3; i++) await listAll(provider)
@@ -111,7 +111,7 @@ describe('documents that speak for themselves', () => {
     expect(source.calls.read).toBe(2)
   })
 
-  test('are opened again after a read that failed for a while', async () => {
+  test('are opened again after a temporary error', async () => {
     const source = memory({ 'a.md': { text, version: '1' } })
     for (const fault of [unavailable('Away.'), later(9_000_000), new ResourceError('internal', 'a fault')]) {
       let isAway = true
@@ -125,7 +125,7 @@ describe('documents that speak for themselves', () => {
     }
   })
 
-  test('are listed although they cannot be read', async () => {
+  test('are listed even if they cannot be read', async () => {
     const source: Provider = {
       ...memory({ 'a.md': 'x' }),
       read: async () => Promise.reject(new Error('a fault of ours')),
@@ -136,7 +136,7 @@ describe('documents that speak for themselves', () => {
   })
 })
 
-describe('twins in other languages', () => {
+describe('translations of a document', () => {
   test.each<[string, string, string]>([
     ['README.md', 'README.ja.md', 'README.ja.md'],
     ['README.md', 'README_JA.md', 'README_JA.md'],
@@ -151,14 +151,14 @@ describe('twins in other languages', () => {
     ['資料／全角.ja.md', '資料／全角.md', `${encodeURIComponent('資料／全角')}.md`],
     ['文書/ja/手引き.md', '文書/en/手引き.md', `../en/${encodeURIComponent('手引き')}.md`],
     ['a:b.ja.md', 'a:b.md', './a:b.md'],
-  ])('%s has the twin %s', async (path, twin, href) => {
+  ])('%s has the translation %s', async (path, twin, href) => {
     const provider = documented(memory({ [path]: 'a', [twin]: 'b' }))
     const found = (await readOne(provider, path)).meta?.[alternatesKey] as { href: string }[]
     expect(found.map((alternate) => alternate.href)).toEqual([href])
     expect(referenceTo(twin, path)).toBe(href)
   })
 
-  test('are named with their language, where their path names one', async () => {
+  test('are named with their language, if their path names one', async () => {
     const provider = documented(memory({ 'x.md': 'a', 'x.ja.md': 'b', 'x.zh-cn.md': 'c' }), {
       languages: ['ja', 'en', 'zh-CN'],
     })
@@ -170,7 +170,7 @@ describe('twins in other languages', () => {
     expect(await of('x.ja.md')).toEqual([{ href: 'x.md' }, { href: 'x.zh-cn.md', language: 'zh-cn' }])
   })
 
-  test('are not looked for in other files, nor without languages, and a document is no twin of its own', async () => {
+  test('are not looked up for other files, nor without languages, and exclude the document itself', async () => {
     const source = memory({ 'x.ts': 'a', 'x.ja.ts': 'b', 'y.md': 'a', 'y.ja.md': 'b' })
     expect((await readOne(documented(source), 'x.ts')).meta).toBeUndefined()
     expect((await readOne(documented(source, { languages: [] }), 'y.md')).meta).toBeUndefined()
@@ -189,7 +189,7 @@ const held: Readonly<Record<string, string | Uint8Array>> = {
   'app.log': '一\n二\n三\n',
 }
 
-describe('the stack of all, in a catalog', () => {
+describe('all wrappers together, in a catalog', () => {
   let folder: Folder
   let catalog: Catalog
   let view: View
@@ -216,7 +216,7 @@ describe('the stack of all, in a catalog', () => {
     return 'text' in content ? content.text : '(bytes)'
   }
 
-  test('lists documents as they describe themselves', async () => {
+  test('list documents as they describe themselves', async () => {
     const { items } = await view.list()
     expect(items.find(({ name }) => name === 'README.md')).toMatchObject({ title: '引き出し', priority: 0.8 })
     expect(items.find(({ name }) => name === '設計書.docx')).toBeUndefined()
@@ -225,14 +225,14 @@ describe('the stack of all, in a catalog', () => {
     })
   })
 
-  test('reads, and says what else there is', async () => {
+  test('read documents, with links to related ones', async () => {
     expect(await read('README.md')).toMatchObject({
       meta: { [alternatesKey]: [{ href: 'README.en.md', language: 'en' }] },
     })
     expect(await read('sjis.txt')).toMatchObject({ text: sjis, meta: { [encodingKey]: 'shift_jis' } })
   })
 
-  test('reads parts of readings, ends of logs, and parts of decoded texts', async () => {
+  test('read parts of readings, ends of logs, and parts of decoded texts', async () => {
     expect(await text('資料／報告.pdf?as=text')).toBe('Page 1\n\n引き出し\n梅雨\n\nPage 2\n\n二頁目\n')
     expect(await text('資料／報告.pdf?as=text&lines=3-4')).toBe('引き出し\n梅雨\n')
     expect(await text('資料／設計書.docx?lines=1-3&as=markdown')).toBe('# 引き出しの設計書\n\n# 第一章　はじめに\n')
@@ -242,7 +242,7 @@ describe('the stack of all, in a catalog', () => {
     expect(await text('README.en.md?as=text&lines=1')).toBe('# Heading\n')
   })
 
-  test('declares what it takes, and refuses the rest', async () => {
+  test('declare their parameters, and refuse others', async () => {
     const { items } = await view.templates()
     expect(items.map(({ uriTemplate }) => uriTemplate)).toEqual([
       'docs://manual/{+path}',
@@ -254,7 +254,7 @@ describe('the stack of all, in a catalog', () => {
     await expect(read('nothing.pdf?as=text')).rejects.toMatchObject({ kind: 'not-found' })
   })
 
-  test('can be without readings', async () => {
+  test('work without readings', async () => {
     const plain = documents(memory({ 'a.html': html }), { readings: false })
     expect(
       (await plain.templates?.({ principal: { id: 'x', roles: [] }, signal: new AbortController().signal }))?.map(
@@ -263,7 +263,7 @@ describe('the stack of all, in a catalog', () => {
     ).toEqual(['{+path}', '{+path}{?tail}', '{+path}{?lines,bytes}'])
   })
 
-  test('lets texts go through something before they are cut', async () => {
+  test('pass texts through a filter before they are cut', async () => {
     const loud = (inner: Provider): Provider => ({
       ...inner,
       read: async ({ path, params }, context) =>

@@ -25,8 +25,8 @@ const parts = (type: string, ...bodies: readonly string[]) => {
 const attached = (name: string, type: string, bytes: Uint8Array | string) =>
   `Content-Type: ${type}\r\nContent-Disposition: attachment; filename="${name}"\r\nContent-Transfer-Encoding: base64\r\n\r\n${Buffer.from(bytes).toString('base64')}`
 
-describe('a mail', () => {
-  test('is read although its page has a control character', async () => {
+describe('an email', () => {
+  test('is read even if its HTML part has a control character', async () => {
     expect(
       await read('Subject: x\r\nContent-Type: text/html; charset=utf-8\r\n\r\n<p>one\u0001 two\u00e9</p>'),
     ).toContain('two\u00e9')
@@ -47,14 +47,14 @@ describe('a mail', () => {
     expect(await read(undeclared)).toBe('x\n\n設定ファイルを変更した後は、再起動する。\n')
   })
 
-  test('is read once, as its page, if it has its text twice', async () => {
+  test('is read once, as its HTML part, if it has its text twice', async () => {
     const mail = `${head}${parts('alternative', 'Content-Type: text/plain\r\n\r\nplain words', 'Content-Type: text/html\r\n\r\n<p>shown <b>words</b></p>')}`
     expect(await read(mail)).toBe(`${shownHead}\nshown words\n`)
     expect(await read(mail, 'markdown')).toContain('# 引き出し\n\nFrom: 梅雨 \\<rain@example.org\\>\\\nTo:')
     expect(await read(mail, 'markdown')).toContain('shown **words**')
   })
 
-  test('has its attachments as parts: documents, texts and mails by their contents, others by their names', async () => {
+  test('has its attachments as parts: documents, texts and emails by content, others by name', async () => {
     const inner = `${head}${parts('mixed', 'Content-Type: text/plain\r\n\r\ninner text', attached('x.txt', 'text/plain', '梅雨'))}`
     const mail = `${head}${parts(
       'mixed',
@@ -73,7 +73,7 @@ describe('a mail', () => {
     expect(reading.text).toContain('inner text\n\n## Attachment: x.txt\n\n```\n梅雨\n```')
   })
 
-  test('with messages in messages is read to a depth, and parts nested without end are refused', async () => {
+  test('with messages in messages is read up to a depth, and endlessly nested parts are refused', async () => {
     let nested = 'Subject: deepest\r\n\r\ndeepest text'
     for (let at = 0; at < 8; at++) nested = `Subject: level ${at}\r\nContent-Type: message/rfc822\r\n\r\n${nested}`
     expect(await read(nested)).toContain('nested too deep')
@@ -89,7 +89,7 @@ describe('a mail', () => {
     await expect(read(`MIME-Version: 1.0\r\n${many}`)).rejects.toMatchObject({ kind: 'too-large' })
   })
 
-  test('that is another file is refused, or read as that', async () => {
+  test('that is another file is refused, or read as that format', async () => {
     await expect(read('no headers at all\n')).rejects.toMatchObject({
       message: expect.stringContaining('no mail'),
       detail: { reason: 'unreadable' },
@@ -98,7 +98,7 @@ describe('a mail', () => {
   })
 })
 
-test('a page that was saved as a mail (MHTML) is read without its styles and pictures', async () => {
+test('a web page that was saved as MHTML is read without its styles and pictures', async () => {
   const saved = `From: <Saved by a browser>\r\nSubject: A page\r\nMIME-Version: 1.0\r\n${parts(
     'related',
     'Content-Type: text/html; charset=utf-8\r\nContent-Location: https://example.org/\r\n\r\n<h1>Head</h1><img src="a.png" alt="sign">',
@@ -123,7 +123,7 @@ test('a mailbox is read message by message', async () => {
   })
 })
 
-test('a mail in a folder is read in the encodings that it declares, and its source stays text', async () => {
+test('an email in a folder is read in the encodings that it declares, and its source stays text', async () => {
   const bytes = Buffer.concat([
     Buffer.from('Subject: =?koi8-r?Q?=F0=D2=C9=D7=C5=D4?=\r\nContent-Type: text/plain; charset=koi8-r\r\n\r\n'),
     Buffer.from([0xf0, 0xd2, 0xc9, 0xd7, 0xc5, 0xd4]),

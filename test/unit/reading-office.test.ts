@@ -66,18 +66,18 @@ describe('an element of an Office document', () => {
     ],
     ['before', `<extLst><ext><x15:workbookPr/></ext></extLst><workbookPr date1904="true"/>${sheets}`],
     ['without extLst', `<workbookPr date1904="1"/><x15:workbookPr/>${sheets}`],
-  ])('is not one of the same name in an extension, which stands %s', async (_, inner) => {
+  ])('is not confused with one of the same name in an extension, which stands %s', async (_, inner) => {
     const book = `<workbook xmlns="MAIN" xmlns:r="OFFICE" xmlns:x15="http://schemas.microsoft.com/office/spreadsheetml/2010/11/main">${inner}</workbook>`
     expect(await read('xlsx', workbook({ workbook: book }))).toBe('S\n\n2021-09-23\n')
   })
 
-  test('of a cell is not one of the same name in an extension', async () => {
+  test('of a cell is not confused with one of the same name in an extension', async () => {
     const sheet =
       '<worksheet xmlns="MAIN" xmlns:o="urn:other"><sheetData><row r="1"><c r="A1"><v>43000</v><o:v>7</o:v><o:c r="B1"><o:v>8</o:v></o:c></c></row></sheetData></worksheet>'
     expect(await read('xlsx', workbook({ sheet }))).toBe('S\n\n2017-09-22\n')
   })
 
-  test('is found under any prefix, and its relationship too', async () => {
+  test('is found under any namespace prefix, and its relationship too', async () => {
     const book =
       '<q:workbook xmlns:q="MAIN" xmlns:rel="OFFICE"><q:sheets><q:sheet name="S" sheetId="1" rel:id="rId1"/></q:sheets></q:workbook>'
     const sheet =
@@ -182,7 +182,7 @@ describe('a part of an Office document', () => {
     expect(await read('xlsx', workbook({ target, part }))).toBe('S\n\n2017-09-22\n')
   })
 
-  test('that is named and missing is an error, and so is a document without text', async () => {
+  test('that is missing gives an error, and so does a document without text', async () => {
     const unnamed = '<workbook xmlns="MAIN"><sheets><sheet name="S" sheetId="1"/></sheets></workbook>'
     for (const bytes of [workbook({ workbook: unnamed }), workbook({ target: 'worksheets/sheet2.xml' })])
       await expect(read('xlsx', bytes)).rejects.toMatchObject({
@@ -207,7 +207,7 @@ describe('a part of an Office document', () => {
   })
 })
 
-describe('an archive', () => {
+describe('the zip archive of a document', () => {
   const bytes = pptx()
   const comment = Buffer.from('a comment')
   const commented = Buffer.concat([bytes, comment])
@@ -227,7 +227,7 @@ describe('an archive', () => {
     expect(await read('pptx', Buffer.concat(pieces.map((piece) => Buffer.from(piece))))).toBe(await read('pptx', bytes))
   })
 
-  test('that is cut is damaged', async () => {
+  test('that is truncated is reported as damaged', async () => {
     for (const cut of [10, 30, bytes.length - 100])
       await expect(read('pptx', bytes.subarray(0, bytes.length - cut))).rejects.toMatchObject({
         message: expect.stringContaining('damaged'),
@@ -236,7 +236,7 @@ describe('an archive', () => {
   })
 })
 
-describe('a text of a workbook', () => {
+describe('the text of a workbook is right for', () => {
   const cell = (style: number, type: string, value: string) => `<c r="A1" s="${style}" t="${type}"><v>${value}</v></c>`
   const styles =
     '<styleSheet xmlns="MAIN"><numFmts count="1"><numFmt numFmtId="180" formatCode="0;0;0;&quot;Mr. &quot;@"/></numFmts><fonts><font><name val="Arial"/></font><font><name val="Wingdings"/></font></fonts><cellXfs><xf/><xf numFmtId="180"/><xf fontId="1"/></cellXfs></styleSheet>'
@@ -253,7 +253,7 @@ describe('a text of a workbook', () => {
   })
 })
 
-describe('a symbol', () => {
+describe('a symbol character', () => {
   const inWord = async (run: string) =>
     (await read('docx', docx({ body: `<w:p><w:r>${run}</w:r></w:p>` }))).split('\n')[0]
   const font = (name: string) => `<w:rPr><w:rFonts w:ascii="${name}" w:hAnsi="${name}"/></w:rPr>`
@@ -268,11 +268,11 @@ describe('a symbol', () => {
     [`${font('Wingdings')}<w:t>\u00fc</w:t>`, '✓'],
     [`${font('Wingdings')}<w:t>\uf0fc</w:t>`, '✓'],
     [`${font('Arial')}<w:t>ü</w:t>`, 'ü'],
-  ])('of a Word document is the character that is seen: %s', async (run, wanted) => {
+  ])('of a Word document is the visible character: %s', async (run, wanted) => {
     expect(await inWord(run)).toBe(wanted)
   })
 
-  test('of a presentation is the character that is seen', async () => {
+  test('of a presentation is the visible character', async () => {
     const run = (properties: string, text: string) => `<a:r><a:rPr>${properties}</a:rPr><a:t>${text}</a:t></a:r>`
     const sign = '<a:latin typeface="Arial"/><a:sym typeface="Wingdings"/>'
     const runs = run(sign, '\u00e0') + run(sign, ' là') + run('<a:latin typeface="Wingdings"/>', 'J') + run('', 'J')

@@ -52,7 +52,7 @@ describe('an OpenDocument text', () => {
     expect(text).toContain('![図の説明]()')
   })
 
-  test('is read whatever its numbers are, and refused when a paragraph has no end', async () => {
+  test('is read with any numbers, and refused if a paragraph has no end', async () => {
     const odd =
       '<text:h text:outline-level="-5">a<text:s text:c="-5"/>b</text:h><text:p>c<text:s text:c="x"/>d</text:p>'
     expect(await read(openDocument('text', odd), 'markdown')).toBe('# a b\n\nc d\n')
@@ -75,7 +75,7 @@ describe('an OpenDocument text', () => {
     expect(await read(formula)).toBe('式 E = m\n')
   })
 
-  test('that is encrypted, empty or another file is refused as that', async () => {
+  test('that is encrypted, empty or another file is refused with its reason', async () => {
     const encrypted = openDocument('text', body, {
       manifest:
         '<manifest:file-entry manifest:full-path="content.xml"><manifest:encryption-data/></manifest:file-entry>',
@@ -101,7 +101,7 @@ describe('an OpenDocument spreadsheet', () => {
     `<table:table-cell ${attributes}><text:p>${text}</text:p></table:table-cell>`
   const date = (value: string) => cell('04.06.24', `office:value-type="date" office:date-value="${value}"`)
 
-  test('is read as tables of what is shown, with dates in ISO 8601 and repeated cells in their places', async () => {
+  test('is read as tables of the shown values, with dates in ISO 8601 and repeated cells in their places', async () => {
     const sheet = [
       `<table:table table:name="売上"><table:table-row>${cell('名前')}<table:table-cell table:number-columns-repeated="2"/>${cell('値')}<table:table-cell table:number-columns-repeated="16380"/></table:table-row>`,
       `<table:table-row table:number-rows-repeated="2">${cell('1,50', 'table:number-columns-repeated="2" office:value-type="float" office:value="1.5"')}${date('2024-06-04')}${date('2024-06-04T18:00:00')}</table:table-row>`,
@@ -115,7 +115,7 @@ describe('an OpenDocument spreadsheet', () => {
     expect((await readDocument({ format: 'odf', form: 'text', bytes, limits })).parts).toBe(1)
   })
 
-  test('whose cells and rows are repeated without end is refused', async () => {
+  test('whose cells and rows are repeated endlessly is refused', async () => {
     const bomb = `<table:table><table:table-row table:number-rows-repeated="999999999">${cell('x', 'table:number-columns-repeated="999999999"')}</table:table-row></table:table>`
     await expect(read(openDocument('spreadsheet', bomb))).rejects.toMatchObject({ kind: 'too-large' })
   })
@@ -158,7 +158,7 @@ describe('a document under the name of another format', () => {
     })
   })
 
-  test('has its format told by every name that templates and OpenDocument files have', () => {
+  test('has its format recognized by all extensions of templates and OpenDocument files', () => {
     for (const [name, format] of [
       ['a.dotm', 'docx'],
       ['a.xltm', 'xlsx'],

@@ -18,12 +18,12 @@ describe('a page of HTML in another encoding', () => {
     ['windows-1255', 'המסמך מתאר את הגדרות השרת.'],
   ] as const
 
-  test.each(texts)('is read by a declaration anywhere in its head: %s', async (label, text) => {
+  test.each(texts)('is decoded by a declaration anywhere in its head: %s', async (label, text) => {
     const page = `<html><head><meta name="x" content="${'y'.repeat(3000)}"><meta http-equiv="Content-Type" content="text/html; charset=${label}"></head><p>${text}</p>`
     expect(await read('html', iconv.encode(page, label))).toBe(text)
   })
 
-  test.each(texts)('is read right without a declaration, or is an error: %s', async (label, text) => {
+  test.each(texts)('is decoded right without a declaration, or gives an error: %s', async (label, text) => {
     const outcome = await read('html', iconv.encode(`<html><p>${text}</p>`, label)).catch((error: unknown) => error)
     if (label !== 'iso-8859-2') return expect(outcome).toBe(text)
     // Too short to be told from other encodings of central Europe.
@@ -55,7 +55,7 @@ describe('a page of HTML', () => {
     expect(await read('html', Buffer.from(`<p>${formula}</p>`), 'markdown')).toBe(markdown)
   })
 
-  test('has the text of drawings that is seen', async () => {
+  test('has the visible text of drawings', async () => {
     const page =
       '<p>a</p><svg><title>tip</title><defs><text>no</text></defs><text>One <tspan>two</tspan></text><text>Three</text><foreignObject><div>four</div></foreignObject></svg><p>b</p>'
     expect(await read('html', Buffer.from(page))).toBe('a\n\nOne two\n\nThree\n\nfour\n\nb')
@@ -88,14 +88,14 @@ describe('a PDF with annotations', () => {
     ['a password', field('/V (Secret) /F 4 /Ff 8192'), [], '/NeedAppearances true', '******'],
     ['a hidden field', field(`/V (Secret) /F 2 ${drawn}`), [appearance('Secret')], '', ''],
     ['a field that is only printed', field(`/V (Secret) /F 32 ${drawn}`), [appearance('Secret')], '', ''],
-  ])('has the text that is seen of %s', async (_, annotation, more, form, wanted) => {
+  ])('has the visible text of %s', async (_, annotation, more, form, wanted) => {
     const pages = 'Page 1\n\nPage text'
     expect(await read('pdf', annotatedPdf([annotation], more, form))).toBe(
       wanted === '' ? pages : `${pages}\n${wanted}`,
     )
   })
 
-  test('and nothing else is no scan', async () => {
+  test('only is not taken for a scan', async () => {
     const stamp = `<< /Type /Annot /Subtype /Stamp ${place} /F 4 ${drawn} >>`
     expect(await read('pdf', annotatedPdf([stamp], [appearance('APPROVED')], '', ' '))).toBe('Page 1\n\nAPPROVED')
   })

@@ -36,7 +36,7 @@ describe('a document in Rich Text Format', () => {
     '{\\v hidden text}{\\deleted deleted text}{\\*\\unknown hidden}{\\pict\\wmetafile8 0123abcd}{\\pict\\bin3 }{}}Before ' +
     '{\\shp{\\*\\shpinst{\\sp{\\sn hidden}{\\sv hidden}}{\\shptxt\\pard in a box\\par}}{\\shprslt hidden}}after'
 
-  test('is read as text: headings, lists, tables, notes, boxes; not what is hidden, deleted or data', async () => {
+  test('is read as text: headings, lists, tables, notes, boxes; not hidden text, deleted text or data', async () => {
     expect(await read(body, 'text', head)).toBe(
       [
         'The plan\n',
@@ -66,7 +66,7 @@ describe('a document in Rich Text Format', () => {
     expect(await read('\\pard\\outlinelevel1 Deep\\par\\pard a*b\\par', 'markdown')).toBe('## Deep\n\na\\*b\n')
   })
 
-  test('keeps the order of what fields, boxes and rows without an end surround', async () => {
+  test('keeps the order of unterminated fields, boxes and rows', async () => {
     expect(await read('a {\\field{\\*\\fldinst TOC}{\\fldrslt b\\par c}} d\\par e', 'markdown')).toBe(
       'a b\n\nc d\n\ne\n',
     )
@@ -80,7 +80,7 @@ describe('a document in Rich Text Format', () => {
     expect(await read('\\trowd\\intbl a {\\shptxt\\pard box\\par}b\\cell c\\cell\\row')).toBe('box a b\tc\n')
   })
 
-  test('has a place in its text for each character that a word stands for', async () => {
+  test('has a position in its text for each character of a control word', async () => {
     expect(
       await read("a\\tab b\\~c\\_d\\-e\\emdash f\\lquote g\\rquote  \\{h\\}\\\\\\'41\ti\r\nj\\\r\nk\\\nl\\zzz7 m"),
     ).toBe('a\tb\u00a0c\u2011de—f‘g’ {h}\\A\tij\n\nk\n\nlm\n')
@@ -145,7 +145,7 @@ describe('the characters of a document in Rich Text Format', () => {
     expect(await read("\\'97\\\\\\'97\\}", 'text', '\\ansi\\ansicpg932')).toBe('予抑\n')
   })
 
-  test('may be given as numbers, with others for old readers that are passed over', async () => {
+  test('may be given as numbers, followed by ignored fallback characters', async () => {
     expect(await read(unicode(`${sentence}𠮷🙂`))).toBe(`${sentence}𠮷🙂\n`)
     expect(await read("\\uc2\\u24341\\'88\\'f8\\u12365\\'82\\'ab", 'text', '\\ansi\\ansicpg932')).toBe('引き\n')
     expect(await read('\\uc0\\u24341 \\u12365 x{\\uc3\\u12375 abc}\\u12391 y')).toBe('引きxしでy\n')
@@ -162,7 +162,7 @@ describe('the characters of a document in Rich Text Format', () => {
 describe('a file in Rich Text Format', () => {
   const text = '{\\rtf1 in rich text}'
 
-  test('is known by its content, whatever format its name tells', async () => {
+  test('is recognized by its content, whatever its extension', async () => {
     for (const named of ['doc', 'docx', 'xlsx', 'odf', 'mail'] as const)
       expect(await readBytes(Buffer.from(text), 'text', named)).toBe('in rich text\n')
     expect(await readBytes(Buffer.from(`\ufeff\r\n${text}`), 'text', 'doc')).toBe('in rich text\n')
@@ -182,7 +182,7 @@ describe('a file in Rich Text Format', () => {
     })
   })
 
-  test('that is empty, another file, cut or nested without end is refused, or read as far as it goes', async () => {
+  test('that is empty, another file, truncated or nested endlessly is refused, or read up to that point', async () => {
     await expect(readBytes(Buffer.from('words'))).rejects.toThrow('no RTF file')
     await expect(read('{\\pict 0123}')).rejects.toThrow('holds no text')
     expect(await readBytes(Buffer.from('{\\rtf1 one\\par{\\b two'))).toBe('one\n\ntwo\n')
@@ -192,7 +192,7 @@ describe('a file in Rich Text Format', () => {
     await expect(read('long '.repeat(50_000))).rejects.toMatchObject({ kind: 'too-large' })
   })
 
-  test('is read in a time that grows as its length', async () => {
+  test('is read in linear time', async () => {
     const many = 2_000_000
     for (const part of [
       '{\\field{\\*\\fldinst x}{\\fldrslt y',
@@ -208,7 +208,7 @@ describe('a file in Rich Text Format', () => {
       await read(part.repeat(many / part.length)).catch(() => undefined)
   })
 
-  test('with damaged parts is read or refused, and nothing else happens', async () => {
+  test('with damaged parts is read or refused', async () => {
     const good = Buffer.from(
       `{\\rtf1${head}${escaped('引き出し', 'shift_jis')}\\par{\\field{\\*\\fldinst{HYPERLINK "https://example.org/"}}{\\fldrslt {\\b page}}}\\trowd\\intbl a\\cell{\\footnote b\\par}\\cell\\row ${unicode('梅雨')}}`,
     )

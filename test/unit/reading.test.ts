@@ -21,7 +21,7 @@ const read = async (format: DocumentFormat, form: ReadingForm, bytes: Uint8Array
   (await readDocument({ format, form, bytes, limits })).text
 
 describe('a Word document', () => {
-  test('is read as text: headings, lists, tables, notes; not what was deleted, nor how it is pronounced', async () => {
+  test('is read as text: headings, lists, tables, notes; not deleted text or pronunciation', async () => {
     expect(await read('docx', 'text', docx())).toBe(
       [
         '引き出しの設計書\n',
@@ -42,7 +42,7 @@ describe('a Word document', () => {
     )
   })
 
-  test('is read as Markdown, in which nothing of its text has a meaning', async () => {
+  test('is read as Markdown, in which its text is escaped', async () => {
     const text = await read('docx', 'markdown', docx())
     expect(text).toContain('# 引き出しの設計書\n\n# 第一章　はじめに\n')
     expect(text).toContain('| 項目 | 値 |\n| --- | --- |\n| 梅雨\\|期間 | 六月から 七月まで |\n')
@@ -57,7 +57,7 @@ describe('a Word document', () => {
     ).toBe('\\# 見出しではない\n\n\\1. 番号ではない\n\n\\- \\*印\\* \\<b\\>\n\n[2] 脚注の文。\n')
   })
 
-  test('has its text in boxes once, and not twice', async () => {
+  test('has its text in boxes once', async () => {
     const box = (text: string) => `<w:txbxContent>${p(text)}</w:txbxContent>`
     const alternate = `<w:p><w:r><mc:AlternateContent><mc:Choice>${box('箱の中')}</mc:Choice><mc:Fallback>${box('箱の中')}</mc:Fallback></mc:AlternateContent></w:r></w:p>`
     expect(await read('docx', 'text', docx({ body: alternate }))).toBe('箱の中\n\n[2] 脚注の文。\n')
@@ -65,7 +65,7 @@ describe('a Word document', () => {
 })
 
 describe('an Excel workbook', () => {
-  test('is read as tables of what is shown: dates, percentages, results of formulas', async () => {
+  test('is read as tables of the shown values: dates, percentages, results of formulas', async () => {
     expect(await read('xlsx', 'text', xlsx())).toBe(
       [
         '売上（六月）\n',
@@ -80,7 +80,7 @@ describe('an Excel workbook', () => {
     )
   })
 
-  test('counts its days from 1904 where it says so', async () => {
+  test('counts its days from 1904 if it says so', async () => {
     const rows = `<row r="1">${c('A1', 0.5, 'n', 3)}${c('B1', 1, 'n', 1)}</row>`
     expect(await read('xlsx', 'text', xlsx({ rows, since1904: true }))).toBe('売上（六月）\n\n12:00\t1904-01-02\n')
   })
@@ -165,7 +165,7 @@ describe('a PowerPoint presentation', () => {
 })
 
 describe('a page of HTML', () => {
-  test('is read as people see it', async () => {
+  test('is read as its visible text', async () => {
     expect(await read('html', 'text', Buffer.from(html))).toBe(
       [
         '第一章 はじめに\n',
@@ -188,7 +188,7 @@ describe('a page of HTML', () => {
     )
   })
 
-  test('is read as Markdown, without what would run', async () => {
+  test('is read as Markdown, without scripts', async () => {
     const reading = await readDocument({ format: 'html', form: 'markdown', bytes: Buffer.from(html), limits })
     expect(reading.title).toBe('引き出し & 資料')
     expect(reading.text).toContain('**大事**な`設定_値`は[手引き](<guide.html#top>)にある。\\\n次の行。')
@@ -215,11 +215,11 @@ describe('a page of HTML', () => {
     ['&#x0;&lt;&amp;lt;&#x1F431;', '\ufffd<&lt;🐱\n'],
     ['<svg><text>s</text></svg>a<!-- c --><![CDATA[d]]>', 's\n\na\n'],
     ['', ''],
-  ])('may be as wrong as it likes: %j', async (source, wanted) => {
+  ])('may be malformed: %j', async (source, wanted) => {
     expect(await read('html', 'text', Buffer.from(source || ' '))).toBe(wanted)
   })
 
-  test('is decoded by what it declares', async () => {
+  test('is decoded by its declaration', async () => {
     const page = '<meta charset="shift_jis"><p>梅雨</p>'
     expect(await read('html', 'text', encode(page, 'shift_jis'))).toBe('梅雨\n')
   })
@@ -234,7 +234,7 @@ describe('a PDF', () => {
     },
   )
 
-  test('without text, or with a password, is refused as that', async () => {
+  test('without text, or with a password, is refused with its reason', async () => {
     await expect(read('pdf', 'text', japanesePdf([[]]))).rejects.toMatchObject({
       kind: 'invalid',
       message: expect.stringContaining('holds no text'),
@@ -251,7 +251,7 @@ describe('a PDF', () => {
   })
 })
 
-test('a format is told by the name, or else by the type', () => {
+test('the format of a document is detected by its name, or else by its type', () => {
   const word = 'application/vnd.openxmlformats-officedocument.wordprocessingml.document'
   expect(
     [
@@ -267,7 +267,7 @@ test('a format is told by the name, or else by the type', () => {
   ).toEqual(['pdf', 'pdf', 'docx', 'docx', 'html', undefined, undefined, undefined])
 })
 
-test('a writer stops at its limit', () => {
+test('the writer of a reading stops at its limit', () => {
   const writer = createWriter('text', 100)
   expect(() => {
     for (;;) writer.paragraph('十文字の文を書くよ。')
@@ -304,7 +304,7 @@ describe('readings of files', () => {
     readOne(provider, path, { params: { as: form, ...more } })
   const textOf = (content: Content) => ('text' in content ? content.text : '(bytes)')
 
-  test('are beside the documents, which stay as they are and say what they can be read as', async () => {
+  test('are beside the documents, which are unchanged and list their readings', async () => {
     const original = await readOne(provider, '設計書.docx')
     expect(original).toHaveProperty('bytes')
     expect(original.meta?.[readingKey]).toEqual({ forms: ['text', 'markdown'] })
@@ -320,7 +320,7 @@ describe('readings of files', () => {
     })
   })
 
-  test('are there for each format, by its name or by its bytes', async () => {
+  test('exist for each format, by its name or by its bytes', async () => {
     const found = await Promise.all(
       ['表.xlsx', '発表.pptx', '頁.html', '資料.pdf', 'noname'].map(async (path) => textOf(await as(path, 'text'))),
     )
@@ -335,18 +335,18 @@ describe('readings of files', () => {
     expect((await as('資料.pdf', 'text')).meta?.[readingKey]).toEqual({ of: 'application/pdf', parts: 30 })
   })
 
-  test('of a page in another encoding are of its text', async () => {
+  test('of a page in another encoding are made from its decoded text', async () => {
     const reading = await as('古い頁.htm', 'text')
     expect(textOf(reading)).toBe('設定ファイルを変更した後は、再起動する。\n')
     expect(reading).toMatchObject({ title: '古い', meta: { [encodingKey]: 'euc-jp' } })
   })
 
-  test('of what is text already are that text', async () => {
+  test('of a plain text are that text', async () => {
     for (const form of ['text', 'markdown']) expect(textOf(await as('覚書.md', form))).toBe('# 覚書\n\n本文。\n')
     expect(textOf(await as('sjis.txt', 'text'))).toBe('設定ファイルを変更した後は、再起動する。\n')
   })
 
-  test('that cannot be are refused, with what can be', async () => {
+  test('that are impossible are refused, with the possible ones', async () => {
     const refusal = (path: string, form: string) =>
       as(path, form).catch(({ kind, detail, message }) => `${kind} ${detail.reason}: ${message}`)
     expect(await refusal('設計書.docx', 'html')).toMatch(/^invalid parameter: .*\?as=text/)

@@ -32,7 +32,7 @@ parentPort.postMessage('ready')
 const { signal } = new AbortController()
 const none = { without: [] }
 
-test('a text in which nothing was found is not looked through again, and comes out as it did', async () => {
+test('a text without secrets is not searched again, and has the same output', async () => {
   const redactor = createRedactor({ file })
   const look = (text: string, path = 'a.md', from = 0, final = true) =>
     redactor.window({ text, from, final }, { path, ...none }, signal)
@@ -47,7 +47,7 @@ test('a text in which nothing was found is not looked through again, and comes o
   redactor.close()
 })
 
-test('what is remembered holds for one path, one part and the same layers alone', async () => {
+test('the result of a search for secrets is cached for one path, one part and the same layers only', async () => {
   const redactor = createRedactor({ file })
   const look = (text: string, path: string, from: number, final: boolean, without: readonly 'decoded'[] = []) =>
     redactor.window({ text, from, final }, { path, without }, signal)
@@ -64,7 +64,7 @@ test('what is remembered holds for one path, one part and the same layers alone'
   redactor.close()
 })
 
-test('a text that holds no secret below one header of a table may hold some below another', async () => {
+test('a text without secrets below one header of a table may have secrets below another', async () => {
   const redactor = createRedactor()
   const rows = '0,hunter2xy0Q\n1,Tr0ub4dor9z\n2,correct7Horse\n'
   const look = (head?: string) =>
@@ -82,7 +82,7 @@ test('a text that holds no secret below one header of a table may hold some belo
 })
 
 test.each(['xlsx', 'xlsb', 'xls', 'xlt', 'ods'])(
-  'the table below the name of a sheet in .%s has secret columns of its own',
+  'the table below the name of a sheet in .%s has its own secret columns',
   async (type) => {
     const redactor = createRedactor()
     const text =
@@ -95,7 +95,7 @@ test.each(['xlsx', 'xlsb', 'xls', 'xlt', 'ods'])(
   },
 )
 
-test('bytes in which nothing was found are not looked through again', async () => {
+test('bytes without secrets are not searched again', async () => {
   const redactor = createRedactor({ file })
   const look = (text: string) => redactor.bytes(Buffer.from(text), { path: 'a.bin', ...none }, signal)
   for (let again = 0; again < 5; again++) {
@@ -108,7 +108,7 @@ test('bytes in which nothing was found are not looked through again', async () =
   redactor.close()
 })
 
-test('a failure is not remembered, and an aborted call ends as ever', async () => {
+test('a failed search for secrets is not cached, and an aborted call ends', async () => {
   const redactor = createRedactor({ file })
   const look = (text: string, given = signal) =>
     redactor.window({ text, from: 0, final: true }, { path: 'a.md', ...none }, given)

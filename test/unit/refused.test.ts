@@ -7,8 +7,8 @@ function create() {
   return { records, audit: createRefusalAudit((record) => records.push(record)) }
 }
 
-describe('the record of a request that was turned away', () => {
-  test('says who, what for, why and with which status, as far as that is known', () => {
+describe('the audit record of a refused request', () => {
+  test('has the caller, target, reason and status, as far as they are known', () => {
     const { records, audit } = create()
     const body = { jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri: 'docs://a/b', secret: 'no' } }
     audit.add({ outcome: 'scope', status: 403, principal: 'alice', address: '192.0.2.1', body })
@@ -24,7 +24,7 @@ describe('the record of a request that was turned away', () => {
     ])
   })
 
-  test('is short, whatever was asked for', () => {
+  test('is short, for any request', () => {
     const { records, audit } = create()
     const params = { uri: `docs://a/${'x'.repeat(8000)}` }
     audit.add({ outcome: 'scope', status: 403, principal: 'alice', body: { method: 'resources/read', params } })
@@ -32,7 +32,7 @@ describe('the record of a request that was turned away', () => {
     for (const record of records) expect(JSON.stringify(record).length).toBeLessThan(800)
   })
 
-  test('is left out where there are too many, which are counted: of one for one reason, and in all', () => {
+  test('is left out and counted if there are too many: for one caller and reason, and in total', () => {
     const { records, audit } = create()
     for (let i = 0; i < 1000; i++) audit.add({ outcome: 'bad-token', status: 401, address: '192.0.2.1' })
     expect(records.length).toBeLessThan(40)
@@ -49,7 +49,7 @@ describe('the record of a request that was turned away', () => {
     expect(records.at(-1)).toBe(last)
   })
 
-  test('of how many were left out comes by itself', () => {
+  test('with the number of omitted records is written without a further request', () => {
     vi.useFakeTimers()
     try {
       const { records, audit } = create()
@@ -65,7 +65,7 @@ describe('the record of a request that was turned away', () => {
     }
   })
 
-  test('is nowhere where nothing is recorded', () => {
+  test('is absent without an audit log', () => {
     const audit = createRefusalAudit(undefined)
     audit.add({ outcome: 'rate', status: 429 })
     audit.close()

@@ -22,8 +22,8 @@ const name = fc.oneof(
     .map((all) => all.join('')),
 )
 
-describe('names', () => {
-  test('have one segment each, which is valid, and leads back', () => {
+describe('names in paths of a database', () => {
+  test('have one valid segment each, which gives the name again', () => {
     fc.assert(
       fc.property(name, (text) => {
         const segment = segmentOf(text)
@@ -33,7 +33,7 @@ describe('names', () => {
     )
   })
 
-  test('are found by their own segment alone', () => {
+  test('are found by their own segment only', () => {
     fc.assert(
       fc.property(name, (segment) => {
         const found = nameOf(segment)
@@ -44,7 +44,7 @@ describe('names', () => {
       if (segment !== '~') expect(nameOf(segment)).toBe(undefined)
   })
 
-  test('and keys of rows lead back as well, whatever they hold', () => {
+  test('and keys of rows are recovered from their segments, for any characters', () => {
     fc.assert(
       fc.property(fc.array(name, { minLength: 1, maxLength: 4 }), (key) => {
         const segment = rowSegmentOf(key)
@@ -56,7 +56,7 @@ describe('names', () => {
   })
 })
 
-test('paths mean what they say, with and without a schema', () => {
+test('paths of a database are parsed with and without a schema', () => {
   const customers = { name: { schema: 'public', name: 'customers' } }
   expect(parsePath('public/customers/schema', undefined)).toMatchObject({
     kind: 'schema',
@@ -86,13 +86,13 @@ test('paths mean what they say, with and without a schema', () => {
     expect(parsePath(path, undefined), path).toBe(undefined)
 })
 
-test('estimates have two digits', () => {
+test('estimates of numbers of rows have two digits', () => {
   expect([0, 7, 123, 98_765, 1_234_567, -1, Number.NaN].map(roundEstimate)).toEqual([
     0, 7, 120, 99_000, 1_200_000, 0, 0,
   ])
 })
 
-test('a diagram holds nothing that a name could end or begin', () => {
+test('a diagram of a database holds nothing that a name could break', () => {
   const hostile = 'x"]} \n%% click t0 "javascript:alert(1)"\u2028'
   const relation: Relation = {
     ...{
@@ -118,10 +118,10 @@ test('a diagram holds nothing that a name could end or begin', () => {
   expect(lines[4]).toMatch(/^ {2}t0 \}o--o\| t0 : "[^"]*"$/)
 })
 
-describe('a batcher', () => {
+describe('a batcher of queries', () => {
   const named = (text: string): ObjectName => ({ schema: '', name: text })
 
-  test('joins what is asked for at the same time, and while queries are under way', async () => {
+  test('joins simultaneous requests, also while queries run', async () => {
     const batches: string[][] = []
     const ask = batched(async (names) => {
       batches.push(names.map((one) => one.name))
@@ -137,7 +137,7 @@ describe('a batcher', () => {
     expect(batches).toHaveLength(6)
   })
 
-  test('ends a query that nobody waits for, and fails all who wait for one that fails', async () => {
+  test('ends a query without waiting callers, and fails all callers of a failed query', async () => {
     const seen: AbortSignal[] = []
     const ask = batched<ObjectName>(async (names, signal) => {
       seen.push(signal)
@@ -160,7 +160,7 @@ describe('a batcher', () => {
   })
 })
 
-describe('a pool', () => {
+describe('a pool of connections', () => {
   class Connection {
     open = true
     isUsable() {
@@ -180,7 +180,7 @@ describe('a pool', () => {
     const pool = createPool(open, { connections: 2, waitTimeoutMs: 10_000, idleTimeoutMs: 10_000, ...options })
     return { pool, all }
   }
-  test('has so many connections and no more, and uses them again', async () => {
+  test('has a maximum number of connections, and reuses them', async () => {
     const { pool, all } = make()
     let most = 0
     let now = 0
@@ -200,7 +200,7 @@ describe('a pool', () => {
     await expect(pool.use(new AbortController().signal, async () => {})).rejects.toMatchObject({ kind: 'unavailable' })
   })
 
-  test('lets whoever waits go when the signal ends, or after a while', async () => {
+  test('ends the wait of a caller at its signal, or after a time-out', async () => {
     const { pool, all } = make({ connections: 1, waitTimeoutMs: 50 })
     let release = () => {}
     const held = pool.use(new AbortController().signal, () => new Promise<void>((resolve) => (release = resolve)))
@@ -216,7 +216,7 @@ describe('a pool', () => {
     expect(all).toHaveLength(1)
   })
 
-  test('ends a connection whose work was given up, and one that is not used', async () => {
+  test('closes a connection whose work was cancelled, and an idle one', async () => {
     const { pool, all } = make({ idleTimeoutMs: 20 })
     const gone = new AbortController()
     const work = pool.use(gone.signal, (connection) => vi.waitFor(() => expect(connection.open).toBe(false)))

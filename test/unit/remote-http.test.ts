@@ -67,7 +67,7 @@ test.each([
   expect((await view.directory({ uri: 'remote://there/file/docs' })).items.map(({ name }) => name)).toContain('sub')
 })
 
-test('a server that has forgotten the session is given another one', async () => {
+test('a server that has forgotten the session gets a new session', async () => {
   const first = await serveSessions([])
   const second = await serveSessions([])
   let current = first
@@ -87,7 +87,7 @@ test('a server that has forgotten the session is given another one', async () =>
   expect(renewed).toBe(true)
 })
 
-describe('a server of ours', () => {
+describe('a mounted hikidashi server', () => {
   const files = { 'a.md': '# A\nline two\nline three\n', 'sub/b.md': 'b', 'sub/deep/[c] d.md': 'c' }
   const search = {
     uri: 'docs://manual/a.md?lines=1-2',
@@ -155,7 +155,7 @@ describe('a server of ours', () => {
   })
 })
 
-test('a search of a server names no document that the rules of the mount hide', async () => {
+test('a search of a mounted server names no document that the rules of the mount hide', async () => {
   const hit = (document: string, score: number) => ({
     ...{ uri: `${document}?lines=1-2`, document, mount: 'docs://manual', title: `Title of ${document}` },
     ...{ lines: { start: 1, end: 2 }, score, snippet: { text: `snippet of ${document}`, marks: [] } },
@@ -199,7 +199,7 @@ test('a search of a server names no document that the rules of the mount hide', 
   expect((await view.complete({ uriTemplate, argument: { name: 'query', value: 'x' } })).values).toEqual([])
 })
 
-test('a server that has more in its directories than it lists is shown with it', async () => {
+test('a mounted server whose directories have more than its listing is shown with all of it', async () => {
   const asked: unknown[] = []
   const url = await listen(
     scripted((method, params) => {
@@ -233,7 +233,7 @@ test('a server that has more in its directories than it lists is shown with it',
   expect((await view.read('remote://there/skill/a/hidden.md')).contents).toMatchObject([{ text: 'read' }])
 })
 
-test('credentials go to the server, and never where it sends us', async () => {
+test('credentials are sent to the mounted server, and never to the target of a redirect', async () => {
   const seen: (string | undefined)[] = []
   const elsewhere: unknown[] = []
   const other = await listen((request, response) => {
@@ -257,7 +257,7 @@ test('credentials go to the server, and never where it sends us', async () => {
   expect(JSON.stringify(elsewhere)).not.toMatch(/canary/)
 })
 
-describe('a configuration', () => {
+describe('the configuration of a remote mount', () => {
   const parse = (mount: object) =>
     explain(configSchema, { mounts: { 'remote://there': { provider: 'remote', ...mount } } })
 
@@ -277,7 +277,7 @@ describe('a configuration', () => {
     expect(JSON.stringify(issues)).not.toContain('hunter2')
   })
 
-  test('takes secrets from where they are, and sends none in the clear', async () => {
+  test('takes secrets from variables and files, and sends none unencrypted', async () => {
     process.env.RELAY_KEY = 'canary-4713'
     const official = serveOfficial()
     const seen: unknown[] = []
@@ -303,7 +303,7 @@ describe('a configuration', () => {
   })
 })
 
-describe('a server that serves a folder at file://', () => {
+describe('a mounted server that serves a folder at file://', () => {
   const folder = { 'docs/a.md': 'a', 'docs/deep/b.md': 'b', 'docs/hidden/c.md': 'c', 'README.md': 'read me' }
 
   async function serveFolder(): Promise<string> {
@@ -316,7 +316,7 @@ describe('a server that serves a folder at file://', () => {
     return service.url
   }
 
-  test('keeps what a provider promises: nothing is read at its directories', async () => {
+  test('passes the contract suite: its directories cannot be read as files', async () => {
     const provider = remote({ target: { url: await serveFolder() } })
     endings.push(async () => provider.close?.())
     const entries = Object.fromEntries(Object.keys(folder).map((path) => [`file/srv/folder/${path}`, {}]))
@@ -325,7 +325,7 @@ describe('a server that serves a folder at file://', () => {
     expect(report.examined).toBe(4)
   }, 60_000)
 
-  test('has its directories read as its listing shows them, and as the rules here allow', async () => {
+  test('has its directories listed as in its listing, and as the access rules allow', async () => {
     const catalog = createCatalog({
       mounts: [
         {

@@ -38,7 +38,7 @@ const text = (said: string) => ({ content: [{ type: 'text', text: said }] })
 const own = ['list_resources', 'browse_directory', 'read_resource', 'search_resources', 'browse', 'assemble_context']
 const theirs = (names: readonly string[]) => names.filter((name) => !own.includes(name))
 
-describe('URIs in the metadata of another server', () => {
+describe('URIs in the metadata of a mounted server', () => {
   const claims = {
     ui: { resourceUri: 'ui://hikidashi/explorer', visibility: ['model'] },
     'ui/resourceUri': 'ui://hikidashi/explorer',
@@ -58,7 +58,7 @@ describe('URIs in the metadata of another server', () => {
   const content = { uri: 'notes://a', text: 'x', _meta: claims }
   const prompt = { messages: [{ role: 'user', content: { type: 'resource', resource: content, _meta: claims } }] }
 
-  test('are removed wherever it stands, and other values are kept', async () => {
+  test('are removed everywhere, and other values are kept', async () => {
     const { ask, call } = await mounted((method) => {
       if (method === 'tools/list') return { tools: [tool('a', { _meta: claims })] }
       if (method === 'tools/call')
@@ -101,7 +101,7 @@ describe('URIs in the metadata of another server', () => {
   })
 })
 
-describe('rules on the tools of another server', () => {
+describe('rules on the tools of a mounted server', () => {
   const names = ['delete/all', 'delete_one', 'read_resource', 'list all', 'delete:x']
   const serve = (method: string, params: Wire) =>
     method === 'tools/list'
@@ -110,7 +110,7 @@ describe('rules on the tools of another server', () => {
         ? text(`theirs: ${String(params.name)}`)
         : { resources: [] }
 
-  test('hold for the name that is shown as well as for its own', async () => {
+  test('apply to the shown name and to the original name', async () => {
     const denied = await mounted(serve, [{ allow: ['*'] }, { deny: ['*'], match: '=tools/delete_*' }])
     expect(theirs(await denied.names())).toEqual(['list_all', 'there_read_resource'])
     const absent = await denied.call('no_such_tool')
@@ -129,7 +129,7 @@ describe('rules on the tools of another server', () => {
     expect((await call('delete_all')).result).toMatchObject(text('theirs: delete/all'))
   })
 
-  test('a tool whose name needs no change keeps it, whatever other names are changed to', async () => {
+  test('keep the name of a tool that needs no change, whatever other names are changed to', async () => {
     const { names: seen, call } = await mounted((method, params) =>
       method === 'tools/list'
         ? { tools: [tool('get/it'), tool('get_it')] }
@@ -143,7 +143,7 @@ describe('rules on the tools of another server', () => {
   })
 })
 
-describe('headers that repeat arguments', () => {
+describe('headers that repeat arguments of a tool', () => {
   const declared = (properties: object) => ({ inputSchema: { type: 'object', properties } })
   const region = { region: { type: 'string', 'x-mcp-header': 'Region' } }
 
@@ -199,7 +199,7 @@ describe('headers that repeat arguments', () => {
     ])
   })
 
-  test('a tool that declares them wrongly is left out with its reason, and the others are kept', async () => {
+  test('that are declared wrongly leave the tool out with a reason, and the others are kept', async () => {
     const one = (schema: object) => declared({ x: schema })
     const wrong = {
       empty: one({ type: 'string', 'x-mcp-header': '' }),
@@ -235,7 +235,7 @@ describe('headers that repeat arguments', () => {
     for (const { level, reason } of told) expect([level, typeof reason]).toEqual(['warn', 'string'])
   })
 
-  test('the tools are listed again when the server declares other headers, and the call is sent once more', async () => {
+  test('are updated when the server declares others, and the call is sent once more', async () => {
     let header = 'Region'
     let calls = 0
     const { names, call } = await mounted((method, _, request) => {
@@ -255,7 +255,7 @@ describe('headers that repeat arguments', () => {
   })
 })
 
-describe('a server', () => {
+describe('a mounted server', () => {
   test('whose structured result breaks the schema of its tool gives a failure instead, and a valid one is passed on', async () => {
     const outputSchema = {
       type: 'object',
@@ -349,7 +349,7 @@ describe('a server', () => {
   }
 
   test.each(Object.entries(checkedSchemas))(
-    'is held to a schema with references %s',
+    'is checked against a schema with references %s',
     async (_, { schema, right, wrong }) => {
       const outputSchema = { type: 'object', ...schema }
       let structured: unknown = right
@@ -387,7 +387,7 @@ describe('a server', () => {
     ],
   }
 
-  test.each(Object.entries(passed))('is not taken to break a schema %s', async (_, [schema, structuredContent]) => {
+  test.each(Object.entries(passed))('is accepted under a schema %s', async (_, [schema, structuredContent]) => {
     const outputSchema = { type: 'object', ...schema }
     const { call } = await mounted((method) => {
       if (method === 'tools/list') return { tools: [tool('a', { outputSchema })] }
@@ -398,7 +398,7 @@ describe('a server', () => {
 
   // Servers made with the Python SDK refuse with 0, and others with the codes that JSON-RPC leaves to them.
   test.each([-32602, -32603, -32000, 0, 42])(
-    'that refuses a prompt or the call of a tool with %i says why',
+    'that refuses a prompt or the call of a tool with %i is quoted with its reason',
     async (code) => {
       const { ask, call } = await mounted((method) => {
         if (method === 'prompts/list') return { prompts: [{ name: 'p', arguments: [{ name: 'city' }] }] }
@@ -413,7 +413,7 @@ describe('a server', () => {
     },
   )
 
-  test('keeps URIs with lone surrogates apart, and is asked for each as it spells it', async () => {
+  test('gets URIs with lone surrogates in its own spelling, each separately', async () => {
     const theirs = ['n://a/\ud800', 'n://a/\udfff', 'n://a/\ufffd']
     const { ask } = await mounted((method, { uri }) => {
       if (method === 'resources/list') return { resources: theirs.map((one) => ({ uri: one, name: 'a' })) }

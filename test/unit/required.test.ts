@@ -102,6 +102,6 @@ test.each<readonly [unknown, readonly unknown[], string]>([
     'A rule of compileAccess(rules) has the key "dney". Its keys are allow, deny and match.',
   ],
   [fileAddress, [], 'fileAddress(absolutePath) needs "absolutePath", a text: it is missing.'],
-])('wrong input to a public function is named in a sentence: %o %j', async (act, given, message) => {
+])('wrong input to a public function gives a sentence that names it: %o %j', async (act, given, message) => {
   await expect(called(act, ...given)).rejects.toMatchObject({ kind: 'invalid', message })
 })

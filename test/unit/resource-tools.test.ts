@@ -125,7 +125,7 @@ const caller =
   async (name: string, given: object = {}): Promise<Called> =>
     (await ask('tools/call', { name, arguments: given })).result as unknown as Called
 
-describe('arguments of a host that must fill in every one', () => {
+describe('arguments of a host that sends every argument', () => {
   const spare = { cursor: '', uri: '', format: null, path: '', mime: '', mount: null, since: '', lines: '', bytes: '' }
   const filled: Readonly<Record<string, object>> = {
     list_resources: {},
@@ -134,7 +134,7 @@ describe('arguments of a host that must fill in every one', () => {
     search_resources: { query: 'hello', limit: '5' },
   }
 
-  test('a tool answers as if empty texts and nulls were left out, and digits were numbers', async () => {
+  test('are treated as omitted if they are empty texts or null, and digits as numbers', async () => {
     for (const held of [catalog, searching]) {
       const ask = await open('2025-11-25', 'reader', ada, held)
       const { tools } = (await ask('tools/list')).result as unknown as {
@@ -156,7 +156,7 @@ describe('arguments of a host that must fill in every one', () => {
     }
   })
 
-  test('what the schema requires is still missing, and what is no number is still refused', async () => {
+  test('are still refused if a required one is missing, or a number is invalid', async () => {
     const call = caller(await open('2025-11-25'))
     expect((await call('read_resource', { uri: '' })).content[0]?.text).toContain('uri: It is missing.')
     expect((await call('read_resource', { uri: null })).content[0]?.text).toContain('uri: It is')
@@ -166,7 +166,7 @@ describe('arguments of a host that must fill in every one', () => {
       )
   })
 
-  test('members of objects and items of arrays are fitted to their schema too', () => {
+  test('are converted in members of objects and items of arrays too', () => {
     const schema = {
       type: 'object',
       properties: {
@@ -199,8 +199,8 @@ describe('arguments of a host that must fill in every one', () => {
   })
 })
 
-describe.each(schemaRevisions)('on %s', (revision) => {
-  test('tools and their answers are as the schema has them, and have nothing that is newer', async () => {
+describe.each(schemaRevisions)('reading tools on %s', (revision) => {
+  test('match the schema of the revision, and have no newer fields', async () => {
     const ask = await open(revision)
     const inSearch = await open(revision, 'reader', ada, searching)
     for (const closed of [false, true]) {
@@ -237,7 +237,7 @@ describe.each(schemaRevisions)('on %s', (revision) => {
     expect(content.some(({ type }) => type === 'resource_link')).toBe(revision >= '2025-06-18')
   })
 
-  test('a profile narrows what is listed, and not what can be read', async () => {
+  test('have a profile that limits the listing, and not the reads', async () => {
     const ask = await open(revision, 'narrow-host')
     const listed: string[] = []
     let cursor: string | undefined
@@ -268,7 +268,7 @@ describe.each(schemaRevisions)('on %s', (revision) => {
   })
 })
 
-test('a profile that names what is not mounted is reported', async () => {
+test('have a profile that is reported if it names an unknown mount', async () => {
   const folder = createFolder()
   folder.write({
     'hikidashi.json': JSON.stringify({
@@ -283,7 +283,7 @@ test('a profile that names what is not mounted is reported', async () => {
   ])
 })
 
-test('who has no tools is answered as where there are none', async () => {
+test('are absent for a caller without tools', async () => {
   for (const name of ['off', 'codex-mcp-client']) {
     const ask = await open('2025-11-25', name)
     expect(await ask('tools/list')).toMatchObject({ result: { tools: [] } })
@@ -294,7 +294,7 @@ test('who has no tools is answered as where there are none', async () => {
 })
 
 describe('read_resource', () => {
-  test('answers with the beginning, an outline, and how to go on until the end', async () => {
+  test('answers with the beginning, an outline, and the way to continue to the end', async () => {
     const call = caller(await open('2025-11-25'))
     let lines: string | undefined
     let whole = ''
@@ -325,7 +325,7 @@ describe('read_resource', () => {
     expect(whole).toBe(long)
   })
 
-  test('goes on by bytes within one long line, in whole characters', async () => {
+  test('continues by bytes within one long line, in whole characters', async () => {
     const call = caller(await open('2025-11-25'))
     let bytes: string | undefined
     let whole = ''
@@ -341,7 +341,7 @@ describe('read_resource', () => {
     expect(whole).toBe(files['docs/wide.txt'])
   })
 
-  test('reads lines and bytes, also where the source has no parts', async () => {
+  test('reads lines and bytes, also from a source without parts', async () => {
     for (const held of [catalog, searching]) {
       const call = caller(await open('2025-11-25', 'reader', ada, held))
       const part = async (given: object) =>
@@ -354,7 +354,7 @@ describe('read_resource', () => {
     }
   })
 
-  test('shows images as images, and says of other bytes what they are', async () => {
+  test('shows images as images, and describes other bytes', async () => {
     const call = caller(await open('2024-11-05'))
     expect((await call('read_resource', { uri: 'docs://held/pixel.png' })).content).toContainEqual({
       type: 'image',
@@ -363,7 +363,7 @@ describe('read_resource', () => {
     })
   })
 
-  test('denied looks like absent', async () => {
+  test('answers for a denied resource as for an absent one', async () => {
     const call = caller(await open('2025-11-25'))
     const at = async (path: string) => JSON.stringify(await call('read_resource', { uri: `docs://held/${path}` }))
     expect((await at('secret/plan.md')).replace('secret/plan.md', '')).toBe((await at('none')).replace('none', ''))
@@ -403,7 +403,7 @@ describe('list_resources and browse_directory', () => {
 })
 
 describe('search_resources', () => {
-  test('answers what the places of search find, best first, with links', async () => {
+  test('answers with the hits of the search mounts, best first, with links', async () => {
     const call = caller(await open('2025-11-25', 'reader', ada, searching))
     const { structuredContent, content } = await call('search_resources', { query: '梅雨 plan', limit: 1 })
     expect(structuredContent).toMatchObject({
@@ -416,7 +416,7 @@ describe('search_resources', () => {
     expect(content[1]).toMatchObject({ type: 'resource_link', uri: 'docs://held/README.md?lines=1-1' })
   })
 
-  test('falls back to names, and says so', async () => {
+  test('searches names if there is no search mount, and says so', async () => {
     const call = caller(await open('2025-11-25'))
     const { structuredContent } = await call('search_resources', { query: 'LONG docs' })
     expect(structuredContent).toMatchObject({
@@ -445,7 +445,7 @@ test.each([
   ['search_resources', { query: '' }],
   ['search_resources', { query: ['a'] }],
   ['search_resources', { query: 'a', cursor: 'e30x' }],
-])('%s refuses %j with words for the model', async (name, given) => {
+])('%s refuses %j with a message for the model', async (name, given) => {
   const call = caller(await open('2025-11-25', 'reader', ada, name === 'search_resources' ? searching : catalog))
   const answer = await call(name, given)
   expect(answer.isError).toBe(true)
@@ -453,7 +453,7 @@ test.each([
   expect(answer.content[0]?.text.length).toBeLessThan(500)
 })
 
-test('the estimate of tokens knows wide characters, and costs no more than what is asked for', () => {
+test('the estimate of tokens counts wide characters, and examines only the requested text', () => {
   const english = 'The quick brown fox jumps over the lazy dog. '.repeat(100)
   expect(estimateTokens(english) / 1001).toBeGreaterThan(0.85)
   expect(estimateTokens(english) / 1001).toBeLessThan(1.6)

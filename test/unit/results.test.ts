@@ -60,8 +60,8 @@ async function putBriefly(own: Results, analysis: NewAnalysis): Promise<number> 
   }
 }
 
-describe('what is put', () => {
-  test('is read as it was put, with what it left out filled in', async () => {
+describe('a result that is stored', () => {
+  test('is read as it was stored, with defaults filled in', async () => {
     const own = fresh({ ttl: 60_000, language: 'ja' })
     const { id, status, created, expires } = await own.put(analysisOf('Why?', { tags: ['b', 'a', 'b'] }))
     expect(status).toBe('created')
@@ -75,7 +75,7 @@ describe('what is put', () => {
     expect(await jsonAt(own, `results/${id}/votes/model-a`)).toMatchObject({ provider: 'model-a', tokens: 120 })
   })
 
-  test('is kept once, however often and in whatever order of its keys', async () => {
+  test('is kept once, however often it is stored, in any order of its keys', async () => {
     const own = fresh({ ttl: 60_000 })
     const first = await own.put(analysisOf('same'))
     const [row] = await store.collection('unused').list({ limit: 1 })
@@ -88,7 +88,7 @@ describe('what is put', () => {
     expect(await own.put(analysisOf('same', { rounds: 2 }))).not.toMatchObject({ id: first.id })
   })
 
-  test('gets other tags and another end without becoming another', async () => {
+  test('may get other tags and another expiry', async () => {
     const own = fresh({ ttl: 60_000 })
     const first = await own.put(analysisOf('tagged', { tags: ['old'] }))
     const tagged = await own.put(analysisOf('tagged', { tags: ['new'] }))
@@ -101,7 +101,7 @@ describe('what is put', () => {
     expect(await own.put(analysisOf('tagged'))).toMatchObject({ status: 'unchanged' })
   })
 
-  test('replaces what is there under its id', async () => {
+  test('replaces the result with its id', async () => {
     const own = fresh()
     await own.put(analysisOf('first', { id: 'one', tags: ['t'] }))
     expect(await own.put(analysisOf('second', { id: 'one' }))).toMatchObject({ id: 'one', status: 'replaced' })
@@ -112,7 +112,7 @@ describe('what is put', () => {
     expect(await paths(own)).toEqual(['recent'])
   })
 
-  test('is kept once and tagged whole, when many put it at the same time', async () => {
+  test('is kept once with all tags, when many store it at the same time', async () => {
     const own = fresh()
     const statuses = await Promise.all(
       Array.from({ length: 20 }, (_, at) => own.put(analysisOf('crowd', { id: 'crowd', tags: [`t${at % 3}`] }))),
@@ -123,7 +123,7 @@ describe('what is put', () => {
   })
 })
 
-describe('what is refused', () => {
+describe('a result that is refused', () => {
   const own = () => fresh({ maxBytes: 20_000 })
   const [vote] = analysisOf('x').votes
   test.each<readonly [string, unknown, string, RegExp]>([
@@ -179,7 +179,7 @@ describe('what is refused', () => {
       /more than a day in the future/,
     ],
     ['what is over', analysisOf('x', { expires: '2001-01-01T00:00:00Z' }), 'expires', /in the past/],
-  ])('%s', async (_, value, field, message) => {
+  ])('is %s', async (_, value, field, message) => {
     const error = await failure(own().put(value))
     expect(error.kind).toBe('invalid')
     expect(error.message).toMatch(message)
@@ -188,14 +188,14 @@ describe('what is refused', () => {
     expect(error.message.length).toBeLessThan(500)
   })
 
-  test('what is larger than the limit, as a whole', async () => {
+  test('is larger than the limit', async () => {
     const error = await failure(
       own().put(analysisOf('x', { consensus: { content: 'あ'.repeat(10_000), confidence: 1 } })),
     )
     expect(error).toMatchObject({ kind: 'invalid', detail: { reason: 'too-large', limit: 20_000 } })
   })
 
-  test('half characters in texts are replaced, and nothing else is changed', async () => {
+  test('lone surrogates in texts of a result are replaced, and other text is unchanged', async () => {
     const own = fresh()
     const { id } = await own.put(
       analysisOf('cut \ud83d', { consensus: { content: 'a\u0000\u001b[2J', confidence: 1 } }),
@@ -204,7 +204,7 @@ describe('what is refused', () => {
   })
 })
 
-describe('names', () => {
+describe('names in a results mount', () => {
   test('map to segments one to one', () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom('~', '/', '.', '0', '1', '2', 'a', '日') }), (name) => {
@@ -223,7 +223,7 @@ describe('names', () => {
     expect(nameOf('~2a')).toBeUndefined()
   })
 
-  test('a tag with slashes and dots has one place, where its results are', async () => {
+  test('with slashes and dots are one directory of a tag, with its results', async () => {
     const own = fresh()
     for (const [at, tag] of ['a/b', 'a~1b', '..', '.', '../x'].entries())
       await own.put(analysisOf(`p${at}`, { tags: [tag] }))
@@ -236,7 +236,7 @@ describe('names', () => {
   })
 })
 
-test('a listing goes on after any path, whatever the ids are', async () => {
+test('are listed after any path, for any ids', async () => {
   const own = fresh()
   const ids = ['a', 'a-', 'a-b', 'a-b-c', 'a-b.c', 'a.', 'a0', 'a~', 'aa', 'B', 'Z-9', '0', '0-0']
   for (const id of ids) await own.put(analysisOf(`About ${id}`, { id }))
@@ -251,8 +251,8 @@ test('a listing goes on after any path, whatever the ids are', async () => {
     expect(await paths(own, { after }), after).toEqual(all.filter((path) => comparePaths(path, after) > 0))
 })
 
-describe('a lookup', () => {
-  test('finds the same prompt however it is written, newest first', async () => {
+describe('the lookup of a result', () => {
+  test('finds the same prompt in any spacing, newest first', async () => {
     const own = fresh()
     const old = await own.put(analysisOf('Is  ＴＴＬ good?', { rounds: 1 }))
     const newer = await own.put(analysisOf('is TTL good?\n', { rounds: 2, taskType: 'critical' }))
@@ -270,7 +270,7 @@ describe('a lookup', () => {
     expect(hashPrompt('a b')).not.toBe(hashPrompt('ab'))
   })
 
-  test('then finds similar ones, and says how close, without spaces between words too', async () => {
+  test('then finds similar prompts with their similarity, also in languages without spaces', async () => {
     const own = fresh()
     const close = await own.put(analysisOf('キャッシュの有効期限はどう決めるべきか?'))
     await own.put(analysisOf('データベースの索引はいつ作り直すべきか?'))
@@ -287,7 +287,7 @@ describe('a lookup', () => {
     expect(await own.lookup({ prompt: 'Something else entirely, 全然違う' })).toEqual({ match: 'none', found: [] })
   })
 
-  test('refuses what is no question', async () => {
+  test('refuses an empty prompt', async () => {
     const own = fresh()
     const ask = (params: Readonly<Record<string, string>>) => failure(textAt(own, 'lookup', params))
     expect(await ask({})).toMatchObject({ kind: 'invalid', detail: { reason: 'parameter', parameter: 'prompt' } })
@@ -299,13 +299,13 @@ describe('a lookup', () => {
   })
 })
 
-describe('a report', () => {
+describe('the report of an analysis', () => {
   const analysis = (given: Partial<NewAnalysis>) => ({
     ...analysisOf('# Not a heading\n| not | a table |', given),
     ...{ id: 'r', language: 'en', totalCost: 1 / 3, created: '2026-05-01T00:00:00.000Z', tags: ['a|b', '*'] },
   })
 
-  test('is in the language of the analysis, or the one that is asked for', async () => {
+  test('is in the language of the analysis, or in the requested one', async () => {
     const own = fresh()
     const { id } = await own.put(analysisOf('何故?', { language: 'ja-JP', thresholds: { met: false } }))
     expect(await textAt(own, `results/${id}/report`)).toMatch(/^# 壁打ち分析\n[\s\S]*\n- しきい値：\*\*未達\*\*\n/)
@@ -320,7 +320,7 @@ describe('a report', () => {
     )
   })
 
-  test('lets nothing that a model wrote be a part of its own form', () => {
+  test('escapes the texts of the models', () => {
     const evil = '# Consensus\n\n```\n</details>\r\n---\u2028## Votes'
     const text = formatReport(
       analysis({
@@ -342,8 +342,8 @@ describe('a report', () => {
   })
 })
 
-describe('what is kept', () => {
-  test('ends with its time, and so do its tags', async () => {
+describe('stored results', () => {
+  test('expire, and so do their tags', async () => {
     const own = fresh({ ttl: 60_000 })
     const { id } = await own.put(analysisOf('short', { tags: ['t'] }))
     expect(await paths(own)).toContain('by-tag/t')
@@ -355,7 +355,7 @@ describe('what is kept', () => {
     expect(await own.put(analysisOf('short'))).toMatchObject({ id, status: 'created' })
   })
 
-  test('is no more than the limits say: the oldest goes first', async () => {
+  test('keep to the limits: the oldest is removed first', async () => {
     const own = fresh({ keep: { records: 3 } })
     for (let at = 0; at < 6; at++) await own.put(analysisOf(`number ${at}`, { id: `n${at}` }))
     await own.evict()
@@ -376,7 +376,7 @@ describe('what is kept', () => {
   })
 })
 
-describe('a watch', () => {
+describe('a watch of results', () => {
   /** Watches until `seen` is told of what is waited for. */
   const watching = async (own: Results) => {
     const abort = new AbortController()
@@ -398,7 +398,7 @@ describe('a watch', () => {
     return { changes, told, stop }
   }
 
-  test('tells what comes, changes, goes and expires', async () => {
+  test('reports new, changed, deleted and expired results', async () => {
     const own = fresh()
     const kept = await own.put(analysisOf('kept', { id: 'kept', tags: ['old'] }))
     expect(kept.status).toBe('created')
@@ -421,7 +421,7 @@ describe('a watch', () => {
     await stop()
   })
 
-  test('tells when what was there before expires', async () => {
+  test('reports the expiry of results that existed before', async () => {
     const own = fresh()
     const over = await putBriefly(own, analysisOf('before', { id: 'before' }))
     const { told, stop } = await watching(own)
@@ -431,11 +431,11 @@ describe('a watch', () => {
   })
 })
 
-describe('completion', () => {
+describe('completion of results', () => {
   const ask = (own: Results, name: string, value: string, filled: Readonly<Record<string, string>> = {}) =>
     own.complete?.({ template: '', argument: { name, value }, arguments: new Map(Object.entries(filled)) }, context())
 
-  test('knows ids, tags, providers, task types and languages', async () => {
+  test('offers ids, tags, providers, task types and languages', async () => {
     const own = fresh()
     await own.put(analysisOf('1', { id: 'a-1', tags: ['a/b', 'weekly'] }))
     await own.put(analysisOf('2', { id: 'b-2', votes: [{ provider: 'x/y', model: 'm', error: 'down' }] }))
@@ -456,7 +456,7 @@ describe('completion', () => {
       expect(await ask(own, name, value)).toMatchObject({ values: [] })
   })
 
-  test('of many says that there are more', async () => {
+  test('of many values says that there are more', async () => {
     const own = fresh()
     for (let at = 0; at < 101; at++) await own.put(analysisOf(`${at}`, { id: `i${at}` }))
     expect(await ask(own, 'id', 'i')).toMatchObject({ hasMore: true })
@@ -464,11 +464,11 @@ describe('completion', () => {
   })
 })
 
-describe('a secret', () => {
+describe('a known secret in results', () => {
   const secret = 'hunter2-hunter2'
   const scrubber = createScrubber([secret])
 
-  test('that is known is not kept, neither in texts nor in what they are found by', async () => {
+  test('is not stored, neither in texts nor in search keys', async () => {
     const own = fresh({ scrubber })
     const { id } = await own.put(analysisOf(`What is ${secret}?`, { tags: [secret] }))
     expect(await textAt(own, `results/${id}`)).not.toContain(secret)
@@ -477,7 +477,7 @@ describe('a secret', () => {
     expect(await failure(own.put(analysisOf('x', { id: secret })))).toMatchObject({ kind: 'invalid' })
   })
 
-  test('that somebody else has kept does not leave', async () => {
+  test('that another process stored is not served', async () => {
     const collection = `test ${collections++}`
     const { id } = await fresh({ collection }).put(analysisOf(`It is ${secret}`))
     const own = fresh({ collection, scrubber })
@@ -490,7 +490,7 @@ describe('getOrCompute', () => {
   const key = (prompt: string) => ({ prompt, taskType: 'basic' as const })
   const { prompt: _, taskType: __, ...made } = analysisOf('any')
 
-  test('computes once for all who ask, keeps it, and finds what was put otherwise', async () => {
+  test('computes once for all callers, stores the value, and finds a stored value', async () => {
     const own = fresh({ ttl: 60_000 })
     let computed = 0
     const compute = async () => {
@@ -509,7 +509,7 @@ describe('getOrCompute', () => {
     expect(computed).toBe(2)
   })
 
-  test('computes again what was removed', async () => {
+  test('computes again after the value was removed', async () => {
     const own = fresh()
     let computed = 0
     const compute = async () => ({ ...made, rounds: ++computed })
@@ -518,7 +518,7 @@ describe('getOrCompute', () => {
     expect(await own.getOrCompute(key('removed'), compute)).toMatchObject({ rounds: 2 })
   })
 
-  test('throws what the computation does, and keeps nothing of it', async () => {
+  test('throws the error of the computation, and stores nothing', async () => {
     const own = fresh()
     const down = new Error('the model is down')
     await expect(own.getOrCompute(key('fails'), () => Promise.reject(down))).rejects.toBe(down)
@@ -529,7 +529,7 @@ describe('getOrCompute', () => {
     expect(await own.getOrCompute(key('fails'), async () => made)).toMatchObject({ prompt: 'fails' })
   })
 
-  test('is given up by who asks', async () => {
+  test('can be cancelled by its caller', async () => {
     const own = fresh()
     const abort = new AbortController()
     const seen = new Promise((resolve) => {

@@ -29,10 +29,10 @@ async function open(wrap: (provider: Provider) => Provider = (provider) => provi
   return { calls, read: (path: string) => view.read(`${address}/${path}`, { room }), waited: () => waited, view }
 }
 
-describe('room for what is large', () => {
+describe('memory for large contents', () => {
   const large = 'line of text\n'.repeat(60_000)
 
-  test('is waited for before it is brought, once, and never for what is small', async () => {
+  test('is waited for before the read, once, and never for a small content', async () => {
     writeFileSync(`${served.folder.root}/large`, large)
     writeFileSync(`${served.folder.root}/small`, 'small')
     const { calls, read, waited } = await open()
@@ -42,7 +42,7 @@ describe('room for what is large', () => {
     expect([waited(), calls]).toEqual([1, [512 * 1024, 512 * 1024, undefined]])
   })
 
-  test('is not waited for where nobody says how', async () => {
+  test('is not waited for without a queue', async () => {
     writeFileSync(`${served.folder.root}/large`, large)
     const { calls, view } = await open()
     expect((await view.read(`${address}/large`)).contents).toMatchObject([{ text: large }])
@@ -59,7 +59,7 @@ describe('room for what is large', () => {
     await read('')
   })
 
-  test('too large for the mount is too large at once', async () => {
+  test('is not waited for by a content over the limit of the mount, which is too large at once', async () => {
     writeFileSync(`${served.folder.root}/huge`, Buffer.alloc(9 * 1024 * 1024))
     const { read, waited } = await open()
     await expect(read('huge')).rejects.toMatchObject({ kind: 'too-large', detail: { reason: 'too-large' } })

@@ -33,8 +33,8 @@ function look(png: Buffer) {
   return { width: png.readUInt32BE(16), height: png.readUInt32BE(20), pixel: pixels.subarray(1, 4).toString('hex') }
 }
 
-describe('what is run', () => {
-  test('maim writes to its output and scrot a file, with nothing of this environment but who may look', () => {
+describe('the command of a screenshot', () => {
+  test('maim writes to its output and scrot a file, with the environment variables of the display only', () => {
     const env = { PATH: '/usr/bin:/bin', LC_ALL: 'C', DISPLAY: ':0.1', HOME: '/home/me' }
     expect(captureCommand('/usr/bin/maim', ':0.1', x11)).toEqual({
       ...{ program: '/usr/bin/maim', args: ['--hidecursor', '--format=png'], env, from: 'stdout' },
@@ -58,7 +58,7 @@ describe('what is run', () => {
     })
   })
 
-  test('PowerShell gets a script in which only a number differs', () => {
+  test('PowerShell gets a script with one variable number', () => {
     const script = (display: string) => {
       const { args, env, from } = captureCommand('powershell.exe', display, windows)
       expect(args.slice(0, 4)).toEqual(['-NoLogo', '-NoProfile', '-NonInteractive', '-EncodedCommand'])
@@ -73,7 +73,7 @@ describe('what is run', () => {
   })
 })
 
-describe('with programs of our own', () => {
+describe('a screen mount with fake programs', () => {
   let folder: Folder
   let before: string | undefined
   beforeEach(() => {
@@ -123,7 +123,7 @@ describe('with programs of our own', () => {
     expect(report).toEqual({ problems: [], examined: 12, complete: true })
   })
 
-  test('one capture runs at a time, with a pause, and too many are told to come again', async () => {
+  test('runs one capture at a time, with a pause, and refuses too many with a time to retry', async () => {
     const provider = await open(
       `mkdir "$here/lock" || exit 1; date +%s%N >> "$here/log"; ${shows}; rmdir "$here/lock"`,
       {
@@ -149,14 +149,14 @@ describe('with programs of our own', () => {
     ['takes too long', 'exec sleep 600', 'unavailable'],
     ['never ends its picture', `${shows}; exec sleep 600`, 'unavailable'],
     ['answers too much', 'exec head -c 100000000 /dev/zero', 'too-large'],
-  ])('a program that %s', async (_, script, kind) => {
+  ])('reports a program that %s', async (_, script, kind) => {
     const provider = await open(script, { timeoutMs: 1000, maxBytes: 10_000 })
     const error: unknown = await read(provider).catch((thrown: unknown) => thrown)
     expect(error).toMatchObject({ kind })
     expect(String(error)).not.toContain('secret')
   })
 
-  test('whoever gives up is not waited for, and its program ends', async () => {
+  test('ends the program of a caller that cancels', async () => {
     const provider = await open('echo $$ > "$here/pid"; exec sleep 600')
     const controller = new AbortController()
     const reading = read(provider, 'display1', controller.signal).catch((error: unknown) => error)
@@ -179,7 +179,7 @@ describe('with programs of our own', () => {
     ['is too large', 'for last; do :; done; head -c 20000 /dev/zero > "$last"', false],
     ['is removed', 'for last; do :; done; rm "$last"', false],
     ['is not written in time', 'exec sleep 600', false],
-  ])('a file that %s is gone afterwards (macOS)', async (_, script, good) => {
+  ])('removes a file that %s (macOS)', async (_, script, good) => {
     const provider = await open(script, { timeoutMs: 1500, maxBytes: 10_000 }, mac)
     const outcome = await read(provider).catch(() => undefined)
     expect(outcome !== undefined).toBe(good)
@@ -187,11 +187,11 @@ describe('with programs of our own', () => {
     expect(left()).toEqual([])
   })
 
-  test('base64 is read from PowerShell', async () => {
+  test('decodes the base64 output of PowerShell', async () => {
     expect(await read(await open(`/usr/bin/base64 -w0 "$here/picture.png"`, {}, windows))).toEqual(tinyPng())
   })
 
-  test('says what to do without a display, without a program, or for what is neither', async () => {
+  test('gives advice without a display, without a program, or on another system', async () => {
     const none: Machine = { platform: 'linux', env: {} }
     await expect(createScreen({}, none)).rejects.toMatchObject({
       kind: 'invalid',
@@ -225,7 +225,7 @@ requires(
   })
   afterAll(() => display?.close())
 
-  test.each(['/usr/bin/maim', '/usr/bin/scrot'])('shows what is there now (%s)', async (program) => {
+  test.each(['/usr/bin/maim', '/usr/bin/scrot'])('a screenshot shows the current screen (%s)', async (program) => {
     const provider = await screen({ program, displays: [display.display], intervalMs: 0 })
     for (const colour of ['336699', 'cc0011']) {
       await display.paint(`#${colour}`)
@@ -238,7 +238,7 @@ requires(
     }
   })
 
-  test('a display that is not there is unavailable', async () => {
+  test('a missing display is unavailable', async () => {
     const provider = await screen({ displays: [':65000'], intervalMs: 0 })
     await expect(read(provider)).rejects.toMatchObject({ kind: 'unavailable' })
   })

@@ -34,13 +34,13 @@ describe('a scrubber', () => {
     expect(scrub('<a b="p@ss/w+rd &quot;77&quot; ünï&amp;co">')).toBe('<a b="[redacted]">')
   })
 
-  test('finds a value in Markdown, where its signs are escaped', () => {
+  test('finds a value in Markdown, where its punctuation is escaped', () => {
     const { scrub: own } = createScrubber(['tulip_horse*9#(x)!'])
     for (const text of ['tulip\\_horse\\*9#(x)!', 'tulip\\_horse\\*9\\#(x)!', 'tulip\\_horse\\*9\\#\\(x\\)\\!'])
       expect(own(`a ${text} b`)).toBe('a [redacted] b')
   })
 
-  test('knows the password in a URL, and the lines of a key', () => {
+  test('finds the password in a URL, and the lines of a key', () => {
     const line = 'MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQ'
     const { scrub: own } = createScrubber([
       'postgres://app:p%40ssword@db/x',
@@ -50,16 +50,16 @@ describe('a scrubber', () => {
     expect(own(`  ${line}\r\n`)).toBe('  [redacted]\r\n')
   })
 
-  test('passes over what is shorter than six characters, which would be everywhere', () => {
+  test('ignores values of less than six characters', () => {
     expect(createScrubber(['abcde', '']).scrub('abcdefgh')).toBe('abcdefgh')
   })
 
-  test('takes values that overlap or touch as one', () => {
+  test('treats values that overlap or touch as one', () => {
     const { scrub: own } = createScrubber(['abcdef', 'defghi', 'jklmno'])
     expect(own('xabcdefghijklmnoz')).toBe('x[redacted]z')
   })
 
-  test('finds the longest of values that begin alike, and those within others', () => {
+  test('finds the longest of values with the same beginning, and values within others', () => {
     const { scrub: own } = createScrubber(['abcdef', 'abcdefgh', 'cdefghij'])
     expect(own('abcdefgh-cdefghij-abcdef')).toBe('[redacted]-[redacted]-[redacted]')
   })
@@ -88,7 +88,7 @@ describe('a scrubber', () => {
     expect(given.join('')).toBe('xx[redacted]yyzzzzzz')
   })
 
-  test('gives a stream the same as the whole, wherever it is cut', () => {
+  test('gives the same for a stream as for the whole, wherever it is split', () => {
     const values = fc.array(fc.string({ minLength: 6, maxLength: 12, unit: fc.constantFrom('a', 'b', 'c') }), {
       minLength: 1,
       maxLength: 4,
@@ -122,7 +122,7 @@ describe('a scrubber', () => {
     )
   })
 
-  test('looks at each character a few times, however alike the values and the text are', () => {
+  test('takes linear time, also for values and text with much repetition', () => {
     const long = 'a'.repeat(400)
     const { scrub: own } = createScrubber([`${long}b`, `b${long}`, `${long}ab`])
     const text = 'a'.repeat(200_000)
@@ -131,7 +131,7 @@ describe('a scrubber', () => {
     expect(own(`${text}b`)).toBe(`${text.slice(401)}[redacted]`)
   })
 
-  test('gives back bytes that hold nothing as they are', () => {
+  test('returns bytes without secrets unchanged', () => {
     const bytes = Uint8Array.from({ length: 1000 }, (_, i) => i % 251)
     expect(scrubBytes(bytes)).toBe(bytes)
   })

@@ -40,7 +40,7 @@ async function connectV1(server: { connect(transport: InMemoryTransport): Promis
   return client
 }
 
-describe('attached to a McpServer of version 1', () => {
+describe('attached to an McpServer of version 1, a view', () => {
   const info = { name: 'shop', version: '1' }
 
   function shop(): McpServerV1 {
@@ -54,7 +54,7 @@ describe('attached to a McpServer of version 1', () => {
     return server
   }
 
-  test('lists, reads and completes beside what the server has', async () => {
+  test('is listed, read and completed beside the resources of the server', async () => {
     const server = shop()
     keep(attach(server, viewFor()))
     // What comes after it is served as well.
@@ -85,7 +85,7 @@ describe('attached to a McpServer of version 1', () => {
     expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(['sell'])
   })
 
-  test('what may not be seen is exactly as what is not there', async () => {
+  test('answers for a hidden resource as for an absent one', async () => {
     const server = shop()
     keep(attach(server, viewFor()))
     const client = await connectV1(server)
@@ -99,7 +99,7 @@ describe('attached to a McpServer of version 1', () => {
     expect(await failure('docs://manual/%2e%2e/secret')).not.toBe('read')
   })
 
-  test('pages of both follow each other, and no cursor of one is taken for one of the other', async () => {
+  test('has its pages after those of the server, and the cursors are not confused', async () => {
     const server = new ServerV1(info, { capabilities: { resources: {} } })
     server.setRequestHandler(ListResourcesRequestSchema, ({ params }) =>
       params?.cursor === undefined
@@ -122,7 +122,7 @@ describe('attached to a McpServer of version 1', () => {
     await expect(client.listResources({ cursor: 'view:two' })).rejects.toMatchObject({ code: -32602 })
   })
 
-  test('tells of changes, of which the server knows nothing', async () => {
+  test('notifies of changes', async () => {
     const source = live({ a: '1' })
     const server = shop()
     keep(attach(server, viewFor([], source)))
@@ -143,7 +143,7 @@ describe('attached to a McpServer of version 1', () => {
     await expect.poll(() => source.watching).toBe(0)
   })
 
-  test('has the tools to read with, where they are wanted, and hides none of the server', async () => {
+  test('has the reading tools if configured, and hides no tool of the server', async () => {
     const server = shop()
     keep(attach(server, viewFor(), { tools: true }))
     server.registerTool('read_resource', { description: 'Of the shop.' }, async () => ({
@@ -161,7 +161,7 @@ describe('attached to a McpServer of version 1', () => {
     expect(await call('nothing', {})).toContain('not found')
   })
 
-  test('has the tools of the mounts too, where tools are wanted, for who may see them', async () => {
+  test('has the tools of the mounts too, if configured, for callers who may see them', async () => {
     const tool = (name: string) => ({
       path: `=tools/${name}`,
       name,
@@ -194,7 +194,7 @@ describe('attached to a McpServer of version 1', () => {
     expect(await call('hidden')).toContain('not found')
   })
 
-  test('takes known secrets out of its answers, and not out of those of the server', async () => {
+  test('removes known secrets from its answers, and not from those of the server', async () => {
     const server = shop()
     const scrubber = createScrubber(['the text', 'own text'])
     keep(attach(server, viewFor(), { scrubber }))
@@ -205,10 +205,10 @@ describe('attached to a McpServer of version 1', () => {
   })
 })
 
-describe('attached to a server of version 2', () => {
+describe('attached to a server of version 2, a view', () => {
   const info = { name: 'shop', version: '1' }
 
-  test('serves each caller its own view, on both kinds of revisions, behind createMcpHandler', async () => {
+  test('serves each caller its own resources, on both kinds of revisions, behind createMcpHandler', async () => {
     const handler = createMcpHandler(() => {
       const server = new McpServer(info)
       server.registerResource('own', 'shop://own', {}, async (uri) => ({ contents: [{ uri: uri.href, text: 'own' }] }))
@@ -253,7 +253,7 @@ describe('attached to a server of version 2', () => {
   })
 })
 
-test('says what it needs', async () => {
+test('reports a missing option', async () => {
   expect(() => attach({} as never, viewFor())).toThrow(/attach needs a Server/)
   const server = new McpServerV1({ name: 's', version: '1' })
   expect(() => attach(server, undefined as never)).toThrow(/needs a view/)

@@ -61,7 +61,7 @@ async function everything(view: View, text: string, limit: number): Promise<stri
   return JSON.stringify(told)
 }
 
-test('Whoever searches is told what it would be if nothing else were there', async () => {
+test('a search answers as if hidden documents did not exist', async () => {
   await fc.assert(
     fc.asyncProperty(
       documents,
@@ -88,7 +88,7 @@ test('Whoever searches is told what it would be if nothing else were there', asy
   )
 })
 
-test('With the index that is kept in a store, too, what is hidden from one changes nothing for another', async () => {
+test('with a stored index, a search answers as if hidden documents did not exist', async () => {
   let name = 0
   await fc.assert(
     fc.asyncProperty(
@@ -127,7 +127,7 @@ test('With the index that is kept in a store, too, what is hidden from one chang
   )
 })
 
-test('Where a source has a say in who may see what, nothing of it is found until it has answered', async () => {
+test('documents of a source with its own permissions are found only after it has confirmed them', async () => {
   const index = memoryIndex()
   const source = memory({ 'a.txt': { text: 'apple' }, 'b.txt': { text: 'apple pie' } })
   let away = true
@@ -162,7 +162,7 @@ test('Where a source has a say in who may see what, nothing of it is found until
   expect(await complete()).toEqual([])
 })
 
-test('A store that was removed while it was open is made anew, and callers with access rules find what is indexed again', async () => {
+test('a store that was deleted while it was open is created again, and callers with access rules find new hits', async () => {
   const own = mkdtempSync(join(folder, 'removed-'))
   const removed = await openStore({ sqlite: { file: join(own, 'store.sqlite') } })
   const index = await openSearchIndex({ store: removed, name: 'removed' })

@@ -58,7 +58,7 @@ async function openSearched() {
   return catalog
 }
 
-test('passages of Drive carry the link and the revision of their document, for those who may see it', async () => {
+test('passages of Drive have the link and the revision of their document, for callers who may see them', async () => {
   fillDrive(drive)
   const catalog = await openSearched()
   try {
@@ -99,7 +99,7 @@ test('passages of Drive carry the link and the revision of their document, for t
   }
 }, 120_000)
 
-test('a link is one of the web, whole, and nothing that could end what it stands in', () => {
+test('a link of Drive is a complete http(s) URL without characters that could end its context', () => {
   const drive = (link: unknown, revision: unknown = undefined) =>
     originIn({ 'dev.hikidashi/drive': { link, revision } })
   expect(drive('https://docs.google.com/d/1', '7')).toEqual({ link: 'https://docs.google.com/d/1', revision: '7' })

@@ -78,8 +78,8 @@ const eventually = (holds: () => Promise<boolean>, what: string) =>
 const done = (index: SearchIndex) =>
   eventually(async () => (await index.embedding())?.waiting === 0, 'all have vectors')
 
-describe('vectors', () => {
-  test('find what means the same, beside what has the words', async () => {
+describe('the vectors of a search', () => {
+  test('find texts of the same meaning, beside texts with the words', async () => {
     const index = await openai()
     await put(index, 'a kitten sleeps', 'an automobile drives', 'a feline eats a banana', 'nothing at all')
     await done(index)
@@ -100,7 +100,7 @@ describe('vectors', () => {
     expect((await search(index, 'cat')).found).not.toContain('2')
   })
 
-  test('count by the weight of the configuration, less than the words unless it says more', async () => {
+  test('count with the configured weight, by default less than the words', async () => {
     const texts = ['a cat and a banana', 'a car, a banana and a banana', 'a kitten', 'a feline']
     const order = async (weight?: number) => {
       const index = await open({ model: 'm', ollama: { url }, ...(weight === undefined ? {} : { weight }) })
@@ -116,7 +116,7 @@ describe('vectors', () => {
     expect((await order()).indexOf('1')).toBeLessThan(byVectors.indexOf('1'))
   })
 
-  test('are those of the model: another one makes all anew', async () => {
+  test('belong to one model: another model computes all again', async () => {
     const first = await open({ model: 'one', ollama: { url } })
     await put(first, 'a kitten', 'a car')
     await done(first)
@@ -131,7 +131,7 @@ describe('vectors', () => {
   })
 
   for (const how of ['with 500', 'nonsense', 'slowly'] as const) {
-    test(`are done without where the service answers ${how}, and catch up later`, async () => {
+    test(`are skipped if the service answers ${how}, and computed later`, async () => {
       answer = how
       const index = await openai(how === 'slowly' ? 1000 : 30_000)
       await put(index, 'a kitten sleeps', 'a cat')
@@ -150,14 +150,14 @@ describe('vectors', () => {
     })
   }
 
-  test('of a model in this process need a package, which is asked for', async () => {
+  test('of a model in this process need a package, and the error names it', async () => {
     await expect(open({ model: 'm', local: {} })).rejects.toMatchObject({
       kind: 'invalid',
       message: expect.stringContaining('npm install @huggingface/transformers'),
     })
   })
 
-  test('are not asked for where none are wanted', async () => {
+  test('are not requested unless configured', async () => {
     const index = await openSearchIndex({ store, name: 'test' })
     opened.push(index)
     await put(index, 'a kitten')

@@ -89,7 +89,7 @@ const becomes = (index: ReturnType<typeof memoryIndex>, wanted: Readonly<Record<
     (seen) => JSON.stringify(Object.entries(seen).sort()) === JSON.stringify(Object.entries(wanted).sort()),
   )
 
-describe('Feeding an index', () => {
+describe('the feed of a search index', () => {
   test('indexes the parts of an entry, up to a limit, and counts them', async () => {
     const rows = new Map(Array.from({ length: 700 }, (_, at) => [`t/rows/${String(at).padStart(3, '0')}`, `row ${at}`]))
     const source = live({ 'a.txt': { text: 'one', version: '1' }, 't/rows': { text: 'the first page' } })
@@ -130,7 +130,7 @@ describe('Feeding an index', () => {
     await eventually(status, (seen) => seen?.of === 4)
   })
 
-  test('reads everything that is listed, and what changes, comes, goes and is renamed', async () => {
+  test('reads all listed entries, and follows changed, new, deleted and renamed ones', async () => {
     const source = live({ 'a.txt': { text: 'one', version: '1' }, 'b/c.txt': { text: 'two', version: '1' } })
     const index = memoryIndex()
     await feed({ docs: source }, { index }).current()
@@ -155,7 +155,7 @@ describe('Feeding an index', () => {
     })
   })
 
-  test('reads only what has changed when it begins again, and all of it when it is read in another way', async () => {
+  test('reads only changed entries after a restart, and all of them after a change of the settings', async () => {
     const source = memory({ 'a.txt': { text: 'one', version: '1' }, 'b.txt': { text: 'two', version: '1' } })
     const index = memoryIndex()
     const first = feed({ docs: source }, { index })
@@ -177,7 +177,7 @@ describe('Feeding an index', () => {
     expect(source.calls.read).toBe(7)
   })
 
-  test('removes what was indexed of a mount that is no longer searched', async () => {
+  test('removes the documents of a mount that is no longer searched', async () => {
     const index = memoryIndex()
     const [one, two] = [
       memory({ 'a.txt': { text: 'one', version: '1' } }),
@@ -191,7 +191,7 @@ describe('Feeding an index', () => {
     expect([...index.all.keys()]).toEqual(['memory://two/b.txt'])
   })
 
-  test('keeps what is indexed of a source that does not answer, and catches up when it does', async () => {
+  test('keeps the documents of a source that does not answer, and updates them when it does', async () => {
     const source = live({ 'a.txt': { text: 'one', version: '1' } })
     const index = memoryIndex()
     let away = false
@@ -223,7 +223,7 @@ describe('Feeding an index', () => {
     await becomes(index, { 'memory://docs/a.txt': 'two' })
   })
 
-  test('begins again where the store does not answer for a while', async () => {
+  test('begins again if the store does not answer for a while', async () => {
     const source = live({ 'a.txt': { text: 'one', version: '1' }, 'b.txt': { text: 'two', version: '1' } })
     const index = memoryIndex()
     let failures = 3
@@ -238,7 +238,7 @@ describe('Feeding an index', () => {
     expect(indexed(index)).toEqual({ 'memory://docs/a.txt': 'one', 'memory://docs/b.txt': 'two' })
   })
 
-  test('compares now and then where a source cannot tell of changes', async () => {
+  test('compares periodically if a source cannot report changes', async () => {
     const source = memory({ 'a.txt': { text: 'one' }, 'b.txt': { text: 'kept' } })
     const index = memoryIndex()
     await feed({ docs: source }, { index, intervalMs: 50 }).current()
@@ -248,7 +248,7 @@ describe('Feeding an index', () => {
     await becomes(index, { 'memory://docs/b.txt': 'kept' })
   })
 
-  test('passes over what is not text, reads documents as text, and so much of a text as it may', async () => {
+  test('skips binary files, reads documents as text, and indexes a text up to the limit', async () => {
     const html = '<html><body><h1>Title</h1><p>In a paragraph</p></body></html>'
     const source = readable(
       memory({
@@ -274,7 +274,7 @@ describe('Feeding an index', () => {
     expect(long).toBe('\u5f15'.repeat(Math.floor(2 ** 20 / 3)))
   })
 
-  test('says after a new start which texts are indexed in part, and reads them again if the limit is another', async () => {
+  test('knows after a restart which texts are indexed in part, and reads them again if the limit differs', async () => {
     const text = 'word '.repeat(4000)
     const source = memory({ 'long.txt': { text, version: '1' }, 'short.txt': { text: 'short', version: '1' } })
     const index = memoryIndex()
@@ -293,7 +293,7 @@ describe('Feeding an index', () => {
     }
   })
 
-  test('reads the beginning of a text that its source does not read at once, and says so', async () => {
+  test('reads the beginning of a text that is too large to read at once, and says so', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'hikidashi-long-'))
     await writeFile(join(folder, 'long.txt'), `${'word '.repeat(4000)}last`)
     const index = memoryIndex()
@@ -305,7 +305,7 @@ describe('Feeding an index', () => {
     await rm(folder, { recursive: true })
   })
 
-  test('indexes what a log has before the NULs at its end, and its lines are read alike', async () => {
+  test('indexes the part of a log before the NULs at its end, with the same lines as a read', async () => {
     const lines = Array.from({ length: 5000 }, (_, at) => `line ${at} of the log\n`).join('')
     const nuls = Buffer.alloc(4096)
     const folder = await mkdtemp(join(tmpdir(), 'hikidashi-nuls-'))
@@ -342,7 +342,7 @@ describe('Feeding an index', () => {
     await rm(folder, { recursive: true })
   })
 
-  test('counts never more documents as compared than there are', async () => {
+  test('never counts more documents as compared than there are', async () => {
     const source = live(
       Object.fromEntries(Array.from({ length: 200 }, (_, at) => [`${at}.txt`, { text: 'x', version: '1' }])),
     )
@@ -364,7 +364,7 @@ describe('Feeding an index', () => {
     expect(seen).toMatchObject({ looked: 210, of: 210 })
   })
 
-  test('takes secrets out before anything is indexed', async () => {
+  test('redacts secrets before indexing', async () => {
     const [known, found] = ['a-value-that-is-known', `ghp_${'0123456789abcdefghijklmnopqrstuvwxyz'}`]
     const source = memory({
       'a.txt': { text: `one ${known} two`, version: '1' },
@@ -380,7 +380,7 @@ describe('Feeding an index', () => {
     expect(index.all.get('memory://plain/b.txt')?.text).toBe(`token ${found}`)
   })
 
-  test('lets one of several feed, and another take over when it ends', async () => {
+  test('runs in one of several processes, and another takes over when it ends', async () => {
     const [one, two] = [
       live({ 'a.txt': { text: 'one', version: '1' } }),
       live({ 'a.txt': { text: 'one', version: '1' } }),
@@ -402,7 +402,7 @@ describe('Feeding an index', () => {
   })
 })
 
-test('the status names every mount from the beginning', async () => {
+test('the status of a search names every mount from the start', async () => {
   const { running } = feed({ docs: memory({ a: 'A' }), notes: memory({ b: 'B' }) })
   expect((await running.status())?.mounts).toMatchObject([
     { address: 'memory://docs', state: expect.stringMatching(/^(?:waiting|comparing|current)$/) },
@@ -443,7 +443,7 @@ describe('a mount with many new documents', () => {
     expect(indexed({ ...index, all })).toMatchObject({ 'memory://docs/f7': 'text 7' })
   })
 
-  test('is indexed by all of its names first, though it is read in parts', async () => {
+  test('is indexed by all of its names first, even if it is read in parts', async () => {
     const { index, puts, all } = recorded()
     const source = memory(many)
     const { current } = feed({ docs: source }, { index, window: 17 })
@@ -455,7 +455,7 @@ describe('a mount with many new documents', () => {
     expect(indexed({ ...index, all })).toMatchObject({ 'memory://docs/f9': 'text 9' })
   })
 
-  test('is not indexed as it was before a change that is told while texts wait to be written', async () => {
+  test('has the newest text of a document that changes while texts wait to be written', async () => {
     const { index, puts, all } = recorded()
     const source = live(many)
     const reading = source.read
@@ -478,7 +478,7 @@ describe('a mount with many new documents', () => {
     expect(indexed({ ...index, all })[`memory://docs/${first}`]).toBe('changed')
   })
 
-  test('keeps the texts that are indexed: only what is new is put by its name', async () => {
+  test('keeps indexed texts: only new documents are indexed by name first', async () => {
     const { index, puts } = recorded()
     const source = memory(many)
     const first = feed({ docs: source }, { index, name: 'kept' })

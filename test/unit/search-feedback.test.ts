@@ -40,8 +40,8 @@ async function search(store: Store, name: string, limit: number, hasHidden = fal
 }
 const urisOf = (hits: readonly SearchHit[]) => hits.map(({ uri }) => uri.slice('files://m/'.length))
 
-describe('many hits', () => {
-  test('those behind the best come in an order by the words of the best, too', async () => {
+describe('many hits of a search', () => {
+  test('are ordered behind the best by the words of the best, too', async () => {
     // A caller who wants few hits, and then reads on, gets them in the plain order.
     const plain = urisOf(await search(stores.SQLite, 'feedback', 30))
     const many = await search(stores.SQLite, 'feedback', 100)
@@ -54,18 +54,18 @@ describe('many hits', () => {
     expect(scores).toEqual([...scores].sort((a, b) => b - a))
   })
 
-  test('each has a word of the query', async () => {
+  test('each have a word of the query', async () => {
     const uris = urisOf(await search(stores.SQLite, 'feedback', 100))
     expect(uris).toHaveLength(81)
     expect(new Set(uris).size).toBe(81)
     expect(uris.filter((uri) => uri.startsWith('c'))).toEqual([])
   })
 
-  test('both engines give the same answer', async () => {
+  test('are the same in both engines', async () => {
     expect(await search(stores.PostgreSQL, 'feedback', 100)).toEqual(await search(stores.SQLite, 'feedback', 100))
   })
 
-  test('hidden documents have no influence', async () => {
+  test('are not influenced by hidden documents', async () => {
     expect(await search(stores.SQLite, 'feedback-hidden', 100, true)).toEqual(
       await search(stores.SQLite, 'feedback', 100),
     )

@@ -29,7 +29,7 @@ async function pathsFor(text: string, documents: Readonly<Record<string, string>
 const weightsOf = (text: string) => new Map(parseQuery(text).terms.map(({ term, weight }) => [term, weight]))
 
 describe('a question in English', () => {
-  test('finds by its other words before its function words, however rare these are', async () => {
+  test('ranks documents by its other words before its function words, however rare these are', async () => {
     const documents = { 'a.py': 'how is the method: how is the end', 'b.py': 'lower it: an anchor, then a chain' }
     expect(await pathsFor('how is the anchor chain dropped', documents)).toEqual(['b.py', 'a.py'])
   })
@@ -44,13 +44,13 @@ describe('a question in English', () => {
     expect(weightsOf('anchor chain dropped in_iterable').get('iterabl')).toBe(1)
   })
 
-  test('finds by a rare word that it repeats before one that it has once', async () => {
+  test('ranks a rare word that it repeats before one that it has once', async () => {
     const documents = { 'a.md': 'many lamps', 'b.md': 'many libraries' }
     expect(await pathsFor('library chairs, library lamps and a library', documents)).toEqual(['b.md', 'a.md'])
     expect(await pathsFor('library chairs and lamps', documents)).toEqual(['a.md', 'b.md'])
   })
 
-  test('does not weigh the repetition of a frequent word', async () => {
+  test('ignores the repetition of a frequent word', async () => {
     const frequent = Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`f${n}.md`, `libraries number${n}`]))
     const text = 'library chairs, library lamps, a library and a library of a library'
     expect((await pathsFor(text, { 'z.md': 'many lamps', ...frequent }))[0]).toBe('z.md')

@@ -64,8 +64,8 @@ const texts = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 200 }),
 )
 
-describe('folding', () => {
-  test('is NFKC, and tells where each character comes from', () => {
+describe('folding of characters', () => {
+  test('is NFKC, and maps each character to its origin', () => {
     fc.assert(
       fc.property(texts, (text) => {
         const folded = fold(text)
@@ -82,21 +82,21 @@ describe('folding', () => {
     )
   })
 
-  test('makes one of full and half width, and of what is composed and what is not', () => {
+  test('unifies full and half width, and composed and decomposed characters', () => {
     expect(fold('ＡＢｃ１２ ｶﾞｷﾞｸﾟ が ﬁ ㍿').text).toBe('ABc12 ガギク゚ が fi 株式会社'.normalize('NFKC'))
     const folded = fold('ｻｰﾊﾞｰ１号')
     expect(folded.text).toBe('サーバー1号')
     expect([0, 1, 2, 3, 4, 5].map(folded.origin)).toEqual([0, 1, 2, 4, 5, 6])
   })
 
-  test('bears a megabyte of marks on one letter', () => {
+  test('handles a megabyte of combining marks on one letter', () => {
     const folded = fold(`a${'\u0301\u0316'.repeat(500_000)}`)
     expect(folded.origin(folded.text.length)).toBe(1_000_001)
   })
 })
 
-describe('tokens', () => {
-  test('are words in small letters without their endings, and identifiers with their parts', () => {
+describe('tokens of a text', () => {
+  test('are lower-case word stems, and identifiers with their parts', () => {
     expect(termsOf('Running CACHES, cached caching studies')).toEqual(['run', 'cach', 'cach', 'cach', 'study'])
     for (const text of ['fooBarBaz', 'foo_bar_baz', 'foo-bar-baz', 'foo.bar.baz', 'FooBarBaz', 'FOO_BAR_BAZ'])
       expect(termsOf(text), text).toEqual(['foobarbaz', 'foo', 'bar', 'baz'])
@@ -112,7 +112,7 @@ describe('tokens', () => {
     ])
   })
 
-  test('are pairs of characters where there are no spaces, and Han characters by themselves', () => {
+  test('are pairs of characters in scripts without spaces, and single Han characters', () => {
     expect(termsOf('東京タワー')).toEqual(['東', '東京', '京', '京タ', 'タワ', 'ワー', 'ー'])
     expect(termsOf('ｶﾀｶﾅ')).toEqual(termsOf('カタカナ'))
     expect(termsOf('時々 𠮷野')).toEqual(['時', '時々', '々', '𠮷', '𠮷野', '野'])
@@ -120,7 +120,7 @@ describe('tokens', () => {
     expect(termsOf('か')).toEqual(['か'])
   })
 
-  test('of any text stand where they say, and are well formed', () => {
+  test('of any text have right positions, and are well formed', () => {
     fc.assert(
       fc.property(texts, (text) => {
         const { text: folded } = fold(text.toWellFormed())
@@ -144,7 +144,7 @@ describe('tokens', () => {
     )
   })
 
-  test('are not left out where only those that are wanted are told', () => {
+  test('are the same if only the tokens of a query are requested', () => {
     fc.assert(
       fc.property(texts, texts, (text, query) => {
         const wanted = new Set(termsOf(query))
@@ -156,7 +156,7 @@ describe('tokens', () => {
     )
   })
 
-  test('are the same a second time, when their words are known, and each word keeps its first two letters', () => {
+  test('are the same a second time, from the cache, and each word keeps its first two letters', () => {
     const ending = fc.constantFrom('', 's', 'es', 'ies', 'ed', 'ied', 'ing', 'e', 'sses', 'ssed', 'zing')
     const small = fc.stringMatching(/^[a-z]{1,6}$/)
     fc.assert(
@@ -176,7 +176,7 @@ describe('tokens', () => {
     )
   })
 
-  test('of more words than are remembered are the same', () => {
+  test('of more words than the cache holds are the same', () => {
     const words = Array.from({ length: 45_000 }, (_, n) => `fooBar${n.toString(36)}x_words`)
     const all = tokensOf(words.join(' '))
     const again = tokensOf([...words].reverse().join(' '))
@@ -184,7 +184,7 @@ describe('tokens', () => {
     expect(termsOf(words[0] ?? '')).toEqual(all.slice(0, termsOf(words[0] ?? '').length).map(({ term }) => term))
   })
 
-  test('are no more than a few for each character, however long a word is', () => {
+  test('are at most a few for each character, however long a word is', () => {
     for (const piece of ['a', 'A', 'aB', '東', 'か', 'a_', "a'", '1,', '1,234,', 'ｶﾞ', '\u0301', '𠮷', 'ー', 'é', 'ก']) {
       const text = piece.repeat(200_000 / piece.length)
       let told = 0
@@ -195,7 +195,7 @@ describe('tokens', () => {
     }
   })
 
-  test('have stems that stay as they are', () => {
+  test('have stems that are their own stems', () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom(...'aeiousdginyxzc'), maxLength: 12 }), (text) => {
         expect(stem(text).length).toBeLessThanOrEqual(text.length)
@@ -214,7 +214,7 @@ describe('tokens', () => {
   })
 })
 
-describe('passages', () => {
+describe('passages of a text', () => {
   const kinds = fc.constantFrom('markdown', 'code', 'table', 'plain' as const)
   const lines = fc.constantFrom(
     '# One',
@@ -230,7 +230,7 @@ describe('passages', () => {
     '  ',
   )
 
-  test('hold every word of the text once, in lines that have it', () => {
+  test('hold every word of the text once, in the lines that have it', () => {
     fc.assert(
       fc.property(fc.array(lines, { maxLength: 30 }), kinds, (some, kind) => {
         const text = some.join('\n')
@@ -255,7 +255,7 @@ describe('passages', () => {
     )
   })
 
-  test('are cut at headings and declarations, and named after them', () => {
+  test('begin at headings and declarations, and are named after them', () => {
     const page = '# Guide\nintro\n\n## Install\nrun it\n```\n# no heading\n```\n## Use\ncall it\n'
     expect([...passagesOf(page, 'markdown')].map(({ heading, start, end }) => [heading, start, end])).toEqual([
       ['Guide', 1, 2],
@@ -287,7 +287,7 @@ describe('passages', () => {
     expect(new Set([...passagesOf(csv, 'table')].map(({ heading }) => heading))).toEqual(new Set(['id,name']))
   })
 
-  test('are cut by what the text is', () => {
+  test('depend on the format of the text', () => {
     expect(kindOf('text/markdown', 'a')).toBe('markdown')
     expect(kindOf('text/plain', 'docs/a.md')).toBe('markdown')
     expect(kindOf(undefined, 'src/a.ts')).toBe('code')

@@ -24,7 +24,7 @@ afterAll(async () => {
 })
 const open = (world: World) => openSearched(store, world)
 
-describe('A search', () => {
+describe('a search', () => {
   const entries = {
     'guides/a b.md': {
       text: 'apple\nbanana',
@@ -37,7 +37,7 @@ describe('A search', () => {
     'notes.txt': { text: 'apple banana', audience: ['user'] as const, mimeType: 'text/plain' },
   }
 
-  test('answers parts that can be opened, best first, with what matches marked', async () => {
+  test('answers with links to parts, best first, with matches marked', async () => {
     const view = (await open({ entries })).view(guest)
     const found = await find(view, { query: 'apple banana' })
     expect(found.hits.map(({ uri, score }) => [uri, score])).toEqual([
@@ -58,7 +58,7 @@ describe('A search', () => {
     expect(contents).toMatchObject([{ text: 'banana' }])
   })
 
-  test('is narrowed by mount, type, time, priority, audience and path', async () => {
+  test('is filtered by mount, type, time, priority, audience and path', async () => {
     const view = (await open({ entries })).view(guest)
     const of = (query: Omit<FoundQuery, 'query'>) => hitsOf(view, { query: 'apple', ...query })
     const [guide, code, notes] = ['guides/a%20b.md', 'src/code.ts', 'notes.txt'].map(
@@ -74,7 +74,7 @@ describe('A search', () => {
     expect(await of({ path: 'src/**' })).toEqual([code])
   })
 
-  test('takes words as a path, as well as any text as a parameter', async () => {
+  test('accepts words as a path, and any text as a parameter', async () => {
     const view = (await open({ entries: { 'a.txt': { text: 'what is this? 100% "a/b" status.json' } } })).view(guest)
     const read = async (uri: string) =>
       (await view.read(uri)).contents.map((content) => 'text' in content && parseFound(content.text)?.hits.length)
@@ -86,7 +86,7 @@ describe('A search', () => {
     expect(await refusal(view, 'search://all/none/')).toBe(await refusal(view, 'search://all/nothing/at/all/'))
   })
 
-  test('goes on where it stopped, and says when there is no more', async () => {
+  test('continues with the next page, and says when it is the last', async () => {
     const many = Object.fromEntries(Array.from({ length: 45 }, (_, at) => [`${at}.txt`, { text: `word ${at}` }]))
     const view = (await open({ entries: many })).view(guest)
     const seen: string[] = []
@@ -102,7 +102,7 @@ describe('A search', () => {
     expect(new Set(seen).size).toBe(45)
   })
 
-  test('says what is wrong with what is asked', async () => {
+  test('reports errors in a request', async () => {
     const view = (await open({ entries })).view(guest)
     const faults = [
       'q=%20',
@@ -130,7 +130,7 @@ describe('A search', () => {
       await expect(view.read(`search://all?${fault}`), fault).rejects.toMatchObject({ kind: 'invalid' })
   })
 
-  test('leaves out what is no longer there, though it is indexed still', async () => {
+  test('leaves out deleted documents that are still indexed', async () => {
     const { 'notes.txt': _, ...left } = entries
     const view = (await open({ entries: left, indexed: entries })).view(guest)
     expect(await hitsOf(view, { query: 'banana' })).toEqual(['memory://docs/guides/a%20b.md?lines=2-2'])
@@ -148,7 +148,7 @@ describe('A search', () => {
     expect(text).toContain('[\\](evil://y)](<memory://docs/a.md?lines=1-1>)')
   })
 
-  test('says above its hits that they have only single characters of a word', async () => {
+  test('says above its hits that they match single characters of a word only', async () => {
     const index = await openSearchIndex({ store, name: 'single-characters' })
     const view = (await open({ entries: { 'a.txt': { text: '予定を決定した' } }, index })).view(guest)
     const found = await find(view, { query: '決済' })
@@ -165,7 +165,7 @@ describe('A search', () => {
     await index.close()
   })
 
-  test('is complete though what is best may not be seen', async () => {
+  test('finds all visible hits even if the best hits are hidden', async () => {
     const hidden = Array.from(
       { length: 1500 },
       (_, at) => [`hidden/${at}.txt`, { text: `needle in a haystack ${at}` }] as const,
@@ -175,7 +175,7 @@ describe('A search', () => {
     expect(found).toMatchObject({ total: 1, hits: [{ document: 'memory://docs/open.txt', score: 1 }] })
   })
 
-  test('says of its status only what whoever asks may know', async () => {
+  test('shows in its status only what the caller may know', async () => {
     const world = { entries: { 'open.txt': { text: 'a' }, 'hidden.txt': { text: 'b' } } }
     const status = async (shown: readonly string[], principal: Principal) => {
       const { contents } = await (await open({ ...world, shown })).view(principal).read('search://all/status.json')
@@ -194,7 +194,7 @@ describe('A search', () => {
   })
 })
 
-describe('The configuration of a search', () => {
+describe('the configuration of a search', () => {
   const problemsOf = async (search: Readonly<Record<string, unknown>>) => {
     await mkdir(join(folder, 'docs'), { recursive: true })
     const file = join(folder, 'hikidashi.json')
@@ -208,7 +208,7 @@ describe('The configuration of a search', () => {
     return 'problems' in loaded ? loaded.problems.map(({ key, message }) => `${key}: ${message}`) : []
   }
 
-  test('names mounts that are there, and no search', async () => {
+  test('names existing mounts that are not searches', async () => {
     expect(await problemsOf({ over: ['docs://a/'] })).toEqual([])
     expect(await problemsOf({ over: ['docs://none', 'nothing', 'search://b', 'search://a'] })).toEqual([
       'mounts["search://a"].over[0]: Nothing is mounted at "docs://none".',
@@ -219,7 +219,7 @@ describe('The configuration of a search', () => {
     expect(await problemsOf({ over: [] })).toEqual(['mounts["search://a"].over: There is nothing to search.'])
   })
 
-  test('is over everything that can be indexed, where it says "*"', async () => {
+  test('with "*" covers all mounts that can be indexed', async () => {
     const file = join(folder, 'everything.json')
     await mkdir(join(folder, 'everything'))
     const mounts = {
@@ -248,7 +248,7 @@ describe('The configuration of a search', () => {
     expect(await loadConfig(file)).toMatchObject({ problems: [{ message: 'This names no mounts to search.' }] })
   })
 
-  test('says where vectors come from, once, and never a key itself', async () => {
+  test('names the service of the vectors once, and never contains a key', async () => {
     const over = ['docs://a']
     const model = 'm'
     const ollama = { url: 'http://127.0.0.1:11434' }

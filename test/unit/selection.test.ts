@@ -50,8 +50,8 @@ const viewOf = (catalog: ReturnType<typeof world>, name: string, config?: Parame
   return { profile, view: profile.view?.(alice) ?? catalog.catalog.view(alice) }
 }
 
-describe('a host that takes a limited list', () => {
-  test('Codex is listed 2,000 resources: by priority, then files, and settings by the alphabet not at all', async () => {
+describe('a host with a limit on its list', () => {
+  test('Codex gets 2,000 resources: by priority, then files, and settings never by the alphabet alone', async () => {
     const { uris } = await urisOf(viewOf(world(), 'codex-mcp-client').view)
     expect(uris).toHaveLength(2000)
     expect(uris.slice(0, 3)).toEqual(['file:///app/z.md', 'file:///app/src/last', 'file:///app/src/f00000'])
@@ -60,14 +60,14 @@ describe('a host that takes a limited list', () => {
     expect(uris).not.toContain('file:///app/a-boring')
   })
 
-  test('Gemini CLI is listed 300, and has the tools for the rest', async () => {
+  test('Gemini CLI gets 300, and the tools for the rest', async () => {
     const { profile, view } = viewOf(world(), 'gemini-cli-mcp-client')
     expect((await urisOf(view)).uris).toHaveLength(300)
     expect(profile.tools).toBe(true)
     expect(profile.note).toContain('300 most important')
   })
 
-  test('Claude Code is listed 20 pages, files first, and no more than fits into them', async () => {
+  test('Claude Code gets 20 pages, files first', async () => {
     const { profile, view } = viewOf(world({ first: 10, most: 50 }), 'claude-code')
     const { uris, pages } = await urisOf(view)
     expect(pages).toBe(20)
@@ -76,7 +76,7 @@ describe('a host that takes a limited list', () => {
     expect(profile.note).toContain('20 pages')
   })
 
-  test('what is not listed can be read, listed in its directory, completed and found by a template', async () => {
+  test('can read, list in directories, complete and find by template the resources that are not listed', async () => {
     const { view } = viewOf(world(), 'codex-mcp-client')
     expect((await view.read('config://app/s499')).contents).toHaveLength(1)
     expect((await view.directory({ uri: 'config://app/' })).items.length).toBeGreaterThan(100)
@@ -85,7 +85,7 @@ describe('a host that takes a limited list', () => {
     expect((await view.complete({ uriTemplate: 'config://app/{+path}', argument })).values).toContain('s499')
   })
 
-  test('all others are listed everything, and told nothing of limits', async () => {
+  test('hosts without a limit get all resources, and no note', async () => {
     const { profile, view } = viewOf(world(), 'some-host')
     expect((await urisOf(view)).uris).toHaveLength(3003)
     // A host that is not known has the tools to read with.
@@ -93,7 +93,7 @@ describe('a host that takes a limited list', () => {
     expect(profilesOf(undefined, world().catalog)(undefined)).toEqual({ tools: true })
   })
 
-  test('the operator changes or lifts a limit', async () => {
+  test('the operator can change or remove a limit', async () => {
     const listed = async (list: { readonly most?: number | 'all' }) => {
       const { view } = viewOf(world(), 'codex-mcp-client', { profiles: [{ name: 'codex*', list }] })
       return (await urisOf(view)).uris.length
@@ -104,8 +104,8 @@ describe('a host that takes a limited list', () => {
   })
 })
 
-describe('a selection', () => {
-  test('is stable between pages and across connections, and on every replica with the secret', async () => {
+describe('the selected resources for a limited list', () => {
+  test('are the same between pages and across connections, and on every replica with the secret', async () => {
     // Bytes end the pages: what one does not hold comes on the next.
     const bounded = { bytes: 20_000 }
     const one = await urisOf(viewOf(world(bounded), 'codex-mcp-client').view)
@@ -129,7 +129,7 @@ describe('a selection', () => {
     await expect(bob?.list({ cursor })).rejects.toMatchObject({ detail: { reason: 'cursor' } })
   })
 
-  test('does not depend on what the caller may not see', async () => {
+  test('do not depend on hidden resources', async () => {
     const hidden = Object.fromEntries(
       Array.from({ length: 5000 }, (_, i) => [`hidden/h${i}`, { text: '', priority: 1 }]),
     )
@@ -142,7 +142,7 @@ describe('a selection', () => {
     expect(await listed({ ...hidden, ...shown })).toEqual(await listed(shown))
   })
 
-  test('compares at most 20,000 entries, of each mount a share, however much there is', async () => {
+  test('are chosen from at most 20,000 entries, with a share for each mount', async () => {
     let asked = 0
     const endless: Provider = {
       async *list({ after }): AsyncGenerator<Entry> {

@@ -12,7 +12,7 @@ const connection: Connection = {
   ...{ revision: undefined, pending: 0, listening: 0 },
 }
 
-test('a session ends after its idle time, by a clock that nobody sets', async () => {
+test('a session ends after its idle time, by a monotonic clock', async () => {
   vi.useFakeTimers()
   const sessions = createSessions({ most: 10, idleTimeoutMs: 600_000 })
   const id = sessions.open(owner, connection)?.id ?? expect.fail('it is open')

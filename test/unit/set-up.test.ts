@@ -34,7 +34,7 @@ function fill({ root, write }: Folder): string {
 }
 
 describe('the set-up of a folder', () => {
-  test('has each source that is there, and a search over the documents', async () => {
+  test('has a mount for each source in it, and a search over the documents', async () => {
     const name = fill(folder)
     const { mounts, complete } = await planSetUp([folder.root])
     const kinds = (all: typeof mounts) =>
@@ -54,7 +54,7 @@ describe('the set-up of a folder', () => {
     expect(mounts.at(-1)?.config).toMatchObject({ over: [first[0], 'zed://prompt-library'] })
   })
 
-  test('is what init writes down, but for the address of the files', async () => {
+  test('is the configuration that init writes, except for the address of the files', async () => {
     const name = fill(folder)
     const address = 'file:///notes'
     const survey = await surveyAll(folder.root)
@@ -73,7 +73,7 @@ describe('the set-up of a folder', () => {
     expect(written.map(([at]) => at)).toContain(`sqlite://${name}`)
   })
 
-  test('is opened as the plan says: with the methods that it promises', async () => {
+  test('has after opening the methods that the plan announced', async () => {
     fill(folder)
     const { complete } = await planSetUp([folder.root])
     const planned = (await complete()).filter(({ config }) => config.provider !== 'git' && config.provider !== 'sqlite')
@@ -99,13 +99,13 @@ describe('the set-up of a folder', () => {
     }
   })
 
-  test('of a plain folder is its files and a search', async () => {
+  test('without other sources is its files and a search', async () => {
     folder.write({ 'a.txt': 'a' })
     const { complete } = await planSetUp([folder.root])
     expect((await complete()).map(({ config }) => config.provider)).toEqual(['files', 'search'])
   })
 
-  test.each(['x.git', 'other'])('of a bare repository is its history and a search over it: %s', async (name) => {
+  test.each(['x.git', 'other'])('with a bare repository is its history and a search over it: %s', async (name) => {
     folder.write({ [`${name}/HEAD`]: 'ref: refs/heads/main\n', [`${name}/objects/`]: null, [`${name}/refs/`]: null })
     folder.write({ [`${name}/config`]: '[core]\n\tbare = true\n', [`${name}/description`]: '' })
     const { complete } = await planSetUp([folder.at(name)])
@@ -114,7 +114,7 @@ describe('the set-up of a folder', () => {
     expect(mounts[1]?.config).toMatchObject({ over: [mounts[0]?.address] })
   })
 
-  test.each(['', '# no repository'])('a folder .git that holds %j is no history', async (head) => {
+  test.each(['', '# no repository'])('a folder .git that holds %j is no repository', async (head) => {
     mkdirSync(join(folder.root, '.git'))
     if (head !== '') writeFileSync(join(folder.root, '.git', 'description'), head)
     const { mounts } = await planSetUp([folder.root])
@@ -122,14 +122,14 @@ describe('the set-up of a folder', () => {
   })
 })
 
-test('a folder has one store, whether it is named by a relative or an absolute path', () => {
+test('a folder has one store, for its relative and its absolute path', () => {
   const here = process.cwd()
   expect(defaultStoreFile(['.'])).toBe(defaultStoreFile([here]))
   expect(defaultStoreFile(['src/..'])).toBe(defaultStoreFile([here]))
   expect(basename(join(defaultStoreFile(['.']), '..'))).toMatch(new RegExp(`^${basename(here)}-[0-9a-f]{8}$`))
 })
 
-test('databases are looked for in the first 500 folders', async () => {
+test('databases are searched for in the first 500 folders', async () => {
   for (let at = 0; at < 520; at++) folder.write({ [`f${String(at).padStart(3, '0')}/x`]: '' })
   for (const at of ['f000', 'f519']) folder.write({ [`${at}/app.db`]: database })
   const { complete } = await planSetUp([folder.root])
@@ -137,7 +137,7 @@ test('databases are looked for in the first 500 folders', async () => {
   expect(found.length).toBeLessThan(2)
 })
 
-test('several folders have names and titles that tell them apart, and one search', async () => {
+test('several folders have distinct names and titles, and one search', async () => {
   for (const name of ['a/notes', 'b/notes', 'c/papers'])
     folder.write({ [`${name}/a.json`]: '{}', [`${name}/prompts/p.md`]: 'x' })
   const roots = ['a/notes', 'b/notes', 'c/papers'].map((name) => join(folder.root, name))
@@ -158,7 +158,7 @@ test('several folders have names and titles that tell them apart, and one search
 })
 
 describe('a catalog that opens its mounts at their first use', () => {
-  test('serves the rest where one cannot be opened, names each that cannot, and tries again', async () => {
+  test('serves the others if one cannot be opened, names each that cannot, and tries again', async () => {
     folder.write({ 'there/a.txt': 'a' })
     const logged: unknown[] = []
     const planned = ['gone-1', 'there', 'gone-2'].map((name) => ({
@@ -188,7 +188,7 @@ describe('a catalog that opens its mounts at their first use', () => {
     }
   })
 
-  test('by default all are opened, and one that cannot be opened is an error', async () => {
+  test('a catalog opens all mounts by default, and one that cannot be opened is an error', async () => {
     const planned = [{ address: 'x://y', config: { provider: 'files', root: 'gone' } as const, folder: folder.root }]
     await expect(openCatalog(planned, { log: () => {} })).rejects.toThrow('The mount x://y cannot be opened.')
   })

@@ -24,7 +24,7 @@ parentPort.postMessage('ready')
 `,
 )
 
-test('a file without secrets is looked through once, and again when it or its path is another', async () => {
+test('a settings file without secrets is searched once, and again when its content or path differs', async () => {
   const files: Record<string, { text: string }> = { 'a.json': { text: '{"a":1}' }, 'b.json': { text: '{"a":1}' } }
   const desk = createDesk({
     // As the files are at that moment.

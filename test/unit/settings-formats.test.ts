@@ -29,7 +29,7 @@ describe('a TOML file', () => {
     ['a = 1979-05-27 07:32z\nb = 07:32\nc = 1979-05-27', { a: '1979-05-27T07:32:00Z', b: '07:32:00', c: '1979-05-27' }],
     ['a = 2000-02-29', { a: '2000-02-29' }],
     ['a = 0xff\nb = 1_000\nc = 1e3', { a: 255, b: 1000, c: 1000 }],
-  ])('has the values that its specification gives: %j', async (text, wanted) => {
+  ])('has the values of its specification: %j', async (text, wanted) => {
     expect(await shown('a.toml', text)).toEqual(wanted)
   })
 
@@ -38,7 +38,7 @@ describe('a TOML file', () => {
     ['a = 1\nb = 2021-02-30', 2, 5],
     ['a = 1900-02-29T00:00:00Z', 1, 5],
     ['[a]\nb = 1\nb = 2', 3, 1],
-  ])('that is not valid is refused with its place: %j', async (text, line, column) => {
+  ])('that is invalid is refused with the position: %j', async (text, line, column) => {
     await expect(shown('a.toml', text)).rejects.toMatchObject({ kind: 'invalid', detail: { line, column } })
   })
 })
@@ -65,7 +65,7 @@ describe('a YAML file', () => {
     ['...\n# nothing\n', null],
     ['a\n...\n# nothing\n...\nb\n', ['a', 'b']],
     ['a\n---\n---\nb\n', ['a', null, 'b']],
-  ])('has the values that its specification gives: %j', async (text, wanted) => {
+  ])('has the values of its specification: %j', async (text, wanted) => {
     expect(await shown('a.yaml', text)).toEqual(wanted)
   })
 
@@ -75,7 +75,7 @@ describe('a YAML file', () => {
     ['x: &a y\n*a : 1\ny: 2\n', 3, 1],
     ['%YAML 1.2\n', 2, 1],
     ['a: !!omap\n- b: [\n', 3, 1],
-  ])('that is not valid is refused with its place: %j', async (text, line, column) => {
+  ])('that is invalid is refused with the position: %j', async (text, line, column) => {
     await expect(shown('a.yaml', text)).rejects.toMatchObject({ kind: 'invalid', detail: { line, column } })
   })
 
@@ -112,7 +112,7 @@ describe('a dotenv file', () => {
         expect(await shown('.env', `${head}${written}${end}Z=1${end}`)).toEqual({ X: wanted, Z: '1' })
   })
 
-  test('does not show what follows a hidden value on its line', async () => {
+  test('does not show text after a hidden value on its line', async () => {
     source.entries.set('.env', { text: 'KEY=one #two\nB="three" # four\n' })
     expect(await readOne(provider, '.env')).toMatchObject({ text: 'KEY=[redacted]\nB="[redacted]" # four\n' })
   })

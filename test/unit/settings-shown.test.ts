@@ -25,14 +25,14 @@ describe('settings as JSON', () => {
     ['an assignment of several lines', '- "API_TOKEN=abc123xyz\\nLOG=debug\\n"\n- last\n', 'abc123xyz'],
     ['a name', 'sk_live_4eC39HqLyjWDarjtT1zdp7dc: keyname\nother: 1\n', 'sk_live_4eC39HqLyjWDarjtT1zdp7dc'],
     ['a key torn over a list', '- "-----BEGIN PRIVATE KEY-----"\n- MIIEvQIBADANBgkqhkiG9w0BAQEF\n- after\n', 'MIIEvQ'],
-  ])('stay JSON without %s', async (_, text, secret) => {
+  ])('stay valid JSON after %s is removed', async (_, text, secret) => {
     const shown = await asJson(text)
     expect(shown).toContain('[redacted]')
     expect(shown).not.toContain(secret)
     expect(() => JSON.parse(shown)).not.toThrow()
   })
 
-  test('take out the value of an option, which stands behind it in a list', async () => {
+  test('redact the value of an option, which follows it in a list', async () => {
     const text =
       'args: [--password, flagpw456, --port, "1", --auth, --verbose]\ncommand:\n  - --requirepass\n  - redisreq\n'
     expect(JSON.parse(await asJson(text))).toEqual({
@@ -41,19 +41,19 @@ describe('settings as JSON', () => {
     })
   })
 
-  test('lose nothing of the values beside', async () => {
+  test('keep all other values', async () => {
     const shown = await asJson('- POSTGRES_PASSWORD=composesecret1\n- LOG=debug\n')
     expect(JSON.parse(shown)).toEqual(['POSTGRES_PASSWORD=[redacted]', 'LOG=debug'])
   })
 })
 
-describe('a settings file as it is written', () => {
+describe('a settings file in its original text', () => {
   test.each([
     ['a connection string in YAML', 'yaml', 'greeting: host=x password=correct-horse\n', 'correct-horse'],
     ['two of them', 'yaml', 'a: host=x password=correct-horse\nb: host=y password=battery-staple\n', 'battery-staple'],
     ['an assignment in TOML', 'toml', 'start = "host=x password=correct-horse"\n', 'correct-horse'],
     ['an assignment in JSON', 'json', '{ "start": "host=x password=correct-horse" }', 'correct-horse'],
-  ] as const)('stays without the secret in a value: %s', async (_, format, text, secret) => {
+  ] as const)('is shown without the secret in a value: %s', async (_, format, text, secret) => {
     for (const path of ['notes.md', 'a.txt', 'conf.js', 'conf.py', `app.${format}`]) {
       const shown = await answer({
         ...{ text, path, format, want: { kind: 'source' }, policy: { show: 'safe', allow: [] } },
@@ -65,20 +65,20 @@ describe('a settings file as it is written', () => {
   })
 })
 
-describe('secrets behind options', () => {
+describe('secrets as command-line options', () => {
   test.each([
     ['redis-server --requirepass redisreq98 --port 1', 'redisreq98'],
     ['CMD ["mysql", "--password", "Flagpw456", "db"]', 'Flagpw456'],
     ['"args": [\n  "--token",\n  "flagtok123"\n]', 'flagtok123'],
     ['秘密: naisho7', 'naisho7'],
-  ])('are found in %s', (text, secret) => {
+  ])('are redacted in %s', (text, secret) => {
     const shown = redactPhrase(text)
     expect(shown).toContain('[redacted]')
     expect(shown).not.toContain(secret)
   })
 
   test.each(['["--password", "--verbose"]', '["--port", "8080"]', "parse('--token', 'required')"])(
-    'are not in %s',
+    'are not found in %s',
     (text) => expect(redactPhrase(text)).toBe(text),
   )
 })

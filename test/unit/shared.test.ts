@@ -122,7 +122,7 @@ async function listen(provider: Provider) {
 }
 
 describe('a source that each replica watches', () => {
-  test('a change that one replica sees is told in all of them, once', async () => {
+  test('reports in all replicas, once, a change that one of them sees', async () => {
     const bus = createBus()
     const [one, other] = [createSource(), createSource()]
     const options = { source, isPolled: false }
@@ -137,7 +137,7 @@ describe('a source that each replica watches', () => {
     expect([one.watched, other.watched, bus.followers]).toEqual([0, 0, 0])
   })
 
-  test('a change is told here without waiting for a database that does not answer', async () => {
+  test('reports a local change without waiting for a database that does not answer', async () => {
     const bus = createBus()
     const one = createSource()
     bus.writing = () => new Promise(() => {})
@@ -146,7 +146,7 @@ describe('a source that each replica watches', () => {
     await eventually(() => expect(changes).toEqual([{ path: 'a' }]))
   })
 
-  test('a watch that is lost ends, so that it begins anew', async () => {
+  test('ends its watch when it is lost, so that it is started again', async () => {
     const bus = createBus()
     const lost = createSource({
       watch: async () =>
@@ -160,7 +160,7 @@ describe('a source that each replica watches', () => {
     expect(bus.followers).toBe(0)
   })
 
-  test('a source that cannot be watched is left as it is', () => {
+  test('is unchanged if it cannot be watched', () => {
     const { watch: _, ...provider } = createSource().provider
     expect(shared(provider, { source, isPolled: true, changes: createBus().replica(1) })).toBe(provider)
   })
@@ -173,7 +173,7 @@ describe('a source that is polled', () => {
       return { one, provider: shared(one.provider, { source, isPolled: true, changes: bus.replica(at) }) }
     })
 
-  test('is watched by one replica, which tells the others', async () => {
+  test('is watched by one replica, which notifies the others', async () => {
     const bus = createBus()
     const replicas = polledBy(bus, 3)
     const heard = await Promise.all(replicas.map(({ provider }) => listen(provider)))
@@ -197,7 +197,7 @@ describe('a source that is polled', () => {
     await eventually(() => expect(there.changes).toContainEqual({ path: 'b' }))
   })
 
-  test('is given up by a replica that lost its lease while it stood still', { timeout: 30_000 }, async () => {
+  test('is released by a replica that lost its lease while it was suspended', { timeout: 30_000 }, async () => {
     const bus = createBus()
     const [first, second] = polledBy(bus, 2)
     if (first === undefined || second === undefined) throw new Error('there are two')
@@ -211,7 +211,7 @@ describe('a source that is polled', () => {
     await eventually(() => expect(here.changes).toContainEqual({ path: 'elsewhere' }))
   })
 
-  test('is watched by each while the database does not answer, and by one again after', {
+  test('is watched by each replica while the database does not answer, and by one afterwards', {
     timeout: 30_000,
   }, async () => {
     const bus = createBus()
@@ -223,7 +223,7 @@ describe('a source that is polled', () => {
     await eventually(() => expect(replicas.map(({ one }) => one.watched).sort()).toEqual([0, 1]))
   })
 
-  test('one that cannot be watched gives the lease back', async () => {
+  test('gives its lease back if it cannot be watched', async () => {
     const bus = createBus()
     const fails = createSource({ watch: () => Promise.reject(new ResourceError('unavailable', 'It does not answer.')) })
     const provider = shared(fails.provider, { source, isPolled: true, changes: bus.replica(1) })
@@ -233,8 +233,8 @@ describe('a source that is polled', () => {
   })
 })
 
-describe('a source that keeps copies', () => {
-  test('a change is told only once the others know of it', async () => {
+describe('a replicated source that caches', () => {
+  test('reports a change only once the others know of it', async () => {
     const bus = createBus()
     let write = () => {}
     bus.writing = () =>
@@ -250,7 +250,7 @@ describe('a source that keeps copies', () => {
     await eventually(() => expect(changes).toEqual([{ path: 'a' }]))
   })
 
-  test('drops them before it answers, when another replica has told of a change', async () => {
+  test('drops its cache before it answers, after another replica has reported a change', async () => {
     const bus = createBus()
     const order: string[] = []
     const copied = createSource({
@@ -276,7 +276,7 @@ describe('a source that keeps copies', () => {
     expect(bus.followers).toBe(0)
   })
 
-  test('does not use them while the database does not answer', async () => {
+  test('does not use its cache while the database does not answer', async () => {
     const bus = createBus()
     bus.down = true
     const renew = vi.fn()

@@ -14,8 +14,8 @@ function desk() {
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
-describe('work side by side', () => {
-  test('is begun up to the limit, and yields in the order of the items', async () => {
+describe('parallel work', () => {
+  test('starts up to the limit, and yields in the order of the items', async () => {
     const { begun, work, end } = desk()
     const results: string[] = []
     const all = (async () => {
@@ -36,11 +36,11 @@ describe('work side by side', () => {
     expect(results).toEqual(['done 1', 'done 2', 'done 3', 'done 4'])
   })
 
-  test('of nothing yields nothing', async () => {
+  test('without items yields nothing', async () => {
     for await (const _ of mapInOrder([], 2, async () => 1)) expect.unreachable()
   })
 
-  test('fails as the first of them does, and begins nothing more', async () => {
+  test('fails like the first item that fails, and starts no more', async () => {
     const begun: number[] = []
     const work = async (item: number) => {
       begun.push(item)

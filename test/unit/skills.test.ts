@@ -69,7 +69,7 @@ const bob: Principal = { id: 'bob', roles: [] }
 const refunds = 'skill://team/acme/refunds/SKILL.md'
 
 describe('skills, to the official client', () => {
-  test('are listed with front matter as it is written, and every file verified', async () => {
+  test('are listed with their original front matter, and every file is verified', async () => {
     const { skills } = await connect(ada)
     expect(skills.supported && skills.directoryRead).toBe(true)
     const { skills: found, ttlMs, cacheScope } = await skills.list()
@@ -108,7 +108,7 @@ describe('skills, to the official client', () => {
     })
   })
 
-  test('are got by their URIs, in any spelling of them; what is none is refused', async () => {
+  test('are read by their URIs, in any spelling; a URI without a skill is refused', async () => {
     const { client, skills } = await connect(ada)
     expect((await skills.get(refunds)).skill.frontmatter.name).toBe('refunds')
     const params = { uri: 'SKILL://TEAM/acme/%72efunds/SKILL.md' }
@@ -137,7 +137,7 @@ describe('skills, to the official client', () => {
     await expect(client.request({ method: 'skills/get', params: {} }, any)).rejects.toMatchObject({ code: -32602 })
   })
 
-  test('have directories, whose URIs are written without a final slash', async () => {
+  test('have directories, whose URIs have no final slash', async () => {
     const { client, skills } = await connect(ada)
     const { resources } = await skills.readDirectory('skill://team/acme/refunds')
     expect(resources.map(({ uri, mimeType }) => [uri, mimeType])).toEqual([
@@ -155,7 +155,7 @@ describe('skills, to the official client', () => {
     expect(listed).toMatchObject({ name: 'refunds', description: 'Does refunds.', mimeType: 'text/markdown' })
   })
 
-  test('are shown as far as the rules show their files, and hidden ones are as absent ones', async () => {
+  test('are shown as far as access rules show their files, and hidden ones are absent', async () => {
     const access = [
       { match: 'review/**', allow: ['team'] },
       { match: 'acme/refunds/examples/**', allow: ['team'] },
@@ -175,7 +175,7 @@ describe('skills, to the official client', () => {
     expect(await failure('skill://team/review/SKILL.md')).toBe(await failure('skill://team/absent/SKILL.md'))
   })
 
-  test('are verified as they are read, with what was redacted in them', async () => {
+  test('are verified in their redacted form', async () => {
     const key = `AKIA${'IOSFODNN7QWERTYU'}`
     const provider = redacted(memory({ 'deploy/SKILL.md': `${head('deploy')}\nUse aws_key = ${key}\n` }), {
       mode: 'mask',
@@ -188,7 +188,7 @@ describe('skills, to the official client', () => {
     expect(read.text).not.toContain(key)
   })
 
-  test('have their names in a listing as soon as a source that was away answers again', async () => {
+  test('have their names in a listing as soon as a source that was unavailable answers again', async () => {
     const source = memory({ 'a/review/SKILL.md': { text: head('review'), version: '1' } })
     let isAway = true
     const provider = describedSkills({
@@ -200,7 +200,7 @@ describe('skills, to the official client', () => {
     expect(await listAll(provider)).toMatchObject([{ name: 'review', description: 'Does review.' }])
   })
 
-  test('follow their files', async () => {
+  test('change with their files', async () => {
     const source = live({ 'a/SKILL.md': head('a') })
     const { client, skills } = await connect(ada, { provider: source })
     const { skills: before } = await skills.list()
@@ -215,7 +215,7 @@ describe('skills, to the official client', () => {
     expect((await skills.read(after[0] ?? expect.fail('none'))).text).toContain('more')
   })
 
-  test('come in pages, none of them split', async () => {
+  test('are paged, and no skill is split between pages', async () => {
     const many = Object.fromEntries(Array.from({ length: 230 }, (_, i) => [`s-${i}/SKILL.md`, head(`s-${i}`)]))
     const { skills } = await connect(ada, { provider: memory(many) })
     const page = await skills.list({ cursor: Buffer.from('["skills","skill://team/s-1"]').toString('base64url') })
@@ -226,7 +226,7 @@ describe('skills, to the official client', () => {
       await expect(skills.list({ cursor }), cursor).rejects.toMatchObject({ code: -32602 })
   })
 
-  test('hikidashi brings one itself', async () => {
+  test('include the skill of hikidashi itself', async () => {
     const { skills } = await connect(ada, { below: [ownSkills] })
     const [own, ...others] = (await skills.list()).skills
     expect(others).toEqual([])
@@ -244,7 +244,7 @@ describe('skills, to the official client', () => {
   })
 })
 
-describe('a directory with a SKILL.md is no skill', () => {
+describe('a directory with a SKILL.md', () => {
   const faults: Readonly<Record<string, Readonly<Record<string, string | MemoryEntry>>>> = {
     'without front matter': { 'a/SKILL.md': '# a\n' },
     'with front matter that never ends': { 'a/SKILL.md': '---\nname: a\ndescription: b\n' },
@@ -281,7 +281,7 @@ describe('a directory with a SKILL.md is no skill', () => {
       await expect(skills.get(`skill://team/${path}`)).rejects.toMatchObject({ code: -32602 })
     })
 
-  test('within the limits it is one', async () => {
+  test('is a skill within the limits only', async () => {
     const text = head('a')
     const rest = new Uint8Array(skillLimits.bytes - Buffer.byteLength(text) - 510)
     const small = Object.fromEntries(Array.from({ length: 510 }, (_, i) => [`a/${i}`, 'x']))

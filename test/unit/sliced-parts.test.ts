@@ -15,7 +15,7 @@ afterEach(async () => {
   }
 })
 
-describe('a part', () => {
+describe('a part of a resource', () => {
   test.each([
     ['lines', '', 'lines=10-40'],
     ['lines', '0', 'lines=10-40'],
@@ -31,7 +31,7 @@ describe('a part', () => {
     ['bytes', 'abc', 'bytes=0-4095'],
     ['bytes', '5-4', 'bytes=0-4095'],
     ['bytes', '-500', 'bytes=0-4095'],
-  ])('%s=%s is refused with the right form', async (unit, value, form) => {
+  ])('%s=%s is refused with the right syntax', async (unit, value, form) => {
     const provider = source('text', 'abc')
     expect(await refusal(sliced(provider), { [unit]: value })).toContain(form)
     expect(await refusal(sliced(provider), { [unit]: value })).toMatch(/^invalid range: /)
@@ -44,7 +44,7 @@ describe('a part', () => {
     )
   })
 
-  test('is not looked for without the parameters, and other parameters are passed on', async () => {
+  test('is read only with its parameters, and other parameters are passed on', async () => {
     const inner = source('ranges of bytes', 'abc')
     const request = { path: 'a', params: new Map([['other', '1']]) }
     await sliced(inner).read(request, contextOf())
@@ -62,7 +62,7 @@ describe('a part', () => {
     expect(inner.reads[1]?.params).toEqual(new Map([['other', '1']]))
   })
 
-  test('of a text leaves its byte order mark out', async () => {
+  test('of a text does not count its byte order mark', async () => {
     for (const shape of shapes) {
       const provider = sliced(source(shape, '\ufeffone\ntwo'))
       expect(contentOf(await read(provider, { lines: '1' })), shape).toBe('one\n')
@@ -75,7 +75,7 @@ describe('a part', () => {
     expect(await refusal(sliced(several), { lines: '1' })).toMatch(/^invalid range: .*several contents/)
   })
 
-  test('is of one version: what changes meanwhile is read again, and what never stops is unavailable', async () => {
+  test('is of one version: a text that changes meanwhile is read again, and one that keeps changing is unavailable', async () => {
     const text = (letter: string) => `${letter.repeat(99)}\n`.repeat(6000)
     const inner = source('ranges of bytes', text('a'))
     const once = sliced({
@@ -98,7 +98,7 @@ describe('a part', () => {
     expect(await refusal(always, { lines: '5000-5001' })).toMatch(/^unavailable/)
   })
 
-  test('of a long text reads in chunks, and behind an earlier part only what follows it', async () => {
+  test('of a long text is read in chunks, and after an earlier part from its end', async () => {
     const inner = source('ranges of bytes', `${'x'.repeat(99)}\n`.repeat(50_000))
     const provider = sliced(inner)
     const far = await read(provider, { lines: '40000-40009' })
@@ -115,7 +115,7 @@ describe('a part', () => {
     expect(contentOf(await read(provider, { lines: '40020' }))).toBe(`${'y'.repeat(9)}\n`)
   })
 
-  test('is bounded: a longer one goes on in the next, and a line that is too long in bytes', async () => {
+  test('is limited: a longer one continues in the next part, and a line that is too long by bytes', async () => {
     const provider = sliced(source('ranges of bytes', `${'x'.repeat(9)}\n`.repeat(300_000)))
     const part = await read(provider, { lines: '1-200000' })
     expect(factsOf(part)).toMatchObject({ first: 1, last: 104_857, next: 'lines=104858-200000' })
@@ -127,7 +127,7 @@ describe('a part', () => {
     expect(factsOf(cut)).toMatchObject({ first: 2, last: 2, next: 'bytes=101-' })
   })
 
-  test('of a source with a smaller limit is gathered from smaller reads', async () => {
+  test('of a source with a smaller limit is joined from smaller reads', async () => {
     const folder = createFolder()
     const inner = await files({ root: folder.root, maxBytes: 1000 })
     opened.push({ folder, provider: inner })
@@ -137,7 +137,7 @@ describe('a part', () => {
     expect(contentOf(await read(provider, { bytes: '0-4999' }))).toBe(`${'x'.repeat(99)}\n`.repeat(50))
   })
 
-  test('of a file is cut out of it', async () => {
+  test('of a file is read from the file', async () => {
     const folder = createFolder()
     const inner = await files({ root: folder.root })
     opened.push({ folder, provider: inner })
@@ -156,7 +156,7 @@ describe('a part', () => {
   })
 })
 
-test('the wrapper adds one template to those of the provider, and keeps all its abilities', async () => {
+test('the slicing wrapper adds one template to those of the provider, and keeps all its abilities', async () => {
   const inner: Provider = {
     ...source('text', ''),
     templates: async () => [{ template: '{+path}', name: 'Files' }],
@@ -174,7 +174,7 @@ test('the wrapper adds one template to those of the provider, and keeps all its 
   expect(sliced(source('text', ''))).not.toHaveProperty('stat')
 })
 
-test('a source that refuses every range of an empty resource, or of one that became shorter, is read all the same', async () => {
+test('a source that refuses every range of an empty or truncated resource is read as a whole', async () => {
   const inner = source('ranges of bytes', '')
   const strict: Provider = {
     ...inner,

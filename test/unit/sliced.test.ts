@@ -15,7 +15,7 @@ describe.each(shapes)('lines of a source of %s', (shape) => {
     ['5', 'five', { first: 5, last: 5, lines: 5 }],
     ['1-5', text, { first: 1, last: 5, lines: 5 }],
     ['4-400', '\nfive', { first: 4, last: 5, lines: 5 }],
-  ])('%s', async (lines, wanted, facts) => {
+  ])('are right for %s', async (lines, wanted, facts) => {
     const content = await read(sliced(source(shape, text)), { lines })
     expect(contentOf(content)).toBe(wanted)
     const size = shape === 'ranges without a size' && facts.lines === undefined ? {} : { size: Buffer.byteLength(text) }
@@ -23,7 +23,7 @@ describe.each(shapes)('lines of a source of %s', (shape) => {
     expect(content).toMatchObject({ mimeType: 'text/plain', version: '1' })
   })
 
-  test('behind the end are refused with their number, and those of an empty text are none', async () => {
+  test('beyond the end are refused with the number of lines, and those of an empty text are empty', async () => {
     expect(await refusal(sliced(source(shape, 'a\nb\n')), { lines: '3' })).toMatch(
       /^invalid range: .*The number of lines is 2\./,
     )
@@ -32,14 +32,14 @@ describe.each(shapes)('lines of a source of %s', (shape) => {
     expect(factsOf(empty)).toMatchObject({ first: 1, last: 0, lines: 0 })
   })
 
-  test('of what is not text are refused, with what to ask for instead', async () => {
+  test('of binary contents are refused, with a request for bytes instead', async () => {
     if (shape === 'text' || shape === 'ranges of text') return
     const binary = new Uint8Array([0xff, 0, 0x0a, 1])
     for (const type of ['application/octet-stream', 'text/plain'])
       expect(await refusal(sliced(source(shape, binary, type)), { lines: '1' })).toMatch(/^invalid range: .*\?bytes=0-/)
   })
 
-  test('follow one another by `next` to the end, whatever the text and the limit', async () => {
+  test('continue by `next` to the end, for any text and limit', async () => {
     const line = fc
       .array(fc.constantFrom('a', 'é', 'あ', '𠮷', '\r', ' '), { maxLength: 12 })
       .map((parts) => parts.join(''))
@@ -90,7 +90,7 @@ describe.each(shapes)('bytes of a source of %s', (shape) => {
     expect(content.range).toEqual({ start: facts.first, end: Number(facts.last) + 1 })
   })
 
-  test('are exact for what is not text', async () => {
+  test('are exact for binary contents', async () => {
     if (shape === 'text' || shape === 'ranges of text') return
     const bytes = Buffer.from([0xff, 0x81, 0x82, 0, 0xe3])
     for (const type of ['image/png', 'text/plain'])
@@ -105,7 +105,7 @@ describe.each(shapes)('bytes of a source of %s', (shape) => {
         )
   })
 
-  test('behind the end are refused with the size, and those of nothing are none', async () => {
+  test('beyond the end are refused with the size, and those of an empty content are empty', async () => {
     expect(await refusal(sliced(source(shape, 'abc')), { bytes: '3-' })).toMatch(
       /^invalid range: .*The size in bytes is 3\./,
     )
@@ -115,7 +115,7 @@ describe.each(shapes)('bytes of a source of %s', (shape) => {
     expect(factsOf(empty)).toMatchObject({ first: 0, last: -1, size: 0 })
   })
 
-  test('follow one another by `next` to the end, whatever the text, the part and the limit', async () => {
+  test('continue by `next` to the end, for any text, part and limit', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.constantFrom('a', 'é', 'あ', '𠮷', '\n'), { maxLength: 30 }).map((parts) => parts.join('')),

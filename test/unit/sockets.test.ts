@@ -14,7 +14,7 @@ afterEach(() => {
   for (const end of ends.splice(0)) end()
 })
 
-test('a connection that rests keeps nothing of what was answered on it', async () => {
+test('an idle connection keeps nothing of its answers in memory', async () => {
   const answered: WeakRef<ServerResponse>[] = []
   const { take, answering } = inTurn(async (_, response) => {
     answered.push(new WeakRef(response))

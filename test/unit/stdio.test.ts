@@ -18,7 +18,7 @@ async function linesOf(chunks: readonly (string | Buffer)[], limit = 100) {
   return lines
 }
 
-describe('the console', () => {
+describe('the console of a stdio server', () => {
   const printed = () => {
     const stream = new PassThrough()
     return {
@@ -27,7 +27,7 @@ describe('the console', () => {
     }
   }
 
-  test('is sent to a stream until it is restored', () => {
+  test('is redirected to a stream until it is restored', () => {
     const before = globalThis.console
     const unused = printed()
     unused.restore()
@@ -39,7 +39,7 @@ describe('the console', () => {
     expect(globalThis.console).toBe(before)
   })
 
-  test('stays the one of a library that replaced it meanwhile', () => {
+  test('stays that of a library that replaced it meanwhile', () => {
     const before = globalThis.console
     const { restore } = printed()
     const own = { ...before }
@@ -53,18 +53,18 @@ describe('the console', () => {
   })
 })
 
-describe('lines', () => {
+describe('lines of stdio', () => {
   test('are found across chunks, with LF or CRLF, without empty ones, with or without an end', async () => {
     expect(await linesOf(['a\nb', 'c\r', '\n\n\r\n', 'd'])).toEqual(['a', 'bc', 'd'])
     expect(await linesOf([...'{"a":1}\n{"b":2}\n'])).toEqual(['{"a":1}', '{"b":2}'])
   })
 
-  test('keep characters whole that a chunk cuts through', async () => {
+  test('keep characters that are split between chunks', async () => {
     const bytes = Buffer.from('日本\n')
     expect(await linesOf([...bytes].map((byte) => Buffer.from([byte])))).toEqual(['日本'])
   })
 
-  test('that are too long are thrown away, and the next one is read', async () => {
+  test('that are too long are discarded, and the next one is read', async () => {
     expect(await linesOf(['x'.repeat(101), '\nok\n'])).toEqual(['<too long>', 'ok'])
     expect(await linesOf(['x'.repeat(60), 'x'.repeat(60), 'x'.repeat(60), '\nok\n', 'y'.repeat(200)])).toEqual([
       '<too long>',
@@ -74,7 +74,7 @@ describe('lines', () => {
     expect(await linesOf(['x'.repeat(100), '\n'])).toEqual(['x'.repeat(100)])
   })
 
-  test('end with the signal, also while nothing comes', async () => {
+  test('end with the signal, also without input', async () => {
     const controller = new AbortController()
     const reading = (async () => {
       for await (const _ of readLines(new PassThrough(), 100, controller.signal));
@@ -84,7 +84,7 @@ describe('lines', () => {
   })
 })
 
-describe('the writer', () => {
+describe('the writer of stdio', () => {
   test('writes in order and waits for a slow reader', async () => {
     const output = new PassThrough({ highWaterMark: 10 })
     const writer = createWriter(output)
@@ -109,7 +109,7 @@ describe('the writer', () => {
     ])
   })
 
-  test('says when the reader is gone, and does not hang', async () => {
+  test('reports that the reader has closed, and does not hang', async () => {
     const output = new PassThrough({ highWaterMark: 1 })
     const writer = createWriter(output)
     const stuck = writer.write(() => 'xxxx')
@@ -192,14 +192,17 @@ const slow = (ms: number): Provider => ({
   },
 })
 
-describe('stdio', () => {
-  test.each(['2024-10-07', '2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'])('agrees on %s', async (version) => {
-    const [answer] = await converse(memory({ a: 'a' }), [initialize(version)])
-    expect(answer).toMatchObject({ id: 0, result: { protocolVersion: version, capabilities: { resources: {} } } })
-    const capabilities = ((answer as Answer).result?.capabilities ?? {}) as object
-    expect('completions' in capabilities).toBe(version >= '2025-03-26')
-    expect(JSON.stringify(capabilities)).not.toMatch(/subscribe|listChanged/)
-  })
+describe('a server over stdio', () => {
+  test.each(['2024-10-07', '2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'])(
+    'negotiates %s',
+    async (version) => {
+      const [answer] = await converse(memory({ a: 'a' }), [initialize(version)])
+      expect(answer).toMatchObject({ id: 0, result: { protocolVersion: version, capabilities: { resources: {} } } })
+      const capabilities = ((answer as Answer).result?.capabilities ?? {}) as object
+      expect('completions' in capabilities).toBe(version >= '2025-03-26')
+      expect(JSON.stringify(capabilities)).not.toMatch(/subscribe|listChanged/)
+    },
+  )
 
   test('gives a 2024-10-07 client the templates in the list', async () => {
     const answers = await converse(memory({ a: 'a' }), [initialize('2024-10-07'), request(1, 'resources/list')])
@@ -283,7 +286,7 @@ describe('stdio', () => {
     expect(refused).toMatchObject({ id: null, error: { code: -32600 } })
   })
 
-  test('says what is wrong with a message that it cannot read, and goes on', async () => {
+  test('reports an error for an unreadable message, and continues', async () => {
     const answers = await converse(memory({}), ['{oops', initialize('2025-11-25'), '\ufeff{}', request(1, 'ping')])
     expect(answers).toMatchObject([
       { id: null, error: { code: -32700 } },
@@ -293,20 +296,20 @@ describe('stdio', () => {
     ])
   })
 
-  test('tells 1 from "1", and refuses an id that is in flight', async () => {
+  test('distinguishes the ids 1 and "1", and refuses an id that is in flight', async () => {
     const read = (id: unknown) => request(id, 'resources/read', { uri: 'file:///r/a' })
     const answers = (await converse(slow(100), [initialize('2025-11-25'), read(1), read('1'), read(1)], false)).flat()
     expect(answers.filter((answer) => answer.error?.code === -32600)).toMatchObject([{ id: 1 }])
     expect(answers.filter((answer) => answer.result?.contents)).toHaveLength(2)
   })
 
-  test('answers what is in flight when the input ends, and gives up on what hangs', async () => {
+  test('answers pending requests when the input ends, and gives up hanging ones', async () => {
     const read = request(1, 'resources/read', { uri: 'file:///r/a' })
     expect(await converse(slow(100), [read], false)).toMatchObject([{ id: 1, result: {} }])
     expect(await converse(slow(60_000), [read], false)).toEqual([])
   })
 
-  test('does not answer what was cancelled', async () => {
+  test('does not answer a cancelled request', async () => {
     const cancel = (requestId: unknown) => ({
       jsonrpc: '2.0',
       method: 'notifications/cancelled',
@@ -321,7 +324,7 @@ describe('stdio', () => {
     expect(answers.flat().map((answer) => answer.id)).toEqual([2])
   })
 
-  test('says that it is still at work, in growing numbers, when a token was given', async () => {
+  test('sends progress with increasing numbers, if the request has a token', async () => {
     const read = request(1, 'resources/read', { uri: 'file:///r/a', _meta: { progressToken: 'p' } })
     const input = new PassThrough()
     const output = new PassThrough()
@@ -344,14 +347,14 @@ describe('stdio', () => {
     ])
   })
 
-  test('refuses an answer over 10 MiB with the way to read less', async () => {
+  test('refuses an answer over 10 MiB, with advice to read a part', async () => {
     const big = memory({ big: { bytes: new Uint8Array(9 * 1024 * 1024) } })
     const [answer] = await converse(big, [request(1, 'resources/read', { uri: 'file:///r/big' })])
     expect(answer).toMatchObject({ id: 1, error: { code: -32602, data: { reason: 'too-large' } } })
     expect((answer as Answer).error?.message).toContain('?lines=')
   })
 
-  test('lets nothing out of what a provider throws', async () => {
+  test('discloses nothing of an error that a provider throws', async () => {
     const broken: Provider = {
       ...memory({}),
       read: async () => {
@@ -374,7 +377,7 @@ describe('stdio', () => {
   })
 })
 
-test('a client is answered as soon as the view, which could not be made before, can be made', async () => {
+test('a client is answered as soon as its view, which failed before, can be created', async () => {
   const catalog = createCatalog({ mounts: [{ address: 'file:///r', provider: memory({ a: 'x' }) }] })
   const [input, output] = [new PassThrough(), new PassThrough()]
   let calls = 0

@@ -43,8 +43,8 @@ function computation() {
   return { runs, ask, begun }
 }
 
-describe('what is computed once', () => {
-  test('is computed for all who ask at the same time, and then is there', async () => {
+describe('a value that is computed once', () => {
+  test('is computed for all simultaneous callers, and then stored', async () => {
     const { runs, ask, begun } = computation()
     const asked = Array.from({ length: 50 }, (_, i) => ask(i % 2 === 0 ? one : other, { ttlMs: 60_000 }))
     await begun(1)
@@ -60,7 +60,7 @@ describe('what is computed once', () => {
     expect(runs).toHaveLength(1)
   })
 
-  test('is tried by the next where it failed, at once', async () => {
+  test('is computed by the next caller at once after a failure', async () => {
     const { runs, ask, begun } = computation()
     const first = [ask(one, { ttlMs: 600_000 }), ask(one)]
     await begun(1)
@@ -73,7 +73,7 @@ describe('what is computed once', () => {
     expect(textOf(await ask(one))).toBe('second')
   })
 
-  test('goes on for the others where one does not wait any more, and ends where nobody does', async () => {
+  test('is computed further for other callers when one cancels, and stopped when all do', async () => {
     const { runs, ask, begun } = computation()
     const [leaving, staying] = [new AbortController(), new AbortController()]
     const asked = [ask(one, { signal: leaving.signal }), ask(one, { signal: staying.signal })]
@@ -93,7 +93,7 @@ describe('what is computed once', () => {
     await expect(ask(one, { signal: AbortSignal.abort(new Error('never')) })).rejects.toThrow('never')
   })
 
-  test('is waited for no longer than one likes', async () => {
+  test('is waited for up to a time-out', async () => {
     const { runs, ask, begun } = computation()
     const first = ask(one)
     await begun(1)
@@ -102,7 +102,7 @@ describe('what is computed once', () => {
     expect(textOf(await first)).toBe('late')
   })
 
-  test('ends for who waits for another and does not any more', async () => {
+  test('is not waited for by a caller that cancels', async () => {
     const { runs, ask, begun } = computation()
     const first = ask(one)
     await begun(1)
@@ -116,7 +116,7 @@ describe('what is computed once', () => {
     expect(runs).toHaveLength(1)
   })
 
-  test('is what was there first, where a store lost sight of who computes', async () => {
+  test('is the first stored one if the store lost a lease', async () => {
     const { runs, ask, begun } = computation()
     const first = ask(one)
     await begun(1)
@@ -125,7 +125,7 @@ describe('what is computed once', () => {
     expect(textOf(await first)).toBe('there first')
   })
 
-  test('is refused where it cannot be stored for what it is', async () => {
+  test('is refused if the store cannot hold it', async () => {
     const compute = async () => ({ value: bytes(''), terms: [''] })
     await expect(once(one, 'c', key, compute)).rejects.toMatchObject({ kind: 'invalid' })
     await expect(once(one, '', key, compute)).rejects.toMatchObject({ kind: 'invalid' })

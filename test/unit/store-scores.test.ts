@@ -18,7 +18,7 @@ const ascending = (ids: readonly number[]) => [...new Set(ids)].sort((a, b) => a
 const ids = fc.oneof(...[200, 60_000, 2 ** 40].map((max) => fc.array(fc.integer({ min: 1, max }), { maxLength: 300 })))
 const list = fc.record({ weight: fc.integer({ min: 1, max: 5 }), ids: ids.map(ascending) })
 
-test('the best are those with the greatest sums, and of equals the first, however far apart they lie', () => {
+test('the best hits are those with the greatest sums, the first of equal ones, however far apart they are', () => {
   fc.assert(
     fc.property(fc.array(list, { maxLength: 6 }), fc.integer({ min: 0, max: 400 }), (lists, limit) => {
       expect(bestOf(lists, limit)).toEqual(plainly(lists, limit))
@@ -28,7 +28,7 @@ test('the best are those with the greatest sums, and of equals the first, howeve
   )
 })
 
-test('of very many that are equal, the first ones come without the others', () => {
+test('of very many equal hits, the first ones are found without reading the others', () => {
   const all = Array.from({ length: 300_000 }, (_, id) => id + 1)
   const few = [250_000, 299_999]
   expect(bestOf([{ weight: 2, ids: all }], 3)).toEqual([1, 2, 3])

@@ -129,7 +129,7 @@ describe('the term index of a store', () => {
     return 'begun anew'
   }
 
-  test('is begun anew with a warning if any of its pages is overwritten and the file was not closed', () => {
+  test('is built again with a warning if any of its pages was overwritten and the file was not closed', () => {
     expect(sound.pages.length).toBeGreaterThan(30)
     const next = chance(5)
     for (const { at, size } of sound.pages) {
@@ -140,7 +140,7 @@ describe('the term index of a store', () => {
     }
   })
 
-  test('answers or is begun anew, whichever bit of it has changed', () => {
+  test('answers or is built again, after a change of any bit', () => {
     const next = chance(17)
     const seen = new Map<string, number>()
     for (let round = 0; round < volumeOf(120, 40); round++) {
@@ -153,7 +153,7 @@ describe('the term index of a store', () => {
     expect(seen.get('begun anew') ?? 0).toBeGreaterThan(0)
   })
 
-  test('of an earlier version is used as it is', () => {
+  test('of an earlier version is used unchanged', () => {
     const file = fileOf()
     const database = openDatabase(file, 1000)
     migrate(database, migrations.slice(0, 2))
@@ -166,7 +166,7 @@ describe('the term index of a store', () => {
   })
 })
 
-describe('a search', () => {
+describe('a search with a damaged term index', () => {
   const files = Object.fromEntries(
     Array.from({ length: 300 }, (_, i) => [`f${i}.txt`, { text: `anchor number${i} of the harbour`, version: '1' }]),
   )
@@ -209,7 +209,7 @@ describe('a search', () => {
     notClosed(file)
   }
 
-  test('whose term index was damaged makes it again from the sources, with a warning', async () => {
+  test('builds it again from the sources, with a warning', async () => {
     const file = fileOf()
     const first = await begin(file)
     await eventually(first.state, (state) => state === 'current')
@@ -223,7 +223,7 @@ describe('a search', () => {
     await second.end()
   })
 
-  test('makes it again while it is open, when it finds it damaged', async () => {
+  test('builds it again while it is open', async () => {
     const file = fileOf()
     const { store, warnings, end, state } = await begin(file)
     await eventually(state, (now) => now === 'current')

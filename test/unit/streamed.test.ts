@@ -34,7 +34,7 @@ test.each([
   ['empty pieces between', 7, [0, 2, 0, 0, 1, 0]],
   ['each remainder of three', 40, [3, 1, 3, 2, 4, 5, 7, 1, 2, 2]],
   ['pieces around the size of a group', 400_000, [48 * 1024, 48 * 1024 + 1, 1, 48 * 1024 - 1, 96 * 1024 + 2]],
-])('a content is the same in base64, whatever its pieces: %s', async (_, length, sizes) => {
+])('the base64 of a streamed content does not depend on its chunks: %s', async (_, length, sizes) => {
   const bytes = randomBytes(length)
   expect((await sent(bytes, sizes)) === `{"blob":"${bytes.toString('base64')}"}`).toBe(true)
 })

@@ -6,7 +6,7 @@ import { createFolder, type Folder } from '../support/folder.ts'
 let folder: Folder
 afterEach(() => folder.remove())
 
-test('the servers that hosts are told of are proposed as comments, without any of their secrets', async () => {
+test('the servers in settings files of hosts are proposed as comments, without their secrets', async () => {
   folder = createFolder()
   const token = `ghp_${'a1B2'.repeat(9)}`
   folder.write({
@@ -37,7 +37,7 @@ test('the servers that hosts are told of are proposed as comments, without any o
   for (const line of text.split('\n')) if (line.includes('"remote"')) expect(line.trim()).toMatch(/^\/\//)
 })
 
-test('a file that is no JSON, and none at all, describe none', async () => {
+test('a settings file that is missing or no JSON has no servers', async () => {
   folder = createFolder()
   expect(await serversIn(folder.root)).toEqual([])
   folder.write({ '.mcp.json': '{"mcpServers": ' })

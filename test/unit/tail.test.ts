@@ -36,10 +36,10 @@ const partOf = (content: Content) => content.meta?.['dev.hikidashi/part']
 /** The last lines of a text, in the plainest way. */
 const lastLines = (text: string, count: number) => (text.match(/[^\n]*\n|[^\n]+$/g) ?? []).slice(-count).join('')
 
-describe.each(shapes)('the end of a source of %s', (shape) => {
+describe.each(shapes)('the last lines of a source of %s', (shape) => {
   const text = 'one\ntwo\r\nthrée 𠮷\n\nfive'
 
-  test.each([1, 2, 3, 4, 5, 6, 100_000])('%i lines', async (count) => {
+  test.each([1, 2, 3, 4, 5, 6, 100_000])('are right for %i lines', async (count) => {
     const content = await tail(tailed(source(shape, text)), 'a', count)
     expect(textOf(content)).toBe(lastLines(text, count))
     expect(toldOf(content)).toEqual({ lines: Math.min(5, count), earlier: count < 5, unfinished: 'shown' })
@@ -51,7 +51,7 @@ describe.each(shapes)('the end of a source of %s', (shape) => {
     })
   })
 
-  test('is that of any text, within any limit', async () => {
+  test('are right for any text, within any limit', async () => {
     const characters = fc.array(fc.constantFrom('a', 'é', 'あ', '𠮷', '\n', '\n', '\r'), { maxLength: 60 })
     await fc.assert(
       fc.asyncProperty(
@@ -75,14 +75,14 @@ describe.each(shapes)('the end of a source of %s', (shape) => {
     )
   })
 
-  test('of nothing is nothing', async () => {
+  test('of an empty text are empty', async () => {
     const content = await tail(tailed(source(shape, '')), 'a', 5)
     expect([textOf(content), toldOf(content)]).toEqual(['', { lines: 0, earlier: false }])
   })
 })
 
-describe('the end of a file', () => {
-  test('costs the same however large the file is', async () => {
+describe('the last lines of a file', () => {
+  test('cost the same for any size of the file', async () => {
     const path = folder.at('five-gigabytes.log')
     const handle = fs.openSync(path, 'w')
     fs.ftruncateSync(handle, 5_000_000_000)
@@ -106,7 +106,7 @@ describe('the end of a file', () => {
     fs.rmSync(path)
   })
 
-  test('has no line that is only half written', async () => {
+  test('leave out a partly written line', async () => {
     folder.write({ 'growing.log': 'first\nsecond\nthi' })
     const provider = tailed(root)
     const content = await tail(provider, 'growing.log', 10)
@@ -120,7 +120,7 @@ describe('the end of a file', () => {
     expect(toldOf(await tail(provider, 'growing.log', 10))).toEqual({ lines: 3, earlier: false })
   })
 
-  test('has a last line without a newline once nobody writes to it, or where it is the only one', async () => {
+  test('include a last line without a newline once it is complete, or if it is the only one', async () => {
     folder.write({ 'settled.txt': 'first\nlast', 'one.json': '{"a":1}' })
     const before = new Date(Date.now() - 60_000)
     fs.utimesSync(folder.at('settled.txt'), before, before)
@@ -133,7 +133,7 @@ describe('the end of a file', () => {
     expect(textOf(await tail(provider, 'soon.txt', 1))).toBe('last')
   })
 
-  test('is whole lines while somebody writes to it as fast as can be', async () => {
+  test('are whole lines while the file is written very fast', async () => {
     folder.write({ 'busy.log': 'begin\n' })
     const handle = fs.openSync(folder.at('busy.log'), 'a')
     let written = 0
@@ -155,7 +155,7 @@ describe('the end of a file', () => {
     }
   })
 
-  test('follows a file that is cut short or replaced meanwhile', async () => {
+  test('follow a file that is truncated or replaced meanwhile', async () => {
     folder.write({ 'rotated.log': 'old line\n'.repeat(50_000) })
     let rotated = false
     const rotating: Provider = {
@@ -171,49 +171,46 @@ describe('the end of a file', () => {
   })
 })
 
-describe('the end of a text in another encoding', () => {
+describe('the last lines of a text in another encoding', () => {
   const lines = Array.from({ length: 9000 }, (_, i) => `${i + 1}行目：今年の梅雨は上旬から、例年より長い。\n`)
   const stack = () => sliced(decoded(tailed(root)))
 
-  test.each(['shift_jis', 'euc-jp', 'iso-2022-jp', 'utf-16le', 'utf-16be'])(
-    'is its last lines in %s',
-    async (label) => {
-      const mark = label === 'utf-16le' ? [0xff, 0xfe] : label === 'utf-16be' ? [0xfe, 0xff] : []
-      folder.write({ [`${label}.log`]: Buffer.concat([Buffer.from(mark), encode(lines.join(''), label)]) })
-      for (const count of [1, 3, 5000]) {
-        const content = await tail(stack(), `${label}.log`, count)
-        expect(textOf(content)).toBe(lines.slice(-count).join(''))
-        expect(content.meta?.[encodingKey]).toBe(label)
-        expect(toldOf(content)).toEqual({ lines: count, earlier: true })
-        // Places in the file are none in the text.
-        expect([content.range, content.size, partOf(content)]).toEqual([undefined, undefined, undefined])
-      }
-      expect(textOf(await tail(stack(), `${label}.log`, 100_000))).toBe(lines.join(''))
-    },
-  )
+  test.each(['shift_jis', 'euc-jp', 'iso-2022-jp', 'utf-16le', 'utf-16be'])('are right in %s', async (label) => {
+    const mark = label === 'utf-16le' ? [0xff, 0xfe] : label === 'utf-16be' ? [0xfe, 0xff] : []
+    folder.write({ [`${label}.log`]: Buffer.concat([Buffer.from(mark), encode(lines.join(''), label)]) })
+    for (const count of [1, 3, 5000]) {
+      const content = await tail(stack(), `${label}.log`, count)
+      expect(textOf(content)).toBe(lines.slice(-count).join(''))
+      expect(content.meta?.[encodingKey]).toBe(label)
+      expect(toldOf(content)).toEqual({ lines: count, earlier: true })
+      // Places in the file are none in the text.
+      expect([content.range, content.size, partOf(content)]).toEqual([undefined, undefined, undefined])
+    }
+    expect(textOf(await tail(stack(), `${label}.log`, 100_000))).toBe(lines.join(''))
+  })
 
-  test('is found where the beginning is all ASCII', async () => {
+  test('are decoded if the beginning is all ASCII', async () => {
     folder.write({
       'boot.log': encode(`${'boot ok\n'.repeat(20_000)}エラーが発生しました。接続を確認してください。\n`, 'shift_jis'),
     })
     expect(textOf(await tail(stack(), 'boot.log', 2))).toBe('boot ok\nエラーが発生しました。接続を確認してください。\n')
   })
 
-  test('has damaged bytes shown', async () => {
+  test('show damaged bytes', async () => {
     folder.write({
       'damaged.log': Buffer.concat([Buffer.from('今年の梅雨は\n'.repeat(9000)), Buffer.from([0xe4, 0x0a])]),
     })
     expect(textOf(await tail(stack(), 'damaged.log', 2))).toBe('今年の梅雨は\n?\n')
   })
 
-  test('is refused where one line is more than is read at once', async () => {
+  test('are refused if one line exceeds the maximum of a read', async () => {
     folder.write({ 'line.txt': encode(`短い行。\n${'長い行が続く。'.repeat(5000)}`, 'shift_jis') })
     const read = tail(decoded(tailed(root, { maxBytes: 10_000 })), 'line.txt', 1)
     await expect(read).rejects.toMatchObject({ kind: 'too-large', detail: { limit: 10_000 } })
   })
 })
 
-describe('a tail that cannot be', () => {
+describe('an invalid tail', () => {
   const refusal = (provider: Provider, path: string, count: string, more: Readonly<Record<string, string>> = {}) =>
     readOne(provider, path, { params: { tail: count, ...more } }).then(
       () => 'answered',
@@ -221,13 +218,13 @@ describe('a tail that cannot be', () => {
         `${error.kind} ${error.detail.reason}: ${error.message}`,
     )
 
-  test('is refused, with the right form', async () => {
+  test('is refused, with the right syntax', async () => {
     folder.write({ 'a.txt': 'a\n' })
     for (const count of ['0', '-1', '', 'x', '1e3', '1.5', '100001', '9'.repeat(400)])
       expect(await refusal(tailed(root), 'a.txt', count)).toMatch(/^invalid parameter: .*\?tail=200/)
   })
 
-  test('is that of what is no text', async () => {
+  test('of a binary content is refused', async () => {
     folder.write({
       'a.png': Buffer.concat([Buffer.from('\x89PNG\n', 'latin1'), Buffer.alloc(100)]),
       'b.dat': Uint8Array.of(1, 0, 10, 2),
@@ -236,7 +233,7 @@ describe('a tail that cannot be', () => {
       expect(await refusal(tailed(root), path, '2')).toMatch(/^invalid parameter: .*\?bytes=0-4095/)
   })
 
-  test('is that of a part, or of several contents', async () => {
+  test('of a part, or of several contents, is refused', async () => {
     expect(await refusal(sliced(tailed(root)), 'a.txt', '2', { lines: '1-2' })).toMatch(
       /^invalid parameter: .*not for both/,
     )
@@ -244,12 +241,12 @@ describe('a tail that cannot be', () => {
     expect(await refusal(tailed(several), 'x', '2')).toMatch(/^invalid parameter: .*several contents/)
   })
 
-  test('is not-found where nothing is', async () => {
+  test('of an absent resource is not-found', async () => {
     expect(await refusal(tailed(root), 'nothing.txt', '2')).toMatch(/^not-found/)
   })
 })
 
-test('a smaller limit of the provider is kept to', async () => {
+test('the last lines keep to a smaller limit of the provider', async () => {
   const small = await files({ root: folder.root, maxBytes: 20_000 })
   folder.write({ 'long.log': Array.from({ length: 30_000 }, (_, i) => `line ${i}\n`).join('') })
   for (const options of [{}, { maxBytes: 5000 }] satisfies TailedOptions[]) {

@@ -35,7 +35,7 @@ const match = (template: string, uri: string) => {
 }
 
 describe('expanding a URI template', () => {
-  it('finds all the vectors of the official suite', () => {
+  it('passes all vectors of the official suite', () => {
     expect([positive.length, negative.length]).toEqual([234, 36])
   })
 
@@ -50,25 +50,25 @@ describe('expanding a URI template', () => {
     )
   })
 
-  it('leaves out undefined members of lists and maps, and what has no others', () => {
+  it('leaves out undefined members of lists and maps, and empty lists and maps', () => {
     const { expand } = compileTemplate('{?a,b,c*,d,e}')
     expect(expand({ a: [null, 1, undefined], b: [null], c: { x: true, y: null }, d: {}, e: false })).toBe(
       '?a=1&x=true&e=false',
     )
   })
 
-  it('takes values from own properties alone', () => {
+  it('uses own properties of objects only', () => {
     expect(compileTemplate('{toString}{constructor}{__proto__}').expand({})).toBe('')
     expect(compileTemplate('{__proto__}').expand(new Map([['__proto__', 'x']]))).toBe('x')
   })
 
-  it('expands what it matched', () => {
+  it('gives a matched URI again', () => {
     const { expand, match } = compileTemplate('{/dir*}{.type}{?q,tags,rest*}')
     const uri = '/a%2Fb/c.tar?q=x&tags=1,2&k=v&l=%26'
     expect(expand(match(uri) ?? new Map())).toBe(uri)
   })
 
-  it('leaves brackets to reserved expansion', () => {
+  it('leaves brackets unescaped in reserved expansion only', () => {
     expect(compileTemplate('{+a}{b}').expand({ a: 'http://[::1]/', b: '[' })).toBe('http://[::1]/%5B')
   })
 
@@ -79,7 +79,7 @@ describe('expanding a URI template', () => {
 })
 
 describe('compiling a URI template', () => {
-  it('names the variables in order, each once, as they are written', () => {
+  it('gives the variables in order, each once, as they are written', () => {
     expect(compileTemplate('{b}/{a:3,b*}{?Stra%C3%9Fe,last.name}').variables).toEqual([
       'b',
       'a',
@@ -108,7 +108,7 @@ describe('compiling a URI template', () => {
     ['{%FF}', '{%FF} is not an expression: "%FF" is not a variable'],
     ['%FF{a}', 'it holds percent-encoded triplets that are not UTF-8'],
     ['\ud800{a}', 'it holds a lone surrogate'],
-  ])('says what is wrong with %j', (template, message) => {
+  ])('explains the error in %j', (template, message) => {
     expect(() => compileTemplate(template)).toThrow(`The URI template is malformed (RFC 6570): ${message}.`)
   })
 })
@@ -143,7 +143,7 @@ function definedAs(value: TemplateValue): string | string[] | Map<string, string
   return Array.isArray(value) ? (value as string[]) : new Map(pairs as [string, string][])
 }
 
-describe('matching what was expanded', () => {
+describe('matching an expanded URI template', () => {
   /** Expansion cannot be undone here: the same URI has another, simpler reading. */
   const otherReadings: Readonly<Record<string, Record<string, MatchedValue>>> = {
     // An undefined value leaves the same nothing as an empty one, and the next variable moves up.
@@ -175,7 +175,7 @@ describe('matching what was expanded', () => {
   })
 })
 
-describe('matching a URI', () => {
+describe('matching a URI with a template', () => {
   it('decodes exactly once, whatever the spelling', () => {
     expect(match('{a}', '%E3%81%82%252F%2f+%2B')).toEqual({ a: 'あ%2F/++' })
     expect(match('{name}', '[id].tsx')).toEqual({ name: '[id].tsx' })
@@ -183,7 +183,7 @@ describe('matching a URI', () => {
     expect(match('{+path}', '日本語/テスト 1@2.md')).toEqual({ path: '日本語/テスト 1@2.md' })
   })
 
-  it('compares literals however they are spelled, but for delimiters', () => {
+  it('compares literals in any spelling, except delimiters', () => {
     expect(match('café/{a}', 'caf%c3%a9/x')).toEqual({ a: 'x' })
     expect(match('caf%C3%A9/{a}', 'café/x')).toEqual({ a: 'x' })
     expect(match('@scope/{a}', '%40scope/x')).toEqual({ a: 'x' })
@@ -215,7 +215,7 @@ describe('matching a URI', () => {
     expect(match('{a}{;v}', 'x;w=1')).toBeUndefined()
   })
 
-  it('takes query parameters in any order, each at most once, and no others', () => {
+  it('accepts query parameters in any order, each at most once, and no others', () => {
     const template = 'logs{?from,to}{&level}'
     expect(match(template, 'logs')).toEqual({})
     expect(match(template, 'logs?level=warn&from=1')).toEqual({ level: 'warn', from: '1' })
@@ -237,7 +237,7 @@ describe('matching a URI', () => {
       expect(match(template, `logs${query}`)).toBeUndefined()
   })
 
-  it('takes matrix parameters in any order, each at most once, and no others', () => {
+  it('accepts matrix parameters in any order, each at most once, and no others', () => {
     expect(match('map{;x,y}/z', 'map;y=2;x=1/z')).toEqual({ x: '1', y: '2' })
     expect(match('map{;x,y}/z', 'map/z')).toEqual({})
     expect(match('map{;x,y}/z', 'map;y/z')).toEqual({ y: '' })
@@ -280,7 +280,7 @@ describe('matching a URI', () => {
     expect(match('{?p*,q*}', '?x=1')).toBeUndefined()
   })
 
-  it('reads a raw comma as the comma of a list, where the template allows one', () => {
+  it('reads a raw comma as the separator of a list, if the template allows one', () => {
     expect(match('{a}', 'x,y%2Cz')).toEqual({ a: ['x', 'y,z'] })
     expect(match('{?a}', '?a=x,y')).toEqual({ a: ['x', 'y'] })
     expect(match('{a:9}', 'x,y')).toEqual({ a: 'x,y' })
@@ -288,7 +288,7 @@ describe('matching a URI', () => {
     expect(match('{a,b}', 'x,y,z')).toEqual({ a: 'x', b: ['y', 'z'] })
   })
 
-  it('has earlier variables as short as what follows allows, and the last take the rest', () => {
+  it('gives earlier variables the shortest possible values, and the last variable the rest', () => {
     expect(match('{name}.{type}', 'x.tar.gz')).toEqual({ name: 'x', type: 'tar.gz' })
     expect(match('{name}{.type}', 'x.tar.gz')).toEqual({ name: 'x', type: 'tar.gz' })
     expect(match('{+a}/{+b}', 'x/y/z')).toEqual({ a: 'x', b: 'y/z' })
@@ -301,7 +301,7 @@ describe('matching a URI', () => {
     expect(match('{.a,b}', '.x.y.z')).toEqual({ a: 'x', b: 'y.z' })
   })
 
-  it('has a variable that nothing delimits from the next as long as can be', () => {
+  it('gives a variable without a delimiter before the next the longest possible value', () => {
     expect(match('repos{/owner,repo}{+path}', 'repos/o/r/src/a.ts')).toEqual({
       owner: 'o',
       repo: 'r',
@@ -312,7 +312,7 @@ describe('matching a URI', () => {
     expect(match('{a:1}{b}', 'xy')).toEqual({ a: 'x', b: 'y' })
   })
 
-  it('wants a variable that occurs twice to have the same value twice', () => {
+  it('requires the same value for a variable that occurs twice', () => {
     expect(match('{a}/{a}', 'x/x')).toEqual({ a: 'x' })
     expect(match('{a}/{a}', 'x/y')).toBeUndefined()
     expect(match('{/a:2,a}', '/vä/väl')).toEqual({ a: 'väl' })
@@ -326,7 +326,7 @@ describe('matching a URI', () => {
     expect(match('{?a:2}', '?a=xyz')).toBeUndefined()
   })
 
-  it('finds a literal in the middle wherever it overlaps itself', () => {
+  it('finds a literal in the middle that overlaps itself', () => {
     expect(match('{+a}abab{+b}', 'xabaabab')).toEqual({ a: 'xaba', b: '' })
     expect(match('{+a}aab', 'aaaab')).toEqual({ a: 'aa' })
   })
@@ -358,7 +358,7 @@ const anyUri = fc.oneof(
 )
 
 describe('properties of URI templates', () => {
-  it('never throw on a match, whatever the template and the URI', () => {
+  it('never throw on a match, for any template and URI', () => {
     fc.assert(
       fc.property(anyTemplate, anyUri, (template, uri) => {
         const compiled = compileTemplate(template)
@@ -436,7 +436,7 @@ describe('properties of URI templates', () => {
     )
   })
 
-  it('agree with a backtracking regular expression on which reading is preferred', () => {
+  it('prefer the same reading as a backtracking regular expression', () => {
     interface Piece {
       readonly template: string
       readonly pattern: (open: boolean) => string

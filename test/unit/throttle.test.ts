@@ -53,7 +53,7 @@ describe('a throttle', () => {
     )
   })
 
-  test('runs nothing once it is closed', () => {
+  test('runs nothing after it is closed', () => {
     const { clock, forward, waiting } = handClock()
     let ran = 0
     const throttle = createThrottle(2000, () => ran++, clock)
@@ -64,8 +64,8 @@ describe('a throttle', () => {
   })
 })
 
-describe('under steady change', () => {
-  test('a client hears at most once in 2 seconds that the list changed, of each resource at once, and of the last change', async () => {
+describe('under constant change', () => {
+  test('a client is notified at most once in 2 seconds of the list, at once of each resource, and of the last change', async () => {
     const { clock, forward } = handClock()
     const provider = live({ followed: '' })
     const catalog = createCatalog({ mounts: [{ address: 'mem://m', provider }], clock })

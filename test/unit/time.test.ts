@@ -12,7 +12,7 @@ test.each([
   expect(formatTime(time)).toBe(text)
 })
 
-test('a time that clients do not accept is none', () => {
+test('a time that clients do not accept is omitted', () => {
   for (const time of [undefined, Number.NaN, Number.POSITIVE_INFINITY, -62_167_219_200_001, 253_402_300_800_000])
     expect(isTime(time)).toBe(false)
   expect([isTime(0), isTime(-62_167_219_200_000), isTime(253_402_300_799_999)]).toEqual([true, true, true])

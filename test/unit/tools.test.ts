@@ -60,8 +60,8 @@ async function open(revision: SchemaRevision, principal: Principal, given: Serve
 
 const say = (text: string) => ({ name: 'echo', arguments: { text } })
 
-describe.each(schemaRevisions)('on %s', (revision) => {
-  test('what is said of tools and calls is as the schema has it, and has nothing that is newer', async () => {
+describe.each(schemaRevisions)('tools on %s', (revision) => {
+  test('match the schema of the revision, and have no newer fields', async () => {
     const ask = await open(revision, speaker)
     for (const closed of [false, true]) {
       const schema = openSchema(revision, { closed })
@@ -77,7 +77,7 @@ describe.each(schemaRevisions)('on %s', (revision) => {
     })
   })
 
-  test('who has none is answered as where there are none', async () => {
+  test('are absent for a caller without tools', async () => {
     const { tools: _, ...without } = options
     const [none, hidden] = [await open(revision, listener, without), await open(revision, listener)]
     for (const [method, params] of [
@@ -91,7 +91,7 @@ describe.each(schemaRevisions)('on %s', (revision) => {
   })
 })
 
-test('a cursor that the lists of tools and prompts did not give is refused', async () => {
+test('refuse a cursor that the lists of tools and prompts did not give', async () => {
   const ask = await open('2025-11-25', speaker)
   for (const method of ['tools/list', 'prompts/list'])
     expect(await ask(method, { cursor: 'stale' }), method).toMatchObject({
@@ -99,7 +99,7 @@ test('a cursor that the lists of tools and prompts did not give is refused', asy
     })
 })
 
-test('a call that fails says to the model what it can mend, and nothing of ours', async () => {
+test('report in a failed call what the model can correct, and no internals', async () => {
   const ask = await open('2025-11-25', speaker)
   expect(await ask('tools/call', say('wrong'))).toMatchObject({
     result: { isError: true, content: [{ type: 'text', text: 'text: It is wrong.' }] },
@@ -114,7 +114,7 @@ test('a call that fails says to the model what it can mend, and nothing of ours'
   expect(JSON.stringify(await ask('tools/call', say('hunter2-hunter2')))).not.toContain('hunter2')
 })
 
-test('a role that is given or taken counts at once, and each call is recorded', async () => {
+test('follow changes of roles at once, and each call is recorded', async () => {
   const records: AuditRecord[] = []
   const roles: string[] = []
   const ask = await open(
@@ -136,7 +136,7 @@ test('a role that is given or taken counts at once, and each call is recorded', 
   ])
 })
 
-test('the progress that a tool reports has no known secret, and has the token of the client', async () => {
+test('report progress without known secrets, with the token of the client', async () => {
   const telling: Tool = {
     ...echo,
     call: async (_, __, report) => {

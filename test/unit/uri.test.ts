@@ -44,7 +44,7 @@ describe('parsing a URI', () => {
     ['file://localhost/r/A', 'file:///r/A'],
     ['GIT://Repo.Example/r/A', 'git://repo.example/r/A'],
     ['DATA:,A', 'data:,A'],
-  ])('takes %s and %s for the same: scheme and host have no case', (one, other) => {
+  ])('takes %s and %s for the same: scheme and host ignore case', (one, other) => {
     expect(parseUri(one)).toEqual(parseUri(other))
     expect(parseAddress(one).text).toBe(other)
   })
@@ -55,7 +55,7 @@ describe('parsing a URI', () => {
     expect(parseAddress('file:///').text).toBe('file://')
   })
 
-  test('tells a directory by the slash at the end', () => {
+  test('recognizes a directory by the slash at the end', () => {
     expect(parseUri('file:///a/b/').directory).toBe(true)
     expect(parseUri('file:///a/b').directory).toBe(false)
     expect(parseUri('file:///a/b/').segments).toEqual(['a', 'b'])
@@ -125,29 +125,29 @@ describe('a canonical URI', () => {
     )
   })
 
-  test('escapes only what a segment may not hold', () => {
+  test('escapes only characters that a segment may not hold', () => {
     expect(encodePath("a-b_c.d~e/!$&'()*+,;=:@/[x]{y}?#%")).toBe("a-b_c.d~e/!$&'()*+,;=:@/%5Bx%5D%7By%7D%3F%23%25")
   })
 
-  test('of a path of this machine is a file URI', () => {
+  test('of a local path is a file URI', () => {
     expect(fileAddress('/srv/日 本')).toBe('file:///srv/%E6%97%A5%20%E6%9C%AC')
   })
 })
 
-describe('a query', () => {
-  test('gives decoded parameters, with + as itself', () => {
+describe('the query of a URI', () => {
+  test('gives decoded parameters, with + unchanged', () => {
     expect([...parseQuery('lines=10-40&q=a%26b+c')]).toEqual([
       ['lines', '10-40'],
       ['q', 'a&b+c'],
     ])
   })
 
-  test.each(['', 'a=1&a=2', '=x', 'a=%ff', 'a=%00'])('is refused when it is %j', (query) => {
+  test.each(['', 'a=1&a=2', '=x', 'a=%ff', 'a=%00'])('is refused if it is %j', (query) => {
     expect(() => parseQuery(query)).toThrow()
   })
 })
 
-describe('path order', () => {
+describe('the order of paths', () => {
   test('is the order of the bytes of UTF-8', () => {
     const paths = ['a-b', 'a.txt', 'a/b', 'a0', 'ｶ', '𠮷', '\u{10ffff}', 'é', 'e\u0301']
     const sorted = [...paths].sort(comparePaths)
@@ -165,7 +165,7 @@ describe('path order', () => {
     )
   })
 
-  test('puts the key behind a subtree after all that is in it and before what follows', () => {
+  test('has the end key of a subtree after everything in it and before all that follows', () => {
     const key = afterSubtree('a/')
     expect(comparePaths('a/\u{10ffff}', key)).toBeLessThan(0)
     expect(comparePaths('a/z/z', key)).toBeLessThan(0)

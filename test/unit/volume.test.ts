@@ -10,12 +10,12 @@ const rows = readdirSync(attacks)
   .filter((name) => name.endsWith('.test.ts'))
   .flatMap((name) => readFileSync(join(attacks, name), 'utf8').match(/(?<=eachWire\([^)]*\)\(\s*')[^']+/g) ?? [])
 
-describe('a row', () => {
-  test('is tried over every wire in full volume', () => {
+describe('a row of the attack corpus', () => {
+  test('is tested over every transport in full volume', () => {
     for (const row of rows) expect(someOf(row, wires, 1, 1)).toEqual(wires)
   })
 
-  test('is tried over one of them in a tenth, always the same', () => {
+  test('is tested over one transport in a tenth of the volume, always the same', () => {
     for (const row of rows) {
       const chosen = someOf(row, wires, 1, 0.1)
       expect(chosen).toHaveLength(1)
@@ -25,13 +25,13 @@ describe('a row', () => {
   })
 })
 
-test('over all rows that there are, each wire has its share', () => {
+test('over all rows of the attack corpus, each transport has its share', () => {
   expect(rows.length).toBeGreaterThan(30)
   const chosen = rows.flatMap((row) => someOf(row, wires, 1, 0.1))
   for (const wire of wires) expect(chosen.filter((one) => one === wire).length, wire).toBeGreaterThan(rows.length / 8)
 })
 
-describe('some of many cases', () => {
+describe('a sample of many test cases', () => {
   const many = Array.from({ length: 12 }, (_, i) => i)
 
   test.each([
@@ -41,11 +41,11 @@ describe('some of many cases', () => {
     [0.99, 1, 12],
     [2, 1, 12],
     [0.1, 20, 12],
-  ])('of a share of %d, at least %i, are %i', (share, least, count) => {
+  ])('with a share of %d, and at least %i, has %i', (share, least, count) => {
     expect(someOf('a row', many, least, share)).toHaveLength(count)
   })
 
-  test('are in their order, each once, and spread evenly', () => {
+  test('is in order, each case once, and spread evenly', () => {
     for (const row of rows) {
       const chosen = someOf(row, many, 1, 0.3)
       expect(chosen).toEqual([...new Set(chosen)].sort((a, b) => a - b))
@@ -54,15 +54,15 @@ describe('some of many cases', () => {
     }
   })
 
-  test('of no case are none', () => {
+  test('of no cases is empty', () => {
     expect(someOf('a row', [], 1, 0.1)).toEqual([])
   })
 })
 
-describe('rows that take several places in turn', () => {
+describe('rows that are tested at several places in turn', () => {
   const placesOf = (row: number, share: number) => wires.filter((_, place) => hasTurn(row, place, wires.length, share))
 
-  test('are in every place in full volume, and each in one of them in a tenth', () => {
+  test('are at every place in full volume, and each at one of them in a tenth', () => {
     for (let row = 0; row < 20; row++) {
       expect(placesOf(row, 1)).toEqual(wires)
       expect(placesOf(row, 0.1)).toHaveLength(1)
@@ -70,7 +70,7 @@ describe('rows that take several places in turn', () => {
     }
   })
 
-  test('leave no place without a row that are as many as the places', () => {
+  test('leave no place without a row if there are as many rows as places', () => {
     expect(new Set([0, 1, 2, 3].flatMap((row) => placesOf(row, 0.1)))).toEqual(new Set(wires))
   })
 })

@@ -10,12 +10,12 @@ const at = (ms: number, size = 1): BigIntStats => {
 const snapshot = () => createSnapshot({ names: ['a'], links: new Set() }, since)
 const look = (from: number, until = from) => ({ from, until })
 
-describe('the first look at a file of a watched directory', () => {
-  test('takes its state as it is, when it did not change since the watch began', () => {
+describe('the first stat of a file in a watched directory', () => {
+  test('gives its current state, if it did not change since the watch began', () => {
     expect(snapshot().note(0, at(since - 500), false, look(since + 50))).toBeUndefined()
   })
 
-  test('finds a change since the watch began, though its event has not arrived, or never does', () => {
+  test('finds a change since the watch began, even without its event', () => {
     const files = snapshot()
     expect(files.note(0, at(since + 500), false, look(since + 900))).toBe('changed')
     expect(files.note(0, at(since + 500), true, look(since + 950))).toBeUndefined()
@@ -30,7 +30,7 @@ describe('a second change within one tick of the clock', () => {
     expect(files.note(0, at(since + 100), true, look(since + 200))).toBe('changed')
   })
 
-  test('is found when the stats were taken long after the look began', () => {
+  test('is found if the stat was made long after the comparison began', () => {
     const files = snapshot()
     files.note(0, at(since - 500), false, look(since + 50))
     expect(files.note(0, at(since + 100), true, look(since + 60, since + 101))).toBe('changed')

@@ -62,7 +62,7 @@ const listed = async (provider: ReturnType<typeof open>) => {
 const asked = () => server.requests.map(({ url }) => url)
 
 describe('an llms.txt as the list of a mount', () => {
-  test('lists the pages that it names at the address, in order, and nothing else', async () => {
+  test('gives its pages at the address, in order, and no others', async () => {
     const provider = open({ pages: [{ path: 'start', title: 'Ours' }, { path: 'more' }] })
     expect(await listed(provider)).toEqual([
       { path: 'intro.md', title: 'No section' },
@@ -77,7 +77,7 @@ describe('an llms.txt as the list of a mount', () => {
     expect(asked()).toEqual(['/docs/llms.txt'])
   })
 
-  test('lets the pages be read that it names, and no others', async () => {
+  test('allows reads of its pages, and of no others', async () => {
     const provider = open()
     const read = (path: string) => provider.read({ path, params: new Map() }, context())
     expect(await read('日 本')).toMatchObject([{ text: '# /docs/%E6%97%A5%20%E6%9C%AC' }])

@@ -34,8 +34,8 @@ const read = async (
   params: readonly (readonly [string, string])[] = [],
 ) => (await provider.read({ path, params: new Map(params) }, context()))[0]
 
-describe('a page', () => {
-  test('is fetched when it is read, by a client that says what it is, and unpacked', async () => {
+describe('a page of a web mount', () => {
+  test('is fetched when it is read, with a User-Agent, and decompressed', async () => {
     server.answer = (_, response) =>
       response
         .writeHead(200, { 'content-type': 'text/html; charset=utf-8', 'content-encoding': 'gzip' })
@@ -51,7 +51,7 @@ describe('a page', () => {
     expect(Object.keys(request?.headers ?? {}).sort()).toEqual(['accept-encoding', 'connection', 'host', 'user-agent'])
   })
 
-  test('is the newest one that arrived, although an answer to an earlier request came after it', async () => {
+  test('is the newest one that arrived, even if an answer to an earlier request came after it', async () => {
     const bodies = ['old', 'new']
     let send = () => {}
     server.answer = (_, response) => {
@@ -70,7 +70,7 @@ describe('a page', () => {
     expect(server.requests).toHaveLength(2)
   })
 
-  test('that is not named is not asked for, nor is anything for a listing', async () => {
+  test('that is not named is not requested, and a listing requests none', async () => {
     const provider = open({ match: ['docs/**'], pages: [{ path: 'index' }, { path: '', title: 'Home' }] })
     const listed = []
     for await (const entry of provider.list({}, context())) listed.push(entry)
@@ -90,7 +90,7 @@ describe('a page', () => {
     expect(server.requests).toHaveLength(0)
   })
 
-  test('in HTML is Markdown where that is asked for, decoded by what the header or the page says', async () => {
+  test('in HTML is converted to Markdown on request, decoded by its header or declaration', async () => {
     const sjis = Buffer.from([0x93, 0xfa, 0x96, 0x7b])
     const page = (head: string) =>
       Buffer.concat([Buffer.from(`${head}<title>T</title><h1>`), sjis, Buffer.from('</h1><ul><li>a</ul>')])
@@ -112,7 +112,7 @@ describe('a page', () => {
     await provider.close?.()
   })
 
-  test('is asked for again only if it has changed, and not at all for a moment', async () => {
+  test('is requested again only with a condition, and not at all for a moment', async () => {
     vi.useFakeTimers({ toFake: ['performance'] })
     onTestFinished(() => void vi.useRealTimers())
     let body = 'one'
@@ -137,7 +137,7 @@ describe('a page', () => {
     expect(changed?.version).not.toBe(first?.version)
   })
 
-  test('is asked for again in a moment, though the wall clock jumps back by a day', async () => {
+  test('is requested again after a moment, even if the wall clock jumps back by a day', async () => {
     vi.useFakeTimers({ toFake: ['Date', 'performance'] })
     onTestFinished(() => void vi.useRealTimers())
     let body = 'one'
@@ -150,7 +150,7 @@ describe('a page', () => {
     expect(await read(provider)).toMatchObject({ text: 'two' })
   })
 
-  test('that says no-store is asked for each time', async () => {
+  test('that says no-store is requested each time', async () => {
     server.answer = (_, response) =>
       response
         .writeHead(200, { 'content-type': 'text/plain', etag: '"x"', 'cache-control': 'private, no-store' })
@@ -171,7 +171,7 @@ describe('a page', () => {
     [304, 'unavailable'],
     [429, 'unavailable'],
     [500, 'unavailable'],
-  ])('with the status %i is %s, and nothing of its body is told', async (status, kind) => {
+  ])('with the status %i is %s, and its body is not shown', async (status, kind) => {
     server.answer = (_, response) =>
       response.writeHead(status, { 'content-type': 'text/plain' }).end('text-of-the-origin')
     const error = await read(open()).then(
@@ -182,7 +182,7 @@ describe('a page', () => {
     expect(`${String(error)} ${JSON.stringify(error)}`).not.toContain('text-of-the-origin')
   })
 
-  test('of a server that asks to be left alone is not asked for', async () => {
+  test('of a server that sends Retry-After is not requested meanwhile', async () => {
     server.answer = (_, response) => response.writeHead(503, { 'retry-after': '120' }).end()
     const provider = open()
     await expect(read(provider)).rejects.toMatchObject({ kind: 'unavailable' })
@@ -193,7 +193,7 @@ describe('a page', () => {
     expect(server.requests).toHaveLength(1)
   })
 
-  test('of a type that is not served is refused before it comes', async () => {
+  test('of a type that is not served is refused before its body is read', async () => {
     server.answer = (_, response) => void response.writeHead(200, { 'content-type': 'application/x-secret' }).write('x')
     await expect(read(open())).rejects.toMatchObject({
       kind: 'invalid',
@@ -204,7 +204,7 @@ describe('a page', () => {
     expect(await read(open({ types: ['application/*'] }))).toMatchObject({ mimeType: 'application/x-secret' })
   })
 
-  test('is found where a redirect leads at the same origin, or at one that is named', async () => {
+  test('is read at the target of a redirect at the same origin, or at a named one', async () => {
     const other = await startWeb((_, response) =>
       response.writeHead(200, { 'content-type': 'text/plain' }).end('other'),
     )
@@ -220,7 +220,7 @@ describe('a page', () => {
     other.close()
   })
 
-  test('is fetched over TLS from who proves to be the host, at an address that was looked up once', async () => {
+  test('is fetched over TLS from a verified host, at an address that was looked up once', async () => {
     const tls = await startWeb((_, response) => response.writeHead(200, { 'content-type': 'text/plain' }).end('safe'), {
       tls: true,
     })
@@ -235,7 +235,7 @@ describe('a page', () => {
     tls.close()
   })
 
-  test('gives up with whoever asked for it', async () => {
+  test('is cancelled with its caller', async () => {
     server.answer = () => {}
     const gone = new AbortController()
     const reading = open().read({ path: 'a', params: new Map() }, context(gone.signal))
@@ -245,7 +245,7 @@ describe('a page', () => {
   })
 })
 
-test('changes of listed pages are told by asking whether they have changed', async () => {
+test('changes of listed web pages are found by conditional requests', async () => {
   const bodies = new Map([
     ['/a', 'one'],
     ['/b', 'one'],
@@ -286,6 +286,6 @@ test.each([
   [{ redirects: ['http://a'] }, /not encrypted/],
   [{ pages: [{ path: '/a' }] }, /no path of a page/],
   [{ pages: [{ path: 'a' }, { path: 'a' }] }, /named twice/],
-])('a mount with %j is refused', (options, message) => {
+])('a web mount with %j is refused', (options, message) => {
   expect(() => open(options)).toThrow(message)
 })

@@ -19,7 +19,7 @@ const rich: Resource = {
 }
 
 describe('a resource on the wire', () => {
-  test('has what its revision knows, and nothing newer', () => {
+  test('has the fields of its revision, and none that is newer', () => {
     const members = revisions.map((revision) => {
       const { annotations, ...rest } = resourceToWire(rich, revision) as { annotations: object }
       return [revision, Object.keys(rest).sort().join(' '), Object.keys(annotations).sort().join(' ')]
@@ -60,7 +60,7 @@ describe('a resource on the wire', () => {
     expect(resourceToWire({ uri: 'a:b', name: 'n', [member]: value }, '2026-07-28')).toEqual(bare)
   })
 
-  test('keeps the types of the specification, with their parameters', () => {
+  test('keeps the MIME types of the specification, with their parameters', () => {
     for (const mimeType of [
       'text/x-rust',
       'inode/directory',
@@ -81,7 +81,7 @@ describe('contents on the wire', () => {
   const cache = { ttlMs: 1500.7, scope: 'public' } as const
   const contents = [{ uri: 'file:///r/a', name: 'a', title: 'A', text: 'x\ud800', version: 'v', meta: { k: 1 } }]
 
-  test('carry name and title on the one revision whose page shows them', async () => {
+  test('have name and title on the one revision that has them', async () => {
     const wire = async (revision: (typeof revisions)[number]) =>
       (await readToWire({ contents, cache }, revision)).contents
     expect(await wire('2025-06-18')).toEqual([
@@ -116,7 +116,7 @@ describe('contents on the wire', () => {
     ])
   })
 
-  test('say how long they may be kept, on the revision that asks', async () => {
+  test('state how long they may be cached, on the revision that requires it', async () => {
     expect(await readToWire({ contents: [], cache }, '2026-07-28')).toMatchObject({ ttlMs: 1500, cacheScope: 'public' })
     expect(await readToWire({ contents: [], cache }, '2025-11-25')).toEqual({ contents: [] })
   })
@@ -131,7 +131,7 @@ describe('a resource in a prompt', () => {
   const bytes = Buffer.from('bytes')
   const data = bytes.toString('base64')
 
-  test.each(revisions)('is an image where it is one, and a sound where %s has such', async (revision) => {
+  test.each(revisions)('is an image if it is one, and a sound if %s supports it', async (revision) => {
     expect(await block('image/png', { bytes }, revision)).toEqual({ type: 'image', data, mimeType: 'image/png' })
     const stream = (async function* () {
       yield bytes
@@ -142,7 +142,7 @@ describe('a resource in a prompt', () => {
     else expect(sound).toMatchObject({ type: 'resource', resource: { blob: data, mimeType: 'audio/wav' } })
   })
 
-  test.each(revisions)('is embedded as it is where it is text, or something else, on %s', async (revision) => {
+  test.each(revisions)('is embedded if it is text, or another type, on %s', async (revision) => {
     const drawing = await block('image/svg+xml', { text: '<svg/>' }, revision)
     expect(drawing).toMatchObject({ type: 'resource', resource: { text: '<svg/>' } })
     expect(await block('application/pdf', { bytes }, revision)).toMatchObject({
@@ -154,7 +154,7 @@ describe('a resource in a prompt', () => {
 })
 
 describe('an error of a source on the wire', () => {
-  test('carries what a client can act on, and no cause for code inside the server', () => {
+  test('has the data that a client can act on, and no internal cause', () => {
     const detail = { reason: 'too-large', limit: 10, fault: 'torn' } as const
     for (const kind of ['invalid', 'too-large'] as const)
       expect(wireError(new ResourceError(kind, 'Too large.', detail), '2026-07-28', undefined, () => {})).toEqual({

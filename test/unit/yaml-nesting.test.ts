@@ -6,7 +6,7 @@ test.each([
   ['braces and brackets in turn', '[{a: '.repeat(101)],
   ['lists that begin on one line', `a:\n  ${'- '.repeat(201)}b`],
   ['keys that begin on one line', `${'? '.repeat(100_000)}b`],
-])('%s are nested too deeply', (_, text) => {
+])('YAML %s is refused as nested too deeply', (_, text) => {
   expect(deepNestingIn(text, 200)).toBeTypeOf('number')
 })
 
@@ -16,6 +16,6 @@ test.each([
   ['lists one under the other', '- a\n'.repeat(10_000)],
   ['dashes within a text', `a: ${'- '.repeat(1000)}`],
   ['nothing', ''],
-])('%s are not', (_, text) => {
+])('YAML %s is accepted', (_, text) => {
   expect(deepNestingIn(text, 200)).toBeUndefined()
 })

@@ -124,7 +124,7 @@ const hasStructured = (revision: SchemaRevision) => revision >= '2025-06-18'
 const reading = ['list_resources', 'browse_directory', 'read_resource', 'search_resources']
 
 describe.each(schemaRevisions)('search and fetch on %s', (revision) => {
-  test('have the shapes that connectors want, as structured content and as one JSON text', async () => {
+  test('have the form that connectors expect, as structured content and as one JSON text', async () => {
     const { ask, call } = await open(revision)
     const schema = openSchema(revision, { closed: true })
     expect(schema.faults(await ask('tools/list'), 'tools/list')).toEqual([])
@@ -160,7 +160,7 @@ describe.each(schemaRevisions)('search and fetch on %s', (revision) => {
     expect(Object.values(document.metadata as object).every((value) => typeof value === 'string')).toBe(true)
   })
 
-  test('a long document goes on by the id of what follows, and bytes are no text', async () => {
+  test('continue a long document by the id of the next part, and refuse bytes', async () => {
     const { call } = await open(revision)
     const fetch = async (id: string) =>
       JSON.parse((await call('fetch', { id })).content[0]?.text ?? '') as {
@@ -182,7 +182,7 @@ describe.each(schemaRevisions)('search and fetch on %s', (revision) => {
     expect([bytes.text, bytes.metadata.note]).toEqual(['', 'This is no text.'])
   })
 
-  test('what is denied is answered as what is not there', async () => {
+  test('answer for a denied document as for an absent one', async () => {
     const { call } = await open(revision)
     const told = async (id: string) => JSON.stringify(await call('fetch', { id })).replaceAll(id, 'ID')
     expect(await told('file:///app/secret/plan.md')).toBe(await told('file:///app/secret/none.md'))
@@ -193,7 +193,7 @@ describe.each(schemaRevisions)('search and fetch on %s', (revision) => {
   })
 })
 
-test('who has which tools is decided by the host, its profile and clients.tools', async () => {
+test('the tools of a caller depend on the host, its profile and clients.tools', async () => {
   const names = async (client: string, clients?: Parameters<typeof profilesOf>[0]) =>
     (await open('2025-11-25', client, clients)).names()
   // Only a host that is known to list, read and search by itself gets none.
@@ -211,7 +211,7 @@ test('who has which tools is decided by the host, its profile and clients.tools'
   expect(await names('hikidashi-explorer', { tools: 'chatgpt' })).toEqual(reading)
 })
 
-test('a resource of the list says where a person opens it', async () => {
+test('a listed resource has its link', async () => {
   const { items } = await catalog.view(reader).list()
   const links = new Map(items.map(({ uri, meta: told }) => [uri, told?.['dev.hikidashi/source']]))
   expect(links.get('file:///app/docs/a%20b.md')).toEqual({

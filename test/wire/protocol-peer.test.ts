@@ -73,8 +73,8 @@ const names = [
 
 const ids = [0, 7, -1, 2 ** 53 - 1, '', '7', 'id', '__proto__']
 
-describe('on 2026-07-28', () => {
-  test.each(names)('%j is answered as the SDK answers it', async (method) => {
+describe('compared with the SDK, on 2026-07-28', () => {
+  test.each(names)('%j gets the same answer', async (method) => {
     const { ours, peer } = await openBoth('modern')
     for (const id of ids) {
       const message: Request = { jsonrpc: '2.0', id, method, params: { a: 1, _meta: meta } }
@@ -104,53 +104,56 @@ function asHere(response: Response | undefined): Response | undefined {
 
 const unique = <T>(value: T, at: number, all: readonly T[]) => all.indexOf(value) === at
 
-describe.each([...revisions, '1999-01-01', '2099-01-01', ''])('after an initialize that asks for %j', (revision) => {
-  const initialize: Request = {
-    jsonrpc: '2.0',
-    id: 'first',
-    method: 'initialize',
-    params: { protocolVersion: revision, capabilities: { roots: {} }, clientInfo: { name: 'peer', version: '1' } },
-  }
+describe.each([...revisions, '1999-01-01', '2099-01-01', ''])(
+  'compared with the SDK, after an initialize with %j',
+  (revision) => {
+    const initialize: Request = {
+      jsonrpc: '2.0',
+      id: 'first',
+      method: 'initialize',
+      params: { protocolVersion: revision, capabilities: { roots: {} }, clientInfo: { name: 'peer', version: '1' } },
+    }
 
-  test('both agree on the same revision, and introduce themselves alike', async () => {
-    const { ours, peer } = await openBoth('legacy')
-    const answer = await ours.request(initialize)
-    const expected = (await peer.request(initialize)) as Extract<Response, { readonly result: unknown }>
-    const { protocolVersion } = expected.result as { readonly protocolVersion: string }
-    const { capabilities, serverInfo } = expected.result as Record<string, Record<string, unknown>>
-    // The SDK sends members to revisions that do not have them yet. Here they are left out (test/wire/schema.test.ts).
-    const { completions: _, ...older } = capabilities ?? {}
-    const { title: __, ...untitled } = serverInfo ?? {}
-    expect(answer).toEqual({
-      ...expected,
-      result: {
-        ...expected.result,
-        capabilities: protocolVersion < '2025-03-26' ? older : capabilities,
-        serverInfo: protocolVersion < '2025-06-18' ? untitled : serverInfo,
-      },
+    test('the negotiated revision and the server information are the same', async () => {
+      const { ours, peer } = await openBoth('legacy')
+      const answer = await ours.request(initialize)
+      const expected = (await peer.request(initialize)) as Extract<Response, { readonly result: unknown }>
+      const { protocolVersion } = expected.result as { readonly protocolVersion: string }
+      const { capabilities, serverInfo } = expected.result as Record<string, Record<string, unknown>>
+      // The SDK sends members to revisions that do not have them yet. Here they are left out (test/wire/schema.test.ts).
+      const { completions: _, ...older } = capabilities ?? {}
+      const { title: __, ...untitled } = serverInfo ?? {}
+      expect(answer).toEqual({
+        ...expected,
+        result: {
+          ...expected.result,
+          capabilities: protocolVersion < '2025-03-26' ? older : capabilities,
+          serverInfo: protocolVersion < '2025-06-18' ? untitled : serverInfo,
+        },
+      })
+      expect(ours.revision).toBe(protocolVersion)
     })
-    expect(ours.revision).toBe(protocolVersion)
-  })
 
-  test.each(names)('%j is answered as the SDK answers it', async (method) => {
-    const { ours, peer } = await openBoth('legacy')
-    for (const one of [ours, peer]) await one.request(initialize)
-    ours.notify({ jsonrpc: '2.0', method: 'notifications/initialized' })
-    peer.notify('notifications/initialized')
-    for (const id of ids)
-      for (const params of [
-        undefined,
-        {},
-        { a: 1 },
-        { _meta: { progressToken: 3 } },
-        { _meta: { progressToken: {} } },
-      ]) {
-        const message: Request = { jsonrpc: '2.0', id, method, ...(params === undefined ? {} : { params }) }
-        const expected = await peer.request(message)
-        const answer = await ours.request(message)
-        // The SDK drops what it cannot parse. Here every request is answered.
-        if (expected === undefined) expect(answer).toMatchObject({ id, error: { code: expect.any(Number) } })
-        else expect(comparable(answer), JSON.stringify(message)).toEqual(comparable(expected))
-      }
-  })
-})
+    test.each(names)('%j gets the same answer', async (method) => {
+      const { ours, peer } = await openBoth('legacy')
+      for (const one of [ours, peer]) await one.request(initialize)
+      ours.notify({ jsonrpc: '2.0', method: 'notifications/initialized' })
+      peer.notify('notifications/initialized')
+      for (const id of ids)
+        for (const params of [
+          undefined,
+          {},
+          { a: 1 },
+          { _meta: { progressToken: 3 } },
+          { _meta: { progressToken: {} } },
+        ]) {
+          const message: Request = { jsonrpc: '2.0', id, method, ...(params === undefined ? {} : { params }) }
+          const expected = await peer.request(message)
+          const answer = await ours.request(message)
+          // The SDK drops what it cannot parse. Here every request is answered.
+          if (expected === undefined) expect(answer).toMatchObject({ id, error: { code: expect.any(Number) } })
+          else expect(comparable(answer), JSON.stringify(message)).toEqual(comparable(expected))
+        }
+    })
+  },
+)

@@ -37,15 +37,15 @@ const initialize = (protocolVersion: string) =>
   })
 const listening = { notifications: { resourcesListChanged: true } }
 
-describe('a transport offers the revisions that it serves', () => {
-  test('stdio and streamable HTTP: all of them', async () => {
+describe('the revisions of a transport', () => {
+  test('stdio and streamable HTTP serve all of them', async () => {
     for (const pipe of [opened(stdioPipe(served)), opened(await httpPipe(served, '2026-07-28'))]) {
       const [answer] = await pipe.send(modern(1, 'server/discover'))
       expect(answer).toMatchObject({ id: 1, result: { supportedVersions: all } })
     }
   })
 
-  test('HTTP+SSE: those that begin with initialize; whatever speaks 2026-07-28 is answered so', async () => {
+  test('HTTP+SSE serves those that begin with initialize, and answers 2026-07-28 statelessly', async () => {
     const pipe = opened(await httpPipe(served, '2024-11-05'))
     const asked = [
       modern(1, 'server/discover'),
@@ -68,7 +68,7 @@ describe('a transport offers the revisions that it serves', () => {
   })
 })
 
-describe('within a session, MCP-Protocol-Version', () => {
+describe('within a session, the header MCP-Protocol-Version', () => {
   const ping = JSON.stringify({ jsonrpc: '2.0', id: 7, method: 'ping' })
 
   test('may name any revision that has sessions', async () => {

@@ -23,7 +23,7 @@ interface Said {
   readonly error?: { readonly code: number; readonly data?: unknown }
 }
 
-describe.each(sessions)('on $revision over $transport', ({ revision, transport }) => {
+describe.each(sessions)('a session on $revision over $transport', ({ revision, transport }) => {
   const modern = revision === '2026-07-28'
   let recorded: readonly Recorded[] = []
   let said: readonly Said[] = []
@@ -38,15 +38,15 @@ describe.each(sessions)('on $revision over $transport', ({ revision, transport }
     said = recorded.map(({ message }) => message).filter((message) => isObject(message))
   })
 
-  test('every message is as the schema of the revision has it', () => {
+  test('has messages that match the schema of the revision', () => {
     expect(faultsIn(recorded, openSchema(revision))).toEqual([])
   })
 
-  test('no message has a field that the revision does not know', () => {
+  test('has no message with a field that the revision does not know', () => {
     expect(faultsIn(recorded, openSchema(revision, { closed: true }))).toEqual([])
   })
 
-  test('the session has a result of every method', () => {
+  test('has a result of every method', () => {
     const methods = recorded.flatMap(({ method, message }) => ((message as Said).result ? [method] : []))
     expect([...new Set(methods)].sort()).toEqual(
       [
@@ -65,7 +65,7 @@ describe.each(sessions)('on $revision over $transport', ({ revision, transport }
     expect(resultsOf('resources/templates/list').length).toBeGreaterThan(1)
   })
 
-  test('the session has every kind of error', () => {
+  test('has every kind of error', () => {
     const codes = new Set(said.flatMap(({ error }) => error?.code ?? []))
     const expected = [-32700, -32600, -32601, -32602, -32603]
     const ofHttp = modern && transport === 'HTTP' ? [-32020, -32022] : []
@@ -73,18 +73,18 @@ describe.each(sessions)('on $revision over $transport', ({ revision, transport }
     expect(JSON.stringify(said)).not.toContain('a secret of the driver')
   })
 
-  test('says that it is at work on what takes long, and nothing of what is cancelled', () => {
+  test('sends progress for a long request, and nothing for a cancelled one', () => {
     expect(said.filter(({ method }) => method === 'notifications/progress').length).toBeGreaterThan(0)
     const late = resultsOf('resources/read').filter((result) => JSON.stringify(result).includes('late'))
     expect(late).toHaveLength(1)
   })
 
-  test('answers a batch where the revision has batches', () => {
+  test('answers a batch if the revision has batches', () => {
     const batches = recorded.map(({ message }) => message).filter((message) => Array.isArray(message))
     expect(batches.map((batch) => batch.length)).toEqual(revision <= '2025-03-26' ? [3] : [])
   })
 
-  test('sends what the revision has for resources', () => {
+  test('sends the notifications of resources of the revision', () => {
     const listed = resultsOf('resources/list').flatMap(({ resources }) => resources as readonly unknown[])
     const all = {
       uri: 'file:///rich/all.txt',

@@ -69,7 +69,7 @@ async function start(options: Partial<HttpOptions> = {}, before: (asked: Asked) 
 
 const ask = (url: string) => fetch(url, { method: 'POST', headers, body: JSON.stringify(message) })
 
-describe('a large content of bytes over HTTP', () => {
+describe('a large binary content over HTTP', () => {
   test.each([
     ['without secrets', undefined],
     ['with known secrets', createScrubber([secret])],
@@ -100,7 +100,7 @@ describe('a large content of bytes over HTTP', () => {
     expect(result.contents[0].blob === movie.toString('base64')).toBe(true)
   })
 
-  test('is read no faster than the client takes it, and no more of it once the client is gone', async () => {
+  test('is read no faster than the client reads, and no further once the client has disconnected', async () => {
     const { url, parts } = await start()
     const request = httpRequest(url, { method: 'POST', headers })
     request.end(JSON.stringify(message))
@@ -131,7 +131,7 @@ describe('a large content of bytes over HTTP', () => {
     await expect(response.text()).rejects.toThrow()
   })
 
-  test('is an error when the answer would be longer than its limit', async () => {
+  test('gives an error if the answer exceeds the limit', async () => {
     const { url } = await start({ limits: { answer: 12 * mib } })
     const response = await ask(url)
     expect(await response.json()).toMatchObject({ error: { data: { reason: 'too-large', limit: 12 * mib } } })

@@ -55,16 +55,16 @@ const methods: Readonly<Record<Kind, string | undefined>> = {
   progress: undefined,
 }
 
-describe.each(schemaRevisions)('the validator of %s', (revision) => {
+describe.each(schemaRevisions)('the schema validator of %s', (revision) => {
   const right = rightOn(revision)
   const open = openSchema(revision)
   const closed = openSchema(revision, { closed: true })
 
-  test('judges by a schema that is one', () => {
+  test('has a valid schema', () => {
     expect(metaFaults(revision)).toEqual([])
   })
 
-  test.each(Object.keys(methods) as Kind[])('accepts a right message: %s', (kind) => {
+  test.each(Object.keys(methods) as Kind[])('accepts a valid message: %s', (kind) => {
     expect(open.faults(right[kind], methods[kind])).toEqual([])
     expect(closed.faults(right[kind], methods[kind])).toEqual([])
   })
@@ -102,7 +102,7 @@ describe.each(schemaRevisions)('the validator of %s', (revision) => {
       : []),
   ]
 
-  test.each(wrong)('rejects a message that is wrong: %s, %j is %j', (kind, path, value) => {
+  test.each(wrong)('rejects an invalid message: %s, %j is %j', (kind, path, value) => {
     expect(open.faults(altered(right[kind], path, value), methods[kind])).not.toEqual([])
   })
 
@@ -122,13 +122,13 @@ describe.each(schemaRevisions)('the validator of %s', (revision) => {
     ['2025-03-26', 'progress', ['params', 'message'], 'at work'],
   ]
 
-  test.each(younger)('when closed, knows what came with %s: %s, %j', (since, kind, path, value) => {
+  test.each(younger)('in strict mode rejects fields that came with %s: %s, %j', (since, kind, path, value) => {
     const faults = closed.faults(altered(right[kind], path, value), methods[kind])
     if (revision >= since) expect(faults).toEqual([])
     else expect(faults).not.toEqual([])
   })
 
-  test('when closed, lets only 2025-06-18 have the name and title of contents', () => {
+  test('in strict mode allows name and title of contents on 2025-06-18 only', () => {
     for (const member of ['name', 'title']) {
       const faults = closed.faults(altered(right.read, ['result', 'contents', 0, member], 'a'), methods.read)
       if (revision === '2025-06-18') expect(faults).toEqual([])
@@ -136,13 +136,13 @@ describe.each(schemaRevisions)('the validator of %s', (revision) => {
     }
   })
 
-  test('judges an answer by the request, and knows no answer without one', () => {
+  test('checks an answer against the schema of its request, and rejects one without a request', () => {
     expect(open.faults(right.list, 'resources/read')).not.toEqual([])
     expect(open.faults(right.list, undefined)).not.toEqual([])
     expect(open.faults(right.list, 'resources/directory/read')).toEqual([])
   })
 
-  test('takes the id null for an error about a message that could not be read, and for nothing else', () => {
+  test('accepts the id null only for an error about an unreadable message', () => {
     const unread = altered(altered(right.error, ['id'], null), ['error', 'code'], -32700)
     expect(open.faults(unread, undefined)).toEqual([])
     expect(open.faults(altered(unread, ['error', 'code'], -32602), undefined)).not.toEqual([])
@@ -155,11 +155,11 @@ describe('the official examples of 2026-07-28', () => {
     readdirSync(new URL(`${definition}/`, examples)).map((file) => [definition, file] as const),
   )
 
-  test('are all there', () => {
+  test('are complete', () => {
     expect(all.length).toBe(50)
   })
 
-  test.each(all)('%s/%s is as its definition has it', (definition, file) => {
+  test.each(all)('%s/%s matches its definition', (definition, file) => {
     const value = JSON.parse(readFileSync(new URL(`${definition}/${file}`, examples), 'utf8')) as unknown
     expect(schema.check(definition, value)).toEqual([])
     // The same example is no other thing.
