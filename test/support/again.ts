@@ -4,19 +4,19 @@ export interface Failed {
   readonly file: string
   /** The titles around the test, outermost first, then its own; none for a whole file. */
   readonly titles: readonly string[]
-  /** What its errors say. */
+  /** The messages of its errors. */
   readonly messages: readonly string[]
 }
 
-/** The environment variable with the seed of every property of fast-check that has none of its own. */
+/** The environment variable with the seed of every property of fast-check without its own seed. */
 export const seedVariable = 'FAST_CHECK_SEED'
 
-/** The variables of a run that decide what its tests do. */
+/** The environment variables that change what tests do. */
 const deciding = ['HIKIDASHI_VOLUME', 'HIKIDASHI_REQUIRE', 'HIKIDASHI_SEEDS', 'ATTACK_RUNS']
 
 /**
- * The command line that runs a failed test again as it ran: with its volume, and with the seed where one is in its title or in
- * what its errors say (`ATTACK_SEED=…`, `HIKIDASHI_SEED=…`, or `seed: …` by fast-check).
+ * Returns the command line that repeats a failed test: with its volume, and with its seed if its title or errors contain one
+ * (`ATTACK_SEED=…`, `HIKIDASHI_SEED=…`, or `seed: …` by fast-check).
  */
 export function commandOf({ file, titles, messages }: Failed, environment: NodeJS.ProcessEnv = process.env): string {
   const said = [...titles, ...messages].join('\n')
@@ -37,12 +37,12 @@ export function commandOf({ file, titles, messages }: Failed, environment: NodeJ
   ].join(' ')
 }
 
-/** A title as a regular expression for it, without characters that a terminal does not show. */
+/** Returns a regular expression that matches a title, without characters that a terminal does not show. */
 function escaped(title: string): string {
   return title.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replace(/[^\P{C}]/gu, '.')
 }
 
-/** A word of a command line, for a shell. */
+/** Quotes a word for a shell. */
 function quoted(word: string): string {
   return /^[\w./,=:-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
 }

@@ -7,7 +7,7 @@ import type { OpenOptions, Tabs } from './browser.ts'
 import { main } from './cli.ts'
 import { type Listening, listening } from './listening.ts'
 
-// A host of MCP Apps in a real browser: its bridge is the one of the official package, and its sandbox as the specification has it.
+// A host of MCP Apps in a real browser, with the bridge of the official package and the sandbox of the specification.
 
 /** The policy of a host for an app that declares no origins (MCP Apps, "Restrictive Default"). */
 const policy = [
@@ -15,7 +15,7 @@ const policy = [
   ...["img-src 'self' data:", "media-src 'self' data:", "object-src 'none'", "connect-src 'none'", "base-uri 'self'"],
 ].join('; ')
 
-/** Passes messages on between the host and the app, which has no origin: it could keep nothing. */
+/** The sandbox passes messages between the host and the app. It has no origin, so it cannot store anything. */
 const sandbox = `<!doctype html><html lang="en"><title>Sandbox</title>
 <style>html,body{height:100%;margin:0}iframe{display:block;width:100%;height:100%;border:0}</style>
 <script>
@@ -52,7 +52,7 @@ export interface OpenedApp {
   readonly app: FrameLocator
   readonly uri: string
   readonly meta: unknown
-  /** What the host was told: updates of the context, links and files that it was asked for. */
+  /** Messages to the host: updates of the context, links, and requested files. */
   seen(): Promise<Seen>
 }
 
@@ -136,7 +136,7 @@ export async function startAppHost(
   }
 }
 
-/** Members of the page of the host (`app-host/page.mjs`). */
+/** Members that `app-host/page.mjs` adds to `window`. */
 interface Way {
   readonly fromServer: (message: unknown) => void
   readonly openHost: (given: unknown) => Promise<{ readonly uri: string; readonly meta: unknown }>

@@ -5,11 +5,11 @@ import { volume } from './volume.ts'
 
 const given = process.env.ATTACK_SEED ?? '20260728'
 /**
- * One seed for all, so that a failure can be seen again: `ATTACK_SEED=… npx vitest run test/attack/fuzz.test.ts`. With
- * `random` another one each time; which, is printed.
+ * One seed for all fuzz tests, so that a failure can be repeated: `ATTACK_SEED=… npx vitest run test/attack/fuzz.test.ts`.
+ * `random` chooses another seed for each run, and prints it.
  */
 export const seed = given === 'random' ? randomInt(2 ** 31) : Number(given)
-/** How many times as many runs as in full: `ATTACK_RUNS=50` takes hours, and finds more. By default the volume of this run. */
+/** Factor on the number of runs: `ATTACK_RUNS=50` takes hours, and finds more. By default the volume of this run. */
 export const scale = Number(process.env.ATTACK_RUNS ?? volume)
 export const announceSeed = (): void => console.log(`fuzzed with ATTACK_SEED=${seed} ATTACK_RUNS=${scale}`)
 
@@ -22,8 +22,8 @@ export const runs = (count: number): fc.Parameters<unknown> => ({
 type Found = Readonly<Record<string, readonly unknown[][]>>
 
 /**
- * Checks a property: first what was found once to break it (in `corpus/found.json`, by the name), then what is made up. What
- * breaks it now is told in a form that can be kept there, so whatever is made up has to be JSON.
+ * Checks a property: first with the inputs that once broke it (in `corpus/found.json`, by its name), then with random ones. A new
+ * failure is printed in the form of that file, so inputs must be JSON.
  */
 export async function hold<Ts>(
   name: string,
@@ -46,7 +46,7 @@ export async function hold<Ts>(
   )
 }
 
-/** Pieces that mean something to some parser of URIs. */
+/** Pieces of URIs with a meaning to some parser. */
 const piece = fc.oneof(
   fc.constantFrom(
     '/',
@@ -121,7 +121,7 @@ const piece = fc.oneof(
   fc.stringMatching(/^%[0-9a-fA-F]{2}$/),
 )
 export const tail = fc.array(piece, { maxLength: 20 }).map((pieces) => pieces.join(''))
-/** URIs, in which `{root}` stands for the address of the root and `{parent}` for what it lies in: see {@link placed}. */
+/** Random URIs, in which `{root}` stands for the address of the root and `{parent}` for its parent: see {@link placed}. */
 export const uri = fc.oneof(
   { weight: 4, arbitrary: tail.map((text) => `{root}/${text}`) },
   { weight: 1, arbitrary: tail.map((text) => `{root}${text}`) },
@@ -130,10 +130,10 @@ export const uri = fc.oneof(
   { weight: 1, arbitrary: fc.tuple(tail, tail).map(([a, b]) => `{parent}/${a}root${b}`) },
 )
 
-/** Something made up, at the address that there is. */
+/** Puts the address of the root into a random URI. */
 export function placed(text: string, address: string): string {
   return text.replaceAll('{root}', address).replaceAll('{parent}', address.slice(0, address.lastIndexOf('/')))
 }
 
-/** Whatever JSON can say. */
+/** Any JSON value. */
 export const json = fc.jsonValue({ maxDepth: 3 })

@@ -15,12 +15,12 @@ export interface Arena {
   readonly wires: readonly Wire[]
   readonly http: Target
   wire(name: WireName): Wire
-  /** Asks, and applies what holds for every answer. */
+  /** Sends a request, and checks the oracles for every answer. */
   ask(wire: Wire, method: string, params?: Params): Promise<Answer>
   read(wire: Wire, uri: string): Promise<Answer>
 }
 
-/** For files of tests that start many processes: they wait long rather than fail where the machine is busy. */
+/** Long time-outs, for files of tests that start many processes on a busy machine. */
 export const waitLong = () => vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 export const wireNames = ['stdio 2026-07-28', 'stdio 2025-11-25', 'http 2026-07-28', 'http 2025-11-25'] as const
@@ -31,15 +31,15 @@ interface ArenaOptions extends SentryOptions {
   readonly onlyHttp?: boolean
 }
 
-/** How much memory may be kept beyond what there was in the beginning, in MiB: compiled code, and small caches. */
+/** Maximum growth of memory during a test file, in MiB: for compiled code, and small caches. */
 const maxKept = 32
 
 /**
- * Starts servers for the tests of a file, and applies the global oracles after each test and at the end.
- *
- * @param launch Starts something else than the fixture. It serves the folder of the world at its address, too.
- * @param options What the oracles allow, where a file needs more than others; with the reason, where it is used. And
- *   `filesInMany`: how many files are in the folder `many/`. With `onlyHttp` no server is started over stdio.
+ * Starts servers for the tests of a file, and checks the global oracles after each test and at the end.
+ * @param launch Starts another server than the fixture, which serves the folder of the world at its address, too.
+ * @param options Exceptions from the oracles, with the reason where they are used. `filesInMany`: number of files in the folder
+ * `many/`.
+ * `onlyHttp`: no server over stdio.
  */
 export function useArena(
   setup: Partial<Omit<Setup, 'root' | 'transport'>> = {},
@@ -60,7 +60,7 @@ export function useArena(
     const [first, second] = targets.filter((target) => target !== http)
     if (first !== undefined) wires = [...wires, await openStdio(first, world)]
     if (second !== undefined) wires = [...wires, await openLegacyStdio(second, world)]
-    // First requests start what is started late (threads, the compiler); what is open then is the baseline.
+    // The first requests start threads and the compiler; the resources that are open after them are the baseline.
     const warm = [await openHttp(http, world), await openLegacyHttp(http, world)]
     for (const wire of [...wires, ...warm]) {
       await control(wire)
@@ -114,7 +114,7 @@ export function isStdio(wire: Wire): wire is StdioWire {
   return 'pipe' in wire
 }
 
-/** O2: a small file can still be read. */
+/** O2: checks that a small file can still be read. */
 export async function control(wire: Wire, within?: number): Promise<void> {
   const uri = `${wire.world.address}/${controlPath}`
   const { message } = await wire.call('resources/read', { uri }, within === undefined ? {} : { within })
@@ -122,11 +122,11 @@ export async function control(wire: Wire, within?: number): Promise<void> {
   expect(content?.text, `O2: the control read over ${wire.name}`).toHaveLength(1024)
 }
 
-/** What holds whatever was asked (O1 to O5; of O5 and O6, what a single answer shows is in `checkAnswer`). */
+/** Checks that hold for every request (O1 to O5). `checkAnswer` checks the parts of O5 and O6 that a single answer shows. */
 export interface Oracles {
-  /** What was wrong since it was last asked. */
+  /** Returns the faults since the last call. */
   afterCase(): Promise<readonly string[]>
-  /** Closes the clients, ends the servers, and answers what was wrong over all. */
+  /** Closes the clients, ends the servers, and returns the faults of the whole run. */
   atEnd(): Promise<readonly string[]>
 }
 
@@ -170,13 +170,13 @@ export async function openOracles(
   return { afterCase, atEnd }
 }
 
-/** O5: what was no message, or one too many. */
+/** O5: returns the messages that are invalid, or answer a request twice. */
 function pipeFaults({ faults, answered }: Pipe): readonly string[] {
   const twice = [...answered].filter(([id, count]) => count > 1 && id.startsWith('string call-'))
   return [...faults, ...twice.map(([id, count]) => `${count} answers to ${id}`)].map((fault) => `O5: ${fault}`)
 }
 
-/** O3: how much memory the server of a client has in use once it has put away what it does not need, in MiB. */
+/** O3: returns the memory that the server of a client uses after a garbage collection, in MiB. */
 async function keptBy(wire: Wire): Promise<number> {
   const { message } = await wire.call('resources/read', { uri: 'count://calls/kept' })
   const [content] = (message?.result?.contents ?? []) as readonly { readonly text?: string }[]

@@ -14,7 +14,7 @@ const laughs = (levels: number, item: (before: string) => string) =>
 
 const nine = (text: string) => times(9, () => text).join(', ')
 
-/** Files of settings that no parser should be given, by what they are to end in: an error, or an answer. */
+/** Settings files that exhaust naive parsers, by the expected outcome: an error, or an answer. */
 export const settingsBombs: Readonly<
   Record<string, { readonly row: string; readonly text: string; readonly ends: 'BAD' | 'fine' }>
 > = {
@@ -36,7 +36,7 @@ export const settingsBombs: Readonly<
   'closed.json': { row: 'BM06', text: `${'{"a":'.repeat(120_000)}1${'}'.repeat(120_000)}`, ends: 'BAD' },
   'long.json': { row: 'BM06', text: '['.repeat(5_000_000), ends: 'BAD' },
   'keys.json': { row: 'BM06', text: `{${times(60_000, (i) => `"k${i}":${i}`).join(',')}}`, ends: 'BAD' },
-  // Numbers as names are hashed as such.
+  // V8 hashes numbers as property names differently from other names.
   'collisions.json': { row: 'BM06', text: `{${times(45_000, (i) => `"${i * 65_536}":0`).join(',')}}`, ends: 'fine' },
   'items.json': { row: 'BM06', text: `[${'0,'.repeat(400_000)}0]`, ends: 'BAD' },
   'deep.toml': { row: 'BM06', text: `a = ${'['.repeat(100_000)}`, ends: 'BAD' },
@@ -50,7 +50,7 @@ export const settingsBombs: Readonly<
   },
 }
 
-/** Settings that are read, and how: YAML 1.2, and nothing that a tag could do. */
+/** Settings with tags and ambiguous values: they are read as YAML 1.2, and tags do nothing. */
 export const tagged = {
   text: [
     'function: !!js/function "function () {}"',
@@ -85,7 +85,7 @@ export const tagged = {
   )}\n`,
 }
 
-/** Texts that are costly to whoever takes them for more than text. */
+/** Texts that are slow to parse as anything but text. */
 export const textBombs: Readonly<Record<string, string>> = {
   'brackets.md': `# ${'['.repeat(100_000)}\n`,
   'emphasis.md': `# a\n\n${'*a_'.repeat(60_000)}\n`,
@@ -109,7 +109,7 @@ const png = (width: number, height: number) => {
   return header
 }
 
-/** Files that are more than they seem, once they are unpacked. */
+/** Compressed files that expand enormously. */
 export const binaryBombs: Readonly<Record<string, Uint8Array>> = {
   'large.png': png(50_000, 50_000),
   'frames.gif': Buffer.concat([
@@ -127,7 +127,7 @@ export const binaryBombs: Readonly<Record<string, Uint8Array>> = {
   'blob.dat': randomBytes(8_000_000),
 }
 
-/** Puts the bombs where they belong: a folder of settings beside the root of the world, and files in it. */
+/** Writes the bombs: a folder of settings beside the root of the world, and files in the root. */
 export function plantBombs(world: World): { readonly settings: string } {
   const beside = (name: string) => join(dirname(world.root), name)
   const put = (folder: string, files: Readonly<Record<string, string | Uint8Array>>) => {

@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto'
 
-/** Finds planted secrets in bytes, in whatever spelling they came out (oracle O1). */
+/** Finds planted secrets in bytes, in any encoding (oracle O1). */
 export interface CanaryWatch {
-  /** A secret to plant. All of one watch begin alike, so that one search finds any of them. */
+  /** Creates a secret. All secrets of one watch have the same beginning, so that one search finds any of them. */
   plant(label: string): string
-  /** Looks through bytes of one stream, whose parts may be cut anywhere. */
+  /** Searches the next bytes of a stream, whose chunks may be split anywhere. */
   see(bytes: Uint8Array, stream: string): void
-  /** What was found so far, as `stream: form`. */
+  /** The leaks found so far, as `stream: form`. */
   readonly leaks: readonly string[]
 }
 
@@ -38,7 +38,7 @@ interface Needle {
   readonly bytes: Buffer
 }
 
-/** Every spelling of a text that is looked for. */
+/** Returns every encoding of a text that the search looks for. */
 export function formsOf(text: string): readonly Needle[] {
   const plain = Buffer.from(text)
   const wide = Buffer.from(text, 'utf16le')
@@ -65,11 +65,11 @@ export function formsOf(text: string): readonly Needle[] {
   ]
 }
 
-/** What base64 makes of some bytes in the midst of others, whichever of the three alignments they have. */
+/** Returns the base64 forms of bytes within other bytes, one for each of the three alignments. */
 function base64Forms(form: string, bytes: Buffer): (readonly [string, string])[] {
   return [0, 1, 2].flatMap((shift) => {
     const encoded = Buffer.concat([Buffer.alloc(shift), bytes]).toString('base64')
-    // Only the characters that depend on nothing but these bytes.
+    // Only the characters that depend on these bytes alone.
     const own = encoded.slice(Math.ceil((shift * 8) / 6), Math.floor(((shift + bytes.length) * 8) / 6))
     const url = own.replaceAll('+', '-').replaceAll('/', '_')
     const named = [`${form}, shifted by ${shift}`, own] as const

@@ -4,18 +4,18 @@ import { modernHeaders, sessionHeaders } from './attack-http.ts'
 import { until } from './attack-target.ts'
 import { type Message, type Params, patience, type Wire, withMeta } from './attack-wire.ts'
 
-/** One who listens to changes over a wire, in the way of its transport and revision. */
+/** A subscriber to changes over a wire, with the method of its transport and revision. */
 export interface Ear {
-  /** What was honoured: acknowledged, or answered without an error. */
+  /** The accepted URIs: acknowledged, or answered without an error. */
   readonly honoured: readonly string[]
   /** Every notification so far, the acknowledgement included. */
   readonly heard: readonly Message[]
-  /** The URIs that were told as changed, in order. */
+  /** The URIs that were reported as changed, in order. */
   updates(): readonly string[]
-  /** How often the list was told as changed. */
+  /** Number of notifications of a changed list. */
   lists(): number
   forget(): void
-  /** Waits until each of these was told. */
+  /** Waits until each of these URIs was reported. */
   until(...uris: readonly string[]): Promise<void>
   close(): Promise<void>
 }
@@ -23,10 +23,10 @@ export interface Ear {
 const subscriptionId = 'io.modelcontextprotocol/subscriptionId'
 let next = 1
 
-/** How many have listened so far: the last of them has the id `ear-N`. */
+/** Number of subscribers so far: the last one has the id `ear-N`. */
 export const ears = () => next - 1
 
-/** Listens to URIs; on 2026-07-28 to the list only where that is asked for. */
+/** Subscribes to URIs; on 2026-07-28 to the list only if requested. */
 export async function listen(wire: Wire, uris: readonly string[], list = false): Promise<Ear> {
   const heard: Message[] = []
   const opened = await (wire.modern ? listenModern(wire, uris, list, heard) : listenLegacy(wire, uris, heard))
@@ -104,7 +104,7 @@ export interface StreamRequest {
   readonly onId?: (id: string) => void
 }
 
-/** Opens an event stream and hands on each message of it. The caller destroys it. */
+/** Opens an event stream, and passes on each message. The caller destroys it. */
 export function openStream(wire: Wire, asked: StreamRequest, take: (message: Message) => void): ClientRequest {
   const { method, id, params, headers = {}, onId = () => {} } = asked
   const own = method === 'POST' ? modernHeaders('subscriptions/listen', {}) : { accept: 'text/event-stream' }

@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll } from 'vitest'
 
-/** A server that nobody may be led to, and what reached it all the same, until the end of each test. */
+/** Starts a server that must not be contacted, and records the requests that reach it, until the end of each test. */
 export function useElsewhere(answer = '{}') {
   const reached: string[] = []
   let place = ''

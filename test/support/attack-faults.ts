@@ -3,13 +3,13 @@ import { closeSync, openSync } from 'node:fs'
 import { connect } from 'node:net'
 import { notFound, type Provider } from '../../src/index.ts'
 
-/** What a server can be made to do wrong, by the name that is read at `fault://planted`. One for each oracle, at least. */
+/** The faults that a server can commit, by the name that is read at `fault://planted`. Each oracle has at least one. */
 export const faults: Readonly<Record<string, (argument: string) => string | Promise<string>>> = {
-  /** O1: tells a secret, in an encoding. */
+  /** O1: returns a secret in an encoding. */
   tell: (encoding) => Buffer.from(process.env.API_TOKEN ?? '').toString(encoding as BufferEncoding),
-  /** O1: logs one. */
+  /** O1: logs a secret. */
   log: () => say(process.stderr, `${process.env.DATABASE_URL}`),
-  /** O2: works for so many milliseconds, and lets nobody else have their turn. */
+  /** O2: blocks the event loop for a number of milliseconds. */
   hold: (milliseconds) => {
     const before = process.cpuUsage()
     const worked = () => {
@@ -19,17 +19,17 @@ export const faults: Readonly<Record<string, (argument: string) => string | Prom
     while (worked() < Number(milliseconds));
     return 'held'
   },
-  /** O3: opens what it does not close. */
+  /** O3: opens files without closing them. */
   open: (count) => {
     for (let i = 0; i < Number(count); i++) openSync('/dev/null', 'r')
     return 'opened'
   },
-  /** O3: keeps so many MiB. */
+  /** O3: keeps a number of MiB in memory. */
   keep: (mebibytes) => {
     kept.push(Array.from({ length: Number(mebibytes) * 131_072 }, (_, i) => i + 0.5))
     return 'kept'
   },
-  /** O4: starts a program, which lives for a second. */
+  /** O4: starts a program that runs for a second. */
   start: () => {
     spawn('sleep', ['1'])
     return 'started'
@@ -47,9 +47,9 @@ export const faults: Readonly<Record<string, (argument: string) => string | Prom
     setTimeout(() => closeSync(descriptor), 1000)
     return 'writes'
   },
-  /** O5: says something on the standard output that is no message. */
+  /** O5: writes text that is no message to the standard output. */
   print: (text) => say(process.stdout, text),
-  /** O5: answers an id that was answered. */
+  /** O5: answers a request again. */
   answer: (id) => say(process.stdout, JSON.stringify({ jsonrpc: '2.0', id, result: {} })),
 }
 
@@ -60,7 +60,7 @@ function say(stream: NodeJS.WriteStream, line: string): string {
   return 'said'
 }
 
-/** `NAME/ARGUMENT` does what is wrong, and answers in a word. */
+/** A provider that commits the fault of the path `NAME/ARGUMENT`, and answers with a word. */
 export function faulty(): Provider {
   return {
     async *list() {},

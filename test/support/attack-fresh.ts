@@ -5,10 +5,10 @@ import { startFixture, type Target } from './attack-target.ts'
 import { type Params, withMeta } from './attack-wire.ts'
 import { controlPath, type World } from './attack-world.ts'
 
-/** Five seconds, and time for a machine that is busy. */
+/** Five seconds, and extra time for a busy machine. */
 export const soon = 15_000
 
-/** A request as a line of a client that writes without waiting for answers. */
+/** Formats a request as the line of a client that writes without waiting for answers. */
 export const lineOf = (
   wire: { readonly modern: boolean },
   id: string | number,
@@ -16,7 +16,7 @@ export const lineOf = (
   method = 'resources/read',
 ) => `${JSON.stringify({ jsonrpc: '2.0', id, method, params: withMeta(params, wire.modern) })}\n`
 
-/** Servers of one test each, over stdio, and what to ask them. They are stopped after the test. */
+/** Creates functions that start stdio servers for one test, and send requests to them. The servers are stopped after the test. */
 export function freshWires(worldOf: () => World) {
   const started: Target[] = []
   afterEach(async () => {
@@ -24,7 +24,7 @@ export function freshWires(worldOf: () => World) {
   })
   const urlOf = (path: string) => ({ uri: `${worldOf().address}/${path}` })
   return {
-    /** @param grace How long it may take to end, in milliseconds. By default as long as it has by default. */
+    /** @param grace Maximum time of its exit, in milliseconds. By default the default of the server. */
     async fresh(version: string, grace?: number): Promise<StdioWire> {
       const target = await startFixture(worldOf(), {
         transport: 'stdio',

@@ -1,6 +1,9 @@
 import type { MemoryEntry } from './memory.ts'
 
-/** What steers a terminal, or hides in a text: asking it for its state, the end of a paste, links, colours, directions. */
+/**
+ * Character sequences that control a terminal or hide text: requests for its state, the end of a paste, links, colours,
+ * directions.
+ */
 export const steering = [
   '\u001b[31m',
   '\u001b[6n',
@@ -23,7 +26,7 @@ export const steering = [
   '\u{e0041}\u{e0042}',
 ]
 
-/** Whatever must not be printed for a person as it is. */
+/** Characters that must be escaped before they are shown to a person. */
 export const unprintable =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is looked for
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\u{e0000}-\u{e007f}]/u
@@ -31,7 +34,7 @@ export const unprintable =
 const markup = '"><img src=x onerror=alert(1)><svg/onload=alert(1)>{{7*7}}</script>'
 const icon = (src: string, mimeType = 'image/png') => ({ src, mimeType })
 
-/** Entries that say hostile things of themselves, as a front matter or a remote server can. */
+/** Entries with hostile metadata, as in a front matter or from a remote server. */
 export const guises: Readonly<Record<string, MemoryEntry>> = {
   'bidi-\u202etxt.exe': { title: steering.join('x'), description: steering.join('y'), text: '' },
   'markup.txt': { title: markup, description: markup, mimeType: 'text/html', text: markup },

@@ -24,7 +24,7 @@ export interface Post {
   readonly within?: number
 }
 
-/** One HTTP request by Node's own client. */
+/** Sends one HTTP request with Node's own client. */
 export function send(target: Target, world: World, post: Post, agent?: Agent): Promise<Answer> {
   const { hostname, port, pathname } = target.url as URL
   const { method = 'POST', path = pathname, headers = {}, body, within = patience } = post
@@ -34,7 +34,7 @@ export function send(target: Target, world: World, post: Post, agent?: Agent): P
     const ask = () => {
       const outgoing = request(options, (incoming) => void collect(incoming, world).then(resolve, reject))
       outgoing.on('error', (error: NodeJS.ErrnoException) => {
-        // A connection that was idle for long is closed by the server, perhaps just now.
+        // The server may just have closed a connection that was idle for long.
         if (outgoing.reusedSocket && /^(?:ECONNRESET|EPIPE)$/.test(error.code ?? '')) ask()
         else reject(error)
       })
@@ -64,7 +64,7 @@ async function collect(incoming: IncomingMessage, world: World): Promise<Answer>
   }
 }
 
-/** The message of a body: JSON, or the last event of a stream. Throws where it is neither. */
+/** Parses the message of a body: JSON, or the last event of a stream. Throws for anything else. */
 export function parseBody(type: string | undefined, raw: Buffer): Message | undefined {
   if (raw.length === 0) return undefined
   const text = new TextDecoder('utf-8', { fatal: true }).decode(raw)
@@ -76,7 +76,7 @@ export function parseBody(type: string | undefined, raw: Buffer): Message | unde
   return JSON.parse(last) as Message
 }
 
-/** A header value as 2026-07-28 wants it: in the sentinel where it is not visible ASCII, or could be taken for it. */
+/** Encodes a header value for 2026-07-28: in base64 between sentinels if it is not visible ASCII, or looks like a sentinel. */
 export function headerValue(value: string): string {
   if (/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(value) && !/^=\?base64\?.*\?=$/i.test(value)) return value
   return sentinel(Buffer.from(value).toString('base64'))
@@ -86,7 +86,7 @@ export const sentinel = (encoded: string) => `=?base64?${encoded}?=`
 
 export const jsonHeaders = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
 
-/** The headers of a modern request. */
+/** Returns the headers of a request of 2026-07-28. */
 export function modernHeaders(method: string, params: Params): Record<string, string> {
   const name = method === 'resources/read' ? params.uri : params.name
   const named = ['resources/read', 'prompts/get', 'tools/call'].includes(method) && typeof name === 'string'
@@ -100,12 +100,12 @@ export function modernHeaders(method: string, params: Params): Record<string, st
 
 const sessions = new WeakMap<Wire, Readonly<Record<string, string>>>()
 
-/** The headers that carry the session of a client. */
+/** Returns the headers with the session of a client. */
 export function sessionHeaders(wire: Wire): Readonly<Record<string, string>> {
   return sessions.get(wire) ?? {}
 }
 
-/** A client over HTTP, with connections of its own. */
+/** Opens a client over HTTP with its own connections. */
 export async function openHttp(target: Target, world: World, version: string = modern): Promise<Wire> {
   const agent = new Agent({ keepAlive: true, maxSockets: 64 })
   const isModern = version === modern
@@ -146,22 +146,22 @@ export async function openHttp(target: Target, world: World, version: string = m
 
 export const openLegacyHttp = (target: Target, world: World) => openHttp(target, world, legacy)
 
-/** What a raw connection brought. */
+/** The bytes received on a raw connection. */
 export interface RawAnswer {
   readonly text: string
-  /** The status of each response in it, in order. */
+  /** The status of each response, in order. */
   readonly statuses: readonly number[]
   readonly closed: boolean
 }
 
 export interface RawOptions {
-  /** Stops listening when this holds; by default when the server closes, or nothing has come for `quiet` ms. */
+  /** Stops reading when this holds; by default when the server closes, or sends nothing for `quiet` ms. */
   readonly until?: (text: string) => boolean
   readonly quiet?: number
   readonly within?: number
 }
 
-/** Writes bytes to a connection as they are, one part after the other, and gathers what comes back. */
+/** Writes bytes to a connection unchanged, part by part, and collects the answer. */
 export async function raw(
   target: Target,
   world: World,

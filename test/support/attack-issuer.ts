@@ -2,21 +2,21 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
 
-/** An authorization server that does as a test says: a real one would sign none of this. */
+/** An authorization server that the test controls: a real one would sign none of these tokens. */
 export interface HostileIssuer {
   readonly issuer: string
   readonly jwks: string
   readonly introspection: string
-  /** What its tokens are for. */
+  /** The audience of its tokens. */
   audience: string
   readonly key: { readonly kid: string; readonly alg: string; readonly private: CryptoKey; readonly public: JWK }
-  /** A token that is good but for what is given. `undefined` leaves a claim out. */
+  /** Signs a token that is valid except for the given claims. `undefined` omits a claim. */
   mint(claims?: Readonly<Record<string, unknown>>, header?: Readonly<Record<string, unknown>>): Promise<string>
-  /** Answers a path otherwise from now on; `undefined`: as before. */
+  /** Replaces the answer for a path; `undefined` restores the original one. */
   answer(path: string, how: ((request: IncomingMessage, response: ServerResponse) => void) | undefined): void
-  /** What it says of opaque tokens. */
+  /** The introspection answers for opaque tokens. */
   readonly opaque: Map<string, Readonly<Record<string, unknown>>>
-  /** Everything that it was sent: request line, headers and body. */
+  /** All requests that it received: request line, headers and body. */
   readonly requests: readonly { readonly path: string; readonly text: string }[]
   stop(): Promise<void>
 }
@@ -80,7 +80,7 @@ export async function startHostileIssuer(): Promise<HostileIssuer> {
   return hostile
 }
 
-/** A token in the three parts of a JWT, put together without any library. */
+/** Joins the three parts of a JWT without a library. */
 export function rawToken(header: unknown, payload: unknown, signature = ''): string {
   const part = (value: unknown) =>
     Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url')

@@ -2,13 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Content, Entry, Provider } from '../../src/core/provider.ts'
 import { invalid, notFound } from '../../src/index.ts'
 
-/** The secrets that a server under attack has in its environment. */
+/** Returns the secrets in the environment of a server under attack. */
 export function knownSecrets(): readonly string[] {
   const { API_TOKEN = '', AWS_SECRET_ACCESS_KEY = '', DATABASE_URL = '' } = process.env
   return [API_TOKEN, AWS_SECRET_ACCESS_KEY, DATABASE_URL, guessed]
 }
 
-/** A secret that a client has guessed, and so may see where it has said it. It is no canary. */
+/** A secret that a client has guessed and sent, so that answers may repeat it. It is no canary. */
 export const guessed = 'as-a-client-guessed-1'
 
 async function* inPieces(bytes: Buffer, length: number): AsyncGenerator<Uint8Array> {
@@ -16,8 +16,8 @@ async function* inPieces(bytes: Buffer, length: number): AsyncGenerator<Uint8Arr
 }
 
 /**
- * A source that tells secrets wherever it can: in texts, bytes, streams that are cut within them, names, titles, metadata,
- * completions, and in whatever it throws; and answers what it was asked with.
+ * A source that discloses secrets everywhere: in texts, bytes, streams that are split within them, names, titles, metadata,
+ * completions, and errors; and that echoes requests.
  */
 export function known([token = '', ...others]: readonly string[]): Provider {
   const binary = Buffer.concat([Buffer.from([0, 255, 254]), Buffer.from(token), Buffer.from([0, 1])])

@@ -3,11 +3,11 @@ import { jsonHeaders, modernHeaders, send, sessionHeaders } from './attack-http.
 import { type Answer, type Params, type Wire, withMeta } from './attack-wire.ts'
 import { controlPath } from './attack-world.ts'
 
-/** Messages that are honest but for what a test changes, and what comes back for them. */
+/** Sends messages that are valid except for what a test changes, and returns the answers. */
 export function messagesOf(arena: Arena) {
   const control = () => ({ uri: `${arena.world.address}/${controlPath}` })
 
-  /** Sends one message as it is, and answers what comes back for it, whatever id that has. */
+  /** Sends one message unchanged, and returns its answer, with any id. */
   async function tell(wire: Wire, message: unknown, headers: Record<string, string> = {}): Promise<Answer> {
     const bytes = typeof message === 'string' ? message : JSON.stringify(message)
     if (isStdio(wire)) {

@@ -2,10 +2,10 @@ import { expect } from 'vitest'
 import { type Answer, legacy, type Message, modern, type Params, type Wire } from './attack-wire.ts'
 import { openSchema } from './wire-schema.ts'
 
-/** What a hostile input is answered with. See the conventions of the corpus. */
+/** The expected answer to a hostile input, in the notation of the corpus. */
 export type Expectation = 'NF' | 'BAD' | 'ctl'
 
-/** How large an error may be, in bytes, beside the URI and the id that it repeats. */
+/** Maximum size of an error, in bytes, beside the repeated URI and id. */
 const maxError = 2048
 
 /** The longest URI that an error repeats, in characters. */
@@ -16,29 +16,29 @@ const allowedCodes = {
   legacy: new Set([-32700, -32600, -32601, -32602, -32603, -32002]),
 }
 
-/** The status of HTTP that an error goes with. Before 2026-07-28, one that was understood is always 200. */
+/** The HTTP statuses of each error code. Before 2026-07-28, an error for a valid message has status 200. */
 const statuses: Readonly<Record<number, readonly number[]>> = {
   [-32700]: [400],
-  // What is too long is refused before anything is known of it.
+  // A message that is too long is refused before it is parsed.
   [-32600]: [400, 413],
   [-32601]: [404],
-  // 429: others listen to so much that there is no room just now.
+  // 429: other clients have all subscriptions at the moment.
   [-32602]: [200, 400, 429],
-  // What takes too long, is too much at once, or comes when the server closes.
+  // A time-out, too many requests at once, or a server that is closing.
   [-32603]: [200, 429, 500, 503],
   [-32020]: [400],
   [-32021]: [400],
   [-32022]: [400],
 }
 
-/** A message without the URI that it repeats: the one that was asked with comes back as it was, RFC 3986 or not. */
+/** Returns a message without the repeated URI, which is returned as it was sent, valid or not. */
 function inOwnWords(message: Message, uri: unknown): unknown {
   if (typeof uri !== 'string' || uri === '') return message
   const repeated = JSON.stringify(uri).slice(1, -1)
   return JSON.parse(JSON.stringify(message).replaceAll(`"uri":"${repeated}`, '"uri":"asked:it'))
 }
 
-/** O5, and O6 as far as one answer shows it: what holds for every answer, whatever was asked. */
+/** O5, and the part of O6 that one answer shows: the checks of every answer. */
 export function checkAnswer(wire: Wire, answer: Answer, params: Params = {}, method?: string): void {
   const { message, raw, status } = answer
   if (message === undefined) throw new Error('an answer without a message')
@@ -65,7 +65,7 @@ export function checkAnswer(wire: Wire, answer: Answer, params: Params = {}, met
   )
   expect(raw.length - echoes, `the length of ${raw.subarray(0, 300)}`).toBeLessThanOrEqual(maxError)
   if (error.data?.uri !== undefined) expect(error.data.uri).toBe(params.uri)
-  // A link to a large content is sealed, and its time looks like a line of a stack trace.
+  // A signed link to a large content contains a time that looks like a line of a stack trace.
   if (error.data?.link !== undefined) {
     expect(wire.transport).toBe('http')
     expect(error.data.link).toEqual({
@@ -81,20 +81,20 @@ export function checkAnswer(wire: Wire, answer: Answer, params: Params = {}, met
 
 const absent = 'Resource not found'
 
-/** O6: what is absent is told in the same words, whatever the reason. */
+/** O6: checks that the error for an absent resource has the same words for any reason. */
 function expectAbsent(wire: Wire, error: Message['error'], uri: unknown): void {
   const isLong = typeof uri !== 'string' || uri.length > maxEcho
   expect(error).toEqual({ code: wire.modern ? -32602 : -32002, message: absent, ...(isLong ? {} : { data: { uri } }) })
 }
 
-/** That an answer to `resources/read` (or the like) of a URI is what the corpus says. */
+/** Checks that the answer to a request for a URI is the expected one of the corpus. */
 export function expectOutcome(wire: Wire, answer: Answer, expected: Expectation, uri: string, text?: string): void {
   const { message } = answer as { readonly message: Message }
   const shown = answer.raw.subarray(0, 300).toString()
   if (expected === 'ctl') {
     const [content] = (message.result?.contents ?? []) as readonly { readonly uri: string; readonly text?: string }[]
     expect(message.error, shown).toBeUndefined()
-    // A directory read without a slash answers with its children.
+    // A directory that is read without a slash answers with its children.
     expect(content?.uri === uri || content?.uri.startsWith(`${uri}/`), shown).toBe(true)
     if (text !== undefined) expect(content?.text).toBe(text)
     return
@@ -105,7 +105,7 @@ export function expectOutcome(wire: Wire, answer: Answer, expected: Expectation,
     expectAbsent(wire, message.error, uri)
   } else {
     const speakable = wire.transport === 'stdio' || !wire.modern || uri.isWellFormed()
-    // What UTF-8 cannot say no header can say either, so the header is at fault first.
+    // A header cannot hold text that UTF-8 cannot encode, so the header is wrong first.
     expect(message.error?.code, shown).toBe(speakable ? -32602 : -32020)
     expect(message.error?.data?.uri, shown).toBeUndefined()
   }

@@ -4,7 +4,7 @@ import { modernHeaders, send } from './attack-http.ts'
 import { type Answer, withMeta } from './attack-wire.ts'
 import { controlPath } from './attack-world.ts'
 
-/** Modern reads over HTTP that are honest but for what a test changes. */
+/** Sends reads of 2026-07-28 over HTTP that are valid except for what a test changes. */
 export function postsOf(arena: Arena) {
   const control = () => ({ uri: `${arena.world.address}/${controlPath}` })
   const bodyOf = (params: Readonly<Record<string, unknown>> = control(), method = 'resources/read') =>
@@ -13,7 +13,7 @@ export function postsOf(arena: Arena) {
   const own = () => (arena.http.url as URL).host
   const port = () => (arena.http.url as URL).port
 
-  /** An honest modern read, with other headers. `undefined` leaves one out. */
+  /** Sends a valid read of 2026-07-28 with other headers. `undefined` omits a header. */
   function ask(
     headers: Readonly<Record<string, string | readonly string[] | undefined>>,
     body = bodyOf(),
@@ -30,7 +30,7 @@ export function postsOf(arena: Arena) {
   return { control, bodyOf, headersOf, own, port, ask }
 }
 
-/** That a request was refused, with little said, and nothing that would let a web page in. */
+/** Checks that a request was refused, with a short answer and without headers that would admit a web page. */
 export function expectRefused(answer: Answer, status: number | readonly number[], what: unknown): void {
   const shown = `${JSON.stringify(what)}: ${answer.status} ${answer.raw.subarray(0, 200)}`
   expect([status].flat(), shown).toContain(answer.status)

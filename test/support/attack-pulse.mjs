@@ -1,4 +1,4 @@
-// The control client (oracle O2), in a thread of its own, so that what keeps a test busy does not keep it.
+// The control client (oracle O2), in its own thread, so that a busy test does not delay it.
 import { readFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { parentPort, workerData } from 'node:worker_threads'
@@ -6,10 +6,10 @@ import { parentPort, workerData } from 'node:worker_threads'
 const { url, pid, headers, body, expected, every } = workerData
 const agent = new Agent({ keepAlive: true, maxSockets: 1 })
 
-/** How long each read took, and for how much of that the server's main thread was at work, in milliseconds. */
+/** Duration of each read, and the CPU time of the server's main thread during it, in milliseconds. */
 let waits = []
 let faults = []
-/** The read that is waited for: when it began. */
+/** Start time of the pending read. */
 let began
 
 const now = () => ({ time: performance.now(), work: workOf(pid) })
@@ -18,7 +18,7 @@ const since = (then) => {
   return { time: time - then.time, work: Math.min(time - then.time, work - then.work) }
 }
 
-/** For how long the main thread of a process was at work so far. The system counts in hundredths of a second. */
+/** Returns the CPU time of the main thread of a process so far. The system counts in hundredths of a second. */
 function workOf(process) {
   try {
     const stat = readFileSync(`/proc/${process}/task/${process}/stat`, 'utf8')
@@ -47,7 +47,7 @@ function read() {
     response.on('end', () => done(text.includes(expected) ? undefined : `${response.statusCode} ${text.slice(0, 200)}`))
     response.on('error', (error) => done(String(error)))
   })
-  // A connection that the server closed when it had been idle is opened anew.
+  // If the server closed an idle connection, the request is sent again on a new one.
   sent.on('error', (error) => done(error.code === 'ECONNRESET' && sent.reusedSocket ? undefined : String(error)))
   sent.end(body)
 }

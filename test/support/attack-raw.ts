@@ -4,14 +4,14 @@ import { modernHeaders, type RawAnswer, type RawOptions, raw } from './attack-ht
 import { withMeta } from './attack-wire.ts'
 import { controlPath } from './attack-world.ts'
 
-/** The bytes of requests, and what comes back for them. */
+/** Sends raw requests, and returns the raw answers. */
 export function rawOf(arena: Arena) {
   const small = () => ({ uri: `${arena.world.address}/${controlPath}` })
   const bodyOf = (params: Readonly<Record<string, unknown>> = small(), id: string | number = 1) =>
     JSON.stringify({ jsonrpc: '2.0', id, method: 'resources/read', params: withMeta(params, true) })
   const own = () => (arena.http.url as URL).host
 
-  /** The head of an honest modern read; what is given comes instead of, or behind, what it has. */
+  /** Returns the head of a valid read of 2026-07-28. The given headers replace or extend its headers. */
   function head(over: Readonly<Record<string, string | undefined>> = {}, line = 'POST /mcp HTTP/1.1'): string {
     const headers: Record<string, string | undefined> = {
       host: own(),
@@ -32,7 +32,7 @@ export function rawOf(arena: Arena) {
   return { small, bodyOf, own, head, honest, tell, chunked }
 }
 
-/** That nothing hidden in a request was taken for a second one, and that no request was served that is in doubt. */
+/** Checks that a hidden part of a request was not taken for a second request, and that an ambiguous request was refused. */
 export function expectOneRefusal({ statuses, text }: RawAnswer, what: string): void {
   expect(statuses, `${what}: ${text.slice(0, 300)}`).toHaveLength(1)
   expect(statuses[0], what).toBeGreaterThanOrEqual(400)

@@ -1,4 +1,4 @@
-/** What each section of the attack corpus is about, by the letters that its rows begin with. */
+/** The subject of each section of the attack corpus, by the prefix of its rows. */
 export const sections: Readonly<Record<string, string>> = {
   PT: 'paths and files',
   UR: 'URIs',
@@ -19,7 +19,7 @@ export const sections: Readonly<Record<string, string>> = {
   UI: 'pages, terminals and exports',
 }
 
-/** The rows that a text names, such as `PT01`. */
+/** Returns the rows that a text names, such as `PT01`. */
 export function rowsIn(text: string): readonly string[] {
   return text.match(new RegExp(`\\b(?:${Object.keys(sections).join('|')})\\d{2}\\b`, 'g')) ?? []
 }

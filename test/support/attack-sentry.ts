@@ -8,28 +8,28 @@ import { withMeta } from './attack-wire.ts'
 import { controlPath, type World } from './attack-world.ts'
 import { volume } from './volume.ts'
 
-/** What the system says that a process holds, and does beside answering. */
+/** The resources and activities of a process, as the system reports them. */
 export interface Holdings {
   readonly descriptors: number
   readonly threads: number
-  /** Watches of inotify. */
+  /** Number of inotify watches. */
   readonly watches: number
   /** Resident memory, in MiB. */
   readonly resident: number
-  /** The programs that it started, by name. */
+  /** The names of the programs that it started. */
   readonly children: readonly string[]
-  /** Where it has connections to that it opened itself, as `address:port` in the hexadecimal of the system. */
+  /** The remote addresses of its outgoing connections, as `address:port` in the hexadecimal notation of the system. */
   readonly outgoing: readonly string[]
-  /** The files that it has open to write. */
+  /** The files that it has open for writing. */
   readonly writing: readonly string[]
 }
 
-/** Sockets by inode, each with where it leads if it is an outgoing connection. The inode of a socket is its own while it is open. */
+/** Sockets by inode, each with its remote address if it is an outgoing connection. An open socket keeps its inode. */
 type Settled = Map<string, string | undefined>
 
 /**
- * @param settled The sockets of which it is known what they are; added to. To be kept for the next time.
- * @param tables What was read of the system for another process at the same time.
+ * @param settled The sockets that are already classified; new ones are added. Pass it to the next call.
+ * @param tables The tables of sockets that were read for another process at the same time.
  */
 export function holdingsOf(pid: number, settled: Settled = new Map(), tables: Tables = new Map()): Holdings {
   const open = readdirSync(`/proc/${pid}/fd`).map((fd) => ({ fd, link: linkOf(`/proc/${pid}/fd/${fd}`) }))
@@ -52,7 +52,7 @@ export function holdingsOf(pid: number, settled: Settled = new Map(), tables: Ta
     ),
     writing: open
       .filter(({ fd, link }) => /^\/(?!dev\/)/.test(link) && (Number.parseInt(flagsOf(about(fd)), 8) & 3) !== 0)
-      // The number may be another's by now; and a directory is written to by nobody.
+      // The descriptor may have been reused meanwhile, and a directory cannot be written.
       .filter(({ fd, link }) => linkOf(`/proc/${pid}/fd/${fd}`) === link && !isDirectory(link))
       .map(({ link }) => link),
   }
@@ -71,11 +71,11 @@ function childrenOf(pid: number): readonly string[] {
 interface Socket {
   readonly local: string
   readonly remote: string
-  /** As the system writes it: 01 is established, 02 a connection that was asked for, 07 closed, 0A a port that is listened on. */
+  /** State in the notation of the system: 01 established, 02 connecting, 07 closed, 0A listening. */
   readonly state: string
 }
 
-/** The sockets of TCP by their inodes, for each network that processes are in. */
+/** TCP sockets by inode, for each network namespace. */
 type Tables = Map<string, ReadonlyMap<string, Socket>>
 
 function socketsOf(pid: number, tables: Tables): ReadonlyMap<string, Socket> {
@@ -86,7 +86,7 @@ function socketsOf(pid: number, tables: Tables): ReadonlyMap<string, Socket> {
   for (const table of ['tcp', 'tcp6'])
     for (const line of textOf(`/proc/${pid}/net/${table}`).split('\n').slice(1)) {
       const [, local = '', remote = '', state = '', , , , , , inode = '0'] = line.trim().split(/\s+/)
-      // The inode 0 is of connections that no process has any longer.
+      // Connections without a process have the inode 0.
       if (inode !== '0') sockets.set(inode, { local, remote, state })
     }
   tables.set(network, sockets)
@@ -94,8 +94,8 @@ function socketsOf(pid: number, tables: Tables): ReadonlyMap<string, Socket> {
 }
 
 /**
- * Connections of a process that do not come in at a port which it listens on. The tables of TCP take the system milliseconds to
- * write, so they are read only when there is a socket that is not settled yet, and once for all processes.
+ * Returns the connections of a process that did not come in at one of its listening ports. Reading the tables of TCP takes
+ * milliseconds, so they are read only if a socket is not classified yet, and once for all processes.
  */
 function outgoingOf(pid: number, inodes: readonly string[], settled: Settled, tables: Tables): readonly string[] {
   const areUnsettled = () => inodes.some((inode) => !settled.has(inode))
@@ -112,7 +112,7 @@ function outgoingOf(pid: number, inodes: readonly string[], settled: Settled, ta
   const listening = new Set(own.filter(({ state }) => state === '0A').map(({ local }) => port(local)))
   for (const { inode, local, remote, state } of own) {
     if (settled.has(inode) || state === '07') continue
-    // A connection that is being closed does not come back.
+    // A closing connection does not become open again.
     settled.set(inode, !listening.has(port(local)) && (state === '01' || state === '02') ? remote : undefined)
   }
   return leadsTo()
@@ -146,37 +146,37 @@ function namesIn(path: string): readonly string[] {
   }
 }
 
-/** How a server behaves while it is attacked, beside what it answers (oracles O2, O3 and O4). */
+/** Checks the behaviour of servers under attack, besides their answers (oracles O2, O3 and O4). */
 export interface Sentry {
-  /** What was wrong since it was last asked: for after each case. */
+  /** Returns the faults since the last call, after each case. */
   look(): Promise<readonly string[]>
-  /** Stops, and answers what is left over when everything is closed, compared with the beginning: for the end. */
+  /** Stops, and returns the resources that are still in use after everything was closed, compared with the baseline. */
   settle(): Promise<readonly string[]>
 }
 
 export interface SentryOptions {
   /**
-   * For how long a server may be at work, in milliseconds, while one read of the control client waits; O2. What counts is
-   * its work and not the time, so that a machine which is busy with something else is not taken for a server that hangs;
-   * what hangs without any work is told by the tests themselves, which wait for answers.
+   * Maximum CPU time of the server while one read of the control client waits, in milliseconds (O2). CPU time is compared, not
+   * elapsed time, so that other work of the machine does not count. Tests wait for answers themselves, and so notice a server
+   * that hangs without using the CPU.
    */
   readonly work?: number
-  /** What may be left over beyond what there was in the beginning; O3. */
+  /** Resources that may remain beyond the baseline (O3). */
   readonly slack?: Partial<Slack>
-  /** How long it is waited for what is left over to be given back, in milliseconds; O3. By default ten seconds. */
+  /** Maximum time until resources are released, in milliseconds (O3). By default ten seconds. */
   readonly settlesWithin?: number
   /** The programs that a server may start; O4. */
   readonly programs?: readonly string[]
-  /** The ports of this machine that a server is told to ask; O4. They are known once it was started. */
+  /** The ports of this machine that a server may connect to (O4), known once their servers have started. */
   readonly upstreams?: () => readonly number[]
 }
 
 type Slack = Pick<Holdings, 'descriptors' | 'threads' | 'watches' | 'resident'>
 
-/** Threads that were started meanwhile, with what they hold open, and what an allocator keeps. */
+/** The usual growth: threads that were started meanwhile with their descriptors, and memory of the allocator. */
 const usual: Slack = { descriptors: 16, threads: 8, watches: 64, resident: 400 }
 
-/** Starts to watch servers, of which one may serve HTTP. What they hold now is what they are compared with. */
+/** Starts to observe servers, at most one of them over HTTP. Their current resources are the baseline. */
 export function openSentry(world: World, targets: readonly Target[], options: SentryOptions = {}): Sentry {
   const { work: most = 1000, settlesWithin, programs = [], upstreams = () => [] } = options
   const slack = { ...usual, ...options.slack }
@@ -251,12 +251,12 @@ export function openSentry(world: World, targets: readonly Target[], options: Se
 }
 
 interface Beat {
-  /** Each control read, the one that is waited for too: its time, and the work of the server in it, in milliseconds. */
+  /** Each control read, including the pending one: its duration, and the CPU time of the server during it, in milliseconds. */
   readonly waits: readonly { readonly time: number; readonly work: number }[]
   readonly faults: readonly string[]
 }
 
-/** Reads a file of 1 KiB every 50 ms over a connection of its own. */
+/** Reads a file of 1 KiB every 50 ms over its own connection. */
 function openPulse(world: World, target: Target): { report(): Promise<Beat>; stop(): Promise<void> } {
   const params = { uri: `${world.address}/${controlPath}` }
   const body = JSON.stringify({
@@ -272,7 +272,7 @@ function openPulse(world: World, target: Target): { report(): Promise<Beat>; sto
       headers: modernHeaders('resources/read', params),
       body,
       expected: 'still here',
-      // In a tenth of its volume it finds what takes a second all the same.
+      // In a tenth of the volume, a slower interval still finds a block of a second.
       every: volume < 1 ? 200 : 100,
     },
   })

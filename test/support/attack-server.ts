@@ -18,30 +18,30 @@ import { guises } from './attack-guises.ts'
 import { known, knownSecrets } from './attack-known.ts'
 import { memory } from './memory.ts'
 
-/** How the server under attack is composed. Given as JSON in its first argument. */
+/** The composition of the server under attack, as JSON in its first argument. */
 export interface Setup {
   readonly transport: 'stdio' | 'http'
   readonly root: string
   readonly principal?: Principal
   /** The secret of the cursors. */
   readonly secret?: string
-  /** How many entries `mem://many` has; without it, there is no such mount. */
+  /** Number of entries at `mem://many`. Without it, there is no such mount. */
   readonly many?: number
   readonly pages?: Readonly<Record<string, number>>
   readonly limits?: Partial<HttpLimits>
   readonly sse?: boolean
   readonly timeout?: number
-  /** How long requests in flight may take once the input has ended. */
+  /** Time for requests in flight after the end of the input, in milliseconds. */
   readonly grace?: number
-  /** Serves what holds the secrets of the environment, and is told that they are: `known://values`. */
+  /** Serves a source with the secrets of the environment, which are registered as known: `known://values`. */
   readonly known?: boolean
-  /** Whether it does what it should not when it is asked to, at `fault://planted`. */
+  /** Whether it has the mount `fault://planted`, which commits faults on request. */
   readonly faulty?: true
-  /** Whether there is a mount of entries that say hostile things of themselves: `guise://hostile`. */
+  /** Whether there is a mount of entries with hostile metadata: `guise://hostile`. */
   readonly guises?: true
 }
 
-/** A mount that counts what the others are asked, and says so when it is read: `count://calls/made`. */
+/** Counts the calls of the other mounts, and serves the number at `count://calls/made`. */
 function counted(provider: Provider, calls: { made: number }): Provider {
   const isControl = (path: string) => path === 'control.txt'
   return {
@@ -65,9 +65,9 @@ function counted(provider: Provider, calls: { made: number }): Provider {
   }
 }
 
-/** The memory that is in use when everything that can be is put away, in MiB. */
+/** Returns the memory in use after a garbage collection, in MiB. */
 async function keptMemory(): Promise<number> {
-  // What is closed with a promise or a finaliser takes a turn or two.
+  // Promises and finalizers need a few turns to close their resources.
   for (let i = 0; i < 3; i++) {
     globalThis.gc?.()
     await new Promise((resolve) => setTimeout(resolve, 20))
@@ -77,7 +77,7 @@ async function keptMemory(): Promise<number> {
 }
 
 function hanging(): Provider {
-  // As a call of the system that does not return would.
+  // Blocks like a system call that does not return.
   setInterval(() => {}, 60_000)
   return {
     async *list() {},
@@ -160,7 +160,7 @@ async function main(setup: Setup): Promise<void> {
     ...(setup.sse === undefined ? {} : { sse: setup.sse }),
   })
   process.stderr.write(`listening on ${service.url}\n`)
-  // What hangs forever would keep the process until it is killed.
+  // A hanging call would keep the process until it is killed.
   process.once(
     'SIGTERM',
     () =>

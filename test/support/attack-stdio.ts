@@ -13,22 +13,22 @@ import {
 } from './attack-wire.ts'
 import type { World } from './attack-world.ts'
 
-/** The pipes of a stdio server, with every line that came out. */
+/** The pipes of a stdio server, with all its output lines. */
 export interface Pipe {
-  /** Writes bytes as they are. Resolves when the pipe has taken them, which a reader that stopped may prevent. */
+  /** Writes bytes unchanged. Resolves when the pipe has taken them, so never if the reader has stopped. */
   write(bytes: string | Uint8Array): Promise<void>
-  /** The next line that answers no id that is waited for. */
+  /** Returns the next line that answers no awaited id. */
   next(within?: number): Promise<Answer>
-  /** The answer to an id. */
+  /** Returns the answer to an id. */
   answerTo(id: string | number, within?: number): Promise<Answer>
-  /** Whatever comes first: the answer to an id, or a line that answers none. */
+  /** Returns the answer to an id, or an earlier line that answers no id. */
   either(id: string | number, within?: number): Promise<Answer>
-  /** What was wrong with what came out, by the rules of the transport. */
+  /** Violations of the rules of the transport in the output. */
   readonly faults: readonly string[]
-  /** How many answers each id got, by `typeof id`. */
+  /** Number of answers for each id, by `typeof id`. */
   readonly answered: ReadonlyMap<string, number>
   readonly lines: () => number
-  /** Sees every notification from now on, until what it answers is called. */
+  /** Calls a function for every notification, until the returned function is called. */
   tap(see: (notification: Message) => void): () => void
   pause(): void
   resume(): void
@@ -143,7 +143,7 @@ function parse(line: Buffer, faults: string[]): Message | undefined {
   }
 }
 
-/** A client over the pipes of a server. */
+/** Opens a client over the pipes of a server. */
 export async function openStdio(
   target: Target,
   world: World,

@@ -7,7 +7,7 @@ import { rowsIn, sections } from './attack-rows.ts'
 
 const folder = join(import.meta.dirname, '../attack')
 
-/** Prints what became of the attack corpus: by section, and why some rows do not apply. `npm run attack` uses it. */
+/** Prints the results of the attack corpus by section, and why some rows do not apply, for `npm run attack`. */
 export default class AttackTable implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
     const attacks = modules.filter(({ moduleId }) => moduleId.startsWith(folder))
@@ -26,7 +26,7 @@ export default class AttackTable implements Reporter {
 interface Line {
   readonly name: string
   readonly rows: number
-  /** Rows that a test named which passed. */
+  /** Number of rows whose tests passed. */
   readonly held: number
   readonly notApplicable: number
   readonly tests: number
@@ -71,7 +71,7 @@ function countsOf(tests: readonly TestCase[]): Pick<Line, 'tests' | 'inputs' | '
   const failed = tests.filter(isFailed).length
   return {
     tests: tests.length,
-    // A test that talks to no server is one input.
+    // A test without a server counts as one input.
     inputs: tests.reduce((all, test) => all + Math.max(1, test.meta().inputs ?? 1), 0),
     failed,
     skipped: tests.length - failed - tests.filter(isPassed).length,

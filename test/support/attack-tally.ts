@@ -3,7 +3,7 @@ import type { Target } from './attack-target.ts'
 
 declare module 'vitest' {
   interface TaskMeta {
-    /** How many inputs a test sent to the servers. */
+    /** Number of inputs that a test sent to servers. */
     inputs?: number
   }
 }
@@ -12,9 +12,9 @@ let sent = 0
 let before = 0
 let asked = new Set<Target>()
 
-/** Counts what is sent to servers under attack, for each test. */
+/** Counts the inputs to servers under attack, for each test. */
 export const tally = {
-  /** Called by whatever writes to a server. */
+  /** Every function that writes to a server calls this. */
   add: (target: Target): void => {
     sent++
     asked.add(target)
@@ -23,7 +23,7 @@ export const tally = {
     before = sent
     asked = new Set()
   },
-  /** Whether the test wrote to a server. */
+  /** Whether the test sent a request to a server. */
   hasAsked: (target: Target): boolean => asked.has(target),
   end: (task: Pick<RunnerTask, 'meta'>): void => {
     task.meta.inputs = sent - before

@@ -11,7 +11,7 @@ export interface Target {
   readonly pid: number
   readonly input: Writable
   readonly output: Readable
-  /** Where it serves HTTP. */
+  /** The URL of its HTTP endpoint. */
   readonly url: URL | undefined
   readonly errors: () => string
   /** Its exit code, or the signal that ended it. */
@@ -21,21 +21,21 @@ export interface Target {
   stop(): Promise<void>
 }
 
-/** What the system says of a process. */
+/** Facts of the system about a process. */
 export interface Facts {
   readonly descriptors: number
-  /** What they are, such as `socket:[1]` or a path. */
+  /** The targets of its descriptors, such as `socket:[1]` or a path. */
   readonly open: readonly string[]
   readonly children: number
   /** Resident memory, in MiB. */
   readonly resident: number
-  /** The most that was ever resident. */
+  /** Peak resident memory, in MiB. */
   readonly peak: number
 }
 
 const home = join(import.meta.dirname, '../..')
 
-/** Starts the fixture: the library, composed for tests. */
+/** Starts the fixture server, which is composed from the library. */
 export function startFixture(world: World, setup: Omit<Setup, 'root'>): Promise<Target> {
   const argument = JSON.stringify({ root: world.root, ...setup } satisfies Setup)
   return start(world, ['--expose-gc', bundled('tests/attack-server'), argument], setup.transport === 'http')
@@ -51,9 +51,8 @@ export function startCommand(world: World, ...args: readonly string[]): Promise<
 }
 
 /**
- * Starts the built command line on a configuration, which is written beside the root: `hikidashi serve --config …`.
- *
- * @param within A command that runs it somewhere else, such as in a network of its own.
+ * Starts the built command line with a configuration, which is written beside the root: `hikidashi serve --config …`.
+ * @param within A command that runs it in another environment, such as its own network namespace.
  */
 export function startConfigured(
   world: World,
@@ -64,7 +63,7 @@ export function startConfigured(
   const file = join(dirname(world.root), `hikidashi-${configs++}.json`)
   writeFileSync(file, JSON.stringify(config))
   const how = transport === 'http' ? ['--http', '127.0.0.1:0'] : ['--stdio']
-  // The mounts are open before the first case: what a server holds is compared with that.
+  // The mounts are opened before the first case, so that the baseline includes them.
   const args = [join(home, 'dist/cli/main.js'), 'serve', '--config', file, '--strict', ...how]
   return start(world, args, transport === 'http', within)
 }
@@ -151,7 +150,7 @@ function linkOf(path: string): string {
   }
 }
 
-/** Waits until something holds. `undefined` in time, or what was seen last. */
+/** Waits until a condition holds. Returns the last value if it does not in time. */
 export async function until<T>(ask: () => T, holds: (seen: T) => boolean, within = 10_000): Promise<T> {
   const end = performance.now() + within
   for (;;) {

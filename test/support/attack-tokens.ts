@@ -5,22 +5,24 @@ import { type HostileIssuer, startHostileIssuer } from './attack-issuer.ts'
 import { meta } from './attack-wire.ts'
 import { type Asked, type Authorized, eventually, headersFor, openUri, read, serveAuthorized } from './authorized.ts'
 
-/** A server under attack by tokens, with the issuers that it trusts. */
+/** A server under attack with tokens, and the issuers that it trusts. */
 export interface TokenArena {
   readonly server: Authorized
-  /** Gives roles by groups. */
+  /** An issuer whose groups give roles. */
   readonly good: HostileIssuer
-  /** Takes ES256, the clients `one` and `two`, and tokens of the last hour alone; all of them may see everything. */
+  /**
+   * An issuer that accepts only ES256, the clients `one` and `two`, and tokens of the last hour; all of them may see everything.
+   */
   readonly other: HostileIssuer
-  /** Is asked about opaque tokens. */
+  /** An issuer that introspects opaque tokens. */
   readonly asked: HostileIssuer
-  /** Reads with a token, which from then on may come out nowhere. */
+  /** Reads with a token, which must not appear in any output from then on. */
   get(token: string | undefined, uri?: string): Promise<Asked>
-  /** Headers as they are, each as often as it is given. */
+  /** Sends the headers unchanged, with repetitions. */
   send(headers: readonly string[], path?: string, agent?: Agent): Promise<{ status: number; challenge: string }>
-  /** The challenge, exactly. */
+  /** Returns the expected challenge. */
   challenge(error?: keyof typeof descriptions, scope?: string): string
-  /** That a token is refused, with the same words as every other one. */
+  /** Checks that a token is refused, in the same words as every other one. */
   expectInvalid(token: string, what: unknown): Promise<void>
   expectGood(token: string, what: unknown, uri?: string): Promise<void>
 }
@@ -30,12 +32,12 @@ const descriptions = {
   insufficient_scope: 'The token lacks a scope.',
 } as const
 
-/** So many more descriptors than at first may be open: connections that are kept for a while. */
+/** Maximum number of additional descriptors: connections that are kept for a while. */
 const slack = 24
 
-/** Starts it for the tests of a file, and applies the global oracles after each test and at the end. */
+/** Starts the servers for the tests of a file, and checks the global oracles after each test and at the end. */
 export function useTokens(): TokenArena {
-  // Processes and signatures: slow where the machine is busy.
+  // Processes and signatures are slow on a busy machine.
   vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
   let server: Authorized
   let issuers: readonly HostileIssuer[] = []
@@ -63,7 +65,7 @@ export function useTokens(): TokenArena {
       implies: { 'files:*': ['files:read', 'files:watch'], admin: ['files:*', 'db:read'] },
       tokens: 'tokens.json',
     }
-    // Here every token gets the answer that it deserves, however many come.
+    // The limit of bad tokens is off, so that every token gets its own answer.
     server = await serveAuthorized(auth, {}, { limits: { badTokens: 0 } })
     for (const one of issuers) one.audience = server.url
     expect((await arena.get(await good.mint())).status).toBe(200)
@@ -145,7 +147,7 @@ export function useTokens(): TokenArena {
   return arena
 }
 
-/** A token, and the parts of it that nobody else should see. */
+/** Returns a token and its secret parts. */
 export function secretsIn(token: string): readonly string[] {
   return [token, ...token.split('.').filter((part) => part.length >= 20)]
 }

@@ -1,7 +1,7 @@
 import type { Target } from './attack-target.ts'
 import type { World } from './attack-world.ts'
 
-/** One message of JSON-RPC, as far as tests look into it. */
+/** A JSON-RPC message, with the members that tests use. */
 export interface Message {
   readonly jsonrpc?: unknown
   readonly id?: string | number | null
@@ -15,14 +15,14 @@ export interface Message {
   }
 }
 
-/** What came back for one request. */
+/** The answer to one request. */
 export interface Answer {
   /** The bytes of the message: a line, or the body of a response. */
   readonly raw: Buffer
-  /** `undefined` where the body was empty. */
+  /** `undefined` if the body was empty. */
   readonly message: Message | undefined
   readonly status?: number
-  /** Names in lower case, as they came. */
+  /** Names in lower case, in the order of the answer. */
   readonly headers?: readonly (readonly [string, string])[]
 }
 
@@ -42,7 +42,7 @@ export interface Wire {
 
 export interface CallOptions {
   readonly id?: string | number
-  /** How long the answer may take, in milliseconds. */
+  /** Maximum time of the answer, in milliseconds. */
   readonly within?: number
 }
 
@@ -57,7 +57,7 @@ export const meta: Params = {
   'io.modelcontextprotocol/clientCapabilities': {},
 }
 
-/** Params as a revision wants them. A `_meta` that is given is added to. */
+/** Returns the params in the form of a revision. A given `_meta` is extended. */
 export function withMeta(params: Params, isModern: boolean): Params {
   if (!isModern) return params
   const own = typeof params._meta === 'object' && params._meta !== null ? params._meta : {}
@@ -68,7 +68,7 @@ export function initialize(version: string = legacy): Params {
   return { protocolVersion: version, capabilities: {}, clientInfo: client }
 }
 
-/** How long anything may take, in milliseconds. Generous: this tells hanging from slow, and nothing else. */
+/** Maximum time of any step, in milliseconds. It is generous, so that only a hang exceeds it. */
 export const patience = 30_000
 
 export async function inTime<T>(promise: Promise<T>, what: string, within: number = patience): Promise<T> {

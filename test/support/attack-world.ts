@@ -5,29 +5,29 @@ import { dirname, join } from 'node:path'
 import { fileAddress } from '../../src/core/uri.ts'
 import { type CanaryWatch, createCanaryWatch } from './attack-canary.ts'
 
-/** A folder to attack: a root with ordinary files and forbidden ones, and secrets beside it. */
+/** A folder to attack: a root with ordinary and forbidden files, and secrets beside it. */
 export interface World {
   readonly root: string
   /** The URI of the root. */
   readonly address: string
-  /** Files of the root that anybody may read, by path. */
+  /** Files of the root that every caller may read, by path. */
   readonly files: ReadonlyMap<string, string>
   readonly canaries: CanaryWatch
-  /** The environment of a server: with secrets in it. */
+  /** The environment of a server, which contains secrets. */
   readonly environment: Readonly<Record<string, string>>
   dispose(): void
 }
 
-/** The file that is read over and over, to see that the server still answers. */
+/** The file that is read repeatedly, to check that the server still answers. */
 export const controlPath = 'control.txt'
 const controlText = 'still here\n'.repeat(94).slice(0, 1024)
 
 export const fifoCount = 64
 
-/** So many files in `many/` that a list of all resources has several pages. To make them takes a second. */
+/** Number of files in `many/` with which a list of all resources has several pages. Creating them takes a second. */
 export const manyFiles = 1200
 
-/** @param filesInMany How many files are in `many/`. */
+/** @param filesInMany Number of files in `many/`. */
 export function createWorld(filesInMany = 20): World {
   const dir = realpathSync(mkdtempSync(join(tmpdir(), 'hikidashi-attack-')))
   const root = join(dir, 'root')
@@ -91,7 +91,7 @@ export function createWorld(filesInMany = 20): World {
     'root/a.txt~',
     'root/.#a.txt',
     'root/.a.txt.swp',
-    // Names that control characters make unspeakable.
+    // Names with control characters, which no URI can have.
     'root/new\nline',
     'root/esc\u001b[31m',
     'root/tab\there',
@@ -124,7 +124,7 @@ export function createWorld(filesInMany = 20): World {
     environment: {
       PATH: process.env.PATH ?? '',
       HOME: dir,
-      // What a server leaves that is killed goes with the run.
+      // Temporary files of a killed server are removed with the run.
       TMPDIR: tmpdir(),
       LANG: 'C.UTF-8',
       API_TOKEN: canaries.plant('environment'),

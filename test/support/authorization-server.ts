@@ -13,27 +13,27 @@ export interface AuthorizationServer {
   /** A token for a program, by client credentials. */
   token(options?: { readonly scope?: string; readonly resource?: string }): Promise<string>
   revoke(token: string): Promise<void>
-  /** Signs with a new key from now on. The old one is in the key set no more. */
+  /** Signs with a new key from now on, and removes the old key from the key set. */
   rotate(): Promise<void>
-  /** Ends it, and all of its connections. */
+  /** Stops it, and closes all of its connections. */
   stop(): Promise<void>
-  /** Has it back, where it was. */
+  /** Starts it again on the same port. */
   start(): Promise<void>
-  /** How often a path was asked for. */
+  /** Number of requests for a path. */
   asked(path: string): number
 }
 
 export interface AuthorizationServerOptions {
-  /** The resource that tokens can be for. Others are refused nothing: they get tokens that are for them. */
+  /** The scopes of the resource. Tokens for other resources are issued for those. */
   readonly scopes: readonly string[]
   readonly format?: 'jwt' | 'opaque'
-  /** How long tokens last, in seconds. */
+  /** Lifetime of tokens, in seconds. */
   readonly lifetime?: number
   /** The groups of each account. */
   readonly groups?: Readonly<Record<string, readonly string[]>>
 }
 
-/** The client of people: public, with PKCE. Nothing listens where it is called back: the browser stops before it. */
+/** The public client for people, with PKCE. Nothing listens at its redirect URL: the browser stops before it. */
 export const desktop = {
   client_id: 'desktop',
   redirect_uris: ['http://127.0.0.1:1/callback'],
@@ -61,7 +61,7 @@ export async function startAuthorizationServer(options: AuthorizationServerOptio
     const taken = await new Promise<Error | undefined>((resolve) => {
       opened.once('listening', () => resolve(undefined)).once('error', resolve)
     })
-    // Somebody may have got its port while it was away.
+    // Another process may have taken its port while it was stopped.
     if (taken !== undefined && attempts === 0) throw taken
     if (taken !== undefined) return sleep(100).then(() => open(attempts - 1))
     port = (opened.address() as AddressInfo).port
@@ -157,8 +157,8 @@ async function newKey(): Promise<JWK> {
 }
 
 /**
- * What a person does in a browser: follows an authorization URL, signs in, agrees, and ends where the client wanted to have
- * them back. Answers the parameters that the client gets there.
+ * Acts as a person in a browser: follows an authorization URL, signs in, consents, and stops at the redirect URL of the client.
+ * Returns the parameters of that URL.
  */
 export async function signIn(url: URL, account: string): Promise<URLSearchParams> {
   const cookies = new Map<string, string>()

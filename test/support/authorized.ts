@@ -6,24 +6,24 @@ import { meta } from './attack-wire.ts'
 import { type Running, start } from './cli.ts'
 import { runHere } from './cli-here.ts'
 
-/** The built command line, serving two folders over HTTP to whoever has a token. */
+/** The built command line, which serves two folders over HTTP to callers with a token. */
 export interface Authorized {
   readonly home: string
-  /** Where MCP is. */
+  /** The URL of the MCP endpoint. */
   readonly url: string
   readonly running: Running
-  /** Everything that it has said on stderr. */
+  /** Its output on stderr. */
   readonly log: () => string
-  /** Runs `hikidashi token …` for its file of tokens, and answers what it printed. */
+  /** Runs `hikidashi token …` for its token file, and returns the output. */
   token(...words: readonly string[]): Promise<string>
   stop(): Promise<void>
 }
 
-/** What is there to be read: for everybody, and for the role `analyst` alone, whose tokens need the scope `db:read`. */
+/** A file for everybody, and one for the role `analyst` only, whose tokens need the scope `db:read`. */
 export const openUri = 'docs://open/hello.txt'
 export const closedUri = 'docs://closed/figures.txt'
 
-/** Serves it with `http.auth`, limits over HTTP, and whatever else. The resource is where it then listens. */
+/** Starts it with `http.auth`, HTTP limits and other settings. Its resource is the URL where it listens. */
 export async function serveAuthorized(
   auth: Readonly<Record<string, unknown>>,
   mounts: Readonly<Record<string, unknown>> = {},
@@ -87,7 +87,7 @@ export interface Asked {
   }
 }
 
-/** The headers of a modern request with a token. */
+/** Returns the headers of a request of 2026-07-28 with a token. */
 export function headersFor(method: string, params: Readonly<Record<string, unknown>>, token: string | undefined) {
   return {
     'content-type': 'application/json',
@@ -98,10 +98,10 @@ export function headersFor(method: string, params: Readonly<Record<string, unkno
   }
 }
 
-/** On a connection of its own: one that was kept may be gone by the time that it is used again. */
+/** On its own connection: a kept one may have been closed. */
 const alone = { connection: 'close' }
 
-/** One modern request, and the whole answer. */
+/** Sends one request of 2026-07-28, and returns the whole answer. */
 export async function ask(
   url: string,
   token: string | undefined,
@@ -126,12 +126,12 @@ export async function ask(
 
 export const read = (url: string, token: string | undefined, uri: string) => ask(url, token, 'resources/read', { uri })
 
-/** A stream of changes: what it tells, up to its end. */
+/** A stream of changes, and its messages up to its end. */
 export interface Listening {
   readonly status: number
-  /** Resolves once the stream has acknowledged. */
+  /** Resolves once the stream has sent its acknowledgement. */
   readonly acknowledged: Promise<unknown>
-  /** Every message of the stream, once it has ended by itself. */
+  /** Resolves with every message of the stream, once the server has ended it. */
   readonly ended: Promise<readonly { readonly method?: string; readonly id?: unknown; readonly result?: unknown }[]>
 }
 
@@ -158,7 +158,7 @@ export async function listenTo(url: string, token: string, uris: readonly string
   return { status: response.status, acknowledged, ended }
 }
 
-/** Waits until something holds, however slow the machine is. */
+/** Waits until a condition holds, without a time-out of its own. */
 export async function eventually<T>(look: () => Promise<T>, holds: (seen: T) => boolean, within = 40_000): Promise<T> {
   const end = performance.now() + within
   for (;;) {

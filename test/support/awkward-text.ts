@@ -53,7 +53,7 @@ const run = fc
   )
   .map(([unit, times]) => unit.repeat(times))
 
-/** Texts that are made to go wrong: runs, special tokens, ends of fences and of markup, lone surrogates, scripts of all kinds. */
+/** Texts that often cause errors: runs, special tokens, ends of fences and markup, lone surrogates, all kinds of scripts. */
 export const awkwardText = fc
   .array(
     fc.oneof(

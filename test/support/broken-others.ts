@@ -2,7 +2,7 @@ import { ResourceError } from '../../src/core/errors.ts'
 import { finding, listing, type Mutants, never, reading, select } from './mutate-provider.ts'
 import { contents, rich } from './rich-provider.ts'
 
-/** Everything else that breaks a promise. */
+/** Other methods that break a promise. */
 export const brokenOthers: Mutants<
   'abort-before' | 'abort-during' | 'errors' | 'settles' | 'templates' | 'completion' | 'watch-ends' | 'expected'
 > = {

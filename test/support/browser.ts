@@ -16,14 +16,13 @@ import { type Running, type RunOptions, start } from './cli.ts'
 import { listening } from './listening.ts'
 import { isThorough, someOf } from './volume.ts'
 
-// A real Chromium for tests of the explorer: one for all files of a process, with a fresh profile for each page that is opened.
+// A real Chromium for tests of the explorer: one for all test files of a process, with a fresh profile for each page.
 
 const found = findChromium()
 
 /**
- * The features of Chromium that it does without. The list takes the place of the one that Playwright gives it, which is repeated
- * here. The WebUI features are what opens below the address bar: two pages that nobody sees, drawn anew for each tab, which took as
- * long as the page under test.
+ * The disabled features of Chromium. This list replaces that of Playwright, which it includes. The WebUI features are hidden
+ * pages below the address bar that each tab draws, which took as long as the page under test.
  */
 const disabledFeatures = [
   ...['AvoidUnnecessaryBeforeUnloadCheckSync', 'DestroyProfileOnBrowserClose', 'HttpsUpgrades', 'LensOverlay'],
@@ -33,10 +32,10 @@ const disabledFeatures = [
   ...['WebUIOmniboxPopup', 'WebUIOmniboxAimPopup'],
 ]
 
-/** By this policy of the page a tab gets a second process for its first document, which takes 0.08 s of CPU. */
+/** With this policy a tab gets a second process for its first document, which takes 0.08 s of CPU. */
 const openerPolicy = 'CrossOriginOpenerPolicy'
 
-/** Whether there is a Chromium here, for `requires('chromium', hasChromium, chromiumReason)`. */
+/** Whether Chromium is installed, for `requires('chromium', hasChromium, chromiumReason)`. */
 export const hasChromium = found !== undefined
 export const chromiumReason =
   'there is no Chromium; on Debian: apt-get install chromium-headless-shell fonts-noto-cjk, or name one in HIKIDASHI_CHROMIUM'
@@ -45,32 +44,32 @@ function findChromium(): string | undefined {
   const named = process.env.HIKIDASHI_CHROMIUM
   if (named !== undefined && named !== '') return existsSync(named) ? named : undefined
   const folders = ['/usr/bin', ...(process.env.PATH ?? '').split(delimiter)]
-  // The first is the same engine without the windows around a page, and took 1.4 s of CPU where the second took 3.9 s.
+  // The headless shell is the same engine without a user interface, and took 1.4 s of CPU instead of 3.9 s.
   const shell = 'chromium-headless-shell'
   const names = [shell, 'chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
   return names.flatMap((name) => folders.map((folder) => join(folder, name))).find((file) => existsSync(file))
 }
 
 export interface OpenOptions extends BrowserContextOptions {
-  /** What the browser may complain of in this test, such as an answer of 401. By default nothing. */
+  /** Expected complaints of the browser in this test, such as an answer of 401. By default none. */
   readonly allowed?: readonly RegExp[]
 }
 
 export interface Tabs {
-  /** Opens an address in a profile of its own. It is closed, and its complaints are looked at, when the test ends. */
+  /** Opens an address in its own profile. When the test ends, it is closed, and its complaints are checked. */
   open(url: string, options?: OpenOptions): Promise<Page>
-  /** A profile of its own, for what takes several pages, or begins before an address is opened. */
+  /** Creates a profile, for tests with several pages, or with steps before an address is opened. */
   profile(options?: OpenOptions): Promise<BrowserContext>
-  /** Takes what the browser has complained of so far: the test answers for it. */
+  /** Returns and removes the complaints of the browser so far, which the test then checks. */
   complaints(): readonly string[]
 }
 
-/** By whether they obey the policy on openers. */
+/** Browsers by whether they apply the policy on openers. */
 const launched = new Map<boolean, Promise<Browser>>()
-/** What browsers ask of other machines is told to the file that uses them. */
+/** Receives requests of browsers to other machines. */
 let tellFault = (_: string) => {}
 
-/** The browser of this process, which ends with the process: starting one takes more than a second of processor time. */
+/** Returns the browser of this process, which ends with the process: starting one takes more than a second of CPU. */
 async function browserHere(executablePath: string, parts: boolean): Promise<Browser> {
   const before = await launched.get(parts)?.catch(() => undefined)
   if (before?.isConnected()) return before
@@ -80,8 +79,8 @@ async function browserHere(executablePath: string, parts: boolean): Promise<Brow
 }
 
 async function launch(executablePath: string, parts: boolean): Promise<Browser> {
-  // Every other machine is this server, so that whatever leaves the browser arrives, if only as a connection. What Chromium
-  // itself asks its makers, of updates and accounts, finds nobody.
+  // All other host names resolve to this server, so that every request of the browser to another machine is noticed. Requests of
+  // Chromium itself for updates and accounts fail.
   const world = createServer((request, response) => {
     tellFault(`asked elsewhere: ${request.headers.host}${request.url}`)
     response.end()
@@ -97,7 +96,7 @@ async function launch(executablePath: string, parts: boolean): Promise<Browser> 
     `--host-resolver-rules=${rules.join(', ')}`,
     `--disable-features=${[...disabledFeatures, ...(parts ? [] : [openerPolicy])].join()}`,
   ]
-  // Chromium does not run its own sandbox as root, as which containers run.
+  // Chromium cannot run its own sandbox as root, the user of containers.
   if (process.getuid?.() === 0) args.push('--no-sandbox')
   const browser = await chromium.launch({ executablePath, args })
   browser.once('disconnected', () => void elsewhere.close())
@@ -105,10 +104,9 @@ async function launch(executablePath: string, parts: boolean): Promise<Browser> 
 }
 
 /**
- * A browser for the tests of a file. A test fails if a page of it throws, writes an error to the console, opens a dialog,
- * breaks its Content-Security-Policy, or asks any other server for anything.
- *
- * @param parts Whether it parts a page from those that opened it, where the page says so: by default in thorough runs only.
+ * A browser for the tests of a file. A test fails if its page throws, writes an error to the console, opens a dialog, breaks its
+ * Content-Security-Policy, or sends a request to another server.
+ * @param parts Whether it separates a page from its opener, if the page has that policy: by default in thorough runs only.
  */
 export function useBrowser(parts = isThorough): Tabs {
   let browser: Browser | undefined
@@ -133,7 +131,7 @@ export function useBrowser(parts = isThorough): Tabs {
     const blame = (fault: string) => {
       if (!allowed.some((pattern) => pattern.test(fault))) faults.push(fault)
     }
-    // Chromium tells of what a policy forbids as an error too.
+    // Chromium reports violations of a policy as errors too.
     context.on('console', (message) => {
       if (message.type() === 'error') blame(`${message.text()} (${message.location().url})`)
     })
@@ -142,7 +140,7 @@ export function useBrowser(parts = isThorough): Tabs {
       blame(`asked the reader: ${dialog.message()}`)
       dialog.dismiss().catch(() => {})
     })
-    // Chromium may tell of a request that the policy of its document held back, and then that this is how it failed.
+    // Chromium may report a request that a policy blocked, and then a failure of the same request.
     const judge = (request: Request) => {
       if (!isOwn(request.url()) && request.failure()?.errorText !== 'csp') blame(`asked elsewhere: ${request.url()}`)
     }
@@ -162,12 +160,12 @@ export function useBrowser(parts = isThorough): Tabs {
   }
 }
 
-/** Whatever a page asks of this machine is its own business: it runs no other server that could be asked. */
+/** Requests to this machine are allowed: no other server runs on it. */
 function isOwn(url: string): boolean {
   return /^(?:blob:|data:|about:)/.test(url) || /^http:\/\/(?:127\.0\.0\.1|localhost):\d+\//.test(url)
 }
 
-/** A server with an explorer, as users start it. */
+/** A server with an explorer, started like a user does. */
 export interface Explored {
   /** The address of the page, with a slash at its end. */
   readonly url: string
@@ -175,13 +173,13 @@ export interface Explored {
   end(): Promise<void>
 }
 
-/** Starts `hikidashi serve … --http 0` out of `dist`. */
+/** Starts `hikidashi serve … --http 0` from `dist`. */
 export async function serveExplorer(args: readonly string[], options: RunOptions): Promise<Explored> {
   const running = start(['serve', ...args, '--http', '0', '--log-level', 'error'], options)
   return explored(running, /Explore it in a browser: (\S+)/)
 }
 
-/** Waits until a command has said the address of its page. */
+/** Waits until a command has printed the address of its page. */
 export async function explored(running: Running, pattern: RegExp): Promise<Explored> {
   const [, url = ''] = await running.says(pattern)
   return {
@@ -206,17 +204,20 @@ const axeSource = () => readFileSync(createRequire(import.meta.url).resolve('axe
 
 const axeRules = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
 
-/** What axe finds in the document of one frame, such as that of an app. */
+/** Returns the violations that axe finds in the document of one frame, such as that of an app. */
 export async function axeIn(frame: Frame): Promise<readonly string[]> {
   const run = `${axeSource()}; axe.run(document, { runOnly: ${JSON.stringify(axeRules)}, resultTypes: ['violations'] })`
   const { violations } = (await frame.evaluate(run)) as AxeResults
   return violations.flatMap(({ id, help, nodes }) => nodes.map(({ html }) => `${id}: ${help}\n  ${html}`))
 }
 
-/** The test that has just looked for barriers, and how many states of its pages it has looked at. */
+/** The last test that checked accessibility, and the number of its checked states. */
 let looked = { test: '', states: 0 }
 
-/** Whether axe looks at a state of a page: it takes a processor half a second. In a tenth of the volume, it looks at a quarter of them. */
+/**
+ * Whether axe checks this state of a page, which takes half a second of CPU. In a tenth of the volume, it checks a quarter of
+ * them.
+ */
 function isLookedAt(): boolean {
   const test = expect.getState().currentTestName ?? ''
   looked = { test, states: looked.test === test ? looked.states + 1 : 1 }
@@ -224,8 +225,8 @@ function isLookedAt(): boolean {
 }
 
 /**
- * What axe finds against WCAG 2.2 AA on a page as it is just now: each rule with the elements that break it. axe is brought in
- * through the debugger, so the policy of the page stays as strict as it is.
+ * Returns the violations of WCAG 2.2 AA on the current page: each rule with its elements. axe is injected by the debugger, so the
+ * policy of the page stays strict.
  */
 export async function axe(page: Page): Promise<readonly string[]> {
   if (!isLookedAt()) return []
@@ -233,7 +234,7 @@ export async function axe(page: Page): Promise<readonly string[]> {
   try {
     await session.send('Runtime.evaluate', { expression: `${axeSource()}; undefined` })
     const { result, exceptionDetails } = await session.send('Runtime.evaluate', {
-      // Frames of previews run no scripts: axe cannot look into them.
+      // Frames of previews run no scripts, so axe cannot check them.
       expression: `axe.run(document, { iframes: false, runOnly: ${JSON.stringify(axeRules)}, resultTypes: ['violations'] })`,
       awaitPromise: true,
       returnByValue: true,

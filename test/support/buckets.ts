@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { type GcsStandIn, startGcs } from './gcs-stand-in.ts'
 import { type S3StandIn, startS3 } from './s3-stand-in.ts'
 
-/** A bucket in a store that stands in, and the mount of it that a configuration has. */
+/** A bucket in a stand-in store, and its mount in a configuration. */
 export interface Bucket<Store> {
   readonly store: Store
-  /** Without an address. It names files with credentials in a folder of their own. */
+  /** The options of the mount. Files with credentials are in a separate folder. */
   readonly mount: Readonly<Record<string, unknown>>
   close(): Promise<void>
 }

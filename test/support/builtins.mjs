@@ -1,6 +1,6 @@
 import { appendFileSync } from 'node:fs'
 
-// Records which of Node's own modules are loaded once a process has written something to its standard output, and ends it.
+// Records the modules of Node that are loaded when a process first writes to its standard output, and ends it.
 const { write } = process.stdout
 process.stdout.write = (...args) => {
   const loaded = process.moduleLoadList.filter((name) => /^NativeModule (?!internal\/)/.test(name))

@@ -11,35 +11,35 @@ const run = promisify(execFile)
 const fsid = '5a0f0b0e-1111-4222-8333-444455556666'
 const programs = ['ceph', 'ceph-authtool', 'ceph-mon', 'ceph-osd', 'monmaptool', 'radosgw', 'radosgw-admin']
 
-/** Whether a Ceph with an object gateway is installed, and what to do where it is not. */
+/** Whether Ceph with an object gateway is installed, and the advice if it is not. */
 export const hasCeph = programs.every((name) =>
   (process.env.PATH ?? '').split(delimiter).some((folder) => existsSync(join(folder, name))),
 )
 export const cephReason = 'there is no Ceph; on Debian: apt-get install ceph-mon ceph-osd ceph-common radosgw'
 
-/** A Ceph of our own: one monitor, one store in memory, one gateway that speaks S3. */
+/** A Ceph cluster for a test: one monitor, one store in memory, one gateway that speaks S3. */
 export interface Ceph {
   readonly url: string
   readonly keys: Keys
   readonly gateway: {
-    /** Its process, to be stopped, frozen and continued by its id. */
+    /** The id of its process, with which tests stop, freeze and continue it. */
     readonly pid: number
     stop(): Promise<void>
-    /** Starts it again at the same port. */
+    /** Starts it again on the same port. */
     start(): Promise<void>
   }
   admin(...args: readonly string[]): Promise<string>
   close(): Promise<void>
 }
 
-/** So long one step of the start may take: machines of tests are slow. */
+/** Maximum time of one step of the start, in milliseconds, on slow machines. */
 const patience = 120_000
 
 export function startCeph(): Promise<Ceph> {
   return trying(tryCeph)
 }
 
-/** Tries three times: between choosing a port and listening at it, somebody else may take it. */
+/** Tries three times, because another process may take a port before it is used. */
 async function trying<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -61,7 +61,7 @@ async function tryCeph(): Promise<Ceph> {
   const launch = (program: string, ...args: readonly string[]) => {
     const child = spawn(program, ['-c', conf, ...args, '-f'], { stdio: 'ignore' })
     children.add(child)
-    // Nothing of it outlives this process.
+    // It ends with this process.
     const kill = () => child.kill('SIGKILL')
     process.once('exit', kill)
     child.once('exit', () => process.removeListener('exit', kill))
@@ -139,7 +139,7 @@ async function answers(url: string, child: ChildProcess): Promise<void> {
   throw new Error('radosgw does not answer')
 }
 
-/** A port that nobody listens at just now. */
+/** Returns a free port. */
 async function freePort(): Promise<number> {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** Follows how much memory the children of this process have held, each at its most. Linux only. */
+/** Records the peak memory of each child process of this process, on Linux. */
 export interface ChildMemory {
-  /** The most that any of them has held so far, in MiB. */
+  /** Returns the highest peak of all children so far, in MiB. */
   peak(): number
   stop(): void
 }
@@ -18,7 +18,7 @@ export function watchChildren(matches: RegExp): ChildMemory {
         if (!matches.test(readFileSync(`/proc/${pid}/cmdline`, 'latin1'))) continue
         most = Math.max(most, Number(/^VmHWM:\s+(\d+)/m.exec(status)?.[1] ?? 0) / 1024)
       } catch {
-        // It has ended meanwhile.
+        // The process has ended meanwhile.
       }
     }
   }

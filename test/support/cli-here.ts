@@ -6,8 +6,8 @@ import { bundled } from './bundled.ts'
 import type { Result, RunOptions } from './cli.ts'
 
 /**
- * Runs a command in this process, in another current folder and with more variables: for tests of what a command prints, of
- * which a process for each would cost more than everything else. Not for one beside another, nor for commands that do not end.
+ * Runs a command in this process, in another current folder and with more variables: for tests of what a command prints, because
+ * a process for each is slow. It does not run commands in parallel, nor commands that do not end.
  */
 export async function runHere(words: readonly string[], { cwd, env = {} }: Omit<RunOptions, 'input'>): Promise<Result> {
   const { createOutput, createSecrets, escapeLines, runCommand, secretsInArguments, secretsInEnvironment, writeError } =
@@ -26,7 +26,7 @@ export async function runHere(words: readonly string[], { cwd, env = {} }: Omit<
   }
   const folder = process.cwd()
   const before = Object.keys(env).map((name) => [name, process.env[name]] as const)
-  // Help and advice go to the streams of the process themselves.
+  // Help and advice are written to the streams of the process.
   const spies = [
     vi.spyOn(process.stdout, 'write').mockImplementation((text) => out.push(Buffer.from(text)) > 0),
     vi.spyOn(process.stderr, 'write').mockImplementation((text) => err.push(Buffer.from(text)) > 0),

@@ -15,15 +15,15 @@ export interface Result {
 
 export interface RunOptions {
   readonly cwd: string
-  /** What is on stdin, which then ends. By default nothing. */
+  /** The content of stdin. By default empty. */
   readonly input?: string
   readonly env?: Readonly<Record<string, string>>
 }
 
-/** A running command, with what it has said so far. */
+/** A running command, with its output so far. */
 export interface Running {
   readonly child: ChildProcessWithoutNullStreams
-  /** Resolves once stderr holds what is looked for; rejects when the process ends before. */
+  /** Resolves once stderr matches; rejects if the process ends before. */
   says(pattern: RegExp): Promise<RegExpExecArray>
   readonly ended: Promise<Result>
 }
@@ -33,7 +33,7 @@ export function start(args: readonly string[], { cwd, env = {} }: RunOptions): R
   const said = { out: '', err: '' }
   child.stdout.setEncoding('utf8').on('data', (text: string) => (said.out += text))
   child.stderr.setEncoding('utf8').on('data', (text: string) => (said.err += text))
-  // A child that has ended does not read: the test looks at how it ended, not at this.
+  // Writing to an ended process fails; the test checks its exit instead.
   child.stdin.on('error', () => {})
   const ended = new Promise<Result>((resolve, reject) => {
     child.on('error', reject)
@@ -52,17 +52,17 @@ export function start(args: readonly string[], { cwd, env = {} }: RunOptions): R
   return { child, says, ended }
 }
 
-/** Runs a command to its end. */
+/** Runs a command until it exits. */
 export function run(args: readonly string[], options: RunOptions): Promise<Result> {
   const { child, ended } = start(args, options)
   child.stdin.end(options.input ?? '')
   return ended
 }
 
-/** The beginning of a PNG: bytes that are no text. */
+/** The beginning of a PNG, as binary content. */
 export const picture = Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex')
 
-/** Makes a folder of notes in a folder, and answers its path: four files, one of them with a Japanese name, three deep. */
+/** Creates a folder of notes, and returns its path: four files on three levels, one with a Japanese name. */
 export async function writeNotes(home: string): Promise<string> {
   const folder = join(home, 'notes')
   await mkdir(join(folder, 'docs', 'deep'), { recursive: true })

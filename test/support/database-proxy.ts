@@ -1,33 +1,33 @@
 import { connect, createServer, type Socket } from 'node:net'
 
-/** What stands between a client and a database server, sees what the client of PostgreSQL says, and can be slow about it. */
+/** A proxy before a database server, which records messages of PostgreSQL clients, and can delay answers. */
 export interface DatabaseProxy {
   readonly port: number
-  /** The URL of what is behind, through here. */
+  /** Returns a database URL through this proxy. */
   through(url: string): string
-  /** The statements that clients had prepared, in order. */
+  /** The statements that clients prepared, in order. */
   readonly prepared: readonly string[]
-  /** How many statements clients had run so far; each is one query of the server's. */
+  /** Number of statements that clients executed; each is one query of the server. */
   readonly executed: number
-  /** Messages of the simple protocol, which may be several statements each. */
+  /** Messages of the simple protocol, each of which may have several statements. */
   readonly simple: readonly string[]
-  /** How answers come: at once, a byte at a time, or not at all. */
+  /** Speed of answers: at once, byte by byte, or never. */
   pace: 'free' | 'slow' | 'stuck'
-  /** Whether the process id that the server tells is another one, as behind PgBouncer. */
+  /** Whether it replaces the process id that the server reports, as PgBouncer does. */
   disguise: boolean
-  /** Ends every connection that is open. */
+  /** Closes every connection. */
   cut(): void
-  /** From now on, connections go to the server at another port; those that are open end. */
+  /** Connects to the server at another port from now on, and closes all connections. */
   switchTo(port: number): void
-  /** How many connections are open. */
+  /** Number of open connections. */
   readonly open: number
   close(): Promise<void>
 }
 
-/** A byte each so many milliseconds, when it is slow. */
+/** Delay between two bytes of a slow answer, in milliseconds. */
 const slowness = 50
 
-/** @param isPostgres Whether what clients say is looked at. */
+/** @param isPostgres Whether it parses the messages of clients. */
 export async function startDatabaseProxy(serverPort: number, isPostgres = true): Promise<DatabaseProxy> {
   const prepared: string[] = []
   const simple: string[] = []
@@ -111,7 +111,7 @@ export async function startDatabaseProxy(serverPort: number, isPostgres = true):
   }
 }
 
-/** Takes messages of clients apart. The first has no type, and neither has one that cancels. */
+/** Creates a parser of client messages. The first message, and a cancellation, have no type. */
 function createReader(seen: (type: string, body: Buffer) => void): (bytes: Buffer) => void {
   let rest: Buffer = Buffer.alloc(0)
   let started = false
@@ -133,7 +133,7 @@ function textAfter(body: Buffer, start: number): string {
   return body.subarray(start, body.indexOf(0, start)).toString()
 }
 
-/** With another process id in `BackendKeyData`, where that is in these bytes. */
+/** Replaces the process id in `BackendKeyData`, if these bytes contain it. */
 function disguised(bytes: Buffer): Buffer {
   const at = bytes.indexOf(Buffer.from([0x4b, 0, 0, 0, 12]))
   if (at === -1) return bytes

@@ -6,20 +6,20 @@ import { createSecureContext, TLSSocket } from 'node:tls'
 const folder = join(import.meta.dirname, '../fixtures/tls')
 const pem = (name: string) => readFileSync(join(folder, name), 'utf8')
 
-/** The authority that signed the certificate, which is for `database.test` and `localhost`. */
+/** The authority that signed the certificate for `database.test` and `localhost`. */
 export const authority = pem('ca.pem')
-/** That certificate, with its key. */
+/** The certificate and its key. */
 export const identity = { cert: pem('server.pem'), key: pem('server.key') }
 
 export interface TlsFront {
   readonly port: number
-  /** How many connections were encrypted; and how many cancellations came through one. */
+  /** Number of encrypted connections, and of encrypted cancellations. */
   readonly encrypted: number
   readonly cancelled: number
   close(): Promise<void>
 }
 
-/** Stands before a PostgreSQL server and encrypts as one does, when it is asked to; with `refuse`, it says that it cannot. */
+/** Starts a TLS proxy before a PostgreSQL server; with `refuse`, it refuses encryption as a server does. */
 export async function startTlsFront(serverPort: number, refuse = false): Promise<TlsFront> {
   const secureContext = createSecureContext(identity)
   const sockets = new Set<Socket>()
@@ -33,7 +33,7 @@ export async function startTlsFront(serverPort: number, refuse = false): Promise
   const server = createServer((socket) => {
     guard(socket)
     socket.once('data', (request) => {
-      // What does not begin with SSLRequest is not answered.
+      // A connection that does not begin with SSLRequest gets no answer.
       if (request.length !== 8 || request.readInt32BE(4) !== 80877103) return socket.destroy()
       if (refuse) return socket.end('N')
       socket.write('S')

@@ -6,27 +6,27 @@ export const readOnly = 'https://www.googleapis.com/auth/drive.readonly'
 
 export type DriveOAuth = ReturnType<typeof createDriveOAuth>
 
-/** One for all: making it takes a while. */
+/** One key pair for all stand-ins, because creating one takes a while. */
 const pair = rsaPair()
 
-/** The servers of Google that authorize: the page that asks a person, and the one that gives tokens. */
+/** Stand-ins for the authorization servers of Google: the consent page, and the token endpoint. */
 export function createDriveOAuth() {
   const client = { id: 'stand-in.apps.example.com', secret: 'stand-in-client-secret' }
   const email = 'robot@stand-in.iam.gserviceaccount.com'
-  /** Access tokens, and until when they are good. */
+  /** Issued access tokens with their expiry. */
   const issued = new Map<string, { readonly expires: number; readonly subject: string | undefined }>()
   const refreshTokens = new Set<string>()
   const codes = new Map<string, { readonly challenge: string; readonly redirect: string }>()
   const settings = {
-    /** What the person does at the page. */
+    /** The action of the person at the consent page. */
     person: 'allows' as 'allows' | 'denies' | 'ticks nothing',
-    /** How long tokens are good, in seconds, as is said; and how long they are really. */
+    /** Announced lifetime of tokens, in seconds, and their real lifetime. */
     lifetime: 3600,
-    /** Whom the service account may stand for. */
+    /** The users that the service account may impersonate. */
     delegated: new Set<string>(),
-    /** How often a token was given. */
+    /** Number of issued tokens. */
     given: 0,
-    /** What every token holds, so that it is known again. */
+    /** Text in every token, by which tests find it. */
     mark: 'canary',
   }
 
@@ -43,7 +43,7 @@ export function createDriveOAuth() {
     return token
   }
 
-  /** The page: whoever gets there is sent back at once. */
+  /** The consent page, which redirects at once. */
   const page = (query: URLSearchParams, response: ServerResponse): unknown => {
     const redirect = query.get('redirect_uri') ?? ''
     const isRight =
@@ -89,7 +89,7 @@ export function createDriveOAuth() {
     return sub === undefined || settings.delegated.has(sub) ? give(sub) : undefined
   }
 
-  /** The one that gives tokens. */
+  /** The token endpoint. */
   const token = (body: string, response: ServerResponse): unknown => {
     const form = new URLSearchParams(body)
     const type = form.get('grant_type')
@@ -113,14 +113,14 @@ export function createDriveOAuth() {
     addRefreshToken,
     page,
     token,
-    /** Ends all tokens that were given, though they were said to be good for longer. */
+    /** Revokes all issued tokens before their announced expiry. */
     expire: () => issued.clear(),
-    /** The subject of a token that is good. */
+    /** Returns the subject of a valid token. */
     isGood: (authorization: string | undefined): boolean => {
       const found = issued.get((authorization ?? '').replace(/^Bearer /, ''))
       return found !== undefined && found.expires > Date.now()
     },
-    /** The key of the service account, as the console gives it out. */
+    /** The key of the service account, in the form of the Google console. */
     key: JSON.stringify({
       type: 'service_account',
       project_id: 'stand-in',

@@ -3,8 +3,8 @@ import { account, type KeptFile } from './drive-table.ts'
 type Test = (file: KeptFile) => boolean
 
 /**
- * The queries of `files.list`, as far as they are understood here: `'ID' in parents`, `name = '…'`, `trashed = …`, `sharedWithMe = …`,
- * `'…' in owners`, with `and`, `or`, `not` and parentheses. Throws for everything else, as Drive refuses it.
+ * Parses the supported queries of `files.list`: `'ID' in parents`, `name = '…'`, `trashed = …`, `sharedWithMe = …`, `'…' in
+ * owners`, with `and`, `or`, `not` and parentheses. Throws for all others, as Drive refuses malformed ones.
  */
 export function parseQuery(q: string): Test {
   const tokens = [...q.matchAll(/\s*(?:'((?:[^'\\]|\\.)*)'|([A-Za-z]+)|(!=|[()=]))|\s*(\S)/gy)].map(
@@ -67,7 +67,10 @@ export function parseQuery(q: string): Test {
   return test
 }
 
-/** A partial response, as `fields` asks for it: `nextPageToken,files(id,owners(emailAddress))`. Throws for what is malformed. */
+/**
+ * Selects the fields of a partial response, such as `nextPageToken,files(id,owners(emailAddress))`. Throws for a malformed
+ * selection.
+ */
 export function project(value: unknown, fields: string): unknown {
   let at = 0
   const parse = (): Map<string, Map<string, unknown> | undefined> => {

@@ -6,7 +6,7 @@ import { type DriveStandIn, startDrive } from './drive-stand-in.ts'
 import { types } from './drive-table.ts'
 import { workbook } from './workbook.ts'
 
-/** What a mount of all of My Drive lists of {@link fillDrive}, with what is read. */
+/** The expected listing of a mount of the whole My Drive of {@link fillDrive}, with the contents. */
 export const served = {
   'docs/plan': '# Plan\n\nHello, 世界.\n',
   'docs/deep/notes-1': 'notes\n',
@@ -22,12 +22,12 @@ export const served = {
   'link-1': 'first',
 } as const
 
-/** Names that no file system would have: they are titles, and nothing else. */
+/** File names that no file system allows; the provider uses them as titles only. */
 export const oddNames = { 'odd-1': 'a/b\\c', 'odd-2': '../../etc/passwd', 'odd-3': 'gpj.\u202eexe\nline' } as const
 
 const modified = Date.parse('2026-02-03T04:05:06Z')
 
-/** Fills My Drive with a bit of everything. */
+/** Fills My Drive with files of every kind. */
 export function fillDrive({ table }: Pick<DriveStandIn, 'table'>): void {
   const { add } = table
   add({ id: 'docs', name: 'Documents' })
@@ -62,7 +62,7 @@ export function fillDrive({ table }: Pick<DriveStandIn, 'table'>): void {
   add({ id: 'loop', name: 'To where it lies', parent: 'deep', target: 'docs' })
 }
 
-/** A spreadsheet of two sheets, with what a CSV has to quote. */
+/** Adds a spreadsheet of two sheets, with cells that CSV must quote. */
 export function addBudget({ table }: Pick<DriveStandIn, 'table'>): void {
   const sheets = workbook([
     {
@@ -89,12 +89,12 @@ export function addBudget({ table }: Pick<DriveStandIn, 'table'>): void {
   })
 }
 
-/** Opens what the account of the stand-in has, by its service account. */
+/** Opens a provider for the account of the stand-in, with its service account. */
 export function openDrive(drive: DriveStandIn, options: Partial<GdriveOptions> = {}) {
   return gdrive({
     credentials: { kind: 'service', key: drive.oauth.key },
     endpoint: drive.url,
-    // Each question looks for changes before.
+    // Each request checks for changes first.
     intervalMs: 100,
     timeoutMs: 20_000,
     ...options,
@@ -107,7 +107,7 @@ export async function startFilled(): Promise<DriveStandIn> {
   return drive
 }
 
-/** A filled Drive, and the mount of it that a configuration has; its key lies in a folder of its own. */
+/** Starts a filled Drive, and returns its mount in a configuration; the key is in a separate folder. */
 export async function startDriveMount() {
   const drive = await startFilled()
   const folder = await mkdtemp(join(tmpdir(), 'hikidashi-drive-'))

@@ -18,16 +18,16 @@ export interface DriveStandIn {
   readonly table: DriveTable
   readonly oauth: DriveOAuth
   readonly calls: SeenCall[]
-  /** Answers a call in the place of the stand-in, where it says so. */
+  /** Answers a call instead of the stand-in if it returns true. */
   intercept: ((call: SeenCall, response: ServerResponse) => boolean) | undefined
-  /** The most that a page has. */
+  /** Maximum number of files on a page. */
   pageLimit: number
-  /** Forgets all places in the feeds of changes so far; they are refused with this status from then on. */
+  /** Invalidates all page tokens of the feeds of changes: they are refused with this status. */
   forgetChanges(status: 400 | 404 | 410): void
   close(): Promise<void>
 }
 
-/** What Google answers in the place of what was asked. */
+/** Sends an error in the format of Google. */
 export function sendDriveError(
   response: ServerResponse,
   code: number,
@@ -39,7 +39,7 @@ export function sendDriveError(
   response.end(JSON.stringify({ error: { code, message, errors: [{ message, domain: 'global', reason }] } }))
 }
 
-/** What is thrown where Google refuses. */
+/** The error that a refusal throws. */
 const refusal = (code: number, reason: string, message = `It is ${reason}.`) =>
   Object.assign(new Error(message), { code, reason })
 
@@ -49,8 +49,8 @@ const isRefusal = (error: unknown): error is ReturnType<typeof refusal> =>
 const exportLimit = 10 * 1024 * 1024
 
 /**
- * Stands in for the Drive API (v3) of one account, and for the servers that authorize: queries, partial responses, pages, shared
- * drives, media with ranges, exports with their limit, the feeds of changes, permissions; errors as Google words them.
+ * A stand-in for the Drive API (v3) of one account, and for the authorization servers: queries, partial responses, pages, shared
+ * drives, media with ranges, limited exports, feeds of changes, permissions, and errors in the words of Google.
  */
 export async function startDrive(): Promise<DriveStandIn> {
   const table = createDriveTable()
@@ -62,7 +62,7 @@ export async function startDrive(): Promise<DriveStandIn> {
     try {
       for await (const piece of request) body += String(piece)
     } catch {
-      // Whoever asked has gone.
+      // The client has disconnected.
       return undefined
     }
     standIn.calls.push(call)
@@ -89,7 +89,7 @@ export async function startDrive(): Promise<DriveStandIn> {
     forgetChanges: (status) => {
       forgotten.before = Math.max(...[...table.logs.values()].map((log) => log.length)) + 1
       forgotten.status = status
-      // What is said from now on lies behind that.
+      // New changes come after the forgotten tokens.
       for (const log of table.logs.values()) while (log.length < forgotten.before) log.push({})
     },
   }
@@ -171,7 +171,7 @@ function sendBytes(bytes: Buffer, { headers }: SeenCall, response: ServerRespons
   response.end(part)
 }
 
-/** A page out of what there is: tokens say where to go on. */
+/** Returns a page of a list, with a token for the next one. */
 function pageOf<T>(standIn: DriveStandIn, all: readonly T[], query: URLSearchParams, most: number) {
   const size = Number(query.get('pageSize') ?? 100)
   if (!(size >= 1 && size <= most))

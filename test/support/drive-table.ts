@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/** A file, folder or shortcut as Drive keeps it. */
+/** A file, folder or shortcut in the stand-in for Drive. */
 export interface KeptFile {
   readonly id: string
   name: string
@@ -10,16 +10,16 @@ export interface KeptFile {
   trashed: boolean
   version: number
   modifiedTime: string
-  /** Of what is stored as it is. */
+  /** The content of a stored file. */
   content?: Buffer
-  /** Of Google's own formats, by the type that it is exported as. */
+  /** The exports of a Google document, by type. */
   exports?: Readonly<Record<string, string | Buffer>>
   shortcutDetails?: { readonly targetId: string; readonly targetMimeType: string }
   permissions: KeptPermission[]
   canShare: boolean
   canDownload: boolean
   abusive: boolean
-  /** Whether the account sees it. */
+  /** Whether the account can see the file. */
   visible: boolean
   sharedWithMeTime?: string
 }
@@ -61,7 +61,7 @@ export const types = {
   form: 'application/vnd.google-apps.form',
 } as const
 
-/** Who the account is. */
+/** The address of the account. */
 export const account = 'reader@example.com'
 export const rootId = '0AROOTofMyDrive'
 
@@ -76,7 +76,7 @@ export function permission(emailAddress: string, role = 'reader'): KeptPermissio
   return { id: `p-${emailAddress}`, type: 'user', role, emailAddress }
 }
 
-/** What an account of Drive holds, with its logs of changes: one of the user, one of each shared drive. */
+/** The files of an account of Drive, with logs of changes: one of the user, one for each shared drive. */
 export function createDriveTable() {
   const files = new Map<string, KeptFile>()
   const drives = new Map<string, string>()
@@ -155,7 +155,7 @@ export function createDriveTable() {
       else file.parents = [parent]
       touch(file)
     },
-    /** Throws it away, with all that is in it, as Drive does: what is in it becomes trashed by that. */
+    /** Moves a file to the trash. As in Drive, everything in a trashed folder becomes trashed too. */
     trash: (id: string) => {
       const file = require(id)
       file.trashed = true
@@ -184,7 +184,7 @@ export function createDriveTable() {
   }
 }
 
-/** What the API says of a file: all of its fields that anybody asks for here. */
+/** Returns the fields of a file that requests use. */
 export function describeFile(file: KeptFile): Readonly<Record<string, unknown>> {
   const { content, permissions, canShare, canDownload, driveId, exports: _, abusive: __, visible: ___, ...facts } = file
   const known = permissions.map((one) => ({ kind: 'drive#permission', deleted: false, ...one }))
@@ -198,7 +198,7 @@ export function describeFile(file: KeptFile): Readonly<Record<string, unknown>> 
     permissionIds: permissions.map(({ id }) => id),
     lastModifyingUser: { displayName: 'Hanako', emailAddress: 'hanako@example.com' },
     ...(driveId === undefined ? { owners: [{ displayName: 'Reader', emailAddress: account }] } : { driveId }),
-    // Only who may share a file is told with whom it is shared; of what is in a shared drive, nobody is in a listing.
+    // Permissions are shown only to users who may share the file, and never in listings of shared drives.
     ...(canShare && driveId === undefined ? { permissions: known } : {}),
     ...(content === undefined
       ? {}

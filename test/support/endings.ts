@@ -1,4 +1,4 @@
-/** Ends what tests have opened: called after each test (`each-file.ts`), in the reverse of the order in which it was opened. */
+/** Functions that release the resources of tests: called after each test (`each-file.ts`), the last one first. */
 export const endings: (() => unknown)[] = []
 
 export async function endAll(): Promise<void> {

@@ -2,7 +2,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { EventSource } from 'eventsource'
 
-/** The part of an official client that every era has. */
+/** The interface that the official clients of all eras share. */
 export interface EraClient {
   getServerCapabilities(): { readonly resources?: object | undefined } | undefined
   listResources(params?: { readonly cursor: string }): Promise<Listed>
@@ -18,13 +18,13 @@ export interface EraClient {
   complete(params: Completing): Promise<{ readonly completion: { readonly values: readonly string[] } }>
   subscribeResource(params: { readonly uri: string }): Promise<unknown>
   unsubscribeResource(params: { readonly uri: string }): Promise<unknown>
-  /** Opens a stream of changes (2026-07-28). Earlier clients have no such method. */
+  /** Opens a stream of changes (2026-07-28). Earlier clients lack this method. */
   listen?(filter: {
     resourceSubscriptions?: string[]
     resourcesListChanged?: boolean
     promptsListChanged?: boolean
   }): Promise<EraSubscription>
-  /** Hears every notification that nothing else takes. */
+  /** Gets every notification that no other handler takes. */
   fallbackNotificationHandler?: (notification: EraNotification) => Promise<void>
   onclose?: (() => void) | undefined
   close(): Promise<void>
@@ -53,30 +53,30 @@ interface Completing {
   readonly argument: { readonly name: string; readonly value: string }
 }
 
-/** Where a client finds its server. */
+/** The address of a server for a client. */
 export type Place = { readonly command: string; readonly args: string[] } | { readonly url: string }
 
 export interface Era {
-  /** The client, as npm has it. */
+  /** The npm name of the client. */
   readonly name: string
-  /** What it agrees on with a server that knows every revision. */
+  /** The revision that it negotiates with a server of all revisions. */
   readonly revision: string
-  /** The code that the client throws for a read of what is not there. */
+  /** The error code that the client throws for an absent resource. */
   readonly absent: -32002 | -32602
-  /** Whether `listResources()` follows the cursors by itself. */
+  /** Whether `listResources()` follows the cursors itself. */
   readonly aggregates: boolean
-  /** Connects. `revision` is what the server and this client really agreed on. */
+  /** Connects. `revision` is the negotiated one. */
   connect(place: Place): Promise<Connected>
 }
 
 interface Connected {
   readonly client: EraClient
   readonly revision: string | undefined
-  /** The process that was started for it, where the client says so. */
+  /** The id of the server process, if the client exposes it. */
   readonly pid: number | undefined
 }
 
-/** The official clients side by side, each with the revision that was the newest when it came out. */
+/** One official client for each revision, from the time when the revision was the newest. */
 export const eras: readonly Era[] = [
   v1('1.0.4', 'sdk100', '2024-11-05', 'sse'),
   v1('1.12.3', 'sdk112', '2025-03-26', 'streamableHttp'),
@@ -105,7 +105,7 @@ function v1(version: string, module: string, revision: string, http: 'sse' | 'st
       }
       return new Stdio({ ...place, stderr: 'ignore' })
     }
-    // The first SSE clients take the browser's class from wherever it is.
+    // The first SSE clients use the global EventSource class.
     if (http === 'sse') Object.assign(globalThis, { EventSource })
     const exports = (await load(http)) as Readonly<Record<string, new (url: URL) => V1Transport>>
     const Http = http === 'sse' ? exports.SSEClientTransport : exports.StreamableHTTPClientTransport
@@ -130,7 +130,7 @@ function v1(version: string, module: string, revision: string, http: 'sse' | 'st
   }
 }
 
-/** These clients do not tell what they agreed on: it is taken from the answer to `initialize`, as it comes in. */
+/** Old clients do not expose the negotiated revision, so it is read from the answer to `initialize`. */
 function tapRevision(transport: V1Transport): () => string | undefined {
   let revision: string | undefined
   const start = transport.start.bind(transport)
@@ -150,7 +150,7 @@ function v2(version: string, revision: string, mode: 'legacy' | 'auto'): Era {
   return {
     name: `@modelcontextprotocol/client ${version}`,
     revision,
-    // This client turns the older code into the newer one, whatever the server answers.
+    // This client converts the older code into the newer one.
     absent: -32602,
     aggregates: true,
     connect: async (place) => {

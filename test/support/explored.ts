@@ -11,11 +11,11 @@ import { serveHttp } from '../../src/server/http/serve-http.ts'
 export interface ExploredHere {
   /** The address of the page. */
   readonly url: string
-  /** The one token that the server takes, where it asks for one. */
+  /** The only valid token, if the server requires one. */
   readonly token: string
 }
 
-/** Serves mounts of this process with the explorer that is built, until the end of the file. */
+/** Serves mounts of this process with the built explorer, until the end of the file. */
 export function useExplored(): (
   mounts: readonly MountOptions[],
   options?: { asks?: boolean },

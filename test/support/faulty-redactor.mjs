@@ -1,6 +1,6 @@
 import { parentPort } from 'node:worker_threads'
 
-/** A worker in the place of the redactor's, which does what the text says. */
+/** A replacement for the worker of the redactor, which misbehaves as the text says. */
 parentPort.on('message', ({ window }) => {
   const { text } = window
   if (text.includes('hangs')) for (;;);

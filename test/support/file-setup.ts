@@ -3,15 +3,15 @@ import { seedVariable } from './again.ts'
 import { endAll } from './endings.ts'
 import { countProcessors } from './processor-time.ts'
 
-// Before each file of tests. Files share their process: each leaves it as it was.
+// Runs before each test file. Files share a process, so each must leave it unchanged.
 
-/** What vitest sets for each file, and what `providers/s3` sets when it is loaded. */
+/** Variables that vitest sets for each file, and one that `providers/s3` sets when it is loaded. */
 const setByOthers = /^(?:VITEST_.*|AWS_EC2_METADATA_DISABLED)$/
 
 const folder = process.cwd()
 const environment = environmentNow()
 
-// Registered before the hooks of the file, these run after them.
+// Registered before the hooks of the file, so these run after them.
 // biome-ignore lint/correctness/noEmptyPattern: vitest reads the parameter, and takes a name in it for a fixture.
 afterAll(({}, file) => {
   countProcessors(file)
@@ -19,7 +19,7 @@ afterAll(({}, file) => {
   if (process.cwd() !== folder) changed.push('the current folder')
   if (vi.isFakeTimers()) changed.push('the clock')
   if (changed.length === 0) return
-  // The files that come after it have nothing to do with this.
+  // Fake timers must not affect later files.
   vi.useRealTimers()
   process.chdir(folder)
   for (const name of Object.keys(process.env))
@@ -29,7 +29,7 @@ afterAll(({}, file) => {
 })
 afterEach(endAll)
 
-// Gives properties of fast-check the seed of a run that is to be repeated.
+// Sets the seed of fast-check if a run is repeated.
 const seed = process.env[seedVariable]
 if (seed !== undefined) {
   const { configureGlobal } = await import('fast-check')
@@ -44,7 +44,7 @@ function environmentNow(): ReadonlyMap<string, string> {
   )
 }
 
-/** The names of variables that are others than before. */
+/** Returns the names of environment variables that have changed. */
 function changesOf(before: ReadonlyMap<string, string>): string[] {
   const now = environmentNow()
   return [...new Set([...before.keys(), ...now.keys()])].filter((name) => before.get(name) !== now.get(name))

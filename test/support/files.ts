@@ -4,15 +4,15 @@ import type { Provider } from '../../src/core/provider.ts'
 import { createFiles, type FilesOptions } from '../../src/providers/files/index.ts'
 import { createFolder, type Folder, openBelow } from './folder.ts'
 
-/** A fresh folder for each test of a module, and providers of it that are closed behind the test. */
+/** A fresh folder for each test of a file, and providers of it that are closed after the test. */
 export interface ServedFiles {
-  /** That of the test that runs. */
+  /** The folder of the current test. */
   readonly folder: Folder
-  /** A provider of the folder. `portable`: as on systems without descriptors for directories. */
+  /** Opens a provider of the folder. `portable`: as on systems without descriptors of directories. */
   open(options?: Partial<FilesOptions>, portable?: boolean): Promise<Provider>
 }
 
-/** `canary`: what a file outside of the folder, called `f`, holds. */
+/** @param canary Content of a file `f` outside of the folder. */
 export function useFiles(canary?: string): ServedFiles {
   let folder: Folder | undefined
   const opened: Provider[] = []
@@ -26,7 +26,7 @@ export function useFiles(canary?: string): ServedFiles {
   })
   afterEach(async () => {
     for (const provider of opened.splice(0)) await provider.close?.()
-    // What was aborted ends a little later.
+    // Aborted work ends a little later.
     await expect.poll(() => openBelow(current().root), { message: 'no descriptor is left open' }).toEqual([])
     current().remove()
   })

@@ -3,17 +3,17 @@ import * as os from 'node:os'
 import * as path from 'node:path'
 import type { Context, Entry, ListQuery, Provider, ReadRequest } from '../../src/core/provider.ts'
 
-/** A real folder for one test: `root` is to be served, `outside` is not. */
+/** A real folder for one test: `root` is served, `outside` is not. */
 export interface Folder {
   readonly root: string
   readonly outside: string
-  /** Writes files below the root: a string or bytes; `null` makes a directory (its path ends in `/`). */
+  /** Writes files below the root: a string or bytes; `null` creates a directory (its path ends in `/`). */
   write(tree: Readonly<Record<string, string | Uint8Array | null>>): void
   at(name: string): string
   remove(): void
 }
 
-/** A fresh folder below the temporary directory of the system. */
+/** Creates a folder in the temporary directory of the system. */
 export function createFolder(): Folder {
   const base = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'hikidashi-')))
   const root = path.join(base, 'root')
@@ -55,7 +55,7 @@ export async function listPaths(provider: Provider, query: ListQuery = {}): Prom
   return (await listAll(provider, query)).map(({ path }) => path)
 }
 
-/** The first entries of a listing, which is then left. */
+/** Returns the first entries of a listing, and stops it. */
 export async function listSome(provider: Provider, query: ListQuery, count: number): Promise<string[]> {
   const paths: string[] = []
   if (count === 0) return paths
@@ -63,7 +63,7 @@ export async function listSome(provider: Provider, query: ListQuery, count: numb
   return paths
 }
 
-/** The one content at a path. */
+/** Returns the only content at a path. */
 export async function readOne(
   provider: Provider,
   path: string,
@@ -75,7 +75,7 @@ export async function readOne(
   return contents[0]!
 }
 
-/** The text of the one content at a path. */
+/** Returns the text of the only content at a path. */
 export async function textOf(
   provider: Provider,
   path: string,
@@ -90,7 +90,7 @@ export async function jsonOf(provider: Provider, path: string, params: Readonly<
   return JSON.parse(await textOf(provider, path, params))
 }
 
-/** The text at a path, or what kind of error there is instead: `!not-found`. */
+/** Returns the text at a path, or the kind of the error: `!not-found`. */
 export async function textAt(provider: Provider, path: string): Promise<string> {
   try {
     const content = await readOne(provider, path)
@@ -101,7 +101,7 @@ export async function textAt(provider: Provider, path: string): Promise<string> 
   }
 }
 
-/** How many descriptors this process holds that lead below a directory, or to a deleted file. */
+/** Returns the open descriptors of this process below a directory, or of deleted files. */
 export function openBelow(directory: string): readonly string[] {
   return fs
     .readdirSync('/proc/self/fd')
@@ -117,7 +117,7 @@ export function openBelow(directory: string): readonly string[] {
 
 export const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
-/** What a call answers, as JSON, or the kind of the error that it ends in. */
+/** Returns the answer of a call as JSON, or the kind of its error. */
 export async function outcome(call: Promise<unknown>): Promise<string> {
   try {
     return JSON.stringify(await call)

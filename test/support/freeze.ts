@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect } from 'vitest'
 
-/** Stops a process where it is (SIGSTOP), and waits until every thread of it stands still: on a busy machine that takes a while. */
+/** Stops a process (SIGSTOP), and waits until all its threads have stopped. */
 export async function freeze(pid: number): Promise<void> {
   process.kill(pid, 'SIGSTOP')
   if (process.platform !== 'linux') return
@@ -13,7 +13,7 @@ function statOf(pid: number, thread: string): string {
   try {
     return readFileSync(`/proc/${pid}/task/${thread}/stat`, 'utf8')
   } catch {
-    // It has ended meanwhile.
+    // The process has ended meanwhile.
     return 'x) T '
   }
 }

@@ -45,12 +45,12 @@ export function createFsEvents(root: string, mostPaths = 4096) {
       source.on('error', () => {})
       sources.set(directory, source)
       for (const entry of fs.readdirSync(directory, { withFileTypes: true })) {
-        // What was made before the directory was observed is reported too.
+        // Files that were created before the directory was watched are reported too.
         if (timer !== undefined) pending.add(path.join(directory, entry.name))
         if (entry.isDirectory()) observe(path.join(directory, entry.name))
       }
     } catch {
-      // Gone meanwhile.
+      // The directory is gone meanwhile.
     }
   }
   observe(root)

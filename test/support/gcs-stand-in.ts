@@ -10,13 +10,13 @@ export interface GcsStandIn {
   readonly url: string
   readonly port: number
   readonly bucket: string
-  /** The key file of a service account that the stand-in knows, as text. */
+  /** The key file of a service account of the stand-in, as text. */
   readonly keyFile: string
   readonly table: ObjectTable
   readonly requests: SeenRequest[]
   readonly forbidden: Set<string>
   intercept: Intercept | undefined
-  /** The project that has to pay. */
+  /** The project that must pay for requests. */
   payer: string | undefined
   close(): Promise<void>
 }
@@ -27,12 +27,12 @@ export function sendGcsError(response: ServerResponse, code: number, reason: str
   response.end(body)
 }
 
-/** One for all: making it takes a while. */
+/** One key pair for all stand-ins, because creating one takes a while. */
 const pair = rsaPair()
 
 /**
- * A small stand-in for the JSON API of Google Cloud Storage (v1), for one bucket: tokens are verified, listings are in the order of
- * bytes, ranges, generations and who pays are honoured.
+ * A small stand-in for the JSON API of Google Cloud Storage (v1), for one bucket: it verifies tokens, lists in byte order, and
+ * supports ranges, generations and requester pays.
  */
 export async function startGcs(bucket = 'drawer'): Promise<GcsStandIn> {
   const { publicKey, privateKey } = pair
@@ -76,7 +76,7 @@ export async function startGcs(bucket = 'drawer'): Promise<GcsStandIn> {
   return standIn
 }
 
-/** Whether a request has a token that the service account has signed for itself, and that holds. */
+/** Whether a request has a valid token that the service account signed. */
 function isToken(request: IncomingMessage, email: string, isSigned: (text: string, signature: Buffer) => boolean) {
   const [head = '', claims = '', signature = ''] = (request.headers.authorization ?? '')
     .replace(/^Bearer /, '')
@@ -86,7 +86,7 @@ function isToken(request: IncomingMessage, email: string, isSigned: (text: strin
   return iss === email && exp * 1000 > Date.now()
 }
 
-/** What a signed link signs (V4 signing process), and the signature. */
+/** Returns the text that a signed link signs (V4 signing process), and the signature. */
 function signedText({ path, query, headers }: SeenRequest): [string, Buffer] {
   const encode = (text: string) =>
     encodeURIComponent(text).replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)
@@ -99,7 +99,7 @@ function signedText({ path, query, headers }: SeenRequest): [string, Buffer] {
       .map(([name, value]) => `${encode(name)}=${encode(value)}`)
       .sort()
       .join('&'),
-    // The client signs the name of the host alone.
+    // The client signs the host name only.
     ...signed.split(';').map((name) => `${name}:${headers[name]}`.replace(/^(host:.*):\d+$/, '$1')),
     '',
     signed,
@@ -163,7 +163,7 @@ function list({ table, forbidden }: GcsStandIn, { query }: SeenRequest, response
 
 const sums = new WeakMap<StoredObject, string>()
 
-/** The sums of an object, each made once: the large ones take a while. */
+/** Returns the checksums of an object, computed once. */
 function sumsOf(object: StoredObject): string {
   const known = sums.get(object)
   if (known !== undefined) return known

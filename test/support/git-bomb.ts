@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { deflateSync } from 'node:zlib'
 import type { GitRepository } from './git.ts'
 
-// Packs made by hand: gitformat-pack(5). Ids are made up where what they stand for is too large to be hashed.
+// Builds pack files by hand, see gitformat-pack(5). Ids of objects that are too large to hash are invented.
 
-/** The type and size of an object, as they stand in a pack. */
+/** Returns the type and size of an object in the format of a pack. */
 function headerOf(type: number, size: number): Buffer {
   const bytes: number[] = []
   let rest = Math.floor(size / 16)
@@ -18,7 +18,7 @@ function headerOf(type: number, size: number): Buffer {
   return Buffer.from([...bytes, byte])
 }
 
-/** How far back the base of a delta lies. */
+/** Returns the distance to the base of a delta in the format of a pack. */
 function offsetOf(distance: number): Buffer {
   const bytes = [distance % 128]
   for (let rest = Math.floor(distance / 128); rest > 0; rest = Math.floor(rest / 128)) {
@@ -45,13 +45,13 @@ function copyOf([at, length]: Copy): Buffer {
   return Buffer.from([0xff, ...little(at, 4), ...little(length, 3)])
 }
 
-/** A delta that consists of parts of its base. */
+/** Returns a delta that copies parts of its base. */
 function deltaOf(baseSize: number, copies: readonly Copy[]): Buffer {
   const size = copies.reduce((sum, [, length]) => sum + length, 0)
   return Buffer.concat([sizeOf(baseSize), sizeOf(size), ...copies.map(copyOf)])
 }
 
-/** All of a base, twice. */
+/** Copies the whole base twice. */
 function twice(size: number): readonly Copy[] {
   const once: Copy[] = []
   for (let at = 0; at < size; at += maxCopy) once.push([at, Math.min(maxCopy, size - at)])
@@ -59,10 +59,9 @@ function twice(size: number): readonly Copy[] {
 }
 
 /**
- * Puts a pack into a repository in which a blob of 1,000 bytes is made from one of `2 ** doublings` MiB, which is made from one
+ * Adds a pack to a repository in which a blob of 1,000 bytes is a delta of one of `2 ** doublings` MiB, which is a delta of one
  * of half that size, and so on.
- *
- * @returns The id of the small blob, and how long the pack is.
+ * @returns The id of the small blob, and the length of the pack.
  */
 export function packDeltaBomb(
   repository: GitRepository,
@@ -109,7 +108,7 @@ export function packDeltaBomb(
     number(2),
     ...fan,
     ...sorted.map((one) => Buffer.from(one.oid, 'hex')),
-    // Checksums of what is packed are looked at by nobody who only reads.
+    // Reading does not verify the checksums in an index of a pack.
     ...sorted.map(() => number(0)),
     ...sorted.map(({ at }) => number(at)),
     hashOf(body),

@@ -6,13 +6,15 @@ import { deflateSync } from 'node:zlib'
 import type { GitFolder, GitRepository } from './git.ts'
 import { plainEnvironment } from './git.ts'
 
-/** Programs that leave a mark when anybody runs them, each its own. */
+/** Programs that leave a mark file when they are run. */
 export interface Traps {
-  /** The path of a program that leaves the mark `name`, and passes its input on; or ends at once, with `ends`. */
+  /**
+   * Returns the path of a program that leaves the mark `name`, and copies its input to its output; with `ends` it exits at once.
+   */
   set(name: string, ends?: boolean): string
-  /** The marks that were left. */
+  /** Returns the marks that were left. */
   sprung(): readonly string[]
-  /** Takes them away again. */
+  /** Removes the marks. */
   clear(): void
 }
 
@@ -35,7 +37,7 @@ export function createTraps(folder: GitFolder): Traps {
   }
 }
 
-/** Runs plain git, as a careless server would; it may fail. */
+/** Runs git without protection, as a careless server would; it may fail. */
 export function carelessly(repository: GitRepository, ...args: readonly string[]): string {
   const { stdout } = spawnSync('git', [...args], {
     cwd: repository.dir,
@@ -46,7 +48,7 @@ export function carelessly(repository: GitRepository, ...args: readonly string[]
   return stdout.toString('utf8')
 }
 
-/** Two commits of a text file, and a change in the working tree. */
+/** Adds two commits of a text file, and a change in the working tree. */
 export function fillPlainly(repository: GitRepository): { readonly first: string; readonly second: string } {
   return repository.fillAs('plainly', () => {
     repository.write('a.txt', 'one\n')
@@ -59,7 +61,7 @@ export function fillPlainly(repository: GitRepository): { readonly first: string
   })
 }
 
-/** Sets everything in a repository that makes git run a program, and leaves a change in its working tree. */
+/** Adds every setting that makes git run a program, and a change in the working tree. */
 export function arm(repository: GitRepository, traps: Traps): void {
   const program = (name: string) => traps.set(name)
   repository.write('.gitattributes', '* diff=evil filter=evil merge=evil\n')
@@ -110,7 +112,7 @@ export function arm(repository: GitRepository, traps: Traps): void {
   }
 }
 
-/** Adds settings to a repository as `git config` would, without a process of git for each. */
+/** Adds settings to a repository like `git config`, without processes. */
 function addSettings(repository: GitRepository, settings: Readonly<Record<string, string>>): void {
   const lines = Object.entries(settings).map(([key, value]) => {
     const [, section = '', sub, name = ''] = /^([^.]+)\.(?:(.+)\.)?([^.]+)$/.exec(key) ?? []
@@ -119,7 +121,7 @@ function addSettings(repository: GitRepository, settings: Readonly<Record<string
   appendFileSync(join(repository.gitDir, 'config'), lines.join(''))
 }
 
-/** Writes an object as it is, whatever git would think of it (ids of SHA-1). */
+/** Writes a git object without validation (SHA-1 ids). */
 export function writeRaw(
   repository: GitRepository,
   type: 'tree' | 'commit' | 'blob',
@@ -134,7 +136,7 @@ export function writeRaw(
   return oid
 }
 
-/** A tree object made by hand: names of any kind. */
+/** Returns a tree object with names of any kind. */
 export function rawTree(entries: readonly (readonly [mode: string, name: string | Uint8Array, oid: string])[]): Buffer {
   return Buffer.concat(
     entries.flatMap(([mode, name, oid]) => [
@@ -146,14 +148,14 @@ export function rawTree(entries: readonly (readonly [mode: string, name: string 
   )
 }
 
-/** Commits a tree that was made by hand, onto a branch. */
+/** Commits a tree object to a branch. */
 export function commitTree(repository: GitRepository, tree: string, branch: string): string {
   const commit = repository.git('commit-tree', '-m', 'made by hand', tree)
   repository.git('update-ref', `refs/heads/${branch}`, commit)
   return commit
 }
 
-/** Puts a program called `git` into a folder; it runs `script`, in which `$REAL` is the real one. */
+/** Creates a program called `git` in a folder; it runs `script`, in which `$REAL` is the real git. */
 export function fakeGit(folder: GitFolder, name: string, script: string): string {
   const real = execFileSync('sh', ['-c', 'command -v git'], { encoding: 'utf8' }).trim()
   const dir = join(folder.path, name)
@@ -164,14 +166,14 @@ export function fakeGit(folder: GitFolder, name: string, script: string): string
   return program
 }
 
-/** The processes in whose environment a text stands. */
+/** Returns the processes whose environment contains a text. */
 export function processesWith(text: string): readonly number[] {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
   return pids.map(Number).filter((pid) => {
     try {
       return readFileSync(`/proc/${pid}/environ`).includes(text)
     } catch {
-      // It is gone by now, or another user's.
+      // The process has ended, or belongs to another user.
       return false
     }
   })

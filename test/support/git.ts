@@ -17,10 +17,10 @@ import { dirname, join } from 'node:path'
 import type { Content, Context, Entry, ListQuery, Provider } from '../../src/core/provider.ts'
 import { sharedVariable } from './run-folders.ts'
 
-/** A folder for a test, with real repositories in it. */
+/** A folder with real repositories for a test. */
 export interface GitFolder {
   readonly path: string
-  /** Makes a repository at a name in the folder. */
+  /** Creates a repository in the folder. */
   repository(name: string, options?: RepositoryOptions): GitRepository
   dispose(): void
 }
@@ -32,28 +32,26 @@ export interface RepositoryOptions {
 
 export interface GitRepository {
   readonly dir: string
-  /** Where its own files are: `.git`, or the folder itself. */
+  /** Its git directory: `.git`, or the folder itself. */
   readonly gitDir: string
-  /** Runs git in it, and answers what it printed. */
+  /** Runs git in it, and returns the output. */
   git(...args: readonly string[]): string
-  /** Runs git with something on its standard input. */
+  /** Runs git with a standard input. */
   feed(input: string | Uint8Array, ...args: readonly string[]): string
   write(path: string, content: string | Uint8Array): void
-  /** Adds everything and commits it; answers the id. Each commit is a minute later than the one before. */
+  /** Commits everything, and returns the id. Each commit is a minute later than the one before. */
   commit(message: string, options?: { readonly author?: string }): string
   /**
-   * Fills it as `fill` does. In a repository that is new, what it becomes is copied from the first one of a run of tests, which saves the
-   * processes of git.
-   *
-   * @param kind Names what `fill` does, and nothing else does.
-   * @returns What `fill` has returned there: JSON.
+   * Runs `fill`. In a new repository, the result is copied from the first one of the test run, which saves git processes.
+   * @param kind Name of what `fill` does, and nothing else does.
+   * @returns The JSON value that `fill` returned.
    */
   fillAs<T>(kind: string, fill: () => T): T
 }
 
 const start = Date.UTC(2026, 0, 2, 3, 4, 5) / 1000
 
-/** An environment in which nothing of the machine's own configuration holds. */
+/** An environment without the git configuration of the machine. */
 export const plainEnvironment: Readonly<Record<string, string>> = {
   PATH: process.env.PATH ?? '',
   HOME: '/nonexistent',
@@ -62,7 +60,7 @@ export const plainEnvironment: Readonly<Record<string, string>> = {
   GIT_CONFIG_GLOBAL: '/dev/null',
 }
 
-/** After each commit git would start another process, which finds nothing to put in order. */
+/** Turns off the maintenance process that git starts after each commit. */
 const noMaintenance = { GIT_CONFIG_COUNT: '1', GIT_CONFIG_KEY_0: 'maintenance.auto', GIT_CONFIG_VALUE_0: 'false' }
 
 export function createGitFolder(): GitFolder {
@@ -82,7 +80,7 @@ function makeRepository(dir: string, { bare = false, format = 'sha1' }: Reposito
 
 const emptyRepositories = new Map<string, string>()
 
-/** A repository that `git init` made once for a run of tests. A copy of it is a new repository, without a process of git for each. */
+/** Returns an empty repository that `git init` created once for the test run. Copying it needs no git process. */
 function emptyRepository(bare: boolean, format: string): string {
   const kind = `git-${format}${bare ? '-bare' : ''}`
   const known = emptyRepositories.get(kind)
@@ -90,7 +88,7 @@ function emptyRepository(bare: boolean, format: string): string {
   const dir = makeOnce(kind, (made) => {
     const flags = ['-q', '-b', 'main', `--object-format=${format}`, ...(bare ? ['--bare'] : [])]
     execFileSync('git', ['init', ...flags], { cwd: made, env: plainEnvironment })
-    // Samples that nothing uses, and that are most of its files.
+    // Unused sample hooks, which are most of its files.
     const hooks = join(made, bare ? 'hooks' : '.git/hooks')
     for (const name of readdirSync(hooks)) rmSync(join(hooks, name))
   })
@@ -100,7 +98,7 @@ function emptyRepository(bare: boolean, format: string): string {
 
 const copied = new Map<string, readonly { readonly path: string; readonly mode: number; readonly bytes?: Buffer }[]>()
 
-/** Copies a folder of small files that does not change: it is read once. `cpSync` takes four times as long. */
+/** Copies a folder of small files, which is read once. `cpSync` takes four times as long. */
 function copyOf(from: string, to: string): void {
   const known =
     copied.get(from) ??
@@ -117,7 +115,7 @@ function copyOf(from: string, to: string): void {
     else writeFileSync(join(to, path), bytes, { mode })
 }
 
-/** The path of a folder that is made once for all files of a run of tests. */
+/** Returns the path of a folder that is created once for all files of a test run. */
 function makeOnce(kind: string, make: (folder: string) => void): string {
   const shared = process.env[sharedVariable]
   if (shared === undefined) throw new Error(`${sharedVariable} is not set: run this with vitest, which sets it.`)
@@ -129,14 +127,14 @@ function makeOnce(kind: string, make: (folder: string) => void): string {
   try {
     renameSync(made, dir)
   } catch (error) {
-    // Another file of tests was first.
+    // Another test file was faster.
     if (!existsSync(dir)) throw error
     rmSync(made, { recursive: true, force: true })
   }
   return dir
 }
 
-/** The commit that HEAD names, where it is in a file: refs that are packed, or in another format, are left to git. */
+/** Returns the commit of HEAD if it is in a file; packed refs and other formats are left to git. */
 function headIn(gitDir: string): string | undefined {
   const [, ref] = /^ref: (refs\/heads\/\S+)\n$/.exec(textOf(join(gitDir, 'HEAD'))) ?? []
   return ref === undefined ? undefined : /^[0-9a-f]{40,64}(?=\n$)/.exec(textOf(join(gitDir, ref)))?.[0]
@@ -147,9 +145,8 @@ function textOf(path: string): string {
 }
 
 /**
- * A repository that is there already: a clone, a linked working tree.
- *
- * @param format The format of its ids, if it was made from the template.
+ * Opens an existing repository: a clone, or a linked working tree.
+ * @param format The object format, if it was created from the template.
  */
 export function openTestRepository(dir: string, gitDir = join(dir, '.git'), format?: string): GitRepository {
   let time = start
@@ -211,7 +208,7 @@ export function openTestRepository(dir: string, gitDir = join(dir, '.git'), form
   }
 }
 
-/** Asks a provider in the fewest words. */
+/** Short functions that call a provider. */
 export interface Asked {
   list(query?: ListQuery): Promise<readonly Entry[]>
   paths(query?: ListQuery): Promise<readonly string[]>
@@ -256,7 +253,7 @@ export function ask(provider: Provider): Asked {
   }
 }
 
-/** Whether the git here makes repositories whose refs are kept as reftable. */
+/** Whether the installed git supports reftable. */
 export function hasReftable(): boolean {
   const folder = createGitFolder()
   try {
@@ -269,7 +266,7 @@ export function hasReftable(): boolean {
   }
 }
 
-/** Makes a repository whose refs are kept as reftable. */
+/** Creates a repository with reftable. */
 export function makeReftable(dir: string, format = 'sha1'): GitRepository {
   const flags = ['-q', '-b', 'main', '--ref-format=reftable', `--object-format=${format}`]
   execFileSync('git', ['init', ...flags, dir], { env: plainEnvironment, stdio: 'pipe' })

@@ -5,17 +5,17 @@ import type { TestProject } from 'vitest/node'
 import { bundle } from '../../scripts/bundle.ts'
 import { bundleFolder, home, runFolderOf, temporaryFolderOf } from './run-folders.ts'
 
-/** The programs that tests start: each is an entry `tests/NAME` of the bundle. */
+/** The test programs: each is an entry `tests/NAME` of the bundle. */
 const programs = [
   ...['support/attack-server', 'support/watch-child', 'fixtures/mcp/live-ours', 'support/host-file-writer'],
   'support/cli-parts',
 ]
 
 const begun: unique symbol = Symbol.for('hikidashi: the setup of this run of vitest')
-/** vitest sets up each of its projects, each time with a module of its own: what they share is kept here. */
+/** vitest runs the set-up of each project in its own module, so shared state is global. */
 const shared = globalThis as typeof globalThis & { [begun]?: Promise<void> }
 
-/** Before the tests: builds `dist/` and the programs of tests, unless they are newer than their sources. */
+/** Runs before the tests: builds `dist/` and the test programs, unless they are newer than their sources. */
 export function setup(project: TestProject): Promise<void> {
   shared[begun] ??= begin(project)
   return shared[begun]
@@ -23,7 +23,7 @@ export function setup(project: TestProject): Promise<void> {
 
 async function begin({ vitest }: TestProject): Promise<void> {
   mkdirSync(temporaryFolderOf(process.pid), { recursive: true })
-  // vitest removes its own folders while tests still write to them.
+  // vitest removes its folders while tests still write to them.
   const folders = [vitest.getRootProject(), ...vitest.projects].map(({ tmpDir }) => tmpDir)
   process.once('exit', () => {
     for (const folder of [runFolderOf(process.pid), ...folders]) remove(folder)
@@ -35,13 +35,16 @@ async function begin({ vitest }: TestProject): Promise<void> {
   const root = dirname(bundleFolder)
   rmSync(root, { recursive: true, force: true })
   mkdirSync(root, { recursive: true })
-  // The bundle reads these beside its own folder.
+  // The bundle reads these files beside its folder.
   for (const name of ['package.json', 'config.schema.json']) copyFileSync(join(home, name), join(root, name))
   const more = programs.map((path) => [`tests/${path.replace(/^.*\//, '')}`, join(home, `test/${path}.ts`)])
   await bundle({ target: bundleFolder, more: Object.fromEntries(more) })
 }
 
-/** When the newest file was changed, in milliseconds since 1970; 0 if there is none. Paths from the root; folders stand for their files. */
+/**
+ * Returns the modification time of the newest file, in milliseconds since 1970; 0 if there is none. Paths are relative to the
+ * root; a folder stands for its files.
+ */
 function newest(paths: readonly string[]): number {
   const times = paths.map((path) => {
     const stat = statSync(resolve(home, path), { throwIfNoEntry: false })
@@ -52,11 +55,11 @@ function newest(paths: readonly string[]): number {
   return Math.max(0, ...times.map((time) => time ?? 0))
 }
 
-/** Removes a folder as far as it can: a process of a test that was interrupted may still write to it. */
+/** Removes as much of a folder as possible: a process of an interrupted test may still write to it. */
 function remove(folder: string): void {
   try {
     rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
   } catch {
-    // It lies among temporary files.
+    // It is among temporary files, which the system removes.
   }
 }

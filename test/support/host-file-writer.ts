@@ -1,4 +1,4 @@
-/** Writes 300,000 times a, then b, and so on, to the file of its first argument. Says `ready` once both were written. */
+/** Writes 300,000 times a, then b, and so on, to the file in its first argument. Prints `ready` after the first two writes. */
 import { readHostFile, writeHostFile } from '../../src/cli/hosts/files.ts'
 
 const [file = ''] = process.argv.slice(2)

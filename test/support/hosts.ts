@@ -5,7 +5,7 @@ import { fileOf, openHostFile } from '../../src/cli/hosts/change.ts'
 import { hosts } from '../../src/cli/hosts/table.ts'
 import type { Host, Launch, Machine, Scope } from '../../src/cli/hosts/types.ts'
 
-/** A server that a host starts, and one that it asks, the same on every machine. */
+/** Entries of a server over stdio and of one over HTTP, the same on every machine. */
 export const started: Launch = {
   transport: 'stdio',
   command: ['/opt/node', '/opt/hikidashi/dist/cli/main.js', 'serve', { path: '/srv/日本 notes' }, '--stdio'],
@@ -23,7 +23,7 @@ export function hostCalled(id: string): Host {
   return host
 }
 
-/** A machine of its own: a home folder and a project, with nothing in them. */
+/** Creates an empty home folder and project. */
 export async function createPlace(): Promise<Machine & { readonly remove: () => Promise<void> }> {
   const root = await mkdtemp(join(tmpdir(), 'hikidashi-hosts-'))
   const [home, folder] = [join(root, 'home'), join(root, 'project')]
@@ -31,7 +31,7 @@ export async function createPlace(): Promise<Machine & { readonly remove: () => 
   return { platform: process.platform, env: {}, home, folder, remove: () => rm(root, { recursive: true }) }
 }
 
-/** Puts a file where a host has it, without one beside it. Answers its name. */
+/** Writes the settings file of a host, and returns its path. */
 export async function putFile(host: Host, place: Machine, content: string | Buffer | undefined, scope: Scope = 'user') {
   const file = fileOf(host, scope, place)
   await mkdir(dirname(file), { recursive: true })
@@ -41,7 +41,7 @@ export async function putFile(host: Host, place: Machine, content: string | Buff
   return file
 }
 
-/** The same, and opens it. */
+/** Writes the settings file of a host, and opens it. */
 export async function openWith(
   host: Host,
   place: Machine,

@@ -5,7 +5,7 @@ import { memory } from './memory.ts'
 
 const facts = { name: 'test', version: '1', log: () => {}, host: '127.0.0.1', port: 0 }
 
-/** Serves over HTTP on a port that is free, until the end of a test. */
+/** Serves over HTTP on a free port, until the end of a test. */
 export function useHttp(): (options: Pick<HttpOptions, 'view'> & Partial<HttpOptions>) => Promise<HttpService> {
   const services: HttpService[] = []
   afterEach(async () => {
@@ -18,7 +18,7 @@ export function useHttp(): (options: Pick<HttpOptions, 'view'> & Partial<HttpOpt
   }
 }
 
-/** A source that answers with the path that it was asked for; where `path` is asked for, only once it is let go. */
+/** A source that answers with the requested path; for `path` only after it is released. */
 export function createHeld(path: string): { readonly provider: Provider; readonly held: (() => void)[] } {
   const held: (() => void)[] = []
   const provider: Provider = {

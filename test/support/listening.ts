@@ -1,14 +1,14 @@
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** Where a server of a test listens, and how it ends. */
+/** The address of a test server, and a function that stops it. */
 export interface Listening {
   readonly url: string
   readonly port: number
   close(): Promise<void>
 }
 
-/** Lets a server listen on the loopback, at a port that is free. */
+/** Starts a server on a free port of the loopback interface. */
 export async function listening(server: Server): Promise<Listening> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo

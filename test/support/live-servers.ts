@@ -12,25 +12,25 @@ import { createNewLiveServer, createOldLiveServer } from '../fixtures/mcp/live.m
 import { endings } from './endings.ts'
 import { type Live, live } from './live.ts'
 
-/** A server that tells of changes, goes away, and comes back. */
+/** A server that reports changes, and can be stopped and started. */
 export interface LiveServer {
   readonly target: Target
-  /** What there is to listen to. */
+  /** The URI of an existing resource. */
   readonly uri: string
   readonly other: string
-  /** What there is not. */
+  /** The URI of an absent resource. */
   readonly none: string
   touch(uri: string): Promise<void>
   touchList(): Promise<void>
-  /** Ends it, and all of its connections. */
+  /** Stops it, and closes all of its connections. */
   stop(): Promise<void>
-  /** Has it back, where it was. */
+  /** Starts it again on the same port. */
   start(): Promise<void>
-  /** How many streams of changes are open, or URIs are listened to, where that is known. */
+  /** Number of open streams of changes, or of subscribed URIs, if it is known. */
   readonly load?: () => number
 }
 
-/** Ours, over HTTP, where a client may listen to so many URIs at once. */
+/** Starts a hikidashi server over HTTP, with a maximum number of subscribed URIs for a client. */
 export async function serveOurs(path: 'mcp' | 'sse', most = 1000): Promise<LiveServer & { readonly provider: Live }> {
   const provider = live({ a: '', b: '' })
   const open = (port: number) => {
@@ -73,7 +73,7 @@ export async function serveOurs(path: 'mcp' | 'sse', most = 1000): Promise<LiveS
 
 type See = (request: IncomingMessage, response: ServerResponse) => void
 
-/** A server behind a proxy that sees every request, and may answer it. */
+/** Puts a proxy before a server, which sees every request, and may answer it. */
 export async function behind(inner: LiveServer, see: See): Promise<LiveServer> {
   const { port } = new URL('url' in inner.target ? inner.target.url : '')
   const proxy = createServer((incoming, response) => {
@@ -95,7 +95,7 @@ export async function behind(inner: LiveServer, see: See): Promise<LiveServer> {
   return { ...inner, target: { url: `http://127.0.0.1:${proxyPort}/mcp` } }
 }
 
-/** As {@link behind}, where nobody may ask for the newest revision. */
+/** Like {@link behind}, but the newest revision is refused. */
 export function aged(inner: LiveServer, see: See = () => {}): Promise<LiveServer> {
   return behind(inner, (incoming, response) => {
     see(incoming, response)
@@ -103,7 +103,7 @@ export function aged(inner: LiveServer, see: See = () => {}): Promise<LiveServer
   })
 }
 
-/** The SDK's own server of 2026-07-28, over HTTP. */
+/** Starts the server of the official SDK for 2026-07-28, over HTTP. */
 export async function serveOfficialLive(): Promise<LiveServer> {
   let handler: McpHttpHandler = createMcpHandler(() => createNewLiveServer())
   return restartable(
@@ -141,7 +141,7 @@ interface OldTransport {
   handlePostMessage(request: IncomingMessage, response: ServerResponse): Promise<void>
 }
 
-/** Servers of the SDK before 2, with sessions: over Streamable HTTP, or with server-sent events. */
+/** Starts servers of the SDK before version 2, with sessions: over Streamable HTTP, or HTTP+SSE. */
 export async function serveOldLive(sdk: 'sdk112' | 'sdk124', kind: 'streamable' | 'sse'): Promise<LiveServer> {
   const sessions = new Map<string, { readonly transport: OldTransport; touch(uri: string): Promise<void> }>()
   const { StreamableHTTPServerTransport } = await import(`${sdk}/server/streamableHttp.js` as string)
@@ -229,7 +229,7 @@ async function end(server: Server): Promise<void> {
   await new Promise((resolve) => server.close(resolve))
 }
 
-/** Every kind of server over HTTP that there is. */
+/** Every kind of server over HTTP. */
 export const liveServers: Readonly<Record<string, () => Promise<LiveServer>>> = {
   'ours, over HTTP': () => serveOurs('mcp'),
   'ours, with sessions': async () => aged(await serveOurs('mcp')),
@@ -239,14 +239,14 @@ export const liveServers: Readonly<Record<string, () => Promise<LiveServer>>> = 
   'of the SDK 1.12, with server-sent events': () => serveOldLive('sdk112', 'sse'),
 }
 
-/** Connects until the test ends. */
+/** Connects, and closes when the test ends. */
 export async function open(target: Target): Promise<RemoteView> {
   const view = await connect(target, { timeoutMs: 5000 })
   endings.push(view.close)
   return view
 }
 
-/** A subscription, and what it was told. */
+/** Opens a subscription, and collects its notifications. */
 export function hear(view: RemoteView) {
   const changes: ViewChange[] = []
   const subscription = view.subscribe?.((change) => changes.push(change)) as Subscription

@@ -2,18 +2,18 @@ import type { Change, Provider } from '../../src/core/provider.ts'
 import { type Memory, type MemoryEntry, memory } from './memory.ts'
 
 export interface Live extends Memory {
-  /** Changes an entry (or removes it) and tells. */
+  /** Changes or removes an entry, and reports the change. */
   set(path: string, entry: MemoryEntry | undefined): void
   tell(change: Change): void
-  /** Ends the watches that run, as a source does that goes down. */
+  /** Ends the running watches, as when a source goes down. */
   drop(): void
-  /** How many watches run. */
+  /** Number of running watches. */
   readonly watching: number
-  /** Makes `watch` wait, or fail. */
+  /** Delays or fails the start of `watch`. */
   arming: (() => Promise<void>) | undefined
 }
 
-/** A memory provider that tells of its changes. */
+/** A memory provider that reports changes. */
 export function live(entries: Readonly<Record<string, MemoryEntry | string>>): Live {
   const inner = memory(entries)
   const watches = new Set<{ push: (change: Change) => void; end: () => void }>()

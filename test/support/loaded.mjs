@@ -1,6 +1,6 @@
 /**
- * Records what a process loads, one URL a line, in the file that `HIKIDASHI_LOADED` names: `node --import THIS ...`. A line `answered` stands
- * where the process first wrote to its standard output.
+ * Records the modules that a process loads, one URL a line, in the file that `HIKIDASHI_LOADED` names: `node --import THIS ...`.
+ * The line `answered` marks the first write to the standard output.
  */
 import { appendFileSync } from 'node:fs'
 import { register } from 'node:module'
@@ -8,7 +8,7 @@ import { isMainThread } from 'node:worker_threads'
 
 const record = (line) => appendFileSync(process.env.HIKIDASHI_LOADED, `${line}\n`)
 
-/** A hook of Node's module loader, which runs in a thread of its own. */
+/** A hook of Node's module loader, which runs in its own thread. */
 export async function load(url, context, next) {
   record(url)
   return next(url, context)

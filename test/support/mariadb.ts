@@ -8,50 +8,50 @@ import { createConnection } from 'mysql2/promise'
 import { sharedVariable } from './run-folders.ts'
 
 const run = promisify(execFile)
-// Where Debian puts servers, for those whose path has not got it.
+// The folders of server programs on Debian, for users without them in their path.
 const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin']
 const find = (name: string) => folders.map((folder) => join(folder, name)).find((path) => existsSync(path))
 const [server, installer] = [find('mariadbd'), find('mariadb-install-db')]
 
-/** Whether a MariaDB is installed, and what to do where it is not. */
+/** Whether MariaDB is installed, and the advice if it is not. */
 export const hasMariadb = server !== undefined && installer !== undefined
 export const mariadbReason = 'there is no MariaDB; on Debian: apt-get install mariadb-server'
 
-/** A MariaDB of a test's own, in a folder of its own, on a port of its own. */
+/** A MariaDB server for a test, with its own folder and port. */
 export interface Mariadb {
   readonly port: number
-  /** The database `app`, as the account `reader`, which may select from it and nothing else. */
+  /** The URL of the database `app` for the account `reader`, which may only select. */
   readonly readerUrl: string
   readonly rootUrl: string
-  /** Runs statements as root. Rows of the last one. */
+  /** Runs statements as root. Returns the rows of the last one. */
   run(sql: string): Promise<readonly Record<string, unknown>[]>
-  /** How many connections `reader` has, as the server counts them. */
+  /** Returns the number of connections of `reader`, as the server counts them. */
   connections(): Promise<number>
   start(): Promise<void>
-  /** Stops it as an operator does: its connections end with an error. */
+  /** Stops it like an operator: its connections end with an error. */
   stop(): Promise<void>
   kill(): Promise<void>
   freeze(): void
   thaw(): void
-  /** Stops it for good, and removes its folder. */
+  /** Stops it, and removes its folder. */
   remove(): Promise<void>
 }
 
 export const readerPassword = 'the-password-of-reader'
 const certificates = join(import.meta.dirname, '../fixtures/tls')
 const rootPassword = 'the-password-of-root'
-/** So long one step may take: machines of tests are slow. */
+/** Maximum time of one step, in milliseconds, on slow machines. */
 const patience = 120_000
 
-/** Sets up the data of a server. */
+/** Creates the data folder of a server. */
 async function initialise(installer: string, data: string, user: readonly string[]): Promise<void> {
   const flags = [`--datadir=${data}`, '--auth-root-authentication-method=normal', '--skip-test-db', ...user]
-  // Several at once would take each other's temporary tables.
+  // Several servers would share temporary tables otherwise.
   const env = { ...process.env, TMPDIR: dirname(data) }
   await run(installer, ['--no-defaults', ...flags], { timeout: patience, env })
 }
 
-/** Puts the data of a new server into a place: a copy of what was set up once for all files of a run of tests. */
+/** Copies a data folder that was created once for the test run. */
 async function makeData(installer: string, data: string, user: readonly string[]): Promise<void> {
   const shared = process.env[sharedVariable]
   if (shared === undefined) return initialise(installer, data, user)
@@ -63,7 +63,7 @@ async function makeData(installer: string, data: string, user: readonly string[]
     try {
       renameSync(join(made, 'data'), known)
     } catch (error) {
-      // Another file of tests was first.
+      // Another test file was faster.
       if (!existsSync(known)) throw error
     }
     rmSync(made, { recursive: true, force: true })
@@ -71,7 +71,7 @@ async function makeData(installer: string, data: string, user: readonly string[]
   await run('cp', ['-a', known, data])
 }
 
-/** Makes and starts a server, and makes what is in `sql`. Share one per file: it takes a few seconds. */
+/** Starts a server, and runs `sql`. Share one per file: it takes a few seconds. */
 export async function startMariadb(sql: string): Promise<Mariadb> {
   if (server === undefined || installer === undefined) throw new Error(mariadbReason)
   const folder = mkdtempSync(join(tmpdir(), 'hikidashi-mariadb-'))
@@ -95,7 +95,7 @@ export async function startMariadb(sql: string): Promise<Mariadb> {
           `--port=${port}`,
         ],
         ...['--bind-address=127.0.0.1', `--pid-file=${join(folder, 'pid')}`, `--log-error=${log}`],
-        // What a process has written outlives it, if not the machine: that is all these tests need.
+        // The data needs to survive the process, but not the machine.
         ...[
           '--innodb-flush-log-at-trx-commit=0',
           '--innodb-buffer-pool-size=32M',
@@ -150,7 +150,7 @@ export async function startMariadb(sql: string): Promise<Mariadb> {
     const running = child
     if (running === undefined || running.exitCode !== null || running.signalCode !== null) return
     const gone = new Promise<void>((resolve) => running.once('exit', () => resolve()))
-    // What is frozen would never hear of it.
+    // A stopped process does not receive signals.
     running.kill('SIGCONT')
     running.kill(how)
     await gone
@@ -161,7 +161,7 @@ export async function startMariadb(sql: string): Promise<Mariadb> {
   }
 
   try {
-    // Between choosing a port and listening at it, somebody else may take it.
+    // Another process may take the port before it is used.
     for (let attempt = 1; ; attempt++) {
       port = await freePort()
       try {

@@ -55,7 +55,7 @@ export const serveOfficial = () => {
   }
 }
 
-/** A server of revision 2024-11-05: a stream, and a second URL to post to. */
+/** Starts a server of revision 2024-11-05: a stream, and a second URL for posts. */
 export async function serveSse(): Promise<RequestListener> {
   const { SSEServerTransport } = await import('sdk112/server/sse.js' as string)
   const sessions = new Map<
@@ -76,7 +76,7 @@ export async function serveSse(): Promise<RequestListener> {
   }
 }
 
-/** A server of revisions 2025-03-26 to 2025-11-25, with sessions. */
+/** Starts a server of revisions 2025-03-26 to 2025-11-25, with sessions. */
 export async function serveSessions(ended: string[]): Promise<RequestListener> {
   const { StreamableHTTPServerTransport } = await import('sdk124/server/streamableHttp.js' as string)
   const sessions = new Map<
@@ -115,7 +115,7 @@ export const failure = async (work: Promise<unknown>): Promise<ResourceError> =>
 
 export const uris = (items: readonly Resource[]) => items.map((item) => item.uri)
 
-/** A server of the old handshake over HTTP that answers `resources/…` as it is told. */
+/** A server with `initialize` over HTTP that answers `resources/…` as the test says. */
 export const scripted =
   (
     answer: (
@@ -149,8 +149,8 @@ export const scripted =
 export const fault = (code: number, message: string) => new ResourceError('internal', message, { code })
 
 /**
- * A server of 2026-07-28 over HTTP that answers as it is told. It gets the headers of each request, and closes the connection when
- * the answer is `undefined`.
+ * A server of 2026-07-28 over HTTP that answers as the test says. The answer function gets the headers of each request; if it
+ * returns `undefined`, the connection is closed.
  */
 export const scriptedModern =
   (

@@ -1,7 +1,7 @@
 import { compileGlob } from '../../src/core/glob.ts'
 import type { SearchDocument, SearchFilter, SearchHit, SearchIndex, Suggestion } from '../../src/search/search-index.ts'
 
-/** A search index in memory, as simple as can be: a line is a passage, and its score how many of the words stand in it. */
+/** A simple search index in memory: a line is a passage, and its score is the number of matching words. */
 export function memoryIndex(): SearchIndex & { readonly all: ReadonlyMap<string, SearchDocument> } {
   const all = new Map<string, SearchDocument>()
   const sorted = () => [...all.values()].sort((a, b) => Buffer.compare(Buffer.from(a.uri), Buffer.from(b.uri)))

@@ -9,11 +9,11 @@ export interface MemoryEntry extends Omit<Entry, 'path'> {
 
 export interface Memory extends Provider {
   readonly entries: Map<string, MemoryEntry>
-  /** How often each method was called, and how many entries were yielded. */
+  /** Number of calls of each method, and of yielded entries. */
   readonly calls: { list: number; read: number; yielded: number }
 }
 
-/** A provider over a map, which counts what it is asked. */
+/** A provider over a map, which counts its calls. */
 export function memory(
   entries: Readonly<Record<string, MemoryEntry | string>>,
   templates?: readonly Template[],

@@ -2,12 +2,12 @@ import { ResourceError } from '../../src/core/errors.ts'
 import type { Content, Context, Entry, ListQuery, Provider } from '../../src/core/provider.ts'
 import type { PromiseId } from '../../src/testing/index.ts'
 
-/** For each promise, the ways to break it. Each has to break that one, and no other. */
+/** For each promise, the ways to break it. Each breaks that promise only. */
 export type Mutants<Id extends PromiseId> = Readonly<
   Record<Id, Readonly<Record<string, (inner: Provider) => Provider>>>
 >
 
-/** A provider whose listings are made otherwise. */
+/** Changes the listings of a provider. */
 export const listing =
   (list: (entries: readonly Entry[], query: ListQuery, context: Context) => Iterable<Entry> | AsyncIterable<Entry>) =>
   (inner: Provider): Provider => ({
@@ -28,12 +28,12 @@ export const after = (path: string, key: string | undefined) =>
 export const select = (entries: readonly Entry[], { prefix = '', after: key }: ListQuery) =>
   entries.filter((entry) => entry.path.startsWith(prefix) && after(entry.path, key))
 
-/** A prefix as the first path has it that begins with it in any case. */
+/** Returns a prefix in the spelling of the first path that begins with it in any letter case. */
 export const anyCase = (entries: readonly Entry[], prefix: string) =>
   entries.find(({ path }) => path.toLowerCase().startsWith(prefix.toLowerCase()))?.path.slice(0, prefix.length) ??
   prefix
 
-/** A provider that lists one more entry, in its place. */
+/** Adds an entry to the listings of a provider, in path order. */
 export const adding = (extra: Entry) =>
   listing((entries, query) =>
     select(
@@ -42,7 +42,7 @@ export const adding = (extra: Entry) =>
     ),
   )
 
-/** A provider that lists one entry otherwise, and says the same in `stat`. */
+/** Changes one entry in the listings and in `stat` of a provider. */
 export const saying =
   (facts: Record<string, unknown>) =>
   (inner: Provider): Provider => {
@@ -54,7 +54,7 @@ export const saying =
     }
   }
 
-/** A provider whose reads are changed on their way. */
+/** Changes the reads of a provider. */
 export const reading =
   (change: (content: Content, path: string, ranged: boolean) => readonly Content[] | Promise<readonly Content[]>) =>
   (inner: Provider): Provider => ({
@@ -66,7 +66,7 @@ export const reading =
     },
   })
 
-/** A provider that answers where there is nothing. */
+/** Makes a provider answer for absent paths. */
 export const finding =
   (find: (path: string) => Promise<readonly Content[]>) =>
   (inner: Provider): Provider => ({

@@ -9,19 +9,19 @@ import { desktop, signIn } from './authorization-server.ts'
 
 type Tokens = Parameters<OAuthClientProvider['saveTokens']>[0]
 
-/** The official client, with a person who signs in when the server wants it. */
+/** The official client, with a person who signs in when the server requires it. */
 export interface Person {
   readonly client: Client
-  /** The scopes that were asked for at each sign-in, in order. */
+  /** The requested scopes of each sign-in, in order. */
   readonly asked: readonly (string | null)[]
-  /** The token that is sent just now. */
+  /** Returns the current token. */
   readonly token: () => string | undefined
-  /** Does something with the client, signing in as often as that takes. */
+  /** Calls a function with the client, and signs in as often as needed. */
   with<T>(what: (client: Client) => Promise<T>): Promise<T>
   close(): Promise<void>
 }
 
-/** Connects as one of the accounts of an authorization server, by code and PKCE. */
+/** Connects as an account of an authorization server, with an authorization code and PKCE. */
 export async function connectAs(account: string, url: string, mode: 'auto' | 'legacy'): Promise<Person> {
   let tokens: Tokens | undefined
   let verifier = ''

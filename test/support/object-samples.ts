@@ -1,18 +1,18 @@
 import { awkwardFiles, expectedOf, manyFiles } from './awkward-files.ts'
 
-/** Keys and contents of which most go wrong somewhere: what every store of objects is tested with. */
+/** Keys and contents that often cause errors, with which every object store is tested. */
 export const heldObjects: Readonly<Record<string, string | Uint8Array>> = {
   ...awkwardFiles,
-  // A directory can have the name of an object.
+  // An object and a directory can have the same name.
   a: 'an object, and a directory',
   'odd/a+b c.txt': 'a plus and a space',
   'odd/=@:$': 'what paths may hold as it is',
   'odd/<xml> & "quotes"': "what XML escapes, and ' too",
-  // More than one answer of a store has.
+  // More keys than one answer of a store can hold.
   ...manyFiles(1200),
 }
 
-/** What the contract suite expects of them. */
+/** The expected answers of the contract suite. */
 export const expectedObjects = {
   entries: expectedOf(heldObjects),
   missing: [
@@ -30,7 +30,7 @@ export const expectedObjects = {
   ],
 }
 
-/** Keys that no path can name: they are never listed, and never read. */
+/** Keys that are no valid paths: they are neither listed nor read. */
 export const oddKeys = [
   'a//b',
   '/abs',

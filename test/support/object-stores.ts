@@ -9,7 +9,7 @@ import { type GcsStandIn, sendGcsError, startGcs } from './gcs-stand-in.ts'
 import type { ObjectTable } from './object-table.ts'
 import { type Intercept, type S3StandIn, type SeenRequest, sendError, startS3 } from './s3-stand-in.ts'
 
-/** What the providers of object storage have in common in tests: a store that stands in, and a way to open it. */
+/** The shared interface of the tests of object storage: a stand-in store, and a function that opens a provider. */
 export interface Subject {
   readonly name: 's3' | 'gcs'
   readonly url: string
@@ -18,7 +18,7 @@ export interface Subject {
   readonly requests: SeenRequest[]
   readonly forbidden: Set<string>
   intercept: Intercept | undefined
-  /** How the store says that there are too many requests. */
+  /** The answer of the store to too many requests. */
   throttle: Intercept
   open(options?: Options): Promise<Opened>
   close(): Promise<void>
@@ -32,7 +32,7 @@ export interface Options {
   readonly endpoint?: string
 }
 
-/** A provider, and what it has logged. */
+/** A provider with its log messages. */
 export interface Opened extends Provider {
   readonly logged: { readonly level: string; readonly message: string; readonly fields: unknown }[]
 }

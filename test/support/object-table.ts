@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { comparePaths } from '../../src/core/path.ts'
 
-/** An object as a stand-in for a store keeps it. */
+/** An object in a stand-in store. */
 export interface StoredObject {
   readonly bytes: Buffer
   readonly etag: string
@@ -16,7 +16,7 @@ export interface StoredObject {
 
 export type PutOptions = Partial<Omit<StoredObject, 'bytes' | 'generation' | 'versionId'>>
 
-/** Objects by key, in the order of the bytes of their keys, with all versions that there were. */
+/** Objects by key, in byte order of their keys, with all their versions. */
 export function createObjectTable() {
   const objects = new Map<string, StoredObject>()
   const versions = new Map<string, StoredObject>()
@@ -54,7 +54,7 @@ export function createObjectTable() {
     delete: (key: string) => {
       if (objects.delete(key)) order = undefined
     },
-    /** The first place behind a key, or at it. */
+    /** Returns the index of the first key after a key, or at it if `inclusive`. */
     seek: (key: string, inclusive: boolean): number => {
       const all = keys()
       let [low, high] = [0, all.length]
@@ -71,7 +71,7 @@ export function createObjectTable() {
 
 export type ObjectTable = ReturnType<typeof createObjectTable>
 
-/** What a listing of a table has on one page: keys and, with a delimiter, what is common to several. */
+/** Returns one page of a listing: keys and, with a delimiter, common prefixes. */
 export function pageOf(
   table: ObjectTable,
   query: { readonly prefix: string; readonly from: number; readonly delimiter: string; readonly limit: number },

@@ -8,10 +8,9 @@ import { home, sharedVariable } from './run-folders.ts'
 const run = promisify(execFile)
 
 /**
- * The tarball of the package with its declarations, as it was built: it is packed once for all files of a run of tests, which takes the
- * processor several seconds. The test command builds before.
- *
- * @param declare Writes the declarations, where this process has read the sources already. By default a process of its own does.
+ * Returns the tarball of the built package with its declarations. It is packed once for a test run, because that takes several
+ * seconds of CPU. The test command builds before.
+ * @param declare Writes the declarations, if this process has already read the sources. By default a separate process does it.
  */
 export async function packedPackage(declare: () => unknown = declareInChild): Promise<string> {
   const shared = process.env[sharedVariable] ?? mkdtempSync(join(tmpdir(), 'hikidashi-packed-'))
@@ -22,7 +21,7 @@ export async function packedPackage(declare: () => unknown = declareInChild): Pr
     try {
       mkdirSync(lock)
     } catch {
-      // Another file packs it. If it fails there, it is tried here.
+      // Another test file is packing it. If that fails, this one tries.
       await new Promise((resolve) => setTimeout(resolve, 100))
       continue
     }

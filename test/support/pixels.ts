@@ -6,7 +6,7 @@ interface Canvas {
   ): { getImageData(x: number, y: number, width: number, height: number): { data: ArrayLike<number> } } | null
 }
 
-/** How many pixels of a canvas are of a kind, `dark` or `warm`: it runs in the page. */
+/** Returns the number of `dark` or `warm` pixels of a canvas. It runs in the page. */
 export function countPixels(element: object, kind: string): number {
   const canvas = element as Canvas
   const data = canvas.getContext('2d')?.getImageData(0, 0, canvas.width, canvas.height).data ?? []

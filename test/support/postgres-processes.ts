@@ -2,14 +2,14 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** The processes of a server, the main one first; none where it does not run. */
+/** Returns the processes of a server, the main one first; none if it is stopped. */
 export function processes(data: string): readonly number[] {
   const file = join(data, 'postmaster.pid')
   const main = existsSync(file) ? Number.parseInt(readFileSync(file, 'utf8'), 10) : Number.NaN
   return Number.isNaN(main) || !isAlive(main) ? [] : [main, ...childrenOf(main)]
 }
 
-/** The processes that a process has started, and that run. */
+/** Returns the running child processes of a process. */
 export function childrenOf(parent: number): readonly number[] {
   if (process.platform !== 'linux') {
     const listed = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' })
@@ -24,14 +24,14 @@ export function childrenOf(parent: number): readonly number[] {
 
 function parentOf(pid: string): number {
   try {
-    // The name, in brackets, may have anything in it.
+    // The name in parentheses may contain any character.
     return Number(/^.*\) \S (\d+)/s.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))?.[1])
   } catch {
     return Number.NaN
   }
 }
 
-/** Whether a process runs: one that has ended, and that nobody has asked for yet, does not. */
+/** Whether a process runs, so is not a zombie. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)
@@ -46,6 +46,6 @@ export function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name)
   } catch {
-    // It has ended meanwhile.
+    // The process has ended meanwhile.
   }
 }

@@ -17,33 +17,33 @@ import pg from 'pg'
 import { isAlive, processes, signal } from './postgres-processes.ts'
 import { sharedVariable } from './run-folders.ts'
 
-/** A PostgreSQL server of a test's own, in a folder of its own, on a port of its own. */
+/** A PostgreSQL server for a test, with its own folder and port. */
 export interface Postgres {
   readonly port: number
   /** The folder of its data. */
   readonly data: string
-  /** The database `app`, as the role `app`, which owns it and nothing else. */
+  /** The URL of the database `app` for the role `app`, which owns it. */
   readonly url: string
-  /** The same database as the superuser. */
+  /** The URL of the same database for the superuser. */
   readonly superuserUrl: string
-  /** Runs statements as the superuser: what `kill` and `freeze` are not enough for. Rows of the last one. */
+  /** Runs statements as the superuser. Returns the rows of the last one. */
   run(sql: string, values?: readonly unknown[]): Promise<readonly Record<string, unknown>[]>
   /** Starts it again, on the same port with the same data, after `stop` or `kill`. */
   start(): Promise<void>
-  /** Stops it as an operator does who cannot wait: its connections end with an error. */
+  /** Stops it like an operator in a hurry: its connections end with an error. */
   stop(): Promise<void>
-  /** Ends it and every process of it with SIGKILL. */
+  /** Ends all its processes with SIGKILL. */
   kill(): Promise<void>
-  /** Stops every process of it where it is (SIGSTOP): connections stay open, and nothing answers. */
+  /** Stops all its processes (SIGSTOP): connections stay open without answers. */
   freeze(): void
-  /** Lets it go on (SIGCONT). */
+  /** Continues all its processes (SIGCONT). */
   thaw(): void
-  /** Stops it for good, and removes its folder. */
+  /** Stops it, and removes its folder. */
   remove(): Promise<void>
 }
 
 export interface PostgresOptions {
-  /** What the server is started with besides, such as `['-c', 'max_connections=5']`. */
+  /** Further command-line flags of the server, such as `['-c', 'max_connections=5']`. */
   readonly flags?: readonly string[]
 }
 
@@ -51,7 +51,7 @@ const password = 'a-password-of-tests'
 
 function makeFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'hikidashi-postgres-'))
-  // As root it runs as another user, who has to reach its data.
+  // Under root the server runs as another user, who must reach its data.
   chmodSync(folder, 0o755)
   return folder
 }
@@ -71,7 +71,7 @@ function engineIn(
     persistent: true,
     createPostgresUser: process.getuid?.() === 0,
     initdbFlags: ['--encoding=UTF8', '--locale=C.UTF-8', '--no-sync'],
-    // What a process has written outlives it, if not the machine: that is all these tests need.
+    // The data needs to survive the process, but not the machine.
     postgresFlags: [
       ...['-h', '127.0.0.1', '-c', 'unix_socket_directories=', '-c', 'fsync=off', '-c', 'shared_buffers=16MB'],
       ...['-c', 'max_connections=60', ...flags],
@@ -81,7 +81,7 @@ function engineIn(
   })
 }
 
-/** Sets up the data of a server. */
+/** Creates the data folder of a server. */
 async function initialise(data: string): Promise<void> {
   let log = ''
   const onLog = (message: unknown) => {
@@ -94,10 +94,10 @@ async function initialise(data: string): Promise<void> {
     })
 }
 
-/** Puts the data of a new server into a place: a copy of what was set up once for all files of a run of tests. */
+/** Copies a data folder that was created once for the test run. */
 async function makeData(data: string): Promise<void> {
   const shared = process.env[sharedVariable]
-  // A bench is no run of tests.
+  // A benchmark is no test run.
   if (shared === undefined) return initialise(data)
   const known = join(shared, 'postgres')
   if (!existsSync(known)) {
@@ -107,16 +107,16 @@ async function makeData(data: string): Promise<void> {
     try {
       renameSync(join(folder, 'data'), known)
     } catch (error) {
-      // Another file of tests was first.
+      // Another test file was faster.
       if (!existsSync(known)) throw error
     }
     rmSync(folder, { recursive: true, force: true })
   }
-  // With the rights of its files: run as root, the server is another user, who owns them.
+  // Keeps the owner of the files: under root, the server is another user.
   execFileSync('cp', ['-a', known, data])
 }
 
-/** Makes and starts a server. Share one per file: it takes a second. */
+/** Starts a server. Share one per file: it takes a second. */
 export async function startPostgres({ flags = [] }: PostgresOptions = {}): Promise<Postgres> {
   const folder = makeFolder()
   await makeData(join(folder, 'data'))
@@ -127,8 +127,8 @@ export async function startPostgres({ flags = [] }: PostgresOptions = {}): Promi
 }
 
 /**
- * Makes and starts a standby of a server, which is stopped for the copy. From then on each commit of the primary waits until the
- * standby has it (synchronous replication).
+ * Starts a standby of a server, which is stopped for the copy. From then on each commit of the primary waits for the standby
+ * (synchronous replication).
  */
 export async function startStandby(primary: Postgres): Promise<Postgres> {
   const folder = makeFolder()
@@ -168,7 +168,7 @@ async function serveData(folder: string, flags: readonly string[]): Promise<Serv
   const engineAt = (port: number) => engineIn(data, port, onLog, flags)
 
   const begin = async (engine: EmbeddedPostgres) => {
-    // A standby is ready without being what the package waits for.
+    // The package waits for another message than that of a standby.
     const standsBy = new Promise<void>((resolve) => {
       hear = (message) => message.includes('ready to accept read-only connections') && resolve()
     })
@@ -180,7 +180,7 @@ async function serveData(folder: string, flags: readonly string[]): Promise<Serv
   }
 
   let port = await freePort()
-  // Somebody else may take the port first.
+  // Another process may take the port first.
   for (let attempt = 1; ; attempt++) {
     try {
       await begin(engineAt(port))
@@ -214,7 +214,7 @@ async function serveData(folder: string, flags: readonly string[]): Promise<Serv
   const stop = async () => {
     const all = processes(data)
     const [main] = all
-    // What is frozen would never hear of it.
+    // A stopped process does not receive signals.
     for (const pid of all) signal(pid, 'SIGCONT')
     if (main !== undefined) signal(main, 'SIGINT')
     await until(() => all.every((pid) => !isAlive(pid)), 'PostgreSQL has stopped')

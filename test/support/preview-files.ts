@@ -3,7 +3,7 @@ import { DatabaseSync } from '@photostructure/sqlite'
 import iconv from 'iconv-lite'
 import { japanesePdf } from '../fixtures/documents/pdf.ts'
 
-/** One file of each kind that the explorer previews. What would run, or fetch something, is in those that could. */
+/** Returns one file of each kind that the explorer previews. Active formats contain scripts and links to load. */
 export function previewFiles(): Readonly<Record<string, string | Uint8Array>> {
   return {
     'guide.md': guide,
@@ -82,7 +82,7 @@ const answer: number = 42
 おわり。
 `
 
-/** A picture with a half that shows what is behind it. */
+/** Creates a picture with a transparent half. */
 function png(width: number, height: number): Buffer {
   const row = Buffer.concat([
     Buffer.from([0]),
@@ -119,8 +119,7 @@ function crc32(data: Buffer): number {
   return (crc ^ 0xffffffff) >>> 0
 }
 
-/** A tenth of a second of a tone. */
-/** A sound of 8,000 samples a second, of one byte each. */
+/** Creates a sound of 8,000 one-byte samples a second, by default a tenth of a second long. */
 export function wav(samples = 800): Buffer {
   const data = Buffer.alloc(44 + samples)
   data.write('RIFF', 0, 'latin1')
@@ -139,7 +138,7 @@ export function wav(samples = 800): Buffer {
   return data
 }
 
-/** A database whose tables refer to each other, and many more that refer to one. */
+/** Creates a database whose tables refer to each other, and `more` tables that refer to one of them. */
 export function createShop(file: string, more = 0): void {
   const database = new DatabaseSync(file)
   database.exec(`
@@ -157,7 +156,7 @@ export function createShop(file: string, more = 0): void {
   database.close()
 }
 
-/** What the metrics provider answers, with a gap and a peak. */
+/** Returns an answer of the metrics provider with a gap and a peak. */
 export function seriesDocument(): string {
   const start = Date.UTC(2026, 10, 21, 9) / 1000
   const points = (scale: number, skip: number) =>

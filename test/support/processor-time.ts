@@ -3,15 +3,15 @@ import type { RunnerTask } from 'vitest'
 
 declare module 'vitest' {
   interface TaskMeta {
-    /** What a file of tests took. */
+    /** The CPU time of a test file. */
     processor?: ProcessorSeconds
   }
 }
 
-/** For how long processors were at work, in seconds. */
+/** CPU time, in seconds. */
 export interface ProcessorSeconds {
   readonly own: number
-  /** For the processes that this one started, once they have ended, and for theirs. */
+  /** CPU time of ended child processes, and of theirs. */
   readonly children: number
 }
 
@@ -20,11 +20,11 @@ function processorSeconds(): ProcessorSeconds {
   return { own: (user + system) / 1e6, children: childrenSeconds() }
 }
 
-/** Other systems than Linux do not tell. */
+/** Only Linux reports it. */
 function childrenSeconds(): number {
   try {
     const stat = readFileSync('/proc/self/stat', 'latin1')
-    // After the name, which may hold spaces: the state is field 3; 16 and 17 are the children's time, in ticks.
+    // The fields after the name, which may contain spaces: field 3 is the state; 16 and 17 are the CPU time of children, in ticks.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
     return (Number(fields[13]) + Number(fields[14])) / ticksPerSecond
   } catch {
@@ -32,13 +32,13 @@ function childrenSeconds(): number {
   }
 }
 
-/** USER_HZ, which is the same on all architectures that Node runs on. */
+/** USER_HZ, the same on all architectures of Node. */
 const ticksPerSecond = 100
 
 const counted: unique symbol = Symbol.for('hikidashi: the processor time of this process that files before have taken')
 const shared = globalThis as typeof globalThis & { [counted]?: ProcessorSeconds }
 
-/** Writes into what is told of a file what it took, at its end. The first file of a process is charged with its start. */
+/** Adds the CPU time of a test file to its metadata, at its end. The first file of a process includes its start. */
 export function countProcessors(file: Pick<RunnerTask, 'meta'>): void {
   const now = processorSeconds()
   const before = shared[counted] ?? { own: 0, children: 0 }

@@ -1,20 +1,20 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** What a stand-in for the API of Prometheus knows. */
+/** The data of a stand-in for the API of Prometheus. */
 export interface StandInOptions {
   readonly metrics?: Readonly<
     Record<string, { readonly type?: string; readonly help?: string; readonly unit?: string }>
   >
   /** The `data` of answers, by the path below `/api/v1/`. */
   readonly data?: Readonly<Record<string, unknown>>
-  /** Answers a request itself, rather than as Prometheus would. */
+  /** Answers a request instead of the stand-in if it returns true. */
   readonly answer?: (asked: Asked, response: ServerResponse) => boolean
 }
 
 export interface Asked {
   readonly method: string
-  /** Below `/api/v1/`. */
+  /** The path below `/api/v1/`. */
   readonly path: string
   readonly fields: ReadonlyMap<string, string>
   readonly headers: IncomingMessage['headers']
@@ -23,14 +23,14 @@ export interface Asked {
 export interface StandIn {
   readonly url: string
   readonly asked: readonly Asked[]
-  /** What it knows from now on. */
+  /** Replaces its data. */
   set(options: StandInOptions): void
   close(): Promise<void>
 }
 
 /**
- * Speaks as Prometheus does, as far as the provider asks: each metric has one series, whose value at a time is that time. It judges no
- * query: what that comes to is for the real one.
+ * Answers like Prometheus, as far as the provider needs it: each metric has one series, whose value at a time is that time. It
+ * does not evaluate queries; tests of queries use a real Prometheus.
  */
 export async function standIn(options: StandInOptions = {}): Promise<StandIn> {
   let known = options

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Whether Prometheus and its promtool are on this machine. */
+/** Whether Prometheus and promtool are installed. */
 export const hasPrometheus = ['prometheus', 'promtool'].every((name) => {
   try {
     execFileSync(name, ['--version'], { stdio: 'ignore' })
@@ -19,25 +19,25 @@ export const hasPrometheus = ['prometheus', 'promtool'].every((name) => {
 export const noPrometheus = 'prometheus and promtool are not on PATH'
 
 export interface PrometheusOptions {
-  /** What it is to remember: metrics in the OpenMetrics format, each sample with its time, ending in `# EOF`. */
+  /** Stored samples in the OpenMetrics format, each with its time, ending in `# EOF`. */
   readonly history?: string
-  /** More of its configuration, in YAML. */
+  /** Further configuration, in YAML. */
   readonly config?: string
   /** Other files beside its configuration. */
   readonly files?: Readonly<Record<string, string>>
   readonly args?: readonly string[]
 }
 
-/** A Prometheus that runs here, on a port of its own. */
+/** A running Prometheus with its own port. */
 export interface RunningPrometheus {
   readonly url: string
   readonly pid: number
   signal(name: NodeJS.Signals): void
-  /** Ends it at once, and keeps what it remembers. */
+  /** Kills it, and keeps its data. */
   kill(): Promise<void>
-  /** Has it back, where it was. */
+  /** Starts it again on the same port. */
   start(): Promise<void>
-  /** Ends it, and removes everything. */
+  /** Stops it, and removes its data. */
   remove(): Promise<void>
 }
 
@@ -78,7 +78,7 @@ export async function startPrometheus(options: PrometheusOptions = {}): Promise<
     child?.kill('SIGKILL')
     await ended
   }
-  // Somebody else may take a port between its being free and its being used.
+  // Another process may take a port before it is used.
   for (let attempt = 0; attempt < 5; attempt++) {
     port = await freePort()
     if (await launch()) break
@@ -96,7 +96,7 @@ export async function startPrometheus(options: PrometheusOptions = {}): Promise<
       if (!(await launch())) throw new Error('Prometheus does not come back')
     },
     remove: async () => {
-      // What is stopped does not hear anything else.
+      // A stopped process does not receive other signals.
       child?.kill('SIGCONT')
       await kill()
       rmSync(folder, { recursive: true, force: true })
@@ -122,7 +122,7 @@ async function freePort(): Promise<number> {
   return port
 }
 
-/** A metric of a history. */
+/** A metric with its history. */
 export interface PastMetric {
   readonly name: string
   readonly type: 'gauge' | 'counter'
@@ -130,16 +130,16 @@ export interface PastMetric {
   readonly unit?: string
   readonly series: readonly {
     readonly labels: Readonly<Record<string, string>>
-    /** The value at a time, in seconds since 1970; `undefined`: nothing was measured. */
+    /** Returns the value at a time, in seconds since 1970; `undefined`: no sample. */
     readonly at: (time: number, index: number) => number | undefined
   }[]
 }
 
-/** Writes a history: every metric at every step. */
+/** Formats a history, with a sample of every metric at every step. */
 export function openMetrics(metrics: readonly PastMetric[], start: number, end: number, step: number): string {
   const lines: string[] = []
   for (const { name, type, help, unit, series } of metrics) {
-    // The format has the ending of a counter at its samples alone.
+    // OpenMetrics has the suffix of a counter at its samples only.
     const family = type === 'counter' ? name.replace(/_total$/, '') : name
     lines.push(`# TYPE ${family} ${type}`)
     if (unit !== undefined) lines.push(`# UNIT ${family} ${unit}`)

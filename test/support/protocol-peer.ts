@@ -4,15 +4,15 @@ import { assumed, isRevision, modern, revisions } from '../../src/server/message
 import type { Era, Served } from '../../src/server/protocol/channel.ts'
 import type { Call } from '../../src/server/protocol/method.ts'
 
-/** The official SDK's server, which serves the same methods as a channel of ours. */
+/** The server of the official SDK, with the same methods as a channel of hikidashi. */
 export interface Peer {
-  /** The answer to a request, or `undefined` where the server does not take the message. */
+  /** Returns the answer to a request, or `undefined` if the server ignores the message. */
   request(message: Request): Promise<Response | undefined>
   notify(method: string): void
   close(): Promise<void>
 }
 
-/** Connects the server to this process, and binds it to an era without a request over HTTP. */
+/** Connects the server to this process, and binds it to an era without an HTTP request. */
 class Wire extends PerRequestHTTPServerTransport {
   readonly waiting = new Map<unknown, (response: Response) => void>()
 

@@ -4,12 +4,12 @@ import { comparePaths } from '../../src/core/path.ts'
 import type { Content, Provider } from '../../src/core/provider.ts'
 
 export interface Ranged extends Provider {
-  /** How many bytes were read of each path. */
+  /** Number of bytes read of each path. */
   readonly read: Provider['read']
   readonly bytesRead: Map<string, number>
 }
 
-/** A provider over a map that reads ranges, as files do, and counts what is read. */
+/** A provider over a map that reads ranges like files, and counts the read bytes. */
 export function ranged(
   contents: Readonly<Record<string, string | Uint8Array>>,
   limit = Number.POSITIVE_INFINITY,

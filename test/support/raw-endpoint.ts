@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage } from 'node:http'
 import { createPage } from '../../src/explorer/index.ts'
 import { type Listening, listening } from './listening.ts'
 
-/** What an endpoint lists and serves: whatever a test says, on the wire as it stands here. */
+/** The listing and contents of an endpoint, sent exactly as given. */
 export interface RawEndpoint {
   readonly resources: readonly Readonly<Record<string, unknown>>[]
   /** The contents at a URI, without the URI. */
@@ -11,8 +11,7 @@ export interface RawEndpoint {
 }
 
 /**
- * The built page beside an endpoint of 2026-07-28 that says what it is told to say, and checks nothing: worse than a server of ours would
- * ever be.
+ * Serves the built page beside an endpoint of 2026-07-28 that sends the given data without validation, as a hostile server could.
  */
 export async function serveRaw({ resources, contents, server = { name: 'raw', version: '1' } }: RawEndpoint) {
   const page = await createPage()

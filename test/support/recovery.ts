@@ -1,4 +1,4 @@
-/** Waits until some work succeeds, however long that takes. */
+/** Waits until a function succeeds, without a time-out of its own. */
 export async function eventually(work: () => Promise<boolean>, what = 'this'): Promise<void> {
   const end = performance.now() + 60_000
   while (!(await work().catch(() => false))) {
@@ -7,12 +7,12 @@ export async function eventually(work: () => Promise<boolean>, what = 'this'): P
   }
 }
 
-/** Waits until some work succeeds. Nothing is started again meanwhile: the source comes back by itself. */
+/** Waits until a function succeeds. Nothing is restarted meanwhile: the source must recover by itself. */
 export function recovers(work: () => Promise<unknown>): Promise<void> {
   return eventually(() => work().then(() => true), 'an answer')
 }
 
-/** Asks all the time, so that faults come while something is under way. Ends with the kinds of errors that there were. */
+/** Calls a function constantly, so that faults occur during a call. Returns the kinds of the errors. */
 export function underLoad(work: () => Promise<unknown>): () => Promise<readonly string[]> {
   let going = true
   const kinds = new Set<string>()

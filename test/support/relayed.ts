@@ -10,13 +10,13 @@ export const people: Readonly<Record<string, Principal>> = {
   stranger: { id: 'stranger', roles: [] },
 }
 
-/** Waits until each source of a catalog has answered once: before, its lists may leave out what is slow to start. */
+/** Waits until each source of a catalog has answered once: before that, its lists may lack slow sources. */
 export async function allAnswer(catalog: Catalog): Promise<void> {
   const view = catalog.view({ id: 'waiting', roles: ['owner'] })
   await vi.waitFor(async () => expect((await view.list()).unavailable).toBeUndefined(), { timeout: 60_000 })
 }
 
-/** A catalog that is served over HTTP, once for each person, to clients of the official SDK. */
+/** A catalog that is served over HTTP to official clients, one for each principal. */
 export interface Relayed {
   readonly catalog: Catalog
   readonly logged: readonly string[]

@@ -3,25 +3,25 @@ import type { AddressInfo } from 'node:net'
 import { type Running, start } from './cli.ts'
 import type { EraClient, EraNotification } from './era-clients.ts'
 
-/** A process of several that serve one configuration. */
+/** One of several processes with the same configuration. */
 export interface Replica {
   readonly name: string
   readonly port: number
-  /** Its MCP endpoint. */
+  /** The URL of its MCP endpoint. */
   readonly url: string
   readonly running: Running
-  /** Ends it with SIGTERM, or with another signal. */
+  /** Ends it with SIGTERM or another signal. */
   stop(signal?: NodeJS.Signals): Promise<void>
 }
 
 export interface ReplicaOptions {
   readonly cwd: string
   readonly env: Readonly<Record<string, string>>
-  /** Port of the loopback. By default a free one. */
+  /** Port on the loopback interface. By default a free one. */
   readonly port?: number
 }
 
-/** Starts a replica on the loopback. */
+/** Starts a replica on the loopback interface. */
 export async function startReplica(name: string, config: string, options: ReplicaOptions): Promise<Replica> {
   const { cwd, env, port: wanted } = options
   const listen = wanted === undefined ? [] : ['--http', `127.0.0.1:${wanted}`]
@@ -34,7 +34,7 @@ export async function startReplica(name: string, config: string, options: Replic
   return { name, url, port: Number(port), running, stop }
 }
 
-/** An API of items that a test changes, and how often its list was asked for. */
+/** An API whose items a test changes, and the number of requests for its list. */
 export interface ItemsApi {
   readonly url: string
   readonly items: Map<string, string>
@@ -69,7 +69,7 @@ export async function startItemsApi(): Promise<ItemsApi> {
   return api
 }
 
-/** Listens to URIs, by a stream or by a session. Returns the URIs that were told, as they come. */
+/** Subscribes to URIs, by a stream or a session. Returns the URIs of notifications as they arrive. */
 export async function listenTo(client: EraClient, revision: string, uris: readonly string[]): Promise<string[]> {
   const told: string[] = []
   client.fallbackNotificationHandler = async ({ params }: EraNotification) => {
@@ -80,7 +80,7 @@ export async function listenTo(client: EraClient, revision: string, uris: readon
   return told
 }
 
-/** The environment of a process whose wall clock a test sets, by writing the milliseconds that it is off into a file. */
+/** Returns the environment of a process whose wall clock a test shifts by the milliseconds in a file. */
 export function withClock(file: string): Readonly<Record<string, string>> {
   const fixture = new URL('../fixtures/clock.mjs', import.meta.url).href
   return { NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} --import=${fixture}`.trim(), CLOCK_FILE: file }

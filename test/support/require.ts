@@ -1,12 +1,12 @@
 import { describe, test } from 'vitest'
 
-/** Takes the tests of a suite, as `describe` does. */
+/** Defines a suite of tests, as `describe` does. */
 export type Suite = (title: string, tests: () => void) => void
 
 /**
- * A `describe` for tests that need a service which is not everywhere. Without it they are skipped, with the reason in
- * their name; where `HIKIDASHI_REQUIRE` (a comma-separated list) names the service, they fail instead. So a machine that
- * says what it has never takes a skipped test for a passed one.
+ * Returns `describe` for tests that need an optional service. Without it they are skipped, with the reason in their name; if
+ * `HIKIDASHI_REQUIRE` (a comma-separated list) names the service, they fail instead. So continuous integration never takes a
+ * skipped test for a passed one.
  */
 export function requires(service: string, available: boolean, reason: string): Suite {
   if (available) return describe

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { NewAnalysis } from '../../src/providers/results/index.ts'
 import { openStore, type Store } from '../../src/store/index.ts'
 
-/** An analysis of one vote; what is given takes the place of what it would have. */
+/** Returns an analysis with one vote; the given members replace its own. */
 export function analysisOf(prompt: string, given: Partial<NewAnalysis> = {}): NewAnalysis {
   return {
     prompt,
@@ -28,7 +28,7 @@ export function analysisOf(prompt: string, given: Partial<NewAnalysis> = {}): Ne
   }
 }
 
-/** A store in a file of its own, which `remove` closes and removes. */
+/** Opens a store in its own file, which `remove` closes and deletes. */
 export async function sqliteStore(): Promise<{
   readonly store: Store
   readonly file: string

@@ -8,7 +8,7 @@ import { identity } from './database-tls.ts'
 
 export type ProxyName = 'nginx' | 'caddy'
 
-/** A reverse proxy of `deploy/`, on a free port of the loopback, with a certificate for `localhost`. */
+/** A reverse proxy of `deploy/`, on a free port of the loopback interface, with a certificate for `localhost`. */
 export interface ReverseProxy {
   /** `https://localhost:PORT`. */
   readonly url: string
@@ -32,16 +32,16 @@ export function hasProxy(name: ProxyName): boolean {
 
 export interface ReplicasProxyOptions {
   /**
-   * Whether one address may ask as much as many do, as where all clients are one process. Each answer then names the replica that gave
-   * it, in {@link upstreamHeader}.
+   * Whether one address may send as many requests as many addresses may, for tests in which all clients are one process. Each
+   * answer then names its replica in {@link upstreamHeader}.
    */
   readonly forMany?: boolean
 }
 
-/** `address:port` of the replica that answered; with several that were tried, the last. */
+/** Header with the `address:port` of the replica that answered, or of several tried ones. */
 export const upstreamHeader = 'x-upstream'
 
-/** Starts nginx with `deploy/nginx-replicas.conf` in front of three replicas, likewise. */
+/** Starts nginx with `deploy/nginx-replicas.conf` in front of three replicas. */
 export function startProxyOfReplicas(
   port: number,
   upstreamPorts: readonly number[],
@@ -59,7 +59,7 @@ export function startProxyOfReplicas(
   })
 }
 
-/** Puts the ports of replicas in the place of 8787, 8788 and so on. */
+/** Replaces the ports 8787, 8788 and so on by those of replicas. */
 function replacedPorts(text: string, ports: readonly number[]): string {
   return text.replaceAll(/127\.0\.0\.1:(878\d)/g, (_, port) => `127.0.0.1:${ports[Number(port) - 8787]}`)
 }
@@ -138,7 +138,7 @@ function replaced(text: string, changes: readonly (readonly [string, string])[])
   }, text)
 }
 
-/** Returns a port of the loopback that is free. */
+/** Returns a free port of the loopback interface. */
 export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer()
@@ -151,8 +151,8 @@ export function freePort(): Promise<number> {
 }
 
 /**
- * Returns ports of the loopback that are free, and that the system gives to no connection meanwhile: a process that is started
- * again finds its port free again.
+ * Returns free ports of the loopback interface that the system gives to no connection, so that a restarted process finds its port
+ * free.
  */
 export async function steadyPorts(count: number): Promise<readonly number[]> {
   const found = new Set<number>()

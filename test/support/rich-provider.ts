@@ -5,7 +5,7 @@ import { notFound } from '../../src/core/errors.ts'
 import type { Content, Entry, Provider } from '../../src/core/provider.ts'
 import type { Expectation } from '../../src/testing/index.ts'
 
-/** What the providers hold that the contract suite is tried on. */
+/** The contents of the providers of the contract suite's own tests. */
 export const contents: Readonly<Record<string, string | Uint8Array>> = {
   'a-b': 'dash',
   'a.txt': 'dot',
@@ -31,10 +31,10 @@ async function entriesOf(provider: Provider): Promise<ReadonlyMap<string, Entry>
   return entries
 }
 
-/** A provider with every ability that there is. */
+/** A provider with every optional method. */
 export function rich(source = contents): Provider {
   const inner = memory(source)
-  // It holds the same all the time.
+  // Its contents never change.
   let listed: Promise<ReadonlyMap<string, Entry>> | undefined
   const provider: Provider = {
     async *list(query, context) {

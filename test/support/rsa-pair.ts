@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from '
 import { join } from 'node:path'
 import { sharedVariable } from './run-folders.ts'
 
-/** A pair of RSA keys for a stand-in, made once for all files of a run of tests: it takes the processor up to half a second. */
+/** Returns a pair of RSA keys for a stand-in, created once for a test run, because that takes up to half a second of CPU. */
 export function rsaPair(): { readonly publicKey: KeyObject; readonly privateKey: KeyObject } {
   const shared = process.env[sharedVariable]
   if (shared === undefined) return generateKeyPairSync('rsa', { modulusLength: 2048 })
@@ -11,7 +11,7 @@ export function rsaPair(): { readonly publicKey: KeyObject; readonly privateKey:
   if (!existsSync(file)) {
     mkdirSync(shared, { recursive: true })
     const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
-    // Another file may make one at the same time: any of them does.
+    // Another test file may create one at the same time; either is good.
     writeFileSync(`${file}.${process.pid}`, privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 })
     renameSync(`${file}.${process.pid}`, file)
   }

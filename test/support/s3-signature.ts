@@ -7,7 +7,7 @@ export interface Keys {
   readonly sessionToken?: string
 }
 
-/** How far the clocks may be apart, in milliseconds. */
+/** Maximum difference of clocks, in milliseconds. */
 const maxSkew = 15 * 60_000
 
 const hmac = (key: string | Buffer, text: string) => createHmac('sha256', key).update(text).digest()
@@ -15,7 +15,7 @@ const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
 const encode = (text: string) =>
   encodeURIComponent(text).replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)
 
-/** The code of the error that S3 answers to a request with such a signature (Signature Version 4); `undefined`: it is right. */
+/** Returns the error code of S3 for an invalid signature of a request (Signature Version 4); `undefined`: it is valid. */
 export function signatureFault(request: IncomingMessage, keys: Keys, now: number): string | undefined {
   const url = new URL(request.url ?? '/', 'http://stand-in')
   const header = String(request.headers.authorization ?? '')

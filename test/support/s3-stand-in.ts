@@ -4,7 +4,7 @@ import { listening } from './listening.ts'
 import { createObjectTable, type ObjectTable, pageOf, type StoredObject } from './object-table.ts'
 import { type Keys, signatureFault } from './s3-signature.ts'
 
-/** What came in, for tests that count. */
+/** A received request, for tests that count requests. */
 export interface SeenRequest {
   readonly method: string
   readonly path: string
@@ -12,7 +12,7 @@ export interface SeenRequest {
   readonly headers: IncomingMessage['headers']
 }
 
-/** Answers in the place of the stand-in, where it answers `true`. */
+/** Answers instead of the stand-in if it returns true. */
 export type Intercept = (seen: SeenRequest, response: ServerResponse, request: IncomingMessage) => boolean
 
 export interface S3StandIn {
@@ -22,10 +22,10 @@ export interface S3StandIn {
   readonly keys: Keys
   readonly table: ObjectTable
   readonly requests: SeenRequest[]
-  /** What may not be read; what may not be listed is `list`. */
+  /** Keys that may not be read; `list` stands for the listing. */
   readonly forbidden: Set<string>
   intercept: Intercept | undefined
-  /** What the clock of the store says, beside that of the machine, in milliseconds. */
+  /** Difference of the clock of the store from that of the machine, in milliseconds. */
   skew: number
   /** Whether the bucket has versions. */
   versioned: boolean
@@ -50,7 +50,7 @@ const messages: Readonly<Record<string, readonly [status: number, text: string]>
 }
 
 const escapeXml = (text: string) => text.replace(/[<>&"\r]/g, (c) => `&#${c.charCodeAt(0)};`)
-/** As S3 encodes keys with `encoding-type=url`: a space is a plus, a slash itself. */
+/** Encodes keys as S3 does with `encoding-type=url`: a space becomes a plus, a slash stays. */
 const encodeKey = (key: string) =>
   encodeURIComponent(key)
     .replaceAll('%20', '+')
@@ -65,8 +65,8 @@ export function sendError(response: ServerResponse, code: string, extra = '', me
 }
 
 /**
- * A small stand-in for the HTTP API of S3 (2006-03-01), for one bucket in path style: signatures are checked, listings are in the
- * order of bytes, ranges, conditions and versions are honoured.
+ * A small stand-in for the HTTP API of S3 (2006-03-01), for one bucket in path style: it checks signatures, lists in byte order,
+ * and supports ranges, conditions and versions.
  */
 export async function startS3(options: { readonly keys?: Keys; readonly bucket?: string } = {}): Promise<S3StandIn> {
   const { keys = { accessKeyId: 'AKIDSTANDIN', secretAccessKey: 'canary-secret-of-the-stand-in' }, bucket = 'drawer' } =
@@ -189,7 +189,7 @@ function get(
 
 const checksums = new WeakMap<Buffer, string>()
 
-/** Returns the CRC-32 of an object in base64, and keeps it: a store computes it once, when the object comes. */
+/** Returns the CRC-32 of an object in base64, and caches it. */
 export function checksum(bytes: Buffer): string {
   const known = checksums.get(bytes)
   if (known !== undefined) return known
@@ -200,7 +200,7 @@ export function checksum(bytes: Buffer): string {
   return text
 }
 
-/** What a `Range` header of one range asks for (RFC 9110, section 14). */
+/** Parses a `Range` header with one range (RFC 9110, section 14). */
 export function rangeOf(
   header: string | undefined,
   size: number,

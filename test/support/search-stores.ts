@@ -5,7 +5,7 @@ import { afterAll, beforeAll } from 'vitest'
 import { openStore, type Store } from '../../src/store/index.ts'
 import { type Postgres, startPostgres } from './postgres.ts'
 
-/** A store on each engine, open while the tests of a file run. */
+/** A store on each engine for the tests of a file. */
 export interface EngineStores {
   readonly SQLite: Store
   readonly PostgreSQL: Store

@@ -16,14 +16,14 @@ export const address = 'memory://docs'
 
 export interface World {
   readonly entries: Readonly<Record<string, MemoryEntry>>
-  /** What a guest may see: globs. By default everything. */
+  /** Globs of what a guest may see. By default everything. */
   readonly shown?: readonly string[]
-  /** What is indexed, where it is not what is there. */
+  /** The indexed entries, if they differ from those of the source. */
   readonly indexed?: Readonly<Record<string, MemoryEntry>>
   readonly index?: SearchIndex
 }
 
-/** A catalog with a search over one mount, of which everything is indexed. */
+/** Opens a catalog with a complete search index over one mount. */
 export async function openSearched(store: Store, { entries, shown, indexed = entries, index = memoryIndex() }: World) {
   const access = compileAccess([
     { allow: ['boss'] },

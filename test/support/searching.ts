@@ -19,16 +19,16 @@ import { runHere } from './cli-here.ts'
 export const docs = 'docs://all'
 export const searchAddress = 'search://all'
 
-/** Everything is for the role `boss`; what lies in `open/`, for `reader` too. */
+/** Everything is visible for the role `boss`; files in `open/` for `reader` too. */
 const access = [{ allow: ['boss'] }, { allow: ['reader'], match: ['open/**'] }]
 
-/** The official client, at a server that searches. */
+/** The official client of a server with a search. */
 export interface Searcher {
   readonly client: Client
-  /** What is at a URI. Throws what the client throws. */
+  /** Returns the text at a URI. Throws the error of the client. */
   read(uri: string): Promise<string>
   find(query: string, rest?: Omit<FoundQuery, 'query'>): Promise<SearchAnswer>
-  /** The documents that are found, by their paths. */
+  /** Returns the paths of the documents that a query finds. */
   paths(query: string, rest?: Omit<FoundQuery, 'query'>): Promise<readonly string[]>
   complete(name: string, value: string): Promise<{ readonly values: readonly string[] }>
   status(): Promise<SearchStatus | undefined>
@@ -38,12 +38,12 @@ export interface Searcher {
 export interface Folder {
   readonly home: string
   write(files: Readonly<Record<string, string>>): Promise<void>
-  /** Writes a configuration: one file for each role that somebody who starts a server may have. */
+  /** Writes a configuration for each role of a local user. */
   configure(more?: Readonly<Record<string, unknown>>, rules?: readonly unknown[]): Promise<void>
   remove(): void
 }
 
-/** A folder with documents in `docs`, and a configuration that searches them. */
+/** Creates a folder with documents in `docs`, and a configuration that searches them. */
 export async function searchFolder(files: Readonly<Record<string, string>>): Promise<Folder> {
   const home = realpathSync(mkdtempSync(join(tmpdir(), 'hikidashi-search-')))
   const write: Folder['write'] = async (more) => {
@@ -73,11 +73,11 @@ export async function searchFolder(files: Readonly<Record<string, string>>): Pro
   return { home, write, configure, remove: () => rmSync(home, { recursive: true, force: true }) }
 }
 
-/** A server over HTTP, that asks for tokens. */
+/** A server over HTTP that requires tokens. */
 export interface Served {
   readonly url: string
   readonly running: Running
-  /** A token for somebody with these roles. */
+  /** Creates a token with these roles. */
   token(...roles: readonly string[]): Promise<string>
   stop(signal?: NodeJS.Signals): Promise<void>
 }
@@ -106,7 +106,7 @@ export function overHttp(url: string, token: string): Promise<Searcher> {
   return connected(new StreamableHTTPClientTransport(new URL(url), { requestInit }))
 }
 
-/** Over stdio, with a server of its own: it searches the same index as others that are started for the folder. */
+/** Connects over stdio to a new server, which shares the index with the other servers of the folder. */
 export function overStdio(home: string, role: 'reader' | 'boss'): Promise<Searcher> {
   const args = [main, 'serve', '--config', `${role}.json`, '--stdio']
   return connected(new StdioClientTransport({ command: process.execPath, args, cwd: home, stderr: 'ignore' }))

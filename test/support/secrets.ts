@@ -1,15 +1,15 @@
 import { generateKeyPairSync, randomBytes, randomInt, randomUUID } from 'node:crypto'
 
-/** A secret made for one run, as it is written somewhere, and what of it must not be seen anywhere. */
+/** A random secret in the notation of a file, and its parts that must not be shown. */
 export interface Canary {
   readonly name: string
-  /** What is planted: a value of settings, or a line of its own. */
+  /** The planted text: a value of settings, or a whole line. */
   readonly planted: string
   /** The parts that are secret. */
   readonly secret: readonly string[]
-  /** Parts that have to stay: the host of a URL. */
+  /** Parts that must stay, such as the host of a URL. */
   readonly kept?: readonly string[]
-  /** Whether it is known by its looks alone, whatever it is called. */
+  /** Whether detectors recognize it without the name of a secret. */
   readonly known: boolean
 }
 
@@ -21,7 +21,7 @@ const lower = upper.toLowerCase()
 const digits = '0123456789'
 const alnum = upper + lower + digits
 const hex = (length: number) => randomBytes(length).toString('hex').slice(0, length)
-/** Letters of either case and digits, each at least once. */
+/** Returns a random word of letters in both cases and digits, each at least once. */
 const word = (length: number) => `${pick(upper, 1)}${pick(digits, 1)}${pick(lower, 1)}${pick(alnum, length - 3)}`
 
 const token = (name: string, planted: string, secret: readonly string[] = [planted]): Canary => ({
@@ -31,7 +31,7 @@ const token = (name: string, planted: string, secret: readonly string[] = [plant
   known: true,
 })
 
-/** Every shape that is known by its looks, fresh. */
+/** Returns a random token of every kind that detectors recognize. */
 export function tokens(): readonly Canary[] {
   const jwt = [
     { alg: 'HS256', typ: 'JWT' },
@@ -95,7 +95,7 @@ const address = (name: string, planted: string, secret: string, kept: string): C
   known: true,
 })
 
-/** Connection strings and addresses: a part is secret, the host is not. */
+/** Returns connection strings and addresses whose hosts are not secret. */
 export function addresses(): readonly Canary[] {
   const pw = () => word(18)
   const make = (name: string, write: (password: string) => string, kept = 'db.example.net') => {
@@ -147,12 +147,12 @@ export function addresses(): readonly Canary[] {
   ]
 }
 
-/** A password that nothing but its name tells. */
+/** Returns a password that can only be recognized by its name. */
 export function password(): Canary {
   return { name: 'password', planted: word(14), secret: [], known: false }
 }
 
-/** What looks as random as a secret and is none. */
+/** Returns values that look random and are no secrets. */
 export function harmless(): Readonly<Record<string, string>> {
   return {
     uuid: randomUUID(),
@@ -176,7 +176,7 @@ export function harmless(): Readonly<Record<string, string>> {
   }
 }
 
-/** The eight-character pieces of secrets that are in a text, at most three: none is what is hoped for. */
+/** Returns up to three eight-character pieces of secrets in a text. */
 export function leaks(output: string, secrets: Iterable<string>): readonly string[] {
   const found: string[] = []
   for (const secret of secrets)

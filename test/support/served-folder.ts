@@ -6,7 +6,7 @@ import { type FilesOptions, files } from '../../src/providers/files/index.ts'
 import { type HttpService, serveHttp } from '../../src/server/index.ts'
 import { createFolder, type Folder } from './folder.ts'
 
-/** More files than the first page holds (1,024). */
+/** More files than the first page has (1,024). */
 const numbered = 1200
 
 /** The smallest PNG: one pixel. */
@@ -15,10 +15,10 @@ export const pixel = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42m
 /** Every resource of the folder that {@link createSample} makes is below this URI. */
 export const sampleAddress = 'file:///sample'
 
-/** How many resources the sample has, and on how many pages they come. */
+/** Number of resources of the sample, and of pages. */
 export const sampleSize = { resources: numbered + 3, pages: 2 }
 
-/** A real folder with text, binary and Japanese files, and more of them than fit on one page. */
+/** Creates a folder with text, binary and Japanese files, and more files than fit on one page. */
 export function createSample(): Folder {
   const folder = createFolder()
   const many = Array.from({ length: numbered }, (_, i) => [`many/${String(i).padStart(4, '0')}.txt`, `file ${i}\n`])
@@ -31,12 +31,12 @@ export function createSample(): Folder {
   return folder
 }
 
-/** The command that serves a folder at {@link sampleAddress} over stdio, as users start it. */
+/** Returns the command that serves a folder at {@link sampleAddress} over stdio. */
 export function stdioCommand(folder: Folder): Command {
   return serveCommand(folder.root, '--name', 'sample')
 }
 
-/** The command that serves a folder there, of which clients are told no changes. */
+/** Returns the command that serves a folder at {@link sampleAddress} without reporting changes. */
 export function stillCommand(folder: Folder): Command {
   const config = join(folder.outside, 'still.json')
   const mount = { provider: 'files', root: folder.root, watch: false }

@@ -1,6 +1,6 @@
 import type { Format } from '../../src/providers/settings/index.ts'
 
-/** Where in a file a value is planted. */
+/** Places of a value in a settings file. */
 export const positions = ['value', 'nested', 'list', 'comment', 'key', 'block'] as const
 
 export type Position = (typeof positions)[number]
@@ -9,7 +9,7 @@ const quoted = (value: string) => JSON.stringify(value)
 const property = (value: string) => value.replaceAll('\\', '\\\\').replaceAll('\n', '\\n\\\n  ')
 const oneLine = (value: string) => value.replaceAll('\n', ' ')
 
-/** A file of settings with a value planted in it under the name `name`; `undefined` where the format has no such place. */
+/** Returns a settings file with a value under the name `name`; `undefined` if the format has no such place. */
 export function writeSettings(
   format: Format,
   position: Position,

@@ -1,7 +1,7 @@
 import type { Content, Provider, ReadRequest } from '../../src/core/provider.ts'
 import { readOne } from '../support/folder.ts'
 
-/** How a source can hold a resource. `reads` counts what it was asked for. */
+/** Form in which a source holds a resource. `reads` counts the calls. */
 export type Shape = 'text' | 'bytes' | 'stream' | 'ranges of bytes' | 'ranges of text' | 'ranges without a size'
 export const shapes: readonly Shape[] = [
   'text',

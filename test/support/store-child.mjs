@@ -1,11 +1,11 @@
-// A process that uses a store as a test tells it to: `store-child.mjs OPTIONS TASK ARGUMENTS…`, with OPTIONS as JSON. It says
-// what it did, a line of JSON each, before it does anything more: whatever it has said it had done when it was killed.
+// A process that uses a store as a test says: `store-child.mjs OPTIONS TASK ARGUMENTS…`, with OPTIONS as JSON. It prints each
+// completed step as a line of JSON before the next one, so every printed step was completed when the process was killed.
 import { writeSync } from 'node:fs'
 import { once, openStore } from '../../dist/store/index.js'
 
 const [options = '{}', task, ...given] = process.argv.slice(2)
 const say = (what) => writeSync(1, `${JSON.stringify(what)}\n`)
-/** As long as it happens to be, and wrong wherever it is torn. `storedValue` in the test makes the same. */
+/** A value of varying length, which is recognized as wrong if it is torn. `storedValue` in the test makes the same. */
 const valueAt = (key, i) => Buffer.alloc(200 + ((i * 7919) % 9000), `${key}#${i};`)
 
 const store = await openStore(JSON.parse(options))
@@ -47,7 +47,7 @@ const tasks = {
       }
     }
   },
-  /** So many callers at once that all want the same. */
+  /** Computes a value once for many simultaneous callers. */
   once: async (collection, key, callers, ms) => {
     let computed = 0
     say({ ready: true })
@@ -62,7 +62,7 @@ const tasks = {
     const values = (await Promise.all(all)).map(({ value }) => Buffer.from(value).toString())
     say({ computed, values: [...new Set(values)], callers: values.length })
   },
-  /** Writes a few rows, removes one and reads them all, whatever fails. */
+  /** Writes a few rows, removes one and reads them all, despite errors. */
   few: async (collection) => {
     const rows = store.collection(collection)
     const attempt = async (what, act) => {
@@ -79,7 +79,7 @@ const tasks = {
     for (const row of await rows.list({ limit: 9, values: true }).catch(() => []))
       say({ read: row.key, whole: valueAt(row.key, Number(row.key)).equals(Buffer.from(row.value)) })
   },
-  /** Takes a lease, and keeps it until it dies. */
+  /** Takes a lease, and keeps it until the process dies. */
   hold: async (name, ttlMs) => {
     say({ held: (await store.lease(name, Number(ttlMs))) !== undefined })
     await new Promise((resolve) => setTimeout(resolve, 600_000))

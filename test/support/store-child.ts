@@ -3,19 +3,19 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { StoreOptions } from '../../src/store/index.ts'
 
-/** What a child says: a line of JSON. */
+/** A line of JSON that a child printed. */
 export type Said = Readonly<Record<string, unknown>>
 
-/** A process that uses a store, as `store-child.mjs` says. It runs what was built. */
+/** A process that runs the built `store-child.mjs`. */
 export interface StoreChild {
   readonly pid: number
   readonly said: readonly Said[]
-  /** Waits until it has said so much. */
+  /** Waits until its output satisfies a condition. */
   until(holds: (said: readonly Said[]) => boolean): Promise<readonly Said[]>
-  /** Lets a task begin that waits for it. */
+  /** Lets a waiting task begin. */
   go(): void
   signal(name: NodeJS.Signals): void
-  /** Resolves with all that it has said, once it has ended: by itself, or because it was killed. */
+  /** Resolves with its output, once it has exited or was killed. */
   readonly ended: Promise<readonly Said[]>
 }
 
@@ -30,7 +30,7 @@ export function startStoreChild(
   return startUnder([], options, task, ...values)
 }
 
-/** @param command What the process is started by, such as `strace` with its options. */
+/** @param command The command that starts the process, such as `strace` with its options. */
 export function startUnder(
   command: readonly string[],
   options: StoreOptions,
@@ -79,17 +79,17 @@ export function startUnder(
   }
 }
 
-/** Ends those that a failed test has left. */
+/** Ends the processes that a failed test has left. */
 export function killStoreChildren(): void {
   for (const child of running) child.kill('SIGKILL')
 }
 
-/** What a child writes under a key the i-th time. */
+/** Returns the value that a child writes under a key the i-th time. */
 export function storedValue(key: string, i: number): Buffer {
   return Buffer.alloc(200 + ((i * 7919) % 9000), `${key}#${i};`)
 }
 
-/** A line may have been cut where the child was killed. */
+/** The last line may be incomplete if the child was killed. */
 function parse(line: string): Said | undefined {
   try {
     return JSON.parse(line) as Said

@@ -2,9 +2,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { Collection, NewRow, Row, Store } from '../../src/store/index.ts'
 import { eventually } from './watching.ts'
 
-/** What every engine of the store keeps to. */
+/** The contract of every engine of the store. */
 export interface StoreUnderTest {
-  /** A store: what is opened again sees the same rows, as another process does. */
+  /** Opens a store: a second one sees the same rows, as another process does. */
   open(): Promise<Store>
 }
 
@@ -14,19 +14,19 @@ const keysOf = (rows: readonly { readonly key: string }[]) => rows.map(({ key })
 const byBytes = (keys: readonly string[]) => [...keys].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
 
 let made = 0
-/** A name that no other test has. */
+/** Returns a unique name. */
 const fresh = () => `contract/${process.pid}/${++made}`
 
-/** Everything that a watch has told. */
+/** The notifications of a watch. */
 interface Heard {
   readonly changes: (readonly string[] | undefined)[]
-  /** Whether it has told of a key, or of anything. */
+  /** Whether it has reported a key, or a change of anything. */
   has(key: string): boolean
   readonly ended: Promise<void>
   stop(): void
 }
 
-/** Asks until it is done: a store is to recover by itself, and to say `unavailable` until it has. */
+/** Repeats a request until it succeeds: a store must recover by itself, and report `unavailable` meanwhile. */
 export async function untilAvailable<Result>(ask: () => Promise<Result>): Promise<Result> {
   const end = performance.now() + 40_000
   for (;;) {
@@ -93,7 +93,7 @@ export function contract(name: string, subject: StoreUnderTest): void {
       expect(await rows.get('あ')).toBeUndefined()
       await put(rows, { key: 'empty', value: new Uint8Array() })
       expect((await rows.get('empty'))?.value.byteLength).toBe(0)
-      // What lies in a part of a larger buffer is that part.
+      // A view of a larger buffer is stored without the rest of the buffer.
       await put(rows, { key: 'part', value: value.subarray(10, 20) })
       expect([...((await rows.get('part'))?.value ?? [])]).toEqual([...value.subarray(10, 20)])
     })
@@ -167,7 +167,7 @@ export function contract(name: string, subject: StoreUnderTest): void {
       await expect(rows.list({ limit: -1 })).rejects.toMatchObject(refusal)
       await expect(store.lease('x', 0)).rejects.toMatchObject(refusal)
       expect(await rows.size()).toEqual({ rows: 0, bytes: 0 })
-      // The longest of everything fits, and is found.
+      // Values of maximum length are stored and found.
       const longest = {
         key: 'k'.repeat(1024),
         value,
@@ -210,7 +210,7 @@ export function contract(name: string, subject: StoreUnderTest): void {
       const written = (await Promise.all(attempts)).filter((row) => row !== undefined)
       expect(written).toHaveLength(1)
       expect(await stores[0].collection(name).get('a')).toEqual(written[0])
-      // A counter that loses no count.
+      // Increments a counter without losing an update.
       const count = async (store: Store) => {
         const rows = store.collection(name)
         for (;;) {
@@ -391,7 +391,7 @@ export function contract(name: string, subject: StoreUnderTest): void {
 
     test('removes as many as it takes', async () => {
       const rows = begin()
-      // Not all at once: on a busy machine the last one would wait for the time-out of a statement.
+      // In groups, because on a busy machine the last one would exceed the time-out of a statement.
       for (let first = 0; first < 1203; first += 100) {
         const keys = Array.from({ length: Math.min(100, 1203 - first) }, (_, i) => `k${first + i}`)
         await Promise.all(keys.map((key) => rows.put({ key, value: bytes('xy'), terms: ['t'] })))
@@ -491,7 +491,7 @@ export function contract(name: string, subject: StoreUnderTest): void {
       await eventually(() => told.has(name), 'that it was given back is told')
       const next = await other.lease(name, 60_000)
       expect(next).toBeDefined()
-      // It was given back already: what another has now stays with it.
+      // A lease that was already released does not release that of another holder.
       await lease?.release()
       expect(await one.lease(name, 60_000)).toBeUndefined()
     })
@@ -510,7 +510,7 @@ export function contract(name: string, subject: StoreUnderTest): void {
       const end = performance.now() + 2000
       while (performance.now() < end) {
         const taken = await other.lease(name, 1000)
-        // On a machine that stands still it may be lost, and then its holder knows.
+        // On a stalled machine the lease may be lost, and its holder then knows it.
         if (taken !== undefined) {
           await eventually(() => lease?.signal.aborted === true, 'it knows that it was lost')
           return

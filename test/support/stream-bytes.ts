@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 
-/** Returns all that was written to a stream so far. A call of `read()` returns one chunk of it in Node 26. */
+/** Returns everything that was written to a stream so far. In Node 26 a call of `read()` returns one chunk only. */
 export function bytesSoFar(stream: Readable): Buffer {
   const chunks: Buffer[] = []
   for (let chunk: unknown = stream.read(); chunk !== null; chunk = stream.read())

@@ -3,16 +3,13 @@ import type { Reporter, TestCase, TestModule } from 'vitest/node'
 import { commandOf, type Failed } from './again.ts'
 import { home } from './run-folders.ts'
 
-/** Failures beyond these are counted, and not listed. */
+/** Maximum number of listed failures; more are only counted. */
 const maxListed = 20
 
-/** The environment variable with how many files to list that kept processors at work for longest. By default none. */
+/** The environment variable with the number of listed files that took the most CPU time. By default none. */
 const dearestVariable = 'HIKIDASHI_DEAREST'
 
-/**
- * Prints the command that runs each failed test again, and one closing line, `N passed, N failed, N skipped`, that any program
- * can read.
- */
+/** Prints the command that repeats each failed test, and a last line for programs: `N passed, N failed, N skipped`. */
 export default class Summary implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
     const count = { passed: 0, failed: 0, skipped: 0, pending: 0 }
@@ -25,7 +22,7 @@ export default class Summary implements Reporter {
         if (state === 'failed')
           failed.push({ file, titles: titlesOf(test), messages: errors.map(({ message }) => message) })
       }
-      // A file that could not be loaded holds no tests, and is a failure all the same.
+      // A file that could not be loaded has no tests, and counts as a failure.
       if (module.state() === 'failed' && module.errors().length > 0) {
         count.failed++
         failed.push({ file, titles: [], messages: [] })
@@ -40,7 +37,7 @@ export default class Summary implements Reporter {
   }
 }
 
-/** The files that kept processors at work for longest: in the process of the tests, and in those that it started. */
+/** Returns the files that took the most CPU time, including their child processes. */
 function dearestOf(modules: readonly TestModule[], count: number): string {
   const taken = modules
     .map((module) => {

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 
 /** A process that swaps two names as fast as it can. */
 export interface Swapper {
-  /** How often it has swapped them, at least. */
+  /** Returns a lower bound of the number of swaps. */
   swaps(): number
   stop(): Promise<void>
 }
@@ -16,7 +16,7 @@ for (let n = 1; ; n++) {
   if (n % 100 === 0) fs.writeSync(1, '.')
 }`
 
-// renameat2(2) with RENAME_EXCHANGE: both names are always there, so twice as many attempts get past the first check.
+// renameat2(2) with RENAME_EXCHANGE: both names exist all the time, so twice as many attempts pass the first check.
 const withPython = `
 import ctypes, os, sys
 libc = ctypes.CDLL(None)
@@ -31,7 +31,7 @@ while True:
 export const swapWays = ['rename', 'exchange'] as const
 export type SwapWay = (typeof swapWays)[number]
 
-/** Whether this machine has what a way of swapping needs: Node alone for `rename`, Python for `exchange`. */
+/** Whether this machine has the programs for a way of swapping: Node for `rename`, Python for `exchange`. */
 export function canSwap(way: SwapWay): boolean {
   if (way === 'rename') return true
   try {

@@ -3,10 +3,10 @@ import type { NewText, Store, Texts, WeightedTerm } from '../../src/store/index.
 import type { StoreUnderTest } from './store-contract.ts'
 
 let made = 0
-/** A name that no other test has. */
+/** Returns a unique name. */
 const fresh = () => `texts/${process.pid}/${++made}`
 
-/** A text whose parts have these terms. */
+/** Returns a text whose parts have these terms. */
 const textOf = (
   key: string,
   parts: readonly (readonly string[])[],
@@ -23,7 +23,7 @@ const textOf = (
 const weigh = (...terms: readonly (string | WeightedTerm)[]): readonly WeightedTerm[] =>
   terms.map((term) => (typeof term === 'string' ? { term, weight: 1 } : term))
 
-/** What every engine of the store keeps to with texts. */
+/** The contract of every engine of the store for texts. */
 export function textsContract(name: string, subject: StoreUnderTest): void {
   let store: Store
   beforeAll(async () => {
@@ -113,7 +113,7 @@ export function textsContract(name: string, subject: StoreUnderTest): void {
       expect((await texts.list({ limit: 9 })).map(({ key }) => key)).toEqual(['a/b', 'a/bc'])
       expect(await found(texts, weigh('x'))).toEqual(['a/b#0', 'a/bc#0'])
       expect(await texts.size()).toMatchObject({ texts: 2, parts: 2 })
-      // More than one write removes at once.
+      // More texts than one write removes.
       await texts.put(Array.from({ length: 450 }, (_, i) => textOf(`many/${i}`, [['x']])))
       await texts.remove(['many/'])
       expect(await texts.size()).toMatchObject({ texts: 2, parts: 2 })
@@ -204,7 +204,7 @@ export function textsContract(name: string, subject: StoreUnderTest): void {
           expect(some.map(({ value }) => value)).toEqual(expected.map(({ value }) => value))
           expect(some.length).toBeGreaterThan(0)
         }
-      // A set without any of them.
+      // An empty set.
       const none = { version: 2, first: 0, bits: new Uint8Array(0) }
       expect([
         await texts.counts(['x'], none),

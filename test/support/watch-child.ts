@@ -1,6 +1,6 @@
 /**
- * Watches a folder where something runs out. `watch-child.ts SCENARIO ROOT` writes one line of JSON: the paths that were
- * told of those that it changed, and what was logged.
+ * Watches a folder while a resource of the system runs out. `watch-child.ts SCENARIO ROOT` prints one line of JSON: the reported
+ * paths among the changed ones, and the log.
  */
 import * as fs from 'node:fs'
 import * as path from 'node:path'
@@ -30,7 +30,7 @@ if (scenario === 'watches') {
   change('changed')
   await watch.until(...paths)
 } else {
-  // No descriptor is left for anything, for a while.
+  // No file descriptor is free for a while.
   await watch.quiet()
   const taken: number[] = []
   const files = paths.map((name) => fs.openSync(path.join(root, name), 'w'))

@@ -2,27 +2,27 @@ import * as fs from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Change, Provider } from '../../src/core/provider.ts'
 
-/** A watch that runs, and all that it told so far. */
+/** A running watch, and the changes that it has reported. */
 export interface Watching {
   readonly changes: readonly Change[]
-  /** Which of these paths were not told, not even by "everything". */
+  /** Returns the paths that were not reported, also not by "everything". */
   missing(paths: readonly string[]): readonly string[]
-  /** Waits until these paths were told. */
+  /** Waits until these paths were reported. */
   until(...paths: readonly string[]): Promise<void>
-  /** Waits until nothing was told for so long. */
+  /** Waits until nothing was reported for a time. */
   quiet(ms?: number): Promise<void>
-  /** The paths that were told, each once, in order; those that came or went with a `+`, and everything as `*`. */
+  /** The reported paths, each once, in order; created and deleted ones with a `+`, and everything as `*`. */
   summary(): readonly string[]
-  /** Forgets what was told. */
+  /** Forgets the reported changes. */
   clear(): void
-  /** What the watch ended with. */
+  /** The error that ended the watch. */
   readonly error: unknown
   /** Resolves once the watch has ended. */
   readonly ended: Promise<void>
   stop(): Promise<void>
 }
 
-/** How long to wait between two looks at what was told, in milliseconds. */
+/** Interval of the checks, in milliseconds. */
 const lookMs = 10
 
 export async function startWatching(provider: Provider): Promise<Watching> {
@@ -57,7 +57,7 @@ export async function startWatching(provider: Provider): Promise<Watching> {
     missing,
     until: async (...paths) => {
       const end = performance.now() + 15_000
-      // With thousands of changes, what is missing takes milliseconds to find: only after more was told.
+      // With thousands of changes a check takes milliseconds, so it runs only after a new report.
       let counted = -1
       for (let left = paths; left.length > 0; ) {
         if (performance.now() > end) throw new Error(`not told: ${left.slice(0, 5)} and ${left.length - 5} more`)
@@ -87,14 +87,14 @@ export async function startWatching(provider: Provider): Promise<Watching> {
   }
 }
 
-/** How many directories and files this process is notified of by the system. */
+/** Returns the number of directories and files that this process watches. */
 export function countNotified(): number {
   let count = 0
   for (const fd of fs.readdirSync('/proc/self/fdinfo'))
     try {
       count += fs.readFileSync(`/proc/self/fdinfo/${fd}`, 'latin1').match(/^inotify /gm)?.length ?? 0
     } catch {
-      // Closed meanwhile.
+      // The descriptor was closed meanwhile.
     }
   return count
 }

@@ -8,14 +8,14 @@ import { identity } from './database-tls.ts'
 export interface WebServer {
   readonly url: string
   readonly port: number
-  /** What was asked for, one after the other. */
+  /** The received requests, in order. */
   readonly requests: IncomingMessage[]
-  /** Another answer from now on. */
+  /** The current answer, which a test can replace. */
   answer: RequestListener
   close(): void
 }
 
-/** A server on the loopback, that answers as it is told. */
+/** Starts a server on the loopback interface that answers as the test says. */
 export async function startWeb(
   answer: RequestListener,
   options: { readonly tls?: boolean; readonly host?: string } = {},
@@ -45,7 +45,7 @@ export async function startWeb(
   return started
 }
 
-/** What stands in for the DNS: addresses by name, and a note of every name that was looked up. */
+/** A stand-in for the DNS: addresses by name, and a record of the lookups. */
 export function createNames(names: Readonly<Record<string, readonly string[]>>) {
   const asked: string[] = []
   const resolve: Resolve = (host, done) => {
@@ -61,8 +61,8 @@ export function createNames(names: Readonly<Record<string, readonly string[]>>) 
 }
 
 /**
- * Stands before every connection of this process, from now on until it is ended: one that would leave the loopback is noted, and does not
- * begin.
+ * Intercepts every connection of this process until it is stopped: a connection beyond the loopback interface is recorded and
+ * refused.
  */
 export function watchConnections() {
   const left: string[] = []
@@ -80,7 +80,7 @@ export function watchConnections() {
       queueMicrotask(() => this.destroy(Object.assign(new Error('it would leave'), { code: 'ELEFT' })))
       return this
     }
-    // By a name, what it was looked up to is only known when the socket has it.
+    // The looked-up address of a name is only known to the socket.
     this.on('lookup', (error: Error | null, address: string) => {
       if (error !== null || isHere(address)) return
       left.push(address)

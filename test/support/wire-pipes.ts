@@ -6,18 +6,18 @@ import type { Served } from './wire-served.ts'
 
 export type Json = Readonly<Record<string, unknown>>
 
-/** One client's way to a server: bodies go in as they are, and every message that comes out is parsed. */
+/** The connection of one client to a server: it sends bodies unchanged, and parses every received message. */
 export interface Pipe {
-  /** Sends a body and gives what came out until it was answered, the answer last. */
+  /** Sends a body, and returns the messages up to its answer. */
   send(body: string, headers?: Json): Promise<readonly unknown[]>
-  /** Sends a body that gets no answer; waits for the time, and gives what came out nonetheless. */
+  /** Sends a body without an answer; waits, and returns the messages of that time. */
   tell(body: string, wait?: number): Promise<readonly unknown[]>
   close(): Promise<void>
 }
 
 const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
 
-/** A queue of what came out, of which one reader at a time waits for the next answer. */
+/** A queue of received messages, of which one reader at a time waits for the next answer. */
 function createInbox() {
   const messages: unknown[] = []
   let wake = () => {}
@@ -70,7 +70,7 @@ export function stdioPipe(served: Served): Pipe {
 }
 
 export interface HttpPipe extends Pipe {
-  /** A request that is not the client's ordinary one: what its body holds, if that is JSON. */
+  /** Sends another HTTP request, and returns its body if it is JSON. */
   fetch(method: string, path: string, body: string | undefined, headers: Json): Promise<readonly unknown[]>
 }
 
@@ -106,7 +106,7 @@ function streamablePipe({ url }: HttpService, revision: SchemaRevision): Pipe {
   }
   return {
     send: (body, headers = {}) => post(body, headers),
-    // Whoever hangs up cancels, in the newest revision; in the others the body says so.
+    // In the newest revision closing the connection cancels; in the others a message does.
     tell: (body, wait = 50) => post(body, {}, wait),
     close: async () => {},
   }
@@ -147,7 +147,7 @@ async function ssePipe({ url }: HttpService): Promise<Pipe> {
   }
 }
 
-/** The headers that say what the body says (2026-07-28, standard request headers). */
+/** Returns the headers that repeat the body (2026-07-28, standard request headers). */
 function modernHeaders(body: string): Json {
   const always = { 'MCP-Protocol-Version': '2026-07-28' }
   try {
@@ -168,7 +168,7 @@ interface Reply {
   readonly text: string
 }
 
-/** @param patience After so many milliseconds the client hangs up, and there is no reply. */
+/** @param patience The client disconnects after this time, in milliseconds, without a reply. */
 function exchange(url: URL, method: string, body: string | undefined, headers: Json, patience?: number) {
   return new Promise<Reply | undefined>((resolve, reject) => {
     const base = body === undefined ? {} : { 'Content-Type': 'application/json' }
@@ -193,7 +193,7 @@ function messagesOf(reply: Reply | undefined): readonly unknown[] {
   return events.filter((data) => data !== undefined).map((data) => JSON.parse(data) as unknown)
 }
 
-/** The data of an event; a comment has none. */
+/** Returns the data of an event; a comment has none. */
 function dataOf(event: string): string | undefined {
   return /^data: (.*)$/m.exec(event)?.[1]
 }

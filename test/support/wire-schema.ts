@@ -9,20 +9,23 @@ export const schemaRevisions = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-
 
 export type SchemaRevision = (typeof schemaRevisions)[number]
 
-/** The schema of one revision, as the judge of what a server says. */
+/** The schema of one revision, which validates the messages of a server. */
 export interface WireSchema {
-  /** What is wrong with a message. @param method The method of the request that it answers, if it answers one. */
+  /**
+   * Returns the faults of a message.
+   * @param method The method of the answered request, if there is one.
+   */
   faults(message: unknown, method: string | undefined): readonly string[]
-  /** What is wrong with a value, as one definition of the schema has it. */
+  /** Returns the faults of a value under a definition of the schema. */
   check(definition: string, value: unknown): readonly string[]
 }
 
 type Schema = Record<string, unknown>
 
 /**
- * Opens the schema of a revision. `closed`: objects may hold only what the revision names, so that a field which came
- * later is found. Open stay `_meta`, what the schema itself leaves open, and `name` and `title` of contents in 2025-06-18:
- * the specification's page shows them there, though the schema does not name them.
+ * Opens the schema of a revision. `closed`: objects may hold only members of the revision, so that newer ones are found.
+ * Exceptions: `_meta`, objects that the schema leaves open, and `name` and `title` of contents in 2025-06-18, which the page of
+ * the specification shows, though the schema lacks them.
  */
 export function openSchema(revision: SchemaRevision, { closed = false } = {}): WireSchema {
   const key = `${revision} ${closed}`
@@ -31,7 +34,7 @@ export function openSchema(revision: SchemaRevision, { closed = false } = {}): W
   return schema
 }
 
-/** What is wrong with the schema of a revision itself, as the schema of schemas has it. */
+/** Returns the faults of the schema of a revision itself. */
 export function metaFaults(revision: SchemaRevision): readonly string[] {
   const root = readSchema(revision)
   const ajv = new ('$defs' in root ? Ajv2020 : Ajv)({ strict: false, allErrors: true })
@@ -47,7 +50,7 @@ function makeSchema(revision: SchemaRevision, closed: boolean): WireSchema {
   const key = '$defs' in root ? '$defs' : 'definitions'
   const definitions = root[key] as Record<string, Schema>
   if (closed) closeAll(definitions, revision)
-  // That it is a schema is a test of its own (`metaFaults`): to compile the schema of schemas takes longer than all the rest.
+  // `metaFaults` checks the schema itself in a separate test, because compiling the meta-schema takes longest.
   const ajv = new (key === '$defs' ? Ajv2020 : Ajv)({ strict: false, allErrors: true, validateSchema: false })
   formats.default(ajv)
   ajv.addSchema(root, 'mcp')
@@ -67,8 +70,8 @@ function makeSchema(revision: SchemaRevision, closed: boolean): WireSchema {
 
   const faults: WireSchema['faults'] = (message, method) => {
     if (Array.isArray(message)) {
-      // The method of each answer is not known here: the parts are judged by the caller. JSON-RPC 2.0 has had batches all
-      // along, and 2024-11-05 is JSON-RPC 2.0; only its schema does not name them.
+      // The methods of the answers are unknown here, so the caller checks the parts. JSON-RPC 2.0, and so 2024-11-05, has batches;
+      // only the schema of 2024-11-05 lacks them.
       return revision === '2024-11-05' ? [] : check('JSONRPCBatchResponse', message)
     }
     if (!isObject(message)) return ['it is no object']
@@ -97,18 +100,18 @@ function makeSchema(revision: SchemaRevision, closed: boolean): WireSchema {
   return { check, faults }
 }
 
-/** Methods of extensions, and the results that they share with a method of the schema. */
+/** Methods of extensions whose results equal that of a method of the schema. */
 const extensions = new Map([['resources/directory/read', 'ListResourcesResult']])
 
-/** Results without members of their own. */
+/** Methods whose results have no members of their own. */
 const empty = new Map(['ping', 'resources/subscribe', 'resources/unsubscribe'].map((method) => [method, 'EmptyResult']))
 
 interface Names {
-  /** By method of the request. */
+  /** Definitions of results, by method of the request. */
   readonly results: ReadonlyMap<string, string>
-  /** By method of the notification. */
+  /** Definitions of notifications, by method. */
   readonly notifications: ReadonlyMap<string, string>
-  /** By code. The newest revision has definitions of single errors. */
+  /** Definitions of errors, by code. Only the newest revision has them. */
   readonly errors: ReadonlyMap<number, string>
 }
 
@@ -135,7 +138,7 @@ function constant(schema: unknown, property: string): unknown {
   return isObject(found) ? found.const : undefined
 }
 
-/** The code of an error that is defined as a whole message. */
+/** Returns the code of an error that is defined as a whole message. */
 function nestedCode(schema: Schema): unknown {
   const { error } = (schema.properties ?? {}) as Schema
   const parts = isObject(error) && Array.isArray(error.allOf) ? (error.allOf as readonly unknown[]) : []
@@ -148,8 +151,8 @@ function readSchema(revision: SchemaRevision): Schema {
 }
 
 /**
- * JSON-RPC 2.0 (section 5) gives an error the id `null` when the id of the request could not be read. No schema of MCP
- * names that: the older ones want an id, the later ones let it be left out.
+ * Whether an error has the id `null`, as JSON-RPC 2.0 (section 5) requires if the id of the request could not be read. The
+ * schemas of MCP do not allow it.
  */
 function hasNullId(message: Schema): boolean {
   const { id, error } = message
@@ -161,15 +164,15 @@ function withoutNullId({ id: _, ...message }: Schema, definitions: Readonly<Reco
 }
 
 function closeAll(definitions: Record<string, Schema>, revision: SchemaRevision): void {
-  // As a base of other results it stays open; as a result of its own it is closed.
+  // The base of other results stays open; the empty result is closed.
   if (definitions.Result !== undefined) definitions.EmptyResult = { ...definitions.Result, additionalProperties: false }
   for (const [name, schema] of Object.entries(definitions)) {
     if (name.endsWith('MetaObject')) continue
     close(schema)
     const properties = schema.properties as Schema | undefined
-    // The older schemas leave it out of requests and notifications, which have it all the same.
+    // The older schemas lack `jsonrpc` in requests and notifications, which have it.
     if (properties !== undefined && constant(schema, 'method') !== undefined) properties.jsonrpc ??= { const: '2.0' }
-    // Declarations of extensions (SEP-2133) go there on this revision too, as the SDK sends and reads them.
+    // The SDK sends and reads declarations of extensions (SEP-2133) here on this revision too.
     if (revision === '2025-11-25' && name === 'ServerCapabilities')
       Object.assign(properties ?? {}, { extensions: { type: 'object' } })
     if (revision === '2025-06-18' && /^(?:Text|Blob)ResourceContents$/.test(name))
@@ -185,6 +188,6 @@ function close(schema: unknown): void {
     if (!('additionalProperties' in schema)) Object.assign(schema, { additionalProperties: false })
     for (const [name, property] of Object.entries(properties)) if (name !== '_meta') close(property)
   }
-  // What is under `allOf` describes the same object as its neighbours: closed, they would exclude each other.
+  // Members of `allOf` describe the same object, so closing them would make them exclude each other.
   for (const keyword of ['items', 'anyOf', 'oneOf', 'additionalProperties']) close(schema[keyword])
 }

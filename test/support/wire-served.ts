@@ -7,31 +7,31 @@ import type { ServeOptions } from '../../src/server/index.ts'
 import { createFolder } from './folder.ts'
 import { memory } from './memory.ts'
 
-/** What every recorded session is served: all kinds of metadata and content, some that may not go out as it is. */
+/** The sources of every recorded session: all kinds of metadata and content, also some that must be cleaned. */
 export interface Served {
   readonly options: ServeOptions
   close(): Promise<void>
 }
 
-/** The mounts, each for one thing that a session does. */
+/** The addresses of the mounts, each for one step of a session. */
 export const places = {
-  /** Everything that can be said of a resource. */
+  /** A resource with all kinds of metadata. */
   rich: 'file:///rich',
   /** A real folder, whose files are read in parts. */
   folder: 'file:///folder',
-  /** Answers after more than a second. */
+  /** A source that takes longer than a second. */
   slow: 'file:///slow',
-  /** Answers with more than a message may hold on stdio. */
+  /** A source whose answer exceeds the limit of stdio. */
   huge: 'file:///huge',
-  /** Does not answer just now. */
+  /** A source that does not answer. */
   down: 'file:///down',
-  /** Throws what it should not. */
+  /** A source that throws an unexpected error. */
   broken: 'file:///broken',
-  /** Prompts, of every kind of content. */
+  /** Prompts with every kind of content. */
   prompts: 'zed://prompt-library',
 } as const
 
-/** How long the slow mount takes, in milliseconds: long enough to say that it is at work. */
+/** Delay of the slow source, in milliseconds: long enough for a progress notification. */
 const slowness = 1400
 
 const icon = { src: 'https://example.org/icon.png', mimeType: 'image/png', sizes: ['48x48'], theme: 'dark' } as const
@@ -55,7 +55,7 @@ const rich = memory(
     'directory/one.md': { title: 'One', mimeType: 'text/markdown', text: '# One' },
     'directory/sub/two.md': '# Two',
     'directory/three.bin': { bytes: new Uint8Array(300) },
-    // What strict clients would not take, and a name that could drive a terminal.
+    // Metadata that strict clients reject, and a name with control characters.
     'wrong\u202e\u2028.txt': {
       title: 'A lone surrogate \ud800, a bell \u0007',
       description: '\udfff',

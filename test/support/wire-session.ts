@@ -16,7 +16,7 @@ const meta = {
   'io.modelcontextprotocol/clientInfo': { name: 'recorder', version: '0' },
 }
 
-/** Holds a whole session, with every method and every kind of error, and gives all that the server said in it. */
+/** Runs a whole session, with every method and every kind of error, and returns all messages of the server. */
 export async function recordSession(
   revision: SchemaRevision,
   transport: 'stdio' | 'HTTP',
@@ -36,11 +36,11 @@ export async function recordSession(
 }
 
 interface Talk {
-  /** The result of a request, or its error. */
+  /** Sends a request, and returns its result or error. */
   ask(method: string, params?: Json, meta?: Json): Promise<Json>
-  /** Sends any text, which is answered. */
+  /** Sends any text that gets an answer. */
   send(text: string, methods?: ReadonlyMap<unknown, string>): Promise<void>
-  /** Sends what is not answered. */
+  /** Sends a message without an answer. */
   tell(method: string, params?: Json): Promise<void>
   /** Sends a request and cancels it. */
   cancel(method: string, params: Json): Promise<void>
@@ -197,7 +197,7 @@ async function sendBatch(talk: Talk): Promise<void> {
   )
 }
 
-/** What HTTP alone refuses, whose bodies are messages too. */
+/** Sends requests that HTTP refuses, whose answers are messages too. */
 async function beRefused(pipe: HttpPipe, revision: SchemaRevision, recorded: Recorded[]): Promise<void> {
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping', params: { _meta: meta } })
   const older = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })

@@ -1,14 +1,14 @@
 import { test } from 'vitest'
 import { hasTurn, someOf, volume } from './volume.ts'
 
-// A row of a table is tried over two wires (a transport and a revision) in full volume, and otherwise over its share of them, which
-// is at least one. Which ones follows from the row, so that the rows together are tried over each. Not so a row about the wire itself,
-// such as its headers, its framing or the agreement on a revision: that one is always tried over each.
+// A row of a table is tested over two wires (a transport and a revision) in full volume, and otherwise over its share of them, at
+// least one. The row decides which ones, so that all rows together use each wire. A row about the wire itself, such as its headers,
+// framing or negotiation, is always tested over each.
 
-/** The share of wires that a row is tried over. */
+/** Returns the share of wires for a row. */
 export const wireShare = (wires: readonly unknown[]): number => (volume < 1 ? volume : Math.min(1, 2 / wires.length))
 
-/** As `test.each(wires)`, over the wires of the row. `row` is its name, where the title alone is that of others, too. */
+/** Like `test.each(wires)`, over the wires of the row. `row` names the row if other rows have the same title. */
 export function eachWire<W extends string>(wires: readonly W[], row?: string) {
   return (title: string, run: (wire: W) => unknown, timeout?: number): void =>
     test.each([...someOf(row === undefined ? title : `${row} ${title}`, wires, 1, wireShare(wires))])(
@@ -19,8 +19,8 @@ export function eachWire<W extends string>(wires: readonly W[], row?: string) {
 }
 
 /**
- * `test`, for the rows of one group that is there for each wire: a row is tried where the wire is one of its own. The rows take the
- * wires in turn, so that no group is empty that has as many rows as there are wires.
+ * Returns `test` for the rows of a group that exists for each wire: a row runs if the wire is one of its own. The rows take
+ * turns, so no group is empty if it has as many rows as there are wires.
  */
 export function testOn<W extends string>(wire: W, wires: readonly W[]) {
   let rows = 0

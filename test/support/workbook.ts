@@ -11,7 +11,7 @@ const relationships = (targets: readonly (readonly [id: string, type: string, ta
     .map(([id, type, target]) => `<Relationship Id="${id}" Type="${office}/${type}" Target="${target}"/>`)
     .join('')}</Relationships>`
 
-/** A workbook of several sheets of texts, as Google exports one. */
+/** Returns a workbook of several sheets of texts, in the form of an export by Google. */
 export function workbook(
   sheets: readonly { readonly name: string; readonly rows: readonly (readonly string[])[] }[],
 ): Buffer {

@@ -5,25 +5,25 @@ import { promisify } from 'node:util'
 
 const run = promisify(execFile)
 
-/** Whether there is an X server without a screen, what paints on it, and a program that captures it. */
+/** Whether Xvfb, xsetroot, maim and scrot are installed. */
 export const hasXvfb = ['Xvfb', 'xsetroot', 'maim', 'scrot'].every((name) =>
   (process.env.PATH ?? '').split(delimiter).some((folder) => existsSync(join(folder, name))),
 )
 export const xvfbReason = 'there is no Xvfb; on Debian: apt-get install xvfb x11-xserver-utils maim scrot'
 
-/** A display of our own. */
+/** A virtual display for a test. */
 export interface Xvfb {
-  /** As `DISPLAY` has it. */
+  /** The value of `DISPLAY`. */
   readonly display: string
   readonly width: number
   readonly height: number
-  /** Fills it with a colour, such as `#336699`. */
+  /** Fills the screen with a colour, such as `#336699`. */
   paint(colour: string): Promise<void>
   /** Ends the server; the display is then gone. */
   close(): Promise<void>
 }
 
-/** Starts one at a number that is free, which the server chooses by itself. */
+/** Starts a display with a free number. */
 export async function startXvfb(width = 320, height = 200): Promise<Xvfb> {
   const args = ['-displayfd', '1', '-screen', '0', `${width}x${height}x24`, '-nolisten', 'tcp', '-noreset']
   const child = spawn('Xvfb', args, { stdio: ['ignore', 'pipe', 'ignore'] })

@@ -1,8 +1,8 @@
-// A host of MCP Apps in a browser, of the parts of the official package: it runs in the page that test/support/app-host.ts serves.
+// A host of MCP Apps in a browser, built from the official package. It runs in the page that test/support/app-host.ts serves.
 import { Client } from '@modelcontextprotocol/client'
 import { AppBridge, PostMessageTransport } from '@modelcontextprotocol/ext-apps/app-bridge'
 
-/** The way to the server leads through the test, which runs it. */
+/** Creates a transport to the server, which the test runs. */
 function createTransport() {
   const transport = {
     start: async () => {
@@ -18,7 +18,7 @@ const seen = { contexts: [], links: [], methods: [], sizes: [], modes: [], files
 window.seen = seen
 window.host = {}
 
-/** Connects to the server, calls the tool, and shows its app as a host does. */
+/** Connects to the server, calls the tool, and shows its app. */
 window.openHost = async ({ tool, args, context, capabilities }) => {
   const client = new Client(
     { name: 'test-host', version: '1' },

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** No database is behind the URL, so nothing is listed. */
+/** No database answers at the URL, so nothing is listed. */
 export const isEmpty = true
 
 export async function start(folder: string) {
