@@ -66,7 +66,7 @@ function filesAtHead(dir: string): readonly File[] {
     .map((line) => ({ path: line.slice(line.indexOf('\t') + 1), oid: line.slice(12, 52) }))
 }
 
-/** One implementation, opened anew for every round. Reads resolve to the number of characters, `log` to the number of commits. */
+/** One implementation, opened again for every round. Reads resolve to the number of characters, `log` to the number of commits. */
 interface Reader {
   readonly readEach: () => Promise<number>
   readonly readAll: () => Promise<number>

@@ -46,7 +46,6 @@ const hikidashi = {
 
 const framework = (name: string) => ({ command: (folder: string) => [program(name), folder], uriOf: docs })
 
-/** Finds a free port. */
 function freePort(): Promise<number> {
   return new Promise((found, failed) => {
     const server = createServer().once('error', failed)

@@ -169,7 +169,7 @@ function detailOf(data: unknown): ErrorDetail {
 
 /** Returns a server's text as one line of limited length, without control characters. */
 export function printable(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it replaces.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: it replaces control characters.
   const line = text.toWellFormed().replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ')
   return line.length > maxMessage ? `${line.slice(0, maxMessage).toWellFormed()}...` : line
 }

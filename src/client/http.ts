@@ -108,7 +108,7 @@ function requestIdIn(init: RequestInit | undefined): string | number | undefined
   return typeof id === 'string' || typeof id === 'number' ? id : undefined
 }
 
-/** Makes the messages of an event stream readable, and hands a long answer over. Everything else in the stream stays as it is. */
+/** Makes the messages of an event stream readable, and hands a long answer over. Everything else in the stream is unchanged. */
 function readableEvents(
   asked: string | number | undefined,
   hear: Hear | undefined,

@@ -79,7 +79,7 @@ function checkable(schema: unknown, checking: Checking): unknown {
           const schemas = Object.entries(value).map(([name, one]) => [name, checkable(one, checking)])
           return [key, Object.fromEntries(schemas)]
         }
-        // Of several forms, more than one may fit without what is not checked.
+        // Without the unchecked keywords, more than one of several forms may match.
         return [key === 'oneOf' && !checking.isWhole ? 'anyOf' : key, checkable(value, checking)]
       }),
   )

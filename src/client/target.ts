@@ -50,7 +50,6 @@ export interface RemoteView extends Omit<View, 'tools'> {
   close(): Promise<void>
 }
 
-/** Options of one request. */
 export interface RequestOptions extends CallOptions {
   /** Receives the progress that the server reports. Each report restarts the time-out. */
   readonly onProgress?: (progress: ToolProgress) => void

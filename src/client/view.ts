@@ -25,7 +25,6 @@ const contextSince = '2025-06-18'
 /** The first revision in which an empty cursor leads to another page. Before it, servers mean the end of the list. */
 const emptyCursorSince = '2026-07-28'
 
-/** Creates the view of a remote server. */
 export function createRemoteView(link: Link, changes: RemoteChanges): RemoteView {
   const requests = createRequests(link.request, decodeBase64, flatMapInSlices)
   const paged = createPaged(link)
@@ -259,7 +258,7 @@ export function openCursor(cursor: string | undefined): WalkPosition {
  * Cycles are found by Brent's algorithm: each cursor is compared with the one of the last page whose number is a power of two, so
  * a cycle shows within three times its length.
  *
- * @returns `repeats` for a cursor that repeats: what was listed so far is all that there is.
+ * @returns `repeats` for a cursor that repeats: the listing ends there.
  * @throws ResourceError `internal` for a listing without an end.
  */
 export function nextCursor(

@@ -155,7 +155,6 @@ export function observed(
   return { observe: (outcome) => void counts.set(outcome, (counts.get(outcome) ?? 0) + 1) }
 }
 
-/** Opens the provider of a mount, with its wrappers. */
 async function openProvider(planned: PlannedMount, settings: MountSettings): Promise<Provider> {
   const { config } = planned
   const { open } = await sourceOf(config).open()

@@ -256,7 +256,6 @@ async function openSkills(below: readonly string[], log: Log) {
   return {
     /** The view of hikidashi's own skills. */
     own: (principal: Principal) => catalog.view(principal),
-    /** The skills in a view. */
     skillsOf: (view: View) => skillsOf(view, { below, digests, log }),
   }
 }

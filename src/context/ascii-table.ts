@@ -2,7 +2,7 @@
 export const fnvBasis = 0x811c9dc5 | 0
 export const fnvPrime = 0x01000193
 
-/** Maximum number of slots that are looked at for one text: others may have been made so that their hashes are alike. */
+/** Maximum number of slots that are examined for one text: others may have been made so that their hashes are alike. */
 const maxProbes = 32
 
 /**

@@ -12,7 +12,7 @@ import { compare, explain, type Fused, fuse, isFor, listAll, searchAll, sumsOf, 
 import { belowSources } from './tests.ts'
 import type { AssembleOptions, Candidate, Level, Limits, Pin } from './types.ts'
 
-/** The number of resources that are looked at before other work has its turn. */
+/** The number of resources that are examined before other work has its turn. */
 const doublesSlice = 1024
 
 interface Doubles {

@@ -90,6 +90,6 @@ function hashOf(text: string, start: number, end: number): number {
 
 /** The bytes of a text in UTF-8, as characters from 0 to 255. */
 export function bytesOf(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: what is ASCII is its own bytes
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: ASCII characters are their own bytes
   return /^[\x00-\x7f]*$/.test(text) ? text : Buffer.from(text, 'utf8').toString('latin1')
 }

@@ -70,7 +70,6 @@ export function formatOf(path: string, mimeType: string | undefined): DocumentFo
   return formats.find((format) => types[format].some((beginning) => type.startsWith(beginning)))
 }
 
-/** The forms that documents of a format can be read as. */
 export function formsOf(format: DocumentFormat): readonly ReadingForm[] {
   return format === 'pdf' ? ['text'] : ['text', 'markdown']
 }

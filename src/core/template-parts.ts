@@ -51,7 +51,7 @@ const operators: ReadonlyMap<string, Operator> = new Map(
 /** varspec: names of letters, digits, `_` and percent-encoded triplets, with single dots between them. */
 const varspec = /^((?:\w|%[0-9A-Fa-f]{2})+(?:\.(?:\w|%[0-9A-Fa-f]{2})+)*)(?::([1-9][0-9]{0,3})|(\*))?$/
 /** Characters that section 2.1 forbids in literals. `'` is allowed: the test suite requires it, and the ABNF omits it by mistake. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are among what is not allowed.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are not allowed.
 const notLiteral = /[\u0000-\u0020"<>\\^`{|}\u007f-\u009f\u2028\u2029]|%(?![0-9A-Fa-f]{2})/
 
 /**

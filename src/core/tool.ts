@@ -75,7 +75,6 @@ export interface Tools {
   call(request: ToolRequest, context: Context): Promise<ToolOutcome>
 }
 
-/** A JSON object. */
 export type JsonObject = Readonly<Record<string, unknown>>
 
 /** A tool of MCP: an action beyond reading. Principals that may not use it never see it. */

@@ -100,7 +100,7 @@ export interface Source<Options = Readonly<Record<string, unknown>>> {
   readonly isPolling?: boolean
   /** Returns why a mount never changes, as a sentence: `poll` is then refused. Undefined if it can change. */
   unchanging?(options: Options): string | undefined
-  /** Whether each answer is made anew for its request, so that there are no changes to report. */
+  /** Whether each answer is computed for its request, so that there are no changes to report. */
   readonly isComputed?: boolean
   /** Whether mounts describe other mounts or this machine. In a list of mounts that must be cut, they come last. */
   readonly isDerived?: boolean

@@ -7,7 +7,7 @@ import type { Texts } from '../store/index.ts'
 
 /** Source of vectors, and the network rules for requests to a service. */
 export type EmbedderOptions = ServiceNetwork & {
-  /** The name of the model at the service. With another model, all vectors are made anew. */
+  /** The name of the model at the service. With another model, all vectors are created again. */
   readonly model: string
   /** Time-out of one request, in milliseconds. By default 10,000; for a query 1000. */
   readonly timeoutMs?: number

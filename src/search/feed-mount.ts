@@ -253,7 +253,7 @@ export function createFeedMount(options: FeedMountOptions) {
     counts = { ...counts, looked: Math.max(0, number), of: Math.max(0, number) }
   }
 
-  /** Counts documents that came (or, if it is negative, went) meanwhile: a comparison goes on with the others. */
+  /** Counts documents that came (or, if it is negative, went) meanwhile: a comparison continues with the others. */
   const countMore = (number: number): void => {
     if (counts.of === undefined) return
     const of = Math.max(0, counts.of + number)

@@ -99,7 +99,6 @@ function addTo(counts: Map<string, number>, term: string, count: number): void {
   counts.set(term, (counts.get(term) ?? 0) + count)
 }
 
-/** A found passage. */
 export interface FoundPassage {
   readonly id: number
   /** Its index among the passages of the document, from 0. */

@@ -42,7 +42,6 @@ const nameOfNames =
 const nameOfValues = /^(?:values?|val|content)$/i
 const nameOfDefaults = /^(?:defaults?(?:[ _]values?)?|examples?)$/i
 
-/** The name of a column. */
 const columnName = patternOf('^[\\p{L}_][^(){}<>=:[\\]`]{0,63}$', 'u')
 
 /** A cell without the marks of Markdown and HTML around it, the address of a link, and a remark in brackets. */
@@ -90,7 +89,7 @@ const areNames = (names: readonly string[]) =>
 const ofSentences =
   /(?<![\p{L}-])(?:a|an|the|in|of|for|to|is|are|with|without|and|or|your|how|where|which|what|not?|nothing|by|from|it)(?![\p{L}-])/iu
 
-/** Whether a text can be the name of a column: a sentence about a secret is none. */
+/** Whether a text can be the name of a column. A sentence about a secret cannot. */
 const isShortName = (name: string) =>
   /^[A-Za-z_$@\u0080-\uffff][^`{}<>=]{0,63}$/.test(name) && name.split(' ').length <= 4 && !ofSentences.test(name)
 
@@ -144,7 +143,6 @@ export function secretCell(text: string, { start, end }: Span, isAny: boolean, c
 
 const isOnlyName = (value: string) => /^[A-Za-z_ .:-]+$/.test(value) && kindOfKey(value) !== undefined
 
-/** The texts of the cells of a row. */
 export function cellTexts(text: string, row: Row): readonly string[] {
   return row.map(({ start, end }) => text.slice(start, end))
 }

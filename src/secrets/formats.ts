@@ -24,7 +24,7 @@ const keyOf32Bytes = /^(?=.*[A-Z])(?=.*[a-z])[\w-]{43}$/
 /** The data of an SVG path, which has the name `d` as well. */
 const svgPath = /^m[mzlhvcsqtae\d.-]*$/i
 
-/** The deepest pair of braces that is looked at on its own; deeper ones count as a part of it. */
+/** The deepest pair of braces that is examined on its own; deeper ones count as a part of it. */
 const maxDepth = 1000
 
 /** Members found so far in one pair of braces. */

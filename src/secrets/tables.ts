@@ -197,7 +197,7 @@ function pipeCells(text: string, start: number, end: number): Row {
   return cells
 }
 
-/** Tables within a text, line by line. Only lines that may hold the name of a secret are looked at. */
+/** Tables within a text, line by line. Only lines that may hold the name of a secret are examined. */
 function findLineTables(text: string): readonly Span[] {
   const found: Span[] = []
   const hasBars = text.includes('|')

@@ -50,7 +50,7 @@ const linkKey = Symbol('link')
 export type HttpResponse = ServerResponse & { [limitsKey]?: AnswerLimits; [linkKey]?: () => ContentLink | undefined }
 
 /**
- * Offers a link to what is read, in the error that replaces the answer if it is longer than the limit. A part of a resource has no
+ * Offers a link to the content, in the error that replaces the answer if it is longer than the limit. A part of a resource has no
  * link.
  */
 export function offerLink(
@@ -275,7 +275,7 @@ function cutWhenSlow(response: ServerResponse): void {
   }
 }
 
-/** Resolves when the client has taken what was written, or is gone. */
+/** Resolves when the client has received the data, or has disconnected. */
 function drained(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     if (response.destroyed) return resolve()

@@ -162,7 +162,7 @@ interface TextsSize {
   readonly bytes: number
   /** Changes with each put and removal. */
   readonly revision: number
-  /** Changes if the file or the schema was made anew: then revisions and ids begin again, and name other texts. */
+  /** Changes if the file or the schema was created again: revisions and ids then begin again, and belong to other texts. */
   readonly opening: number
   /** The number of parts with a vector. */
   readonly embedded: number

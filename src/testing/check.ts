@@ -232,7 +232,7 @@ export interface Subject {
 /**
  * Registers one test for each promise of the Provider interface, and again for each wrapper of `options.through`.
  *
- * The provider is made and checked once, by the first test that runs; the tests then show what was found.
+ * The provider is made and checked once, by the first test that runs; the tests then report the problems.
  */
 export function describeProvider(
   { describe, test }: Framework,

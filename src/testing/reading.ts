@@ -27,7 +27,7 @@ export interface ExpectedEntry {
 /** A byte order mark in UTF-8. A provider that removes it from a text returns three bytes fewer than are stored. */
 const mark = Buffer.from('\ufeff')
 
-/** Reads one listed entry, as a whole and in parts, and compares it with what is listed and what is expected. */
+/** Reads one listed entry, as a whole and in parts, and compares it with the listing and the expectation. */
 export async function checkReading(run: Run, entry: Entry, expected: ExpectedEntry | undefined): Promise<void> {
   const { path, size } = entry
   if (size !== undefined && size > run.bounds.maxBytes && expected === undefined) return

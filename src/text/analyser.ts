@@ -108,7 +108,6 @@ const wordText = /[\p{L}\p{N}\p{M}]/u
 
 let table: Uint8Array | undefined
 
-/** The class of a code point. */
 export function classOf(point: number): CharacterClass {
   if (point > 0xffff) return classify(point)
   table ??= Uint8Array.from({ length: 0x10000 }, (_, each) =>
@@ -425,7 +424,6 @@ export function wordsIn(text: string): readonly string[] {
 // Bounded, because normalization takes quadratic time in the number of marks after a character.
 const words = /[\p{L}\p{N}\p{M}_]{1,64}/gu
 
-/** The terms of a word. */
 export function termsOf(word: string): readonly string[] {
   const terms: string[] = []
   tokenize(fold(word).text, (term, _start, _end, kind) => {

@@ -113,7 +113,6 @@ async function revoke(id: string, options: FileOptions, io: Io): Promise<void> {
   io.say(`Revoked ${id}${revoked.name === undefined ? '' : ` (${revoked.name})`}.`)
 }
 
-/** Returns the public part of a token. */
 function publicPart({ sha256: _, ...rest }: StoredToken) {
   return rest
 }

@@ -177,7 +177,6 @@ export async function createHandover(address: string, env: Readonly<Record<strin
   return {
     /** The `file:` URL of the file. It reveals nothing of the address. */
     url: pathToFileURL(file).href,
-    /** Removes the file. */
     remove: (): Promise<void> => rm(file, { force: true }),
   }
 }

@@ -65,7 +65,6 @@ function readPackage(): { readonly version: string; readonly private?: boolean }
   return JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'))
 }
 
-/** The version of this package. */
 export function packageVersion(): string {
   return readPackage().version
 }

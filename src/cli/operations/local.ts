@@ -52,7 +52,7 @@ export type Planned = { readonly local: Local } | { readonly problems: readonly 
  * out: `config.withheld`.
  *
  * @param secrets Receives the secrets that the configuration refers to.
- * @throws CommandError if nothing is there of what is named, or if the root or the home folder is served because nothing was named.
+ * @throws CommandError if a named file or folder does not exist, or if the root or the home folder is served because nothing was named.
  */
 export async function planLocal(
   { folders = [], config: named, name, only }: LocalOptions,

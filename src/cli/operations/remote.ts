@@ -31,7 +31,7 @@ const timeoutMs = 10 * 60_000
 const maxObjectBytes = 1024 ** 3
 const maxFileBytes = 1024 ** 3
 const maxFiles = 200_000
-/** How often the size of the objects is looked at while they come, in milliseconds. */
+/** How often the size of the objects is examined while they come, in milliseconds. */
 const lookIntervalMs = 500
 
 /** Variables that would lead git to another repository (`git rev-parse --local-env-vars`). */

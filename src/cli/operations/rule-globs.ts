@@ -26,7 +26,7 @@ export interface SeenName {
 interface RuleGlob {
   readonly rule: string
   readonly glob: string
-  /** Whether a glob that matches a folder also stands for what is in it. */
+  /** Whether a glob that matches a folder also matches everything in it. */
   readonly takesFolders: boolean
   readonly matches: PathTest
 }

@@ -1,6 +1,6 @@
 /** Maximum time for which long work runs in one turn of the event loop before it yields, in milliseconds. */
 const sliceMs = 8
-/** Time for which a resumed task goes on although others wait, in milliseconds: otherwise work of many small steps would never end under load. */
+/** Time for which a resumed task continues although others wait, in milliseconds: otherwise work of many small steps would never end under load. */
 const pieceMs = 1
 
 const waiting: (() => void)[] = []

@@ -75,7 +75,7 @@ export function api(options: ApiOptions): Provider {
 
   const { get: listed, clear } = remembered(listAll, keepMs)
 
-  /** Makes later calls revalidate the cached answers, and load the listing anew. */
+  /** Makes later calls revalidate the cached answers, and load the listing again. */
   const renew = () => {
     renewAnswers()
     clear()

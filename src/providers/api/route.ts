@@ -136,7 +136,7 @@ function isSoundDecoded(url: string): boolean {
     })
 }
 
-/** Decodes percent-encoded UTF-8 once. Other percent signs stay as they are. */
+/** Decodes percent-encoded UTF-8 once. Other percent signs are unchanged. */
 function decodedOnce(text: string): string {
   return text.replace(/(?:%[0-9a-f]{2})+/gi, (run) => Buffer.from(run.replaceAll('%', ''), 'hex').toString('utf8'))
 }

@@ -24,7 +24,7 @@ export function plainLength(pattern: string): number {
   return at === -1 ? pattern.length : at
 }
 
-/** Converts ASCII letters to lower case; every other byte stays as it is. */
+/** Converts ASCII letters to lower case; every other byte is unchanged. */
 export function lowerCase(bytes: string): string {
   return bytes.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())
 }
@@ -190,7 +190,6 @@ export interface Ignores {
   lineFor(path: string): IgnoreLine | undefined
 }
 
-/** One line of an ignore file. */
 export interface IgnoreLine {
   /** The path of the file, relative to the root. */
   readonly file: string

@@ -29,7 +29,7 @@ const template: Template = {
  * link, a device, on another file system, with a name that no path can hold, or unreadable for this process. On Linux no change of the tree,
  * however timed, leads a call out of the root; elsewhere this is best effort.
  *
- * A file is text when its bytes are UTF-8 without NUL, whatever its name is. Every answer is one consistent version of the file.
+ * A file is text when its bytes are UTF-8 without NUL, with any name. Every answer is one consistent version of the file.
  *
  * @throws ResourceError `invalid` for an invalid root or glob; the message says what to do.
  */

@@ -191,7 +191,7 @@ export function adviceOn(error: unknown): string | undefined {
 
 /**
  * Converts a failed call's error: `not-found` when nothing can be opened, `unavailable` for errors that may be temporary (EIO, EMFILE). An
- * abort error stays as it is.
+ * abort error is unchanged.
  */
 export function failure(error: unknown): unknown {
   const code = errorCodeOf(error)

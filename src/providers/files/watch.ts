@@ -28,7 +28,7 @@ export interface Handles {
   /**
    * Watches a directory from now on. Returns undefined when a limit of this set or of the system is reached.
    *
-   * @param old Watch to replace and close. It stays as it is when it cannot be replaced.
+   * @param old Watch to replace and close. It is unchanged when it cannot be replaced.
    */
   open(place: Pick<Place, 'at'>, heard: OnFileEvent, old?: WatchHandle): WatchHandle | undefined
   /** Lets later calls of `open` try again after a limit was reached. */

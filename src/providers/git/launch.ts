@@ -203,7 +203,7 @@ function conversation(
   })
 }
 
-/** Throws unless this user owns the folder. All users share its parent, so another user can create it anew after it was deleted. */
+/** Throws unless this user owns the folder. All users share its parent, so another user can create it again after it was deleted. */
 function requireOwn(folder: string): void {
   const stats = lstatSync(folder, { throwIfNoEntry: false })
   const own = process.geteuid?.()

@@ -6,7 +6,6 @@ export interface ShownSeries extends Series {
   readonly summary: Summary | undefined
   /** The gaps between all points of the series. */
   readonly gaps: readonly Gap[]
-  /** Total number of points. */
   readonly points: number
 }
 

@@ -64,7 +64,7 @@ export function isUnusableValue(error: unknown): boolean {
   return isResourceError(error) && unusable.has(Number(error.detail.code))
 }
 
-/** Codes of a view that names what is not there, whose definer may not read, or does not exist. */
+/** Codes of a view with a missing table, or whose definer is missing or may not read. */
 const brokenViews = new Set(['1045', '1356', '1449'])
 
 /** Whether a view names a table, column or function that is not there, or that the account may not use. */

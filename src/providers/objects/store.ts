@@ -96,7 +96,6 @@ export class ObjectFault extends Error {
   }
 }
 
-/** Returns the header `Range` of a byte range. */
 export function rangeHeader({ start, end }: ByteRange): string {
   return `bytes=${start}-${end === undefined || end >= Number.MAX_SAFE_INTEGER ? '' : end - 1}`
 }

@@ -39,7 +39,6 @@ export interface Check {
   readonly definition: string
 }
 
-/** A foreign key of a table. */
 export interface ForeignKey {
   readonly name: string
   readonly columns: readonly string[]

@@ -64,7 +64,7 @@ export function rowKeyOf(segment: string, columns: number): readonly string[] | 
   return rowSegmentOf(key) === segment ? key : undefined
 }
 
-/** Returns the bytes of a base64 text as hexadecimal digits; `undefined` if it is none. */
+/** Returns the bytes of a base64 text as hexadecimal digits; `undefined` for any other text. */
 export function hexOfBase64(text: string): string | undefined {
   const bytes = Buffer.from(text, 'base64')
   return bytes.toString('base64') === text ? bytes.toString('hex') : undefined

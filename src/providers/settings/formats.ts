@@ -54,7 +54,6 @@ export function createFormats({ include, formats: own = {} }: FormatRules): Form
   }
 }
 
-/** The MIME type of a format. */
 export const mimeTypes: Readonly<Record<Format, string>> = {
   json: 'application/json',
   yaml: 'application/yaml',

@@ -238,7 +238,7 @@ function jsonOf(lexeme: string): string {
   return jsonNumber(plain) ?? JSON.stringify(lexeme)
 }
 
-/** A date or time as RFC 3339 writes it. `undefined`: it is none. */
+/** A date or time as RFC 3339 writes it. `undefined` for any other value. */
 function timeOf(lexeme: string): string | undefined {
   const [, date, time, seconds = ':00', zone = ''] =
     /^(?:(\d{4}-\d\d-\d\d)(?:[Tt ]|$))?(\d\d:\d\d)?(:\d\d(?:\.\d+)?)?([Zz]|[+-]\d\d:\d\d)?$/.exec(lexeme) ?? []

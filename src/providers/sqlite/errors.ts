@@ -26,7 +26,7 @@ export function faultOf(error: unknown): Fault | undefined {
   return isResourceError(error) ? (error.detail.fault as Fault | undefined) : undefined
 }
 
-/** Returns the error for a view, or a generated column, that names what is not there. */
+/** Returns the error for a view, or a generated column, that refers to a missing table or column. */
 export function brokenView(): ResourceError {
   return invalid(
     'The view cannot be read: a table, column or function that it names is not there. Correct the view. (SQLite 1)',

@@ -19,7 +19,6 @@ const memoryIntervalMs = 250
 /** The process that reads a file of SQLite. */
 export type ReaderProcess = ReturnType<typeof converse>
 
-/** Starts the process. */
 export async function startProcess(): Promise<ReaderProcess> {
   return converse(childLimits.sqlite(await measureBase()))
 }

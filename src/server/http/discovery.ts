@@ -108,7 +108,7 @@ export const llmsPath = '/llms.txt'
 export type WriteLlms = (principal: Principal, endpoint: string) => Promise<string>
 
 /**
- * Serves `/llms.txt`: to callers that may list resources, with what they may see.
+ * Serves `/llms.txt`: to callers that may list resources, with the resources that they may see.
  *
  * @param endpointOf Returns the URL of the MCP endpoint for a request.
  */

@@ -215,7 +215,6 @@ function replyUnopened(response: ServerResponse, answer: Response): void {
   replyJson(response, later ? 429 : 200, answer, later ? { 'Retry-After': '5' } : {})
 }
 
-/** Ends a stream with an answer. */
 function endWith(stream: EventStream, answer: Response): void {
   stream.send(answer)
   stream.end()

@@ -35,7 +35,7 @@ const mode = 0o600
 const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | (constants.O_NOFOLLOW ?? 0)
 
 /**
- * Opens an audit log that only the owner can read. It is rotated when it is too long, and opened anew when it was moved or
+ * Opens an audit log that only the owner can read. It is rotated when it is too long, and opened again when it was moved or
  * deleted (logrotate). A full or missing disk blocks no request: records that could not be written are counted, and reported both
  * in the operator's log and in the audit log itself when it can be written again.
  *

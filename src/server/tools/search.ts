@@ -72,7 +72,7 @@ export function searchTool(view: View): Tool {
       const after = afterIn(args.text('cursor'))
       const mounts = await mountsIn(view, signal)
       if (mounts.length === 0) return answer(query, await byName(view, query, limit, signal), [noIndex], undefined)
-      // The results of tools that are kept are no index of the mounts: their names are looked at as well.
+      // Kept results of tools are not in the index of the mounts, so their names are searched as well.
       const hasIndex = mounts.some(({ address }) => !address.startsWith(spillPrefix))
       const names = hasIndex || after !== undefined ? [] : await byName(view, query, limit, signal)
       const asked: FoundQuery = {

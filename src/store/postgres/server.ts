@@ -8,7 +8,6 @@ import { failure, fault, type Reason, refused } from '../rules.ts'
 
 export type PostgresRow = Readonly<Record<string, unknown>>
 
-/** Runs one statement. */
 export type RunStatement = (sql: string, values?: readonly unknown[]) => Promise<readonly PostgresRow[]>
 
 /** Maximum number of requests that wait for a connection. */

@@ -1,6 +1,5 @@
 import { DatabaseSync } from '@photostructure/sqlite'
 
-/** A value that SQLite keeps. */
 export type SqliteValue = string | number | Uint8Array | null
 
 export type SqliteRow = Readonly<Record<string, SqliteValue>>

@@ -84,7 +84,7 @@ function openSound(file: string, warn: Warn): OpenFile {
   try {
     database.exec('pragma trusted_schema = off; pragma cell_size_check = on; pragma temp_store = memory')
     migrate(database)
-    // In one transaction: between two reads another process may write, and what it wrote would not fit what was read before.
+    // In one transaction: between two reads another process may write, and its data would not match the earlier read.
     transaction(database, () => checkTables(database, wasClosed), 'begin')
     database.exec('pragma journal_mode = wal')
     // 8 MiB (negative numbers are in KiB), allocated as needed. More is in the cache of the operating system.

@@ -213,7 +213,7 @@ function leastOf(lists: readonly Weighed[], at: Uint32Array): number {
   return least
 }
 
-/** Keeps the best, in whatever order they arrive: a heap with the worst one on top. */
+/** Keeps the best, in any order of arrival: a heap with the worst one on top. */
 function createBest(limit: number) {
   const heap: Scored[] = []
   /** The sum of the worst, as soon as there are enough: most ids have less. */

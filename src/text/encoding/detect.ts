@@ -72,7 +72,7 @@ function confirmed(guess: string, { bytes }: Scored, languages: readonly (Langua
 /** Minimum length of a UTF-16 or UTF-32 text without a byte order mark, in bytes: fewer can be a number as well. */
 const minWideBytes = 8
 
-/** The encoding of bytes with zeros: each character has as many bytes as the others, as the beginnings of files have that are looked at. */
+/** The encoding of bytes with zeros: every character has the same number of bytes, as at the beginnings of real files. */
 function guessWide(bytes: Uint8Array, head: Uint8Array): string | undefined {
   if (bytes.length < minWideBytes || bytes.length % 2 !== 0) return undefined
   return (bytes.length % 4 === 0 ? guessUtf32(head) : undefined) ?? guessUtf16(head)

@@ -83,7 +83,6 @@ export function likelihood(text: string, model: Model): number {
  * messages of the TypeScript compiler, so that speech and technical prose both have a say.
  */
 
-/** Japanese. */
 const japanese =
   'のいはてたなにるをしーですまがかだっれとんこン。あうらスイトさりもルクきよラ、くそせップけタ型わパフリジえど' +
   'ロつドおめメ用言ティア使前私何ちシ彼みろや定要ポ人コじ出見レエねァ子名必バオゃマ事数ェグ行ュブモ分デ一指チャ' +
@@ -124,7 +123,6 @@ const traditional =
   '黑句左套醫張妓料狀奇判坐言收永近待興暗槍助喝擴口月酒師海續簡搞文眼另況傷肯萬ネ色跳久哈米顯覆怪量欄火消遺訊巴' +
   '貝延陣金嘗持連止視秨聲亞軍絕痷達集光平婚控母讀翴業王睡適充ぱ鍵線餘棒依序站側摆音便擔統演混忘買節穿律鬼艾伸飛'
 
-/** Korean. */
 const korean =
   '이다니가는요어지에그아을하고수있은기사를서로습의나야거해리내자없한게일식도할스만시용형정보라들말모인래합여우' +
   '오제안대네으신않마면되데파전당상성알세드생무었저선구러문건것했주함언된변입조까죠속겠너적개좋난름려터프같소장' +
