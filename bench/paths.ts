@@ -178,7 +178,7 @@ const root = resolve(import.meta.dirname, '..')
 const temporary = mkdtempSync(join(tmpdir(), 'hikidashi-paths-'))
 const folder = join(temporary, 'folder')
 const env = { ...process.env, XDG_STATE_HOME: join(temporary, 'state'), XDG_CACHE_HOME: join(temporary, 'cache') }
-/** The files that are read, as many as a large project has, and those that are listed, as many as a large share has. */
+/** Number of files that are read, as in a large project, and of files that are listed, as in a large shared folder. */
 const files: Readonly<Record<Work, readonly string[]>> = { read: namesOf(2000), list: namesOf(40_000) }
 
 function namesOf(count: number): readonly string[] {

@@ -12,7 +12,7 @@ const root = resolve(import.meta.dirname, '..')
 const vitest = join(root, 'node_modules/vitest/vitest.mjs')
 const cache = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'hikidashi', 'nodes')
 
-/** The quick tests, and those that they leave out and that depend on Node. */
+/** The quick tests, and further tests that depend on the version of Node. */
 const paths = [
   'test/unit',
   'test/wire',

@@ -44,7 +44,7 @@ export async function* eventsOf(
       onPiece()
       parser.feed(decoder.decode(value, { stream: true }))
       yield* events.splice(0)
-      if (isTooLong) throw new ResourceError('unavailable', 'The server sends an event that does not end.')
+      if (isTooLong) throw new ResourceError('unavailable', 'The server sends an event that is longer than the limit.')
     }
   } finally {
     await reader.cancel().catch(() => {})

@@ -94,7 +94,7 @@ async function openCommand(target: CommandTarget, limits: Limits): Promise<Conne
   }
   const first = await start('auto')
   if ('connection' in first) return first.connection
-  // Some old servers exit at any request but initialize: try that next. A server that timed out would do so again.
+  // Some old servers exit at any request but initialize: try that next. A server that timed out would time out again.
   const isHopeless = systemCode(first.error) !== undefined || isTimeout(first.error) || isResourceError(first.error)
   const second = isHopeless ? first : await start('legacy')
   if ('connection' in second) return second.connection
@@ -178,9 +178,7 @@ function commandFault(command: string, error: unknown, words: string): ResourceE
     )
   // A program that echoes its input (such as cat) sends our own request back, which the client answers with "method not found".
   if (error instanceof ProtocolError && error.code === -32_601)
-    return sentence(
-      `The command ${command} is no MCP server: it does not know how a connection begins. Check the command line.`,
-    )
+    return sentence(`The command ${command} is no MCP server: it does not answer "initialize". Check the command line.`)
   if (isUnreadable(error)) return sentence(`The first answer of the command ${command} is malformed: ${error.message}.`)
   if (error instanceof ProtocolError)
     return sentence(`The command ${command} refused to begin: ${printable(error.message)}.`)

@@ -60,7 +60,7 @@ interface Checking {
   readonly isWhole: boolean
 }
 
-/** Copies a schema without the keywords that are not checked, and without those that mean more without them. */
+/** Copies a schema without the keywords that are not checked, and without the keywords whose meaning depends on them. */
 function checkable(schema: unknown, checking: Checking): unknown {
   if (Array.isArray(schema)) return schema.map((item) => checkable(item, checking))
   if (!isObject(schema)) return schema

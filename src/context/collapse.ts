@@ -77,7 +77,7 @@ export function createCollapse() {
 
   return {
     remember,
-    /** The first text of which it is a copy, or nearly. `undefined`: there is none, and the text is stored. */
+    /** The first text of which it is a copy or a near copy. `undefined`: there is none, and the text is stored. */
     add: (uri: string, shingles: Shingles): string | undefined => {
       const same = byHash.get(shingles.sha256)
       if (same !== undefined) return same

@@ -284,7 +284,7 @@ export function pathOf(uri: string): string {
 }
 
 const histories = /^(?:change(?:s|log)?|history|news|releases?|release[-_]?notes)(?:[-_.].*)?$/i
-/** Names without an ending, and those of prose: `changes.ts` is a source. */
+/** Names without an extension, and names of prose files: `changes.ts` is source code. */
 const prose = /^[^.]+$|\.(?:md|mdx|markdown|rst|txt|adoc)$/i
 
 /** Whether a resource is a text about all changes, and none of the terms names it. */

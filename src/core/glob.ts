@@ -123,7 +123,7 @@ function layOut(
   const steps: (GlobStep | { to: number[] })[] = []
   const stepOf = new Map<string, number>()
   const isLive = ({ to }: Transition) => typeof to === 'string' || waysOf(to).length > 0
-  /** Transitions to be written, and the fork that leads to each. */
+  /** Transitions that are not written yet, and the fork that leads to each. */
   const pending: { readonly way: Transition; readonly fork: { to: number[] } | undefined }[] = []
   const fan = (ways: readonly Transition[]) => {
     const [only, ...others] = ways

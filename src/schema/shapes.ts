@@ -191,7 +191,7 @@ export const documentEffects = {
 
 export const httpUrl = text.refine(isHttpUrl, {
   error: refusal(
-    'This is not an address of the web.',
+    'This is not an http or https URL.',
     'Write one such as "https://www.example.org/docs", without a name and password, a query or a fragment.',
   ),
 })

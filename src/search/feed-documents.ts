@@ -148,7 +148,7 @@ async function textOf({ path, mimeType = '' }: Entry, reading: ReadingSettings):
   }
 }
 
-/** Reads so much of the beginning as the index takes, or as the source reads at once if that is less. */
+/** Reads as much of the beginning as the index takes, or as the source reads at once if that is less. */
 async function readBeginning(
   mount: MountReader,
   path: string,

@@ -48,7 +48,7 @@ interface RankedQuery extends Query, Ranking {
   readonly labelScore: ((path: string) => number) | undefined
   /** The number of passages that are ranked together. */
   readonly block: number
-  /** Whether the caller wants so many hits that the words of the best find further ones. */
+  /** Whether the caller wants more hits than the first ranking gives, so that the words of the best hits find further ones. */
   readonly hasFeedback: boolean
   /** Documents that the caller may see. Others are neither counted nor found. Undefined: all. */
   readonly among?: TextSet

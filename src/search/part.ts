@@ -61,7 +61,7 @@ interface Cut {
   readonly length: number
 }
 
-/** The terms of title and path: all of them, and those of words. */
+/** The terms of title and path: all terms, and the terms of whole words. */
 interface NameTerms {
   readonly terms: ReadonlySet<string>
   readonly words: ReadonlySet<string>

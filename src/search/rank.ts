@@ -56,7 +56,7 @@ interface TermMatch {
   readonly share: number
 }
 
-/** The terms in a text, and the weight of those that are closest together. */
+/** The terms in a text, and the weight of the terms that are closest together. */
 interface TextMatches {
   readonly matches: readonly TermMatch[]
   readonly near: number

@@ -166,7 +166,7 @@ interface Names {
   readonly whole: Set<string>
   /** Endings of names, from a dot on: `*.pem`. */
   readonly endings: Set<string>
-  /** Names with other placeholders, and those of them with a folder, after a `/`. */
+  /** Names with other placeholders, and such names with a folder, after a `/`. */
   readonly pattern: RegExp
   readonly patternBelow: RegExp
 }

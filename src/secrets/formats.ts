@@ -18,7 +18,7 @@ const token =
 /** A value in base64url or base64, which YAML may fold over indented lines. */
 const value = /[\w+/-]+={0,2}(?:\r?\n[ \t]+[\w+/-]+={0,2}(?=[ \t]*\\{0,15}(?:["',}]|\r?\n|$)))*/y
 
-/** 32 bytes in base64url, the length of the most common keys: of fifty random ones, one holds so much that could be words. */
+/** 32 bytes in base64url, the length of the most common keys: one of fifty random ones holds this many characters that could be words. */
 const keyOf32Bytes = /^(?=.*[A-Z])(?=.*[a-z])[\w-]{43}$/
 
 /** The data of an SVG path, which has the name `d` as well. */

@@ -87,7 +87,7 @@ function skip(text: string, { from, style }: Assignment): number {
   return from + spaces + (type ?? 0) + breaks
 }
 
-/** A text in quotes, and those that are joined to it. */
+/** A text in quotes, and the texts that are joined to it. */
 function quotedValues(text: string, start: number, quote: string, assignment: Assignment): readonly Span[] {
   const found: Span[] = []
   let at = start
@@ -305,7 +305,7 @@ function wordAt(text: string, from: number, style: FileStyle): string {
 const isToken = (word: string) =>
   looksOpaque(word) || (/^[\w-]{8,}$/.test(word) && (word.match(/\d+/g)?.length ?? 0) >= 3)
 
-/** The end of the line, or of those that a backslash joins; a comment behind white space is left out. */
+/** The end of the line, or of the lines that a backslash joins; a comment behind white space is left out. */
 function endOfLine(text: string, from: number): number {
   for (const { 0: line, index } of linesFrom(text, from)) {
     const bare = line.trimEnd()

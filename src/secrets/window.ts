@@ -166,7 +166,7 @@ type SecretRule = (typeof rules)[number]
 let scanners: Promise<readonly SecretRule[]> | undefined
 
 /**
- * All of its recommended rules for text, except the one by which comments in a text turn other rules off. They are loaded for the
+ * All recommended rules of secretlint for text, except the rule by which comments turn other rules off. They are loaded for the
  * first text that passes the gate: most commands scan none.
  */
 function loadScanners(): Promise<readonly SecretRule[]> {

@@ -346,7 +346,7 @@ const joiner = { apostrophe: 0x27, comma: 0x2c, hyphen: 0x2d, dot: 0x2e, undersc
 
 function isJoiner(text: string, unit: number, index: number): boolean {
   if (unit === joiner.underscore || unit === joiner.hyphen || unit === joiner.dot) return true
-  // don't, 3,000
+  // As in "don't" and "3,000".
   if (unit === joiner.apostrophe || unit === joiner.quote) return true
   return unit === joiner.comma && /^\d,\d{3}(?!\d)/.test(text.slice(index - 1, index + 5))
 }
@@ -538,7 +538,7 @@ export function parseQuery(text: string): Query {
   return { terms: [...terms.values()], phrases, isQuoted, compounds: compounds.all() }
 }
 
-/** The terms of a query of a context: those of a search that are looked up. */
+/** Returns the terms of the query of a context: the terms with which a search finds passages. */
 export function queryTerms(query: string): readonly string[] {
   const { terms } = parseQuery(query)
   return terms.flatMap(({ term, light, prefix }) => (light === true || prefix ? [] : [term])).slice(0, 64)

@@ -154,7 +154,8 @@ function createAdmission(
 ) {
   /** Returns the function that releases the slot. */
   const takeSlot = async (caller: Caller): Promise<() => void> =>
-    slots.take() ?? slots.wait(caller.signal, timeoutMs, () => refused('Too many requests wait for it.', pauseMs))
+    slots.take() ??
+    slots.wait(caller.signal, timeoutMs, () => refused('Too many requests wait for this source.', pauseMs))
 
   const requireAnswering = (leave: () => void): (() => void) => {
     const waitMs = breaker.admit()

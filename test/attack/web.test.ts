@@ -554,7 +554,7 @@ describe('a server that mounts itself, and refused addresses on the command line
     }
     await refused(
       ['https://2130706433', 'https://127.1', 'https://u:p@example.org', 'https://[fe80::1%25eth0]'],
-      'This is not an address of the web.',
+      'This is not an http or https URL.',
     )
     await refused(
       [

@@ -15,7 +15,7 @@ describe('a server that is a command', () => {
   })
 
   test.each([
-    ['repeats what it hears', 'cat', [], 'does not know how a connection begins'],
+    ['repeats what it hears', 'cat', [], 'does not answer "initialize"'],
     ['says something else and ends', 'echo', ['hello'], 'ended before it spoke MCP'],
     ['ends at once', 'false', [], 'ended before it spoke MCP'],
     ['is no program', '/etc/passwd', [], 'cannot be started (EACCES)'],

@@ -41,12 +41,12 @@ describe('an error in a configuration of web and api mounts is reported with its
   test.each([
     [{ 'web://x': { provider: 'web', pages: ['a'] } }, 3, 'The address of the mount is not an http or https URL'],
     [{ 'https://www.example.org': { provider: 'web' } }, 3, 'No page is named.'],
-    [web({ url: 'https://127.1' }), 5, 'This is not an address of the web.'],
-    [web({ url: 'https://u:p@example.org' }), 5, 'This is not an address of the web.'],
+    [web({ url: 'https://127.1' }), 5, 'This is not an http or https URL.'],
+    [web({ url: 'https://u:p@example.org' }), 5, 'This is not an http or https URL.'],
     [web({ pages: ['a', '/b'] }), 8, 'This is not the path of a page.'],
     [web({ pages: [{ path: 'a', titel: 'A' }] }), 9, 'Did you mean "title"?'],
     [web({ allowAddresses: ['10.0.0.0/33'] }), 10, 'This is not an address.'],
-    [web({ redirects: ['www.example.org'] }), 10, 'This is not an address of the web.'],
+    [web({ redirects: ['www.example.org'] }), 10, 'This is not an http or https URL.'],
     [web({ types: ['html'] }), 10, 'This is not a media type.'],
     [web({ maxBytes: '1GiB' }), 9, 'more than can be read at once'],
     [api({ routes: [] }), 6, 'This is empty.'],
@@ -62,7 +62,7 @@ describe('an error in a configuration of web and api mounts is reported with its
     [api({ headers: { Authorization: 'Basic abcdef' } }), 12, 'This is a literal secret.'],
     [api({ headers: { Host: 'evil' } }), 12, 'A configuration cannot set this header.'],
     [api({ headers: { 'X-Team\r\nHost': 'evil' } }), 12, 'not the name of a header'],
-    [api({ headers: { 'X-Team': 'a\r\nHost: evil' } }), 12, 'plain characters alone'],
+    [api({ headers: { 'X-Team': 'a\r\nHost: evil' } }), 12, 'only printable ASCII'],
   ])('%j', async (mounts, line, message) => {
     const found = await load(mounts)
     const problems = 'problems' in found ? found.problems : []

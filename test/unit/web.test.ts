@@ -275,7 +275,7 @@ test('changes of listed web pages are found by conditional requests', async () =
 })
 
 test.each([
-  [{ url: 'ftp://x' }, /no address of the web/],
+  [{ url: 'ftp://x' }, /no http or https URL/],
   [{ url: 'https://x/?q' }, /has a query/],
   [{ url: 'http://example.com' }, /not encrypted/],
   [{ url: 'http://127.0.0.1', allowAddresses: [] }, /this machine or a private network/],

@@ -39,7 +39,7 @@ The file holds only digests of tokens. A running server notices changes at once.
       .option('--config <file>', `the file is http.auth.tokens of this configuration (by default ${defaultConfig})`)
       .option('--tokens <file>', 'the file itself')
       .option('--json', 'print JSON')
-  withFile(command.command('add').description('Makes a token, and prints it, only this once.'))
+  withFile(command.command('add').description('Creates a token, and prints it. It is not shown again.'))
     .option('--role <role>', 'a role of the token (repeatable)', addWord)
     .option('--name <name>', 'a name of the token, for people')
     .option('--expires <duration>', 'how long it is valid, such as 90d. By default until it is revoked', parseExpiry)

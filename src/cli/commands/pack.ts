@@ -141,7 +141,7 @@ async function pack(query: string, options: PackOptions, io: Io): Promise<void> 
       ...asked,
       ...defined({ earlier: reused?.manifest }),
       changes,
-      // No other caller uses local mounts, so many reads at once do no harm.
+      // No other caller uses local mounts, so many simultaneous reads delay nobody.
       limits: source.catalog === undefined ? remoteLimits : { concurrency: 32 },
     })
       .catch((error: unknown) => {

@@ -87,7 +87,8 @@ const headers = z.record(z.string(), z.union([text, secret])).superRefine((given
       refuse('This is not the name of a header.', 'Write one such as "X-Api-Key".')
     else if (managed.test(name)) refuse('A configuration cannot set this header.', 'Remove it.')
     else if (typeof value !== 'string') continue
-    else if (/[^\x20-\x7e]/.test(value)) refuse('A header holds plain characters alone.', 'Remove the others.')
+    else if (/[^\x20-\x7e]/.test(value))
+      refuse('A header may hold only printable ASCII characters.', 'Remove the others.')
     else if (kindOfKey(name) !== undefined || /^x-.*key$/i.test(name))
       refuse(
         'This is a literal secret.',

@@ -39,7 +39,7 @@ export interface Handles {
 
 interface HandlesOptions {
   readonly log: Log
-  /** Called when the system may have dropped events: so many arrived at once, or it says so. */
+  /** Called when the system may have dropped events: very many arrived at once, or the system reports it. */
   readonly overflown: () => void
   /** `fs.watch`, which a test can simulate. */
   readonly watch?: WatchFile

@@ -344,7 +344,7 @@ function createLinks(root: string) {
       return next
     },
     forget,
-    /** Removes the links whose names begin with a prefix, but for some. */
+    /** Removes the links whose names begin with a prefix, except the given ones. */
     keep: (prefix: string, names: ReadonlySet<string>): void => {
       for (const name of [...targets.keys()]) if (name.startsWith(prefix) && !names.has(name)) forget(name)
     },

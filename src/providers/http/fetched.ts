@@ -224,7 +224,7 @@ function checkedUrl(key: string, text: string, insecure: boolean): HttpUrl {
     url = parseHttpUrl(text)
   } catch (error) {
     if (!isResourceError(error)) throw error
-    throw invalid(`"${key}" holds no address of the web. ${error.message}`, 'configuration')
+    throw invalid(`"${key}" holds no http or https URL. ${error.message}`, 'configuration')
   }
   if (url.scheme === 'http' && !insecure && !isLoopback(url.host))
     throw invalid(

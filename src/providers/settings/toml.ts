@@ -27,7 +27,7 @@ export function parseToml(text: string, budget: Budget): SettingsTree {
     throw error
   }
   const root = readToml(text)
-  if (!means(root, meant)) throw fault('This is TOML that cannot be read here.', 0)
+  if (!means(root, meant)) throw fault('This form of TOML cannot be read. Write the value in another form.', 0)
   return { root: nodeOf(root, 1, budget) }
 }
 

@@ -81,7 +81,7 @@ function converse(limits: ChildLimits) {
   }
 
   return {
-    /** Sends a request, and waits for the answer at most so many milliseconds. Throws only ResourceErrors. */
+    /** Sends a request, and waits for the answer at most this number of milliseconds. Throws only ResourceErrors. */
     ask: (name: Question['name'], values: readonly unknown[], mostMs: number): Promise<unknown> =>
       new Promise((resolve, reject) => {
         if (cause !== undefined) return reject(endedFor(cause, name))

@@ -48,7 +48,7 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Classifies one message (not a batch). It does not check methods or their params. A member that is null counts as absent, but for the id. */
+/** Classifies one message (not a batch). It does not check methods or their params. A member that is null counts as absent, except the id. */
 export function classify(value: unknown): Inbound {
   const faulty = (id: RequestId | null, code: number, message: string): Inbound =>
     isNotification ? { kind: 'dropped' } : { kind: 'faulty', answer: failure(id, { code, message }) }
