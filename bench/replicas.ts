@@ -35,7 +35,6 @@ const head = ['replicas', 'clients', 'URIs', 'changes', 'untold', 'p50, ms', 'p9
 const costs = ['CPU of the replicas, µs a change', 'CPU of PostgreSQL, µs', 'transactions', 'rows written', 'MiB']
 process.stdout.write(`${table([...head, ...costs], rows)}\n`)
 
-/** Starts one replica in this process. */
 async function startReplica(schema: string) {
   const store = await openStore({ postgres: { connectionString: database.url, schema, connections: 4 } })
   const changes = createChangeLog({ store })

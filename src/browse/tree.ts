@@ -136,7 +136,6 @@ export function bare(uri: string): string {
 
 export const isFolder = ({ uri, mimeType }: Resource) => mimeType === directoryMimeType || uri.endsWith('/')
 
-/** Whether a URI is below a directory. */
 export function isBelow(uri: string, directory: string): boolean {
   return uri.startsWith(directory.endsWith('/') || directory.endsWith(':') ? directory : `${directory}/`)
 }

@@ -19,7 +19,6 @@ export type Resolve = (
 export interface Guard {
   /** Returns why a URL is refused, as far as the URL itself shows; undefined when its host may be looked up. */
   refusal(url: HttpUrl): string | undefined
-  /** Whether a connection to an address is allowed. */
   allows(address: string | undefined): boolean
   /** A look-up that resolves only to addresses it has checked. */
   readonly lookup: LookupFunction

@@ -145,7 +145,6 @@ export function createKindListeners(
   const tell = () => listener({ uris: [], listed: false, [kind]: true })
   const throttle = createThrottle(intervalMs, tell, clock)
   return {
-    /** Returns the listener for a mount. */
     of: (watch: MountWatch): Listener => {
       const known = own.get(watch)
       if (known !== undefined) return known

@@ -48,7 +48,7 @@ export interface Mounted {
   isHidden(principal: Principal): boolean
   /** Returns how much the principal may see below a directory, by the rules alone. */
   reach(principal: Principal, directory: string): Reach
-  /** Like {@link Access.callers}, for everything that decides on access: rules, scopes and the source. */
+  /** Like {@link Access.callers}, but includes all parts of an access decision: rules, scopes and the source. */
   callers(principal: Principal): string | undefined
   /** Returns the path to request from the source: a denied path is replaced by a decoy that does not exist. */
   asked(path: string, principal: Principal): { readonly path: string; readonly denied: boolean }

@@ -89,7 +89,6 @@ export const glob = text.superRefine((pattern, context) => {
   }
 })
 
-/** One glob, or an array of globs. */
 export const globs = z.union([glob, z.array(glob).min(1)], {
   error: refusal('This is not a glob.', 'Write one, such as "src/**/*.ts", or an array of them.'),
 })

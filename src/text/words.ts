@@ -39,7 +39,6 @@ function sumOf(counts: ReadonlyMap<number, number>): number {
   return sum
 }
 
-/** Counts terms in texts. */
 export function createTermCount(terms: readonly string[]): (text: string) => TermCounts {
   const wanted = terms.map(hashOf)
   return (text) => {

@@ -195,7 +195,6 @@ export function factsOf(content: Content): ContentFacts {
 
 type Payload = 'text' | 'bytes' | 'stream' | 'length'
 
-/** Returns the members of the whole content. */
 function wholeFactsOf(content: Content): ContentFacts {
   const { range, ...facts } = factsOf(content)
   return { ...facts, ...(range === undefined && { size: content.size ?? contentLength(content) }) }

@@ -207,7 +207,6 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
   }
 }
 
-/** Opens the audit log of a configuration, if it has one. */
 async function openAudit({ config }: Local, log: Log, scrubber: Scrubber): Promise<AuditFile | undefined> {
   if (config?.audit === undefined) return undefined
   const { openAuditFile } = await import('../../server/telemetry/audit-file.ts')

@@ -217,7 +217,6 @@ export const hosts: readonly Host[] = [
   zed,
 ]
 
-/** Creates the argument that names a host. */
 export const hostArgument = () => new Argument('<host>', 'the host').choices(ids).argParser(parseHost)
 
 const ids = hosts.map(({ id }) => id)

@@ -140,7 +140,6 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date)
 }
 
-/** Returns the value at a path of keys. */
 export function valueAt(value: unknown, path: readonly (string | number)[]): unknown {
   return path.reduce<unknown>((inner, key) => {
     if (typeof key === 'number') return Array.isArray(inner) ? inner[key] : undefined

@@ -3,7 +3,6 @@ import { type SearchMount, searchMounts } from '../../core/search-answer.ts'
 import type { View } from '../../core/view.ts'
 import { asked } from './source.ts'
 
-/** Returns the searches of a view. */
 export async function searchMountsOf(view: View): Promise<readonly SearchMount[]> {
   const all: SearchMount[] = []
   for await (const { items } of pagesOf((query) => view.templates(query))) all.push(...searchMounts(items))

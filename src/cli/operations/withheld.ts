@@ -19,7 +19,6 @@ export async function loadFound(file: string, isNamed: boolean): Promise<LoadRes
   return loadConfig(file, { ...trust, admitsAbsent: true })
 }
 
-/** Returns the command that trusts a configuration. */
 export function trustCommand(file: string): string {
   return `hikidashi trust ${joinCommand([file])}`
 }

@@ -99,7 +99,6 @@ export function createStop(log: Log) {
   process.on('unhandledRejection', onRejection)
   return {
     signal: controller.signal,
-    /** Resolves when the signal aborts. */
     stopped: new Promise<undefined>((resolve) => controller.signal.addEventListener('abort', () => resolve(undefined))),
     /** Restores the default handling of the signals. */
     done: () => {

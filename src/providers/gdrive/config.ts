@@ -118,7 +118,6 @@ export const source = defineSource({
   },
 })
 
-/** The options of a mount of Drive. */
 type GdriveMount = OptionsOf<(typeof source)['shape']>
 
 /** Opens the part of Drive that a mount serves, as documents. */

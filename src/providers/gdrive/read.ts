@@ -117,7 +117,6 @@ export function createFileReader(client: DriveClient, maxBytes: number) {
         throw invalid('It is read as it is stored: leave out "form" and "sheet".', 'parameter', { parameter: 'form' })
       return readStored(one, range, context)
     },
-    /** Returns the names of the sheets of a spreadsheet. */
     sheetNames: async (file: DriveFile, signal: AbortSignal): Promise<readonly string[]> => {
       const mimeType = kindOf(file.type)?.forms.csv
       if (mimeType === undefined) return []

@@ -184,9 +184,7 @@ export interface Source {
   select(selector: Selector, span: TimeSpan, signal: AbortSignal): Promise<Answer>
   /** Evaluates a query: at each step of a span, or at one moment. Without this method, the source takes no queries. */
   query?(text: string, when: TimeSpan | Moment, signal: AbortSignal): Promise<Answer>
-  /** Returns the label names of a metric. */
   labels(metric: string, signal: AbortSignal): Promise<readonly string[]>
-  /** Returns the values of a label of a metric. */
   values(metric: string, label: string, signal: AbortSignal): Promise<readonly string[]>
   /** Returns a text that changes whenever there are new samples. */
   stamp(signal: AbortSignal): Promise<string>

@@ -24,7 +24,6 @@ export const source = defineSource({
   effects: serverEffects,
 })
 
-/** Opens a database of MySQL or MariaDB. */
 export const open: OpenSource<typeof source> = async (given, { folder, log }) => {
   const options = await serverOptions(given, folder)
   const [{ mysql }, { sliced }] = await Promise.all([import('./index.ts'), import('../../wrap/sliced.ts')])

@@ -111,7 +111,7 @@ const parts: readonly FingerprintSource[] = [
   ],
 ]
 
-/** Parts that MySQL needs in addition: MariaDB covers them by the time of a table's last change. */
+/** Further parts of the fingerprint on MySQL. On MariaDB the time of a table's last change covers them. */
 const partsOfMysql: readonly FingerprintSource[] = [
   [
     'TABLE_NAME, CONSTRAINT_NAME, COLUMN_NAME, REFERENCED_TABLE_NAME, REFERENCED_COLUMN_NAME',

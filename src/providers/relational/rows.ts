@@ -107,7 +107,7 @@ export async function readRow(
 /** Maximum number of rows whose keys are shown alike. */
 const mostAlike = 10
 
-/** Types of which a value has several spellings that are no other value. A text differs from a text with other capitals. */
+/** Types whose values have several spellings, such as a UUID in capitals. Texts with different capitals are different values. */
 const valueType = /uuid|numeric|decimal|date|time|bytea|blob|binary|real|double|float/i
 
 /**

@@ -28,7 +28,7 @@ interface FollowingOptions {
   readonly isSpelled: (path: string) => Promise<boolean>
   /** Interval at which the listing is compared if the server does not report changes, in milliseconds. */
   readonly refreshIntervalMs: number
-  /** Resolves, when the server has answered, to whether a list was given without it before. */
+  /** Resolves once the server has answered: true if a list without its entries was returned before. */
   readonly isLate: (signal: AbortSignal) => Promise<boolean>
   /** Called when entries may have changed. */
   readonly onListed: () => void

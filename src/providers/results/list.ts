@@ -146,7 +146,6 @@ async function* rowsAfter(
   for await (const row of rowsIn(records, query, signal)) yield parseRow(row)
 }
 
-/** Finds an analysis by its id. */
 export async function findRecord(records: Collection, id: string): Promise<ParsedRow | undefined> {
   const row = idPattern.test(id) ? await records.get(id) : undefined
   return row === undefined ? undefined : parseRow(row)

@@ -112,7 +112,6 @@ const json = 'application/json'
 /** Maximum number of results per list. */
 const listed = { recent: 50, tag: 200 }
 
-/** Reads the resource at a parsed path. */
 export async function readPath(parsed: ResultPath, params: Params, records: Collection): Promise<Content> {
   switch (parsed.kind) {
     case 'recent':

@@ -30,7 +30,6 @@ export const source = defineSource({
   },
 })
 
-/** Opens the displays of this machine. */
 export const open: OpenSource<typeof source> = async ({ displays, program, interval, timeout, maxBytes }) => {
   const { screen } = await import('./index.ts')
   return screen(defined({ displays, program, intervalMs: interval, timeoutMs: timeout, maxBytes }))

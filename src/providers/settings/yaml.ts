@@ -181,7 +181,6 @@ function mergedEntries(value: Node, offset: number): readonly Entry[] {
   throw fault('A merge key (<<) needs a table, or a list of tables.', offset)
 }
 
-/** Returns a node as the text of a key. */
 function keyText(node: ParsedNode, text: string): string {
   if (isScalar(node)) return typeof node.value === 'string' ? node.value : (node.source ?? '')
   // The library begins a map at its first colon if it has no key before that.

@@ -31,7 +31,6 @@ export interface KnownKey {
   readonly collation: string
 }
 
-/** A relation with its description and its key. */
 export interface RelationDescription {
   readonly item: RelationItem
   readonly relation: Relation

@@ -45,7 +45,6 @@ export function shown({ uri, name, title, description, mimeType, size, modified,
   }
 }
 
-/** Returns a resource on one line. */
 export function lineOf({ uri, name, title, mimeType, size }: Resource): string {
   const facts = [
     ...(mimeType === undefined ? [] : [mimeType === directoryMimeType ? 'directory' : mimeType]),

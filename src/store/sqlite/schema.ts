@@ -103,7 +103,7 @@ export const migrations: readonly string[] = [
 ]
 
 /**
- * Makes a new database ours, or migrates it to this version: completely or not at all.
+ * Creates the schema of the store in a new database, or migrates it to this version: completely or not at all.
  *
  * @throws ResourceError `invalid` if it belongs to another program, or is of a newer version.
  */
