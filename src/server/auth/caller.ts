@@ -21,12 +21,15 @@ export function alwaysCaller(principal: Principal): Caller {
   return { principal, untilEnd: () => () => {} }
 }
 
-/** Returns a signal that aborts when a caller's credentials end, or when another signal does. */
+/** The reason of a signal that aborts because the credentials of a caller are no longer valid. */
+export const credentialsEnded = Symbol('credentials ended')
+
+/** Returns a signal that aborts when a caller's credentials end (with {@link credentialsEnded}), or when another signal does. */
 export function lifetimeOf(caller: Caller, other: AbortSignal) {
   const controller = new AbortController()
   const signal: AbortSignal = controller.signal
   const end = () => controller.abort()
-  const forget = caller.untilEnd(end)
+  const forget = caller.untilEnd(() => controller.abort(credentialsEnded))
   // Any number of streams may end with the service.
   setMaxListeners(0, other)
   other.addEventListener('abort', end)

@@ -36,6 +36,7 @@ import {
   shakeHands,
   whenWorkable,
 } from './envelope.ts'
+import type { EventOptions } from './events.ts'
 import type { Sending } from './large.ts'
 import { type Call, type HeadersFault, type Method, withProgress } from './method.ts'
 
@@ -70,6 +71,8 @@ export interface Channel {
   /** Handles a notification of the client, except `notifications/cancelled`, which aborts the request's signal instead. */
   notify(message: Notification): void
   readonly view: View
+  /** Settings of events. */
+  readonly events: EventOptions
   /** Removes known secrets from an answer that was made elsewhere, in the same way as from the channel's own answers. */
   readonly egress: Egress
   /** The revision that `initialize` negotiated; 2026-07-28 on a modern channel. */
@@ -82,6 +85,8 @@ export interface Channel {
 
 /** The methods and the introduction of a server. */
 export interface Served extends Introduction {
+  /** Settings of events. Default: none. */
+  readonly events?: EventOptions
   /** The methods by name, without those of the protocol itself (`initialize`, `ping`, `server/discover`). */
   readonly methods: ReadonlyMap<string, Method>
   /** Called once, when the client has sent `notifications/initialized`. Before that it must get no notifications. */
@@ -113,6 +118,9 @@ const lengthy = new Set([
 
 /** Methods that 2026-07-28 has removed: in that revision they do not exist, even if older clients have them. */
 const legacyOnly = new Set(['resources/subscribe', 'resources/unsubscribe', 'logging/setLevel'])
+
+/** Methods that only 2026-07-28 has. */
+const modernOnly = new Set(['events/list', 'events/poll', 'events/subscribe', 'events/unsubscribe'])
 
 const freePass: Pass = { room: async () => {}, turn: async () => {} }
 
@@ -150,7 +158,7 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
           ['ping', async () => ({})],
         ]
   const methods = new Map([...own, ...served.methods])
-  if (era === 'modern') for (const name of legacyOnly) methods.delete(name)
+  for (const name of era === 'modern' ? legacyOnly : modernOnly) methods.delete(name)
 
   /** Runs the method of a request. This is the only place where an error becomes an answer. */
   const run = async (
@@ -240,6 +248,7 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
       return revision
     },
     view,
+    events: served.events ?? {},
     egress,
     retell: () => retell?.(),
     close: async () => {

@@ -29,6 +29,7 @@ export interface AuditRecord {
     | 'skills'
     | 'skill'
     | 'subscribe'
+    | 'events'
     | 'call'
     | 'post'
     | 'refused'
@@ -130,7 +131,7 @@ export function auditedPosting(posting: Posting, path: string, audit: Audit, fac
 export function audited(view: View, audit: Audit, facts: AuditedFacts): View {
   const { record, recorded } = createRecorder(audit, facts)
   const itemsOf = ({ items }: Page<unknown>): Answered => ({ items: items.length })
-  const { subscribe, prompts, skills } = view
+  const { subscribe, prompts, skills, history } = view
   return {
     ...view,
     mounts: (options) =>
@@ -164,6 +165,11 @@ export function audited(view: View, audit: Audit, facts: AuditedFacts): View {
       skills: {
         list: (query, options) => recorded('skills', undefined, options, skills.list(query, options), itemsOf),
         get: (uri, options) => recorded('skill', uri, options, skills.get(uri, options), () => ({})),
+      },
+    }),
+    ...(history && {
+      history: {
+        open: (filter, options) => recorded('events', filter.uri, options, history.open(filter, options), () => ({})),
       },
     }),
     ...(subscribe && { subscribe: (listener) => auditedSubscription(subscribe(listener), record) }),
