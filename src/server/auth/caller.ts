@@ -10,6 +10,8 @@ export interface Caller {
   readonly share?: string
   /** Digest of the credentials. Undefined without authentication. */
   readonly credential?: string
+  /** Time at which the credentials expire, in milliseconds since 1970. Undefined without authentication. */
+  readonly expires?: number
   /** Creates links to contents that are too large for an answer. Undefined when there are none. */
   readonly linkFor?: LinkFor | undefined
   /** Calls `end` when the credentials are no longer valid. Returns a function that cancels this. */

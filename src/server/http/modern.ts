@@ -61,6 +61,7 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
         linkFor: caller.linkFor,
         headersFault: (inputSchema, given) => paramHeadersFault(request, inputSchema, given),
         trace: traceContextIn(request.headers),
+        caller,
         cancel: gone,
         onNotification: (notification) => {
           events ??= openEventStream(response)

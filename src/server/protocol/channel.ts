@@ -4,6 +4,7 @@ import type { Log } from '../../core/log.ts'
 import { type TraceContext, telemetry, traceContextIn, traced } from '../../core/trace.ts'
 import type { View } from '../../core/view.ts'
 import type { Pass } from '../admission/gate.ts'
+import type { Caller } from '../auth/caller.ts'
 import type { LinkFor } from '../messages/messages.ts'
 import {
   assumed,
@@ -58,6 +59,8 @@ export interface RequestOptions {
   readonly linkFor?: LinkFor | undefined
   /** Compares the headers of the request with the arguments of a tool. */
   readonly headersFault?: HeadersFault | undefined
+  /** Who sends the request. Undefined when the transport does not authenticate. */
+  readonly caller?: Caller | undefined
 }
 
 /**
@@ -165,7 +168,7 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
     message: Request,
     signal: AbortSignal,
     notify: Call['notify'],
-    { pass = freePass, sending, linkFor, headersFault, trace }: RequestOptions,
+    { pass = freePass, sending, linkFor, headersFault, trace, caller }: RequestOptions,
   ): Promise<Response> => {
     const { id, method: name, params = {} } = message
     const meta = isObject(params._meta) ? params._meta : {}
@@ -185,7 +188,7 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
       if (opening !== undefined) await whenWorkable(opening, name)
       signal.throwIfAborted()
       const asked = { params, revision: spoken, client, view: viewOf === undefined ? view : viewOf(client) }
-      const call: Call = { ...asked, signal, pass, sending, linkFor, headersFault, notify, log: sendLog }
+      const call: Call = { ...asked, signal, pass, sending, linkFor, headersFault, caller, notify, log: sendLog }
       const parent = traceContextIn(meta) ?? trace
       const result = await tracedRequest(message, { revision: spoken, parent }, () => method(call))
       return { jsonrpc: '2.0', id, result: completeResult(name, result, spoken, served.server) }

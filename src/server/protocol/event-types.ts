@@ -1,7 +1,17 @@
-import { invalid } from '../../core/errors.ts'
+import { invalid, isResourceError } from '../../core/errors.ts'
+import { createRecent } from '../../core/kit/lru.ts'
 import { defined, objectSchema } from '../../core/kit/object.ts'
 import { argumentsIn, type JsonObject } from '../../core/tool.ts'
-import type { CallOptions, ChangePage, ChangeReader, NoticedChange, PageOfChanges, View } from '../../core/view.ts'
+import type {
+  CallOptions,
+  ChangePage,
+  ChangeReader,
+  NoticedChange,
+  PageOfChanges,
+  ReadResult,
+  View,
+} from '../../core/view.ts'
+import { queryTerms, termsIn } from '../../text/analyser.ts'
 
 /** One occurrence of an event. */
 export interface Occurrence {
@@ -71,10 +81,81 @@ const changed: EventType = {
   },
 }
 
-/** Makes events of the changes of a reader. `dataOf` returns the data of the event; undefined when the change causes none. */
+const stored: EventType = {
+  name: 'result.stored',
+  description: 'A record was stored, or replaced, in a mount that stores results.',
+  inputSchema: objectSchema([], { uri: filterSchema.uri }),
+  payloadSchema: objectSchema(['uri'], { uri: { type: 'string', description: 'The stored record.' } }),
+  open: async (view, given, options) => {
+    const { text } = argumentsIn(given, stored.inputSchema)
+    const reader = await readerOf(view, defined({ uri: text('uri'), records: true }), options)
+    return eventsOf(reader, async ({ uri, listed }, { signal }) => {
+      if (!listed || uri.endsWith('/')) return undefined
+      // A change may also be a removal.
+      return (await readIfThere(view, uri, signal)) === undefined ? undefined : { uri }
+    })
+  },
+}
+
+const matched: EventType = {
+  name: 'search.matched',
+  description:
+    'A resource was added or changed, and its text has every word of a query. Texts that are too large for one answer are left out.',
+  inputSchema: objectSchema(['query'], {
+    query: { type: 'string', description: 'Words, in any form and order, all of which the text must have.' },
+    ...filterSchema,
+  }),
+  payloadSchema: objectSchema(['uri', 'listed'], changeSchema),
+  open: async (view, given, options) => {
+    const { text, required } = argumentsIn(given, matched.inputSchema)
+    const wanted = queryTerms(required('query', maxQuery))
+    if (wanted.length === 0) throw invalid('query: It has no word to look for.', 'argument')
+    const reader = await readerOf(view, defined({ uri: text('uri'), glob: text('glob') }), options)
+    return eventsOf(reader, async (change, { signal }) => {
+      const { uri, listed } = change
+      // Anything in a directory may have changed: whether it matches is not known.
+      if (uri.endsWith('/')) return 'unknown'
+      const terms = await termsAt(view, change, signal)
+      return wanted.every((term) => terms.has(term)) ? { uri, listed } : undefined
+    })
+  },
+}
+
+/** Maximum length of a query, in characters. */
+const maxQuery = 1000
+
+/** The terms of texts that were read lately, by view and id of the change: many subscriptions ask for the same text. */
+const termsOfViews = new WeakMap<View, ReturnType<typeof createRecent<ReadonlySet<string>>>>()
+const maxTerms = 200_000
+
+/** Reads a resource. Undefined if it is gone, or too large for one answer. */
+function readIfThere(view: View, uri: string, signal: AbortSignal | undefined): Promise<ReadResult | undefined> {
+  return view.read(uri, defined({ signal })).catch((error: unknown) => {
+    if (isResourceError(error, 'not-found') || isResourceError(error, 'too-large')) return undefined
+    throw error
+  })
+}
+
+/** Returns the terms of the text of a changed resource, as its caller may read it. None if it is gone, or too large. */
+async function termsAt(view: View, { id, uri }: NoticedChange, signal?: AbortSignal): Promise<ReadonlySet<string>> {
+  const known = termsOfViews.get(view) ?? createRecent<ReadonlySet<string>>(maxTerms, ({ size }) => size + 1)
+  termsOfViews.set(view, known)
+  const found = known.get(id)
+  if (found !== undefined) return found
+  const read = await readIfThere(view, uri, signal)
+  const texts = (read?.contents ?? []).flatMap((content) => ('text' in content ? [content.text] : []))
+  const terms = new Set(texts.flatMap((one) => termsIn(one)))
+  known.set(id, terms)
+  return terms
+}
+
+/**
+ * Makes events of the changes of a reader. `dataOf` returns the data of the event; undefined when the change causes none; `unknown` when
+ * it may cause some, which is a gap.
+ */
 function eventsOf(
   reader: ChangeReader,
-  dataOf: (change: NoticedChange, options: CallOptions) => Promise<JsonObject | undefined>,
+  dataOf: (change: NoticedChange, options: CallOptions) => Promise<JsonObject | 'unknown' | undefined>,
 ): EventReader {
   return {
     now: reader.now,
@@ -82,14 +163,17 @@ function eventsOf(
     since: async (position, page, options = {}) => {
       const { changes, ...rest } = await reader.since(position, page, options)
       const occurrences: Occurrence[] = []
+      let gap = rest.gap
       for (const change of changes) {
         const data = await dataOf(change, options)
-        if (data !== undefined) occurrences.push({ id: change.id, time: change.time, data, position: change.position })
+        if (data === 'unknown') gap = true
+        else if (data !== undefined)
+          occurrences.push({ id: change.id, time: change.time, data, position: change.position })
       }
-      return { ...rest, occurrences }
+      return { ...rest, gap, occurrences }
     },
   }
 }
 
 /** All types of events. */
-export const eventTypes: readonly EventType[] = [changed]
+export const eventTypes: readonly EventType[] = [changed, matched, stored]

@@ -44,6 +44,14 @@ export function eventError(dialect: EventDialect, fault: EventFault, data: JsonO
 export interface EventOptions {
   /** Default `sep`. */
   readonly dialect?: EventDialect
+  /** Serves webhooks. Undefined: there are none. */
+  readonly webhooks?: WebhookMethods | undefined
+}
+
+/** The methods of webhooks. */
+export interface WebhookMethods {
+  readonly subscribe: Method
+  readonly unsubscribe: Method
 }
 
 /** Number of events of one answer: when the client names none, and at most. */
@@ -99,12 +107,19 @@ export function occurrenceToWire(name: string, { id, time, data }: Occurrence) {
 }
 
 /** The methods of the extension that are answered at once. */
-export function eventMethods({ dialect = 'sep' }: EventOptions): Readonly<Record<string, Method>> {
+export function eventMethods({ dialect = 'sep', webhooks }: EventOptions): Readonly<Record<string, Method>> {
+  const noWebhooks: Method = async ({ params }) => {
+    askedIn(params, dialect)
+    throw eventError(dialect, 'unsupported', { feature: 'deliveryMode', value: 'webhook' })
+  }
+  const delivery = ['poll', 'push', ...(webhooks === undefined ? [] : ['webhook'])]
   return {
+    'events/subscribe': webhooks?.subscribe ?? noWebhooks,
+    'events/unsubscribe': webhooks?.unsubscribe ?? noWebhooks,
     'events/list': async ({ params }): Promise<Result> => {
       if (optionalString(params, 'cursor') !== undefined) throw foreignCursor()
       const events = eventTypes.map(({ name, description, inputSchema, payloadSchema }) => ({
-        ...{ name, description, delivery: ['poll', 'push'], inputSchema, payloadSchema },
+        ...{ name, description, delivery, inputSchema, payloadSchema },
       }))
       return { events }
     },

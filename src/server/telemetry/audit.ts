@@ -30,9 +30,12 @@ export interface AuditRecord {
     | 'skill'
     | 'subscribe'
     | 'events'
+    | 'webhook'
     | 'call'
     | 'post'
     | 'refused'
+  /** Id of the subscription of a webhook. Its `uri` is the origin of the endpoint. */
+  readonly subscription?: string
   /** Subject of the request, if it has exactly one: a URI, a URI template, the name of a tool or a prompt, the path of a post. */
   readonly uri?: string
   /**
