@@ -2,31 +2,12 @@ import { randomBytes } from 'node:crypto'
 import type { Guard } from '../../core/address-guard.ts'
 import { originOf } from '../../core/http-url.ts'
 import { sleep } from '../../core/kit/abort.ts'
+import type { Delivery } from '../../core/shared.ts'
 import { createGate } from '../admission/gate.ts'
 import type { Audit } from '../telemetry/audit.ts'
 import { type Posted, type PostFault, postMessage } from './post.ts'
 import type { Signer } from './secret.ts'
 import type { Endpoint } from './subscribing.ts'
-
-/** One attempt to send a message, without its content. */
-export interface Delivery {
-  /** Time of its end (ISO 8601). */
-  readonly time: string
-  readonly subscription: string
-  readonly principal: string
-  /** Scheme, host and port of the endpoint: its path may be a secret. */
-  readonly origin: string
-  /** Name of the type of events. */
-  readonly name: string
-  /** The header `webhook-id`. */
-  readonly message: string
-  readonly kind: 'event' | 'verification' | 'gap' | 'terminated'
-  readonly attempt: number
-  /** `ok`, or why the endpoint did not take it. */
-  readonly outcome: 'ok' | PostFault
-  /** Duration, in milliseconds. */
-  readonly ms: number
-}
 
 /** The receiver of messages. */
 export interface Receiver {
@@ -82,7 +63,7 @@ export function createSender({ guard, ca, retriesMs, audit, onDelivery, signal: 
     const sent = { url, id: message, subscription, body, signer }
     const ran = await gate.run(() => postMessage(sent, { guard, signal: closing, ...(ca === undefined ? {} : { ca }) }))
     const posted: Posted = 'refused' in ran ? { fault: 'timeout' } : ran.value
-    const outcome: Delivery['outcome'] = 'fault' in posted ? posted.fault : 'ok'
+    const outcome = 'fault' in posted ? posted.fault : 'ok'
     const facts = { time: new Date().toISOString(), subscription, principal, outcome }
     const ms = Math.round(performance.now() - begun)
     onDelivery?.({ ...facts, origin, name, message, kind, attempt: number, ms })

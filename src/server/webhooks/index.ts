@@ -1,19 +1,18 @@
 import { createGuard, parseAllowed, type Resolve } from '../../core/address-guard.ts'
 import { createEvent } from '../../core/kit/abort.ts'
 import type { Log } from '../../core/log.ts'
+import type { Delivery } from '../../core/shared.ts'
 import { requiredString, toWireError } from '../messages/messages.ts'
 import type { Result } from '../protocol/envelope.ts'
 import type { EventReader } from '../protocol/event-types.ts'
 import { asExhausted, askedIn, type EventDialect, eventError, type WebhookMethods } from '../protocol/events.ts'
 import type { Call } from '../protocol/method.ts'
 import type { Audit } from '../telemetry/audit.ts'
-import { createSender, type Delivery, messageId, reasonOf } from './delivery.ts'
+import { createSender, messageId, reasonOf } from './delivery.ts'
 import { createRun, type Subscribed } from './run.ts'
 import { createSigner } from './secret.ts'
 import { endpointIn, idOf, type Lifetimes, lifetimeIn } from './subscribing.ts'
 import { createVerification } from './verification.ts'
-
-export type { Delivery } from './delivery.ts'
 
 export interface WebhookOptions {
   readonly dialect?: EventDialect
