@@ -1,76 +1,13 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createCatalog } from '../../src/core/catalog.ts'
-import type { Delivery } from '../../src/core/shared.ts'
-import { addToken, revokeToken } from '../../src/server/auth/token-file.ts'
-import type { AuditRecord } from '../../src/server/telemetry/audit.ts'
-import { createWebhooks, type WebhookOptions } from '../../src/server/webhooks/index.ts'
+import { revokeToken } from '../../src/server/auth/token-file.ts'
 import { eventClient } from '../support/event-client.ts'
-import { type Behave, endpointCa, isSigned, startEndpoint } from '../support/event-endpoint.ts'
-import { useHttp } from '../support/http-service.ts'
+import { type Behave, isSigned } from '../support/event-endpoint.ts'
 import { live, until } from '../support/live.ts'
+import { secretOf, useWebhooks } from '../support/webhook-service.ts'
 
-const serve = useHttp()
-const cleanups: (() => Promise<unknown> | unknown)[] = []
-afterEach(async () => {
-  for (const clean of cleanups.splice(0)) await clean()
-})
-
-const secretOf = (bytes = 32) => `whsec_${randomBytes(bytes).toString('base64')}`
-const local = ['127.0.0.0/8', '::1']
-
-interface Setting extends Partial<WebhookOptions> {
-  readonly behave?: Behave
-}
-
-/** A server with webhooks over one changing source, two callers, and an endpoint. */
-async function start({ behave, ...options }: Setting = {}) {
-  const folder = await mkdtemp(join(tmpdir(), 'hikidashi-webhooks-'))
-  const tokens = join(folder, 'tokens.json')
-  const [one, two] = [await addToken(tokens, { roles: [] }), await addToken(tokens, { roles: [] })]
-  const source = live({ a: '', b: '' })
-  const catalog = createCatalog({ mounts: [{ address: 'x://m', provider: source }] })
-  const endpoint = await startEndpoint(behave)
-  const deliveries: Delivery[] = []
-  const said: unknown[] = []
-  const audited: AuditRecord[] = []
-  const log = (...words: readonly unknown[]) => void said.push(words)
-  const audit = (record: AuditRecord) => void audited.push(record)
-  const webhooks = createWebhooks({
-    ...{ allowAddresses: local, ca: endpointCa, retriesMs: [1, 1, 1], log, audit },
-    onDelivery: (delivery) => deliveries.push(delivery),
-    ...options,
-  })
-  const { dialect = 'sep' } = options
-  const { url } = await serve({
-    ...{ view: catalog.view, auth: { issuers: [], tokens }, log, audit },
-    events: { dialect, webhooks },
-  })
-  cleanups.push(
-    webhooks.close,
-    endpoint.close,
-    () => catalog.close(),
-    () => rm(folder, { recursive: true, force: true }),
-  )
-  const client = eventClient(url, one.token)
-  const secret = secretOf()
-  const paramsOf = (more: object = {}) => ({
-    name: 'resource.changed',
-    arguments: { uri: 'x://m' },
-    delivery: { mode: 'webhook', url: endpoint.url, secret },
-    cursor: null,
-    ...more,
-  })
-  return {
-    ...{ source, endpoint, client, secret, deliveries, said, audited, paramsOf, tokens, webhooks },
-    tokenId: one.stored.id,
-    other: eventClient(url, two.token),
-    subscribe: async (more: object = {}) => (await client.ask('events/subscribe', paramsOf(more))).result ?? {},
-  }
-}
+const { start, serve, cleanups } = useWebhooks()
 
 describe('events/subscribe', () => {
   test('verifies the endpoint, answers with the grant, and delivers signed events', async () => {
@@ -309,84 +246,5 @@ describe('delivery', () => {
     const all = JSON.stringify([answers, said, audited, deliveries, endpoint.received])
     expect(all).not.toContain(secret.slice(6))
     expect(JSON.stringify([answers, said, audited, deliveries])).not.toContain('/hook')
-  })
-})
-
-describe('attacks', () => {
-  test.each([
-    ['an address of this machine', 'https://127.0.0.1/hook'],
-    ['an address of a private network', 'https://10.0.0.1/hook'],
-    ['an address of a metadata service', 'https://169.254.169.254/latest'],
-    ['an IPv6 address that embeds one', 'https://[::ffff:127.0.0.1]/hook'],
-    ['a name that resolves to this machine', 'https://localhost/hook'],
-    ['the name of a metadata service', 'https://metadata.google.internal/'],
-    ['the port of a database', 'https://example.org:5432/'],
-  ])('nothing is sent to %s', async (_, url) => {
-    const { client, endpoint, paramsOf } = await start({ allowAddresses: [] })
-    const { port } = endpoint
-    const target = /:\d+\//.test(url) || url.includes('metadata') ? url : url.replace('/hook', `:${port}/hook`)
-    const params = paramsOf({ delivery: { ...paramsOf().delivery, url: target } })
-    const { error } = await client.ask('events/subscribe', params)
-    expect(error).toMatchObject({ code: -32027, data: { reason: 'connection_refused' } })
-    expect(endpoint.received).toEqual([])
-  })
-
-  test('a name that changes after the verification is checked at each delivery', async () => {
-    let address = '127.0.0.1'
-    const { source, endpoint, deliveries, subscribe } = await start({
-      allowAddresses: ['127.0.0.1'],
-      resolve: (_, done) => done(null, [{ address, family: 4 }]),
-    })
-    await subscribe()
-    address = '127.0.0.2'
-    source.set('a', { text: 'x' })
-    await until(() => deliveries.some(({ kind }) => kind === 'event'))
-    expect(deliveries.find(({ kind }) => kind === 'event')).toMatchObject({ outcome: 'connection_refused' })
-    expect(endpoint.events()).toEqual([])
-  })
-
-  test('a redirect is not followed', async () => {
-    const target = await startEndpoint()
-    cleanups.push(target.close)
-    const { source, endpoint, subscribe } = await start({
-      behave: ({ body }) => (body.type === undefined ? { status: 307, location: target.url } : undefined),
-    })
-    await subscribe()
-    source.set('a', { text: 'x' })
-    await until(() => endpoint.events().length > 1)
-    expect(target.received).toEqual([])
-  })
-
-  test('a victim cannot be flooded with verifications', async () => {
-    const { client, endpoint, paramsOf } = await start({ behave: () => ({ status: 200 }) })
-    const codes: (number | undefined)[] = []
-    for (let i = 0; i < 15; i++) {
-      const delivery = { ...paramsOf().delivery, url: `${endpoint.url}?${i}` }
-      codes.push((await client.ask('events/subscribe', paramsOf({ delivery }))).error?.code)
-    }
-    expect(endpoint.received).toHaveLength(10)
-    expect(codes.slice(10)).toEqual(Array.from({ length: 5 }, () => -32025))
-  })
-
-  test('a challenge is good for one verification', async () => {
-    let first: unknown
-    const behave: Behave = ({ body }) => {
-      first ??= body.challenge
-      return { status: 200, body: JSON.stringify({ challenge: first }) }
-    }
-    const { client, endpoint, other, paramsOf, subscribe } = await start({ behave })
-    expect(await subscribe()).toMatchObject({ id: expect.any(String) })
-    expect((await other.ask('events/subscribe', paramsOf())).error?.data).toEqual({ reason: 'challenge_failed' })
-    expect(endpoint.received).toHaveLength(2)
-    expect((await client.ask('events/unsubscribe', paramsOf())).error).toBeUndefined()
-  })
-
-  test('an endless answer of an endpoint is not read to its end', async () => {
-    const { subscribe, deliveries, source } = await start({
-      behave: ({ body }) => (body.type === undefined ? { status: 200, body: 'x'.repeat(5_000_000) } : undefined),
-    })
-    await subscribe()
-    source.set('a', { text: 'x' })
-    await until(() => deliveries.some(({ kind, outcome }) => kind === 'event' && outcome === 'ok'))
   })
 })

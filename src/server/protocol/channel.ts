@@ -59,7 +59,7 @@ export interface RequestOptions {
   readonly linkFor?: LinkFor | undefined
   /** Compares the headers of the request with the arguments of a tool. */
   readonly headersFault?: HeadersFault | undefined
-  /** Who sends the request. Undefined when the transport does not authenticate. */
+  /** The authenticated caller. Undefined when the transport does not authenticate. */
   readonly caller?: Caller | undefined
 }
 

@@ -24,7 +24,7 @@ export interface Call {
   readonly linkFor?: LinkFor | undefined
   /** Compares the headers of the request with the arguments of a tool, which they repeat. Undefined when the transport has no headers. */
   readonly headersFault?: HeadersFault | undefined
-  /** Who sends the request. Undefined when the transport does not authenticate. */
+  /** The authenticated caller. Undefined when the transport does not authenticate. */
   readonly caller?: Caller | undefined
   /** The name that the client declares. */
   readonly client: ClientName | undefined

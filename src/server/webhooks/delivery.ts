@@ -7,7 +7,7 @@ import { createGate } from '../admission/gate.ts'
 import type { Audit } from '../telemetry/audit.ts'
 import { type Posted, type PostFault, postMessage } from './post.ts'
 import type { Signer } from './secret.ts'
-import type { Endpoint } from './subscribing.ts'
+import type { CallbackUrl } from './subscribing.ts'
 
 /** The receiver of messages. */
 export interface Receiver {
@@ -16,7 +16,7 @@ export interface Receiver {
   /** Name of the type of events. */
   readonly name: string
   readonly principal: string
-  readonly endpoint: Endpoint
+  readonly endpoint: CallbackUrl
   readonly signer: Signer
 }
 

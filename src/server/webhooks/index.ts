@@ -125,7 +125,7 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
       Object.assign(known, { reader, until, isActive: true })
       known.release = hold(known, call)
       known.news.set()
-      // What it did not get yet is still sent.
+      // Events that it has not got yet are still sent.
       return answerOf(known, false, status)
     }
     refuseTooMany(id, principal)

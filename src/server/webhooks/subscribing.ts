@@ -12,7 +12,7 @@ export interface Lifetimes {
 }
 
 /** The endpoint in the params of a request. */
-export interface Endpoint {
+export interface CallbackUrl {
   readonly url: HttpUrl
   /** The URL in one spelling. It may hold secrets, so it is shown to nobody. */
   readonly text: string
@@ -31,7 +31,7 @@ export function endpointIn(params: Params, unsupported: (mode: string) => Protoc
   if (mode !== 'webhook') throw unsupported(String(mode).slice(0, 64))
   const url = parseHttpUrl(requiredString(delivery, 'url'))
   if (url.scheme !== 'https') throw invalid('delivery.url is not an https URL.', 'params')
-  return { delivery, endpoint: { url, text: formatHttpUrl(url) } satisfies Endpoint }
+  return { delivery, endpoint: { url, text: formatHttpUrl(url) } satisfies CallbackUrl }
 }
 
 /** Returns the lifetime of a subscription. There is none without an end, and no value is refused for its size. */
@@ -43,7 +43,7 @@ export function lifetimeIn({ ttlMs }: Params, { usual, least, most }: Lifetimes)
 }
 
 /** Returns the id of a subscription: the same for the same caller, endpoint, type and arguments. It gives no access. */
-export function idOf(principal: string, { text }: Endpoint, name: string, given: JsonObject): string {
+export function idOf(principal: string, { text }: CallbackUrl, name: string, given: JsonObject): string {
   const key = JSON.stringify([principal, text, name, sorted(given)])
   return `sub_${createHash('sha256').update(key).digest('hex').slice(0, 32)}`
 }
