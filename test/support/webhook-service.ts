@@ -77,6 +77,8 @@ async function start(
   return {
     ...{ source, endpoint, client, secret, deliveries, said, audited, paramsOf, tokens, webhooks },
     tokenId: one.stored.id,
+    token: one.token,
+    url,
     other: eventClient(url, two.token),
     subscribe: async (more: object = {}) => (await client.ask('events/subscribe', paramsOf(more))).result ?? {},
   }
