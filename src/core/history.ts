@@ -96,7 +96,7 @@ export function createHistory({ state, route, watches, openShare }: HistoryParts
   let last = 0
   let run: Promise<Run> | undefined
   let idle: NodeJS.Timeout | undefined
-  const followers = new Set<() => void>()
+  const followers = new Set<(mount: Mounted, changes: readonly Change[]) => void>()
 
   const end = (): void => {
     clearTimeout(idle)
@@ -118,7 +118,7 @@ export function createHistory({ state, route, watches, openShare }: HistoryParts
       watch.addWhole((changes) => {
         const time = Date.now()
         for (const change of changes) logs.get(mount)?.add(++last, change, time)
-        for (const hear of followers) hear()
+        for (const hear of followers) hear(mount, changes)
       }),
     )
     const stopAll = () => {
@@ -190,9 +190,14 @@ export function createHistory({ state, route, watches, openShare }: HistoryParts
       },
       follow: (hear) => {
         const share = openShare(principal.id)
-        followers.add(hear)
+        // Waking everyone at each change would cost more than all else: a reader decrypts its position.
+        const follower = (mount: Mounted, changes: readonly Change[]) => {
+          const concerns = ({ path }: Change) => path === undefined || isRelevant.path(mount, path)
+          if (isRelevant.mount(mount) && changes.some(concerns)) hear()
+        }
+        followers.add(follower)
         return () => {
-          if (followers.delete(hear)) share.close()
+          if (followers.delete(follower)) share.close()
         }
       },
     }

@@ -101,7 +101,7 @@ export interface ChangeReader {
   /** Returns the changes after a position: of each path the latest. */
   since(position: string, page: PageOfChanges, options?: CallOptions): Promise<ChangePage>
   /**
-   * Calls `hear` whenever there may be more changes. Returns a function that ends this.
+   * Calls `hear` whenever there may be more changes that pass the filter. Returns a function that ends this.
    *
    * @throws ResourceError `invalid` (reason `too-many`) for one subscription too many.
    */
