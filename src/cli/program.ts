@@ -79,6 +79,7 @@ export const commands: Readonly<Record<string, readonly [summary: string, load: 
     'let hikidashi read your files at a service (gdrive)',
     async () => (await import('./commands/credentials.ts')).defineAuth,
   ],
+  events: ['show the deliveries of events to clients', async () => (await import('./commands/events.ts')).define],
   results: ['store results of analyses', async () => (await import('./commands/results.ts')).define],
   add: [
     'add hikidashi to a host, such as Claude Code or VS Code',

@@ -150,9 +150,14 @@ const needed = {
 export function replicasFindings(value: unknown): readonly Finding[] {
   const document = Object(value) as Readonly<Record<string, unknown>>
   if (document.replicas !== true) return []
-  return Object.entries(needed).flatMap(([key, fix]) =>
-    document[key] === undefined
-      ? [{ path: ['replicas'], message: `Replicas need "${key}", and there is none.`, fix }]
-      : [],
-  )
+  const webhooks = memberOf(document.events, 'webhooks')
+  const alone = { message: 'Only one process can deliver webhooks.', fix: 'Remove "webhooks", or "replicas".' }
+  return [
+    ...(webhooks === undefined ? [] : [{ path: ['events', 'webhooks'], ...alone }]),
+    ...Object.entries(needed).flatMap(([key, fix]) =>
+      document[key] === undefined
+        ? [{ path: ['replicas'], message: `Replicas need "${key}", and there is none.`, fix }]
+        : [],
+    ),
+  ]
 }

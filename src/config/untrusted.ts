@@ -240,6 +240,7 @@ const settings: Rules<Omit<ConfigFile, 'mounts'>> = {
   http: (value, context) => effectsBy(http, value, context),
   audit: ({ file }) => [{ kind: 'writes', what: file }],
   store: (value, context) => effectsBy(store, value, context),
+  events: ({ webhooks }) => (webhooks === undefined ? [] : [{ kind: 'sends', what: 'endpoints that clients name' }]),
   // Replicas write only into the store, which has its own rule.
   ...harmless('$schema name instructions overview clients context roles pages changes spill replicas linkedRoots'),
   cursorSecret: secrets,

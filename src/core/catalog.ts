@@ -234,7 +234,12 @@ function createView({ state, listing, directories, changes, route }: Parts, prin
     ...(prompts === undefined ? {} : { prompts }),
     ...(tools === undefined ? {} : { tools }),
     live: changes.possible,
-    ...(changes.possible ? { subscribe: (listener) => changes.open(listener, principal) } : {}),
+    ...(changes.possible
+      ? {
+          subscribe: (listener) => changes.open(listener, principal),
+          history: changes.historyOf(principal),
+        }
+      : {}),
   }
 }
 

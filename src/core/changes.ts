@@ -1,4 +1,5 @@
 import { attempt, fallbackTo, invalid, isResourceError } from './errors.ts'
+import { createHistory } from './history.ts'
 import { isVisible } from './listing.ts'
 import type { Mounted } from './mount.ts'
 import { createMountWatch, type Listener, type MountWatch } from './mount-watch.ts'
@@ -376,7 +377,9 @@ export function createChanges(
     const watch = createMountWatch(mount, state.log)
     if (watch !== undefined) watches.set(mount, watch)
   }
-  const parts = { state, route, watches, quota: createQuota(most), listIntervalMs: most.listIntervalMs, clock }
+  const quota = createQuota(most)
+  const parts = { state, route, watches, quota, listIntervalMs: most.listIntervalMs, clock }
+  const history = createHistory({ state, route, watches, openShare: quota.open })
 
   return {
     /** Whether any mount can notify about changes. */
@@ -387,6 +390,8 @@ export function createChanges(
     ofTools: [...watches.keys()].some(({ provider }) => provider.tools !== undefined),
     open: (listener: ChangeListener, principal: Principal): Subscription =>
       openSubscription(parts, listener, principal),
+    /** Returns the latest changes, as a principal may see them. */
+    historyOf: history.of,
     /** Returns the watch of a mount; undefined when its source cannot notify about changes. */
     watchOf: (mount: Mounted): MountWatch | undefined => watches.get(mount),
     degraded: (): readonly DegradedMount[] =>
@@ -395,6 +400,7 @@ export function createChanges(
         return degradation === undefined ? [] : [{ address: mount.address.text, degradation }]
       }),
     close: async (): Promise<void> => {
+      history.close()
       await Promise.all([...watches.values()].map((watch) => watch.close()))
     },
   }

@@ -40,7 +40,10 @@ export function createChangeListeners(mount: Mounted, log: Log) {
   const tellWhole = (batch: ChangeBatch): void => {
     const changes = batch.everything
       ? [{}]
-      : Array.from(batch.changed, (path) => ({ path, listed: batch.listed.has(path) }))
+      : Array.from(batch.changed, (path) => {
+          const aliases = batch.aliases.get(path)
+          return { path, listed: batch.listed.has(path), ...(aliases && { aliases: [...aliases] }) }
+        })
     for (const hear of wholes) hear(changes)
   }
 

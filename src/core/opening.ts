@@ -3,7 +3,7 @@ import type { Catalog } from './catalog.ts'
 import { invalid, unavailable } from './errors.ts'
 import { untilAborted } from './kit/abort.ts'
 import type { Principal } from './provider.ts'
-import type { CallOptions, ChangeListener, PromptView, Subscription, View } from './view.ts'
+import type { CallOptions, ChangeHistory, ChangeListener, PromptView, Subscription, View } from './view.ts'
 
 export type Opening<T> = ReturnType<typeof createOpening<T>>
 
@@ -104,7 +104,12 @@ function createOpeningView(opening: Opening<Catalog>, abilities: Abilities, view
         }
       : {}),
     live,
-    ...(live ? { subscribe: (listener: ChangeListener) => openingSubscription(opening, whole, listener) } : {}),
+    ...(live
+      ? {
+          subscribe: (listener: ChangeListener) => openingSubscription(opening, whole, listener),
+          history: openingHistory(whole),
+        }
+      : {}),
   }
 }
 
@@ -119,6 +124,16 @@ function openingPrompts(whole: (options: CallOptions | undefined) => Promise<Vie
     list: async (query, options) => (await prompts(options)).list(query, options),
     get: async (request, options) => (await prompts(options)).get(request, options),
     complete: async (request, options) => (await prompts(options)).complete(request, options),
+  }
+}
+
+function openingHistory(whole: (options: CallOptions | undefined) => Promise<View>): ChangeHistory {
+  return {
+    open: async (filter, options) => {
+      const { history } = await whole(options)
+      if (history === undefined) throw invalid('Nothing here reports its changes.', 'refused')
+      return history.open(filter, options)
+    },
   }
 }
 

@@ -31,6 +31,27 @@ export interface SharedChanges {
   close(): Promise<void>
 }
 
+/** One attempt to send a message of a webhook, without its content. */
+export interface Delivery {
+  /** Time of its end (ISO 8601). */
+  readonly time: string
+  /** Id of the subscription. */
+  readonly subscription: string
+  readonly principal: string
+  /** Scheme, host and port of the endpoint: its path may be a secret. */
+  readonly origin: string
+  /** Name of the type of events. */
+  readonly name: string
+  /** Id of the message: the same at each attempt. */
+  readonly message: string
+  readonly kind: 'event' | 'verification' | 'gap' | 'terminated'
+  readonly attempt: number
+  /** `ok`, or why the endpoint did not take it. */
+  readonly outcome: string
+  /** Duration, in milliseconds. */
+  readonly ms: number
+}
+
 /** A file of a long result of a tool. */
 export interface ResultFile {
   /** Name of the file, which is the last segment of its path. */

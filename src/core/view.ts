@@ -32,6 +32,8 @@ export interface View {
   readonly live?: boolean
   /** Creates a subscription, which has no URIs at first. Undefined when nothing in the view can notify about changes. */
   subscribe?(listener: ChangeListener): Subscription
+  /** The latest changes, for a client that asks from time to time. Undefined when nothing in the view can notify about changes. */
+  readonly history?: ChangeHistory
   /** Closes the connection of a view of a remote server. Undefined for a view of a local catalog, which holds nothing open. */
   close?(): Promise<void>
 }
@@ -73,6 +75,70 @@ export interface ViewChange {
 }
 
 export type ChangeListener = (change: ViewChange) => void
+
+/** The latest changes of a view, in the order in which they were noticed. */
+export interface ChangeHistory {
+  /**
+   * Opens a reader of the changes that pass a filter. Access is checked at each call.
+   *
+   * @throws ResourceError `invalid` for a malformed URI or glob.
+   */
+  open(filter: ChangeFilter, options?: CallOptions): Promise<ChangeReader>
+}
+
+export interface ChangeFilter {
+  /** A resource, a directory with everything in it, or the beginning of the addresses of mounts. Default: everything. */
+  readonly uri?: string
+  /** A glob of the paths in each mount. Default: every path. */
+  readonly glob?: string
+  /** Whether only changes of mounts that store records pass. Default false. */
+  readonly records?: boolean
+}
+
+export interface ChangeReader {
+  /** Returns the position after every change so far. Each change from then on is noticed. */
+  now(options?: CallOptions): Promise<string>
+  /** Returns the changes after a position: of each path the latest. */
+  since(position: string, page: PageOfChanges, options?: CallOptions): Promise<ChangePage>
+  /**
+   * Calls `hear` whenever there may be more changes that pass the filter. Returns a function that ends this.
+   *
+   * @throws ResourceError `invalid` (reason `too-many`) for one subscription too many.
+   */
+  follow(hear: () => void): () => void
+}
+
+export interface PageOfChanges {
+  /** Maximum number of changes. */
+  readonly limit: number
+  /** Maximum age of a change, in milliseconds. Older ones are left out, as a gap. Default: any age. */
+  readonly maxAgeMs?: number
+}
+
+export interface ChangePage {
+  readonly changes: readonly NoticedChange[]
+  /** The position after this page. */
+  readonly position: string
+  /** Whether changes after the position that was asked for may be missing: the log no longer has them, or does not know it. */
+  readonly gap: boolean
+  /** Whether there are more changes after this page. */
+  readonly more: boolean
+}
+
+export interface NoticedChange {
+  /** Stable id, which says nothing about other changes. */
+  readonly id: string
+  /** URI of the changed resource, or, with a final `/`, of a directory in which anything may have changed. */
+  readonly uri: string
+  /** Whether it may have been added or removed, or its listed facts may have changed, since the position that was asked for. */
+  readonly listed: boolean
+  /** Time at which the change was noticed, in milliseconds since 1970. */
+  readonly time: number
+  /** Whether its mount stores records. */
+  readonly records: boolean
+  /** Returns the position after this change. */
+  position(): string
+}
 
 /** The subscription of one client. A URI of a directory covers everything in it. */
 export interface Subscription {

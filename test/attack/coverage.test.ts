@@ -55,6 +55,7 @@ describe('the attack corpus', () => {
       SE: 20,
       BM: 15,
       UI: 23,
+      EV: 10,
     })
     for (const [section, ids] of Object.entries(rows)) {
       expect(Object.keys(sections)).toContain(section)

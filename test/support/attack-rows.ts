@@ -17,6 +17,7 @@ export const sections: Readonly<Record<string, string>> = {
   SE: 'leaks of secrets',
   BM: 'parser bombs',
   UI: 'pages, terminals and exports',
+  EV: 'events and webhooks',
 }
 
 /** Returns the rows that a text names, such as `PT01`. */

@@ -8,7 +8,7 @@ import type { Log } from '../../core/log.ts'
 import type { Opening } from '../../core/opening.ts'
 import type { Scrubber } from '../../core/scrub.ts'
 import { type Listen, parseListen } from '../../schema/values.ts'
-import type { AuditFile, HttpOptions, ServeOptions as Service } from '../../server/index.ts'
+import type { Audit, AuditFile, HttpOptions, ServeOptions as Service } from '../../server/index.ts'
 import { sendConsoleTo } from '../../server/stdio/console.ts'
 import { serveStdio } from '../../server/stdio/serve-stdio.ts'
 import { hostName, ownCommand, packageVersion } from '../operations/command-line.ts'
@@ -165,6 +165,7 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
     ...(auditFile === undefined ? {} : { audit: auditFile.write }),
     ...defined({ instructions }),
   }
+  const events = await openEvents(local, log, service.audit, listen !== undefined)
   const announce = createAnnouncer({
     log: format === 'json' ? log : undefined,
     say: io.say,
@@ -177,12 +178,14 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
     assumed: local.assumed,
   })
   try {
-    if (listen === undefined) await serveOverStdio(service, opening, stop.signal, announce)
+    if (listen === undefined)
+      await serveOverStdio({ ...service, events: events.options }, opening, stop.signal, announce)
     else {
       const pages = await openPage(local.config?.http, listen, log)
       await serveOverHttp(
         {
           ...service,
+          events: events.options,
           ...httpOptions(local, options),
           ...listen,
           ...defined({ pages }),
@@ -202,9 +205,31 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
         () => {},
       )
     measuring?.end()
+    await events.close()
     await auditFile?.close()
     stop.done()
   }
+}
+
+/** Opens the events of a configuration: over HTTP with webhooks, if it has them. */
+async function openEvents({ config }: Local, log: Log, audit: Audit | undefined, isHttp: boolean) {
+  const { dialect = 'sep', webhooks: settings } = config?.events ?? {}
+  if (config === undefined || settings === undefined || !isHttp) return { options: { dialect }, close: async () => {} }
+  const [{ createWebhooks }, { createDeliveries }] = await Promise.all([
+    import('../../server/webhooks/index.ts'),
+    import('../../config/deliveries.ts'),
+  ])
+  const deliveries = createDeliveries(config.store, log)
+  const { allowAddresses, lifetime, perPrincipal, total } = settings
+  const webhooks = createWebhooks({
+    ...{ dialect, log, audit, onDelivery: deliveries.add },
+    ...defined({ allowAddresses, maxLifetimeMs: lifetime, maxPerPrincipal: perPrincipal, maxTotal: total }),
+  })
+  const close = async () => {
+    webhooks.close()
+    await deliveries.close()
+  }
+  return { options: { dialect, webhooks }, close }
 }
 
 async function openAudit({ config }: Local, log: Log, scrubber: Scrubber): Promise<AuditFile | undefined> {

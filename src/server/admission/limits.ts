@@ -174,6 +174,11 @@ const verbs: ReadonlyMap<unknown, AuditRecord['verb']> = new Map([
   ['completion/complete', 'complete'],
   ['resources/subscribe', 'subscribe'],
   ['subscriptions/listen', 'subscribe'],
+  ['events/list', 'events'],
+  ['events/poll', 'events'],
+  ['events/stream', 'events'],
+  ['events/subscribe', 'events'],
+  ['events/unsubscribe', 'events'],
 ])
 
 /** Creates the audit of refusals over HTTP: one record each; in a flood only a few, and the number of the omitted ones. */

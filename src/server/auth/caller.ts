@@ -10,6 +10,8 @@ export interface Caller {
   readonly share?: string
   /** Digest of the credentials. Undefined without authentication. */
   readonly credential?: string
+  /** Time at which the credentials expire, in milliseconds since 1970. Undefined without authentication. */
+  readonly expires?: number
   /** Creates links to contents that are too large for an answer. Undefined when there are none. */
   readonly linkFor?: LinkFor | undefined
   /** Calls `end` when the credentials are no longer valid. Returns a function that cancels this. */
@@ -21,12 +23,15 @@ export function alwaysCaller(principal: Principal): Caller {
   return { principal, untilEnd: () => () => {} }
 }
 
-/** Returns a signal that aborts when a caller's credentials end, or when another signal does. */
+/** The reason of a signal that aborts because the credentials of a caller are no longer valid. */
+export const credentialsEnded = Symbol('credentials ended')
+
+/** Returns a signal that aborts when a caller's credentials end (with {@link credentialsEnded}), or when another signal does. */
 export function lifetimeOf(caller: Caller, other: AbortSignal) {
   const controller = new AbortController()
   const signal: AbortSignal = controller.signal
   const end = () => controller.abort()
-  const forget = caller.untilEnd(end)
+  const forget = caller.untilEnd(() => controller.abort(credentialsEnded))
   // Any number of streams may end with the service.
   setMaxListeners(0, other)
   other.addEventListener('abort', end)

@@ -41,6 +41,7 @@ export async function createAuthorizer(options: AuthorizerOptions) {
   const callerOf = (token: string, digest: string, grant: Grant, verifier: Verifier): Caller => ({
     principal: grant.principal,
     credential: digest,
+    expires: grant.expires,
     untilEnd: (end) => {
       const forget = [callAt(grant.expires, end), verifier.watch?.(token, grant, end)]
       return () => {

@@ -18,7 +18,7 @@ import {
 } from '../messages/messages.ts'
 import type { Channel } from '../protocol/channel.ts'
 import { claimedRevision, envelopeFault, immediate } from '../protocol/envelope.ts'
-import { listen } from '../protocol/listen.ts'
+import { type StreamMethod, streams } from '../protocol/streams.ts'
 import { openView, type ServedOptions } from '../serve.ts'
 import type { Meter } from '../telemetry/meter.ts'
 import { paramHeadersFault, requestFault } from './guard.ts'
@@ -47,8 +47,9 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
     })
     const { signal } = gone
     const channel = await channels.of(caller.principal)
-    if (message.method === 'subscriptions/listen')
-      return answerListening(message, response, caller, { channel, signal, closing, options })
+    const serve = streams.get(message.method)
+    if (serve !== undefined)
+      return answerStreaming(serve, message, response, caller, { channel, signal, closing, options })
     // An answer becomes a stream of events only when a notification precedes it.
     let events = undefined as EventStream | undefined
     /** Sends the answer, or returns it when its content is still to be read. */
@@ -60,6 +61,7 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
         linkFor: caller.linkFor,
         headersFault: (inputSchema, given) => paramHeadersFault(request, inputSchema, given),
         trace: traceContextIn(request.headers),
+        caller,
         cancel: gone,
         onNotification: (notification) => {
           events ??= openEventStream(response)
@@ -157,8 +159,9 @@ interface Listening {
   readonly options: ServedOptions
 }
 
-/** Answers with a stream of changes. */
-async function answerListening(
+/** Answers with a stream of notifications. */
+async function answerStreaming(
+  serve: StreamMethod,
   message: Request,
   response: ServerResponse,
   caller: Caller,
@@ -166,8 +169,9 @@ async function answerListening(
 ): Promise<void> {
   let stream: EventStream | undefined
   const lifetime = lifetimeOf(caller, closing.signal)
-  const unclean = await listen(message, {
+  const unclean = await serve(message, {
     view: channel.view,
+    events: channel.events,
     server: { name: options.name, version: options.version },
     write: async (notification) => {
       stream ??= openEventStream(response)

@@ -291,6 +291,9 @@ export const protocolKeys = {
   subscriptionId: 'io.modelcontextprotocol/subscriptionId',
 } as const
 
+/** The name of the Events extension (SEP-3415). */
+export const eventsExtension = 'io.modelcontextprotocol/events'
+
 /** The levels of a log message, least severe first (RFC 5424, section 6.2.1). */
 const logLevels = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const
 

@@ -22,6 +22,7 @@ import {
 } from '../messages/messages.ts'
 import type { Served } from './channel.ts'
 import type { ServerInfo } from './envelope.ts'
+import { type EventOptions, eventCapabilities, eventMethods } from './events.ts'
 import type { ExtraMethod, Method } from './method.ts'
 import { appAt, type Toolbox, toolMethods, withApps } from './tools.ts'
 import {
@@ -38,6 +39,8 @@ import {
 /** The description of a server, and its additional methods. */
 export interface Identity extends ServerInfo {
   readonly instructions?: string
+  /** Settings of events (2026-07-28). */
+  readonly events?: EventOptions
   /**
    * Methods besides those of resources, by name, such as `prompts/get`; the capabilities are declared already. They replace the
    * server's own methods, except that `completion/complete` is called for prompts only. A `ProtocolError` that one throws is sent
@@ -47,14 +50,16 @@ export interface Identity extends ServerInfo {
 }
 
 /** Returns the capabilities for a view: `subscribe` and `listChanged` when some source can notify. */
-function capabilitiesOf(view: View) {
+function capabilitiesOf(view: View, events: EventOptions) {
+  const { extension, ...ofEvents } = view.history === undefined ? { extension: {} } : eventCapabilities(events)
   return {
     resources: view.live === true ? { subscribe: true, listChanged: true } : {},
     completions: {},
     // Some hosts refuse a server without these two lists, even if the lists are empty.
     tools: view.tools?.live === true ? { listChanged: true } : {},
     prompts: view.prompts?.live === true ? { listChanged: true } : {},
-    extensions: skillsCapability,
+    ...ofEvents,
+    extensions: { ...skillsCapability, ...extension },
   }
 }
 
@@ -70,11 +75,12 @@ export function bind(
   subscription: Subscription | undefined,
   toolbox: Toolbox | undefined,
 ): Served {
-  const { name, version, title, instructions } = identity
+  const { name, version, title, instructions, events = {} } = identity
   return {
     server: { name, version, ...defined({ title }) },
-    capabilities: capabilitiesOf(view),
+    capabilities: capabilitiesOf(view, events),
     instructions,
+    events,
     methods: new Map(
       Object.entries({
         ...toolMethods(toolbox, log),
@@ -82,6 +88,7 @@ export function bind(
         'resources/read': withApps(readMethod, toolbox),
         ...promptMethods,
         ...skillMethods,
+        ...(view.history === undefined ? {} : eventMethods(events)),
         ...completionMethods(identity),
         ...extraMethods(identity.methods),
         ...watchingOf(subscription, toolbox),

@@ -4,6 +4,7 @@ import type { Log } from '../../core/log.ts'
 import { type TraceContext, telemetry, traceContextIn, traced } from '../../core/trace.ts'
 import type { View } from '../../core/view.ts'
 import type { Pass } from '../admission/gate.ts'
+import type { Caller } from '../auth/caller.ts'
 import type { LinkFor } from '../messages/messages.ts'
 import {
   assumed,
@@ -36,6 +37,7 @@ import {
   shakeHands,
   whenWorkable,
 } from './envelope.ts'
+import type { EventOptions } from './events.ts'
 import type { Sending } from './large.ts'
 import { type Call, type HeadersFault, type Method, withProgress } from './method.ts'
 
@@ -57,6 +59,8 @@ export interface RequestOptions {
   readonly linkFor?: LinkFor | undefined
   /** Compares the headers of the request with the arguments of a tool. */
   readonly headersFault?: HeadersFault | undefined
+  /** The authenticated caller. Undefined when the transport does not authenticate. */
+  readonly caller?: Caller | undefined
 }
 
 /**
@@ -70,6 +74,8 @@ export interface Channel {
   /** Handles a notification of the client, except `notifications/cancelled`, which aborts the request's signal instead. */
   notify(message: Notification): void
   readonly view: View
+  /** Settings of events. */
+  readonly events: EventOptions
   /** Removes known secrets from an answer that was made elsewhere, in the same way as from the channel's own answers. */
   readonly egress: Egress
   /** The revision that `initialize` negotiated; 2026-07-28 on a modern channel. */
@@ -82,6 +88,8 @@ export interface Channel {
 
 /** The methods and the introduction of a server. */
 export interface Served extends Introduction {
+  /** Settings of events. Default: none. */
+  readonly events?: EventOptions
   /** The methods by name, without those of the protocol itself (`initialize`, `ping`, `server/discover`). */
   readonly methods: ReadonlyMap<string, Method>
   /** Called once, when the client has sent `notifications/initialized`. Before that it must get no notifications. */
@@ -113,6 +121,9 @@ const lengthy = new Set([
 
 /** Methods that 2026-07-28 has removed: in that revision they do not exist, even if older clients have them. */
 const legacyOnly = new Set(['resources/subscribe', 'resources/unsubscribe', 'logging/setLevel'])
+
+/** Methods that only 2026-07-28 has. */
+const modernOnly = new Set(['events/list', 'events/poll', 'events/subscribe', 'events/unsubscribe'])
 
 const freePass: Pass = { room: async () => {}, turn: async () => {} }
 
@@ -150,14 +161,14 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
           ['ping', async () => ({})],
         ]
   const methods = new Map([...own, ...served.methods])
-  if (era === 'modern') for (const name of legacyOnly) methods.delete(name)
+  for (const name of era === 'modern' ? legacyOnly : modernOnly) methods.delete(name)
 
   /** Runs the method of a request. This is the only place where an error becomes an answer. */
   const run = async (
     message: Request,
     signal: AbortSignal,
     notify: Call['notify'],
-    { pass = freePass, sending, linkFor, headersFault, trace }: RequestOptions,
+    { pass = freePass, sending, linkFor, headersFault, trace, caller }: RequestOptions,
   ): Promise<Response> => {
     const { id, method: name, params = {} } = message
     const meta = isObject(params._meta) ? params._meta : {}
@@ -177,7 +188,7 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
       if (opening !== undefined) await whenWorkable(opening, name)
       signal.throwIfAborted()
       const asked = { params, revision: spoken, client, view: viewOf === undefined ? view : viewOf(client) }
-      const call: Call = { ...asked, signal, pass, sending, linkFor, headersFault, notify, log: sendLog }
+      const call: Call = { ...asked, signal, pass, sending, linkFor, headersFault, caller, notify, log: sendLog }
       const parent = traceContextIn(meta) ?? trace
       const result = await tracedRequest(message, { revision: spoken, parent }, () => method(call))
       return { jsonrpc: '2.0', id, result: completeResult(name, result, spoken, served.server) }
@@ -240,6 +251,7 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
       return revision
     },
     view,
+    events: served.events ?? {},
     egress,
     retell: () => retell?.(),
     close: async () => {

@@ -21,7 +21,7 @@ import {
 } from '../messages/messages.ts'
 import type { Channel, RequestOptions } from './channel.ts'
 import { claimedRevision, envelopeFault, immediate } from './envelope.ts'
-import { listen } from './listen.ts'
+import { type StreamMethod, streams } from './streams.ts'
 
 /** Maximum number of messages in one batch. */
 const maxBatch = 50
@@ -30,7 +30,7 @@ const maxBatchBytes = 8 * 1024 * 1024
 
 export interface ReceiveOptions extends Pick<RequestOptions, 'linkFor' | 'trace'> {
   readonly onNotification?: (message: Notification) => void
-  /** Writes a notification of a `subscriptions/listen`; resolves when there is room for more. */
+  /** Writes a notification of a stream; resolves when there is room for more. */
   readonly write?: (message: Notification) => Promise<void>
   /** Takes the answer of a single request, or of a batch, which then keeps its slot in the gate until it is written. */
   readonly deliver?: ((answer: Response | readonly Response[]) => Promise<void>) | undefined
@@ -60,7 +60,7 @@ export type Connection = ReturnType<typeof createConnection>
 
 /**
  * @param open Opens the channel of an era; called once for each era that is needed, and again after a failure.
- * @param server Name and version for the result of a `subscriptions/listen`, the share of the gate to use, and the revisions that
+ * @param server Name and version for the result of a stream, the share of the gate to use, and the revisions that
  * the transport serves (default all).
  */
 export function createConnection(
@@ -109,8 +109,8 @@ export function createConnection(
       )
       if ('jsonrpc' in channel) return channel
       if (!claims) legacy = channel
-      if (claims && request.method === 'subscriptions/listen')
-        return await answerListening(channel, request, own.signal, options)
+      const serve = claims ? streams.get(request.method) : undefined
+      if (serve !== undefined) return await answerStreaming(serve, channel, request, own.signal, options)
       return await answerOn(channel, request, own, options)
     } finally {
       inFlight.delete(key)
@@ -134,7 +134,8 @@ export function createConnection(
     return 'refused' in ran ? overloaded(request.id, ran.refused) : ran.value
   }
 
-  const answerListening = async (
+  const answerStreaming = async (
+    serve: StreamMethod,
     channel: Channel,
     request: Request,
     signal: AbortSignal,
@@ -142,8 +143,16 @@ export function createConnection(
   ): Promise<Response | undefined> => {
     const { name, version, log } = server
     listening++
-    const response = await listen(request, {
-      ...{ view: channel.view, server: { name, version }, write, signal, closing: closing.signal, log },
+    const response = await serve(request, {
+      ...{
+        view: channel.view,
+        events: channel.events,
+        server: { name, version },
+        write,
+        signal,
+        closing: closing.signal,
+        log,
+      },
     }).finally(() => listening--)
     if (response === undefined) return signal.aborted ? undefined : failure(request.id, tooSlow)
     const answered = channel.egress(response, request)

@@ -3,6 +3,7 @@ import { followFor } from '../../core/kit/abort.ts'
 import { refuse } from '../exchange.ts'
 import {
   codes,
+  eventsExtension,
   invalidParams,
   isLogLevel,
   isObject,
@@ -110,10 +111,11 @@ export function shakeHands({ protocolVersion, clientInfo }: Params): Handshake {
 export function initializeResult({ revision }: Handshake, introduction: Introduction): Result {
   const { server, capabilities, instructions } = introduction
   const { title, ...info } = server
-  const { extensions, ...known } = capabilities
-  const { completions: _, ...older } = known
+  const { extensions: declared, events: _events, ...known } = capabilities
+  const { [eventsExtension]: _, ...extensions } = declared ?? {}
+  const { completions: _completions, ...older } = known
   // Extensions are declared there since 2026-07-28; clients of the revision before look there too (SEP-2133).
-  const newest = extensions === undefined || !since(revision, '2025-11-25') ? known : { ...known, extensions }
+  const newest = declared === undefined || !since(revision, '2025-11-25') ? known : { ...known, extensions }
   return {
     protocolVersion: revision,
     capabilities: since(revision, '2025-03-26') ? newest : older,

@@ -15,9 +15,13 @@ import {
   type WireError,
   wireError,
 } from '../messages/messages.ts'
+import type { EventOptions } from './events.ts'
 
-interface ListenOptions {
+/** Options of a request that is answered by a stream of notifications. */
+export interface StreamOptions {
   readonly view: View
+  /** Settings of events. */
+  readonly events: EventOptions
   readonly server: { readonly name: string; readonly version: string }
   /** Writes one message on the stream; resolves when there is room for the next. */
   readonly write: (message: Notification) => Promise<void>
@@ -37,7 +41,7 @@ const idKey = protocolKeys.subscriptionId
  * are sent right after. The acknowledgement names the accepted URIs, and gives no reason for the missing ones. The answer is the
  * result when the service ends, an error when nothing was acknowledged, and undefined when the client is gone or too slow.
  */
-export async function listen(request: Request, options: ListenOptions): Promise<Response | undefined> {
+export async function listen(request: Request, options: StreamOptions): Promise<Response | undefined> {
   const { view, write, signal, closing, log } = options
   const over = new AbortController()
   const end = () => over.abort()
@@ -82,7 +86,8 @@ export async function listen(request: Request, options: ListenOptions): Promise<
   }
 }
 
-const ending: WireError = {
+/** The error for a stream that the end of the server prevents. */
+export const ending: WireError = {
   code: codes.internal,
   message: 'The server is ending. Try again later.',
   data: { reason: 'ending' satisfies ErrorReason },

@@ -2,6 +2,7 @@ import type { Principal } from '../../core/provider.ts'
 import type { JsonObject, Tool, ToolApp, ToolProgress } from '../../core/tool.ts'
 import type { View } from '../../core/view.ts'
 import type { Pass } from '../admission/gate.ts'
+import type { Caller } from '../auth/caller.ts'
 import type { LinkFor, LogLevel, Revision } from '../messages/messages.ts'
 import { isObject, type Notification, type Params, type WireError } from '../messages/messages.ts'
 import { connectorTools, resourceTools } from '../tools/index.ts'
@@ -23,6 +24,8 @@ export interface Call {
   readonly linkFor?: LinkFor | undefined
   /** Compares the headers of the request with the arguments of a tool, which they repeat. Undefined when the transport has no headers. */
   readonly headersFault?: HeadersFault | undefined
+  /** The authenticated caller. Undefined when the transport does not authenticate. */
+  readonly caller?: Caller | undefined
   /** The name that the client declares. */
   readonly client: ClientName | undefined
   /** The view for this client. */

@@ -29,9 +29,13 @@ export interface AuditRecord {
     | 'skills'
     | 'skill'
     | 'subscribe'
+    | 'events'
+    | 'webhook'
     | 'call'
     | 'post'
     | 'refused'
+  /** Id of the subscription of a webhook. Its `uri` is the origin of the endpoint. */
+  readonly subscription?: string
   /** Subject of the request, if it has exactly one: a URI, a URI template, the name of a tool or a prompt, the path of a post. */
   readonly uri?: string
   /**
@@ -130,7 +134,7 @@ export function auditedPosting(posting: Posting, path: string, audit: Audit, fac
 export function audited(view: View, audit: Audit, facts: AuditedFacts): View {
   const { record, recorded } = createRecorder(audit, facts)
   const itemsOf = ({ items }: Page<unknown>): Answered => ({ items: items.length })
-  const { subscribe, prompts, skills } = view
+  const { subscribe, prompts, skills, history } = view
   return {
     ...view,
     mounts: (options) =>
@@ -164,6 +168,11 @@ export function audited(view: View, audit: Audit, facts: AuditedFacts): View {
       skills: {
         list: (query, options) => recorded('skills', undefined, options, skills.list(query, options), itemsOf),
         get: (uri, options) => recorded('skill', uri, options, skills.get(uri, options), () => ({})),
+      },
+    }),
+    ...(history && {
+      history: {
+        open: (filter, options) => recorded('events', filter.uri, options, history.open(filter, options), () => ({})),
       },
     }),
     ...(subscribe && { subscribe: (listener) => auditedSubscription(subscribe(listener), record) }),

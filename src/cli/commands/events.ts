@@ -1,0 +1,62 @@
+import { type Command, InvalidArgumentError } from 'commander'
+import { createDeliveries } from '../../config/deliveries.ts'
+import { requireLocal } from '../operations/local.ts'
+import { examples, failed, failedBy } from '../terminal/exit.ts'
+import { type Io, writeJson } from '../terminal/io.ts'
+import { createTextLog } from '../terminal/log.ts'
+import { createColumns, escapeText } from '../terminal/text.ts'
+
+interface EventsOptions {
+  readonly config?: string
+  readonly limit: number
+  readonly json?: true
+}
+
+export function define(command: Command, io: Io): void {
+  command
+    .description(
+      'Shows the latest deliveries of events to the endpoints of clients (webhooks): when, to whom, and whether the endpoint took them. Contents and secrets are not stored.',
+    )
+    .argument('[subscription]', 'the id of a subscription, such as sub_0123; by default all')
+    .option('--config <file>', 'the configuration; by default hikidashi.json here')
+    .option('-n, --limit <number>', 'maximum number of deliveries', parseLimit, 50)
+    .option('--json', 'print JSON')
+    .addHelpText(
+      ...examples(`
+  hikidashi events
+  hikidashi events sub_3f1c8e2b0d49f7e0a3f1c8e2b0d49f7e -n 10`),
+    )
+    .action((subscription: string | undefined, options: EventsOptions) => show(subscription, options, io))
+}
+
+function parseLimit(value: string): number {
+  const limit = Number(value)
+  if (/^\d+$/.test(value) && limit >= 1 && limit <= 10_000) return limit
+  throw new InvalidArgumentError('It is a number from 1 to 10000.')
+}
+
+async function show(
+  subscription: string | undefined,
+  { limit, json, ...options }: EventsOptions,
+  io: Io,
+): Promise<void> {
+  const { config } = await requireLocal(options, io)
+  if (config === undefined)
+    throw failed('Only a server with a configuration delivers events: there is no hikidashi.json.')
+  const deliveries = createDeliveries(config.store, createTextLog(io, 'warn'))
+  try {
+    const found = await deliveries.latest(limit, subscription).catch(failedBy)
+    if (json) return await writeJson(io.out, found)
+    if (found.length === 0) return io.say('No delivery is recorded.')
+    const layOut = createColumns()
+    await io.out.write(
+      layOut(
+        found.map(({ time, subscription: id, outcome, kind, attempt, name, origin }) =>
+          [time, id, outcome, `${kind} ${attempt}`, name, origin].map(escapeText),
+        ),
+      ),
+    )
+  } finally {
+    await deliveries.close()
+  }
+}

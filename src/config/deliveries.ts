@@ -1,0 +1,56 @@
+import { isObject, jsonIn } from '../core/kit/object.ts'
+import type { Log } from '../core/log.ts'
+import type { Delivery } from '../core/shared.ts'
+import { lazyStore } from '../providers/source.ts'
+import type { StoreOptions } from '../store/index.ts'
+
+/** The collection of the deliveries in the store. */
+const collection = 'deliveries'
+/** How long deliveries are kept, in milliseconds, and at most how many. */
+const bounds = { age: 7 * 24 * 3_600_000, rows: 10_000 }
+/** Number of writes after which old deliveries are removed. */
+const writesPerEviction = 1000
+/** Maximum number of deliveries that wait for the store. Further ones are left out. */
+const maxWaiting = 1000
+
+/** The deliveries of webhooks in the store: what was sent to whom, without contents and secrets. */
+export function createDeliveries(options: StoreOptions, log: Log) {
+  const store = lazyStore(options, log)
+  let last: Promise<unknown> = Promise.resolve()
+  let waiting = 0
+  let count = 0
+  const write = async (delivery: Delivery): Promise<void> => {
+    try {
+      const rows = (await store.open()).collection(collection)
+      const key = `${delivery.time} ${String(++count).padStart(9, '0')}`
+      await rows.put({ key, value: Buffer.from(JSON.stringify(delivery)), terms: [delivery.subscription] })
+      if (count % writesPerEviction === 1) await rows.evict(bounds)
+    } catch (error) {
+      log('warn', 'a delivery could not be recorded', { error })
+    } finally {
+      waiting--
+    }
+  }
+  return {
+    add: (delivery: Delivery): void => {
+      if (waiting >= maxWaiting) return
+      waiting++
+      last = last.then(() => write(delivery))
+    },
+    /** Returns the latest deliveries, newest first; with an id, those of one subscription. */
+    latest: async (limit: number, subscription?: string): Promise<readonly Delivery[]> => {
+      const rows = (await store.open()).collection(collection)
+      const query = subscription === undefined ? {} : { term: subscription }
+      const found = await rows.list({ newest: true, limit, values: true, ...query })
+      return found.map(({ value }) => jsonIn(Buffer.from(value).toString())).filter(isDelivery)
+    },
+    close: async (): Promise<void> => {
+      await last
+      await store.close()
+    },
+  }
+}
+
+function isDelivery(value: unknown): value is Delivery {
+  return isObject(value) && typeof value.time === 'string' && typeof value.subscription === 'string'
+}

@@ -1,0 +1,247 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { attempt, fallbackTo } from './errors.ts'
+import { compileGlob, type PathTest } from './glob.ts'
+import { untilAborted } from './kit/abort.ts'
+import type { Mounted } from './mount.ts'
+import { keyOf, type MountWatch } from './mount-watch.ts'
+import type { CatalogState } from './paging.ts'
+import { canonicalPath } from './path.ts'
+import type { Change, Principal } from './provider.ts'
+import { type ParsedUri, parseUri } from './uri.ts'
+import type { CallOptions, ChangeFilter, ChangeHistory, ChangePage, ChangeReader, PageOfChanges } from './view.ts'
+
+/** A noticed change of a path. A later change of the same path replaces it. */
+interface Noticed {
+  readonly number: number
+  readonly path: string
+  /** Whether this change, or one that it replaces, added or removed the entry, or changed its listed facts. */
+  readonly listed: boolean
+  readonly aliases: readonly string[]
+  /** Time at which it was noticed, in milliseconds since 1970. */
+  readonly time: number
+}
+
+/** Maximum number of changed paths that are remembered of one mount. */
+const maxPaths = 10_000
+/** Time without readers after which nothing is watched any more, in milliseconds. */
+const idleMs = 3_600_000
+
+/**
+ * The latest change of each path of a mount, in the order of their numbers. Its size is bounded: `gap` is the number up to which
+ * changes may be missing.
+ */
+function createMountLog() {
+  const byPath = new Map<string, Noticed>()
+  let entries: Noticed[] = []
+  let gap = 0
+  return {
+    get gap() {
+      return gap
+    },
+    add: (number: number, { path, listed = false, aliases = [] }: Change, time: number): void => {
+      if (path === undefined) {
+        gap = number
+        return
+      }
+      const key = canonicalPath(path)
+      const replaced = byPath.get(key)
+      const noticed = { number, path, listed: listed || replaced?.listed === true, aliases, time }
+      byPath.delete(key)
+      byPath.set(key, noticed)
+      entries.push(noticed)
+      const [oldest] = byPath
+      if (byPath.size > maxPaths && oldest !== undefined) {
+        byPath.delete(oldest[0])
+        gap = Math.max(gap, oldest[1].number)
+      }
+      if (entries.length > 2 * byPath.size + 100) entries = [...byPath.values()]
+    },
+    /** Yields the latest change of each path after a number, in order. */
+    *after(number: number): Generator<Noticed> {
+      let [low, high] = [0, entries.length]
+      while (low < high) {
+        const middle = (low + high) >> 1
+        if ((entries[middle]?.number ?? 0) <= number) low = middle + 1
+        else high = middle
+      }
+      for (const entry of entries.slice(low)) if (byPath.get(canonicalPath(entry.path)) === entry) yield entry
+    },
+  }
+}
+
+type MountLog = ReturnType<typeof createMountLog>
+
+/** One run of the log: from the moment when all mounts are watched until nobody has read it for an hour. */
+interface Run {
+  /** Random id, which no client sees. The numbers of another run mean nothing. */
+  readonly id: string
+  readonly logs: ReadonlyMap<Mounted, MountLog>
+  end(): void
+}
+
+interface HistoryParts {
+  readonly state: CatalogState
+  readonly route: (uri: ParsedUri) => { readonly mount: Mounted; readonly path: string } | undefined
+  readonly watches: ReadonlyMap<Mounted, MountWatch>
+  /** Opens a share of the limits of subscriptions for a principal. */
+  readonly openShare: (principal: string) => { close(): void }
+}
+
+/**
+ * Creates the log of the changes of all mounts, from which clients read what they have missed. It begins with its first reader: then
+ * every mount is watched as a whole. A position is a number of the log. Clients get it sealed and with random bytes, so that it does
+ * not reveal whether anything changed that they may not see.
+ */
+export function createHistory({ state, route, watches, openShare }: HistoryParts) {
+  let last = 0
+  let run: Promise<Run> | undefined
+  let idle: NodeJS.Timeout | undefined
+  const followers = new Set<(mount: Mounted, changes: readonly Change[]) => void>()
+
+  const end = (): void => {
+    clearTimeout(idle)
+    void run?.then((ended) => ended.end())
+    run = undefined
+  }
+  /** Puts off the end of the run. */
+  const touch = (): void => {
+    clearTimeout(idle)
+    idle = setTimeout(() => (followers.size === 0 ? end() : touch()), idleMs)
+    idle.unref()
+  }
+  const start = async (): Promise<Run> => {
+    const logs = new Map(Array.from(watches.keys(), (mount) => [mount, createMountLog()] as const))
+    const { signal } = new AbortController()
+    // A watch that was not armed first would report everything as changed when it begins.
+    await Promise.all(Array.from(watches.values(), (watch) => watch.arm(signal)))
+    const stops = Array.from(watches, ([mount, watch]) =>
+      watch.addWhole((changes) => {
+        const time = Date.now()
+        for (const change of changes) logs.get(mount)?.add(++last, change, time)
+        for (const hear of followers) hear(mount, changes)
+      }),
+    )
+    const stopAll = () => {
+      for (const stop of stops) stop()
+    }
+    return { id: randomBytes(16).toString('base64url'), logs, end: stopAll }
+  }
+  /** Returns the running log, once every mount that can be watched now is watched. A mount that cannot has a gap when it can. */
+  const begin = async (signal: AbortSignal): Promise<Run> => {
+    touch()
+    run ??= start()
+    return untilAborted(run, signal)
+  }
+
+  const open = (principal: Principal, filter: ChangeFilter): ChangeReader => {
+    const isRelevant = compileFilter(filter, route)
+    const scope = ['changes', principal.id]
+    const seal = ({ id }: Run, number: number) =>
+      state.seal.seal(scope, JSON.stringify([id, number, randomBytes(6).toString('base64url')]))
+    /** Returns the number of a position. Undefined for one of another run or principal, and for any other text. */
+    const numberOf = ({ id }: Run, position: string): number | undefined => {
+      const text = attempt(() => state.seal.open(scope, position), fallbackTo(undefined, 'invalid'))
+      const [of, number] = text === undefined ? [] : (JSON.parse(text) as readonly [string, number])
+      return of === id ? number : undefined
+    }
+    const sees = (mount: Mounted, { path, aliases }: Noticed) =>
+      [path, ...aliases].every((one) =>
+        one === '' || one.endsWith('/') ? mount.reach(principal, one) !== 'none' : mount.access(principal, one),
+      )
+
+    return {
+      now: async ({ signal = new AbortController().signal } = {}) => {
+        const current = await begin(signal)
+        return seal(current, last)
+      },
+      since: async (position, { limit, maxAgeMs }: PageOfChanges, options: CallOptions = {}): Promise<ChangePage> => {
+        const current = await begin(options.signal ?? new AbortController().signal)
+        const from = numberOf(current, position)
+        if (from === undefined) return { changes: [], position: seal(current, last), gap: true, more: false }
+        const oldest = maxAgeMs === undefined ? Number.NEGATIVE_INFINITY : Date.now() - maxAgeMs
+        let gap = false
+        const found: { readonly mount: Mounted; readonly noticed: Noticed }[] = []
+        for (const [mount, log] of current.logs) {
+          if (mount.isHidden(principal) || !isRelevant.mount(mount)) continue
+          if (log.gap > from) gap = true
+          let count = 0
+          for (const noticed of log.after(from)) {
+            if (!isRelevant.path(mount, noticed.path) || !sees(mount, noticed)) continue
+            if (noticed.time < oldest) gap = true
+            else if (found.push({ mount, noticed }) && ++count > limit) break
+          }
+        }
+        found.sort((a, b) => a.noticed.number - b.noticed.number)
+        const more = found.length > limit
+        const shown = found.slice(0, limit)
+        return {
+          changes: shown.map(({ mount, noticed: { number, path, listed, time } }) => ({
+            id: createHash('sha256').update(`${current.id} ${number}`).digest('base64url').slice(0, 22),
+            uri: mount.uriOf(path),
+            listed,
+            time,
+            records: mount.provider.put !== undefined,
+            position: () => seal(current, number),
+          })),
+          position: seal(current, more ? (shown.at(-1)?.noticed.number ?? from) : last),
+          gap,
+          more,
+        }
+      },
+      follow: (hear) => {
+        const share = openShare(principal.id)
+        // Waking everyone at each change would cost more than all else: a reader decrypts its position.
+        const follower = (mount: Mounted, changes: readonly Change[]) => {
+          const concerns = ({ path }: Change) => path === undefined || isRelevant.path(mount, path)
+          if (isRelevant.mount(mount) && changes.some(concerns)) hear()
+        }
+        followers.add(follower)
+        return () => {
+          if (followers.delete(follower)) share.close()
+        }
+      },
+    }
+  }
+
+  return {
+    of: (principal: Principal): ChangeHistory => ({ open: async (filter) => open(principal, filter) }),
+    close: end,
+  }
+}
+
+/**
+ * Compiles a filter: `uri` is a resource, a directory with everything in it, or the beginning of the addresses of mounts. A change of
+ * a directory concerns everything in it.
+ *
+ * @throws ResourceError `invalid` for a malformed URI or glob.
+ */
+function compileFilter({ uri, glob, records = false }: ChangeFilter, route: HistoryParts['route']) {
+  const matches: PathTest = glob === undefined ? () => true : compileGlob(glob)
+  const isGlobbed = (path: string) => path === '' || path.endsWith('/') || matches(path)
+  const parsed = uri === undefined ? undefined : parseUri(uri)
+  const target = parsed && route(parsed)
+  const isKind = (mount: Mounted) => !records || mount.provider.put !== undefined
+  if (parsed === undefined || target === undefined)
+    return {
+      mount: (mount: Mounted) => isKind(mount) && (parsed === undefined || isAbove(parsed, mount)),
+      path: (_: Mounted, path: string) => isGlobbed(path),
+    }
+  const wanted = canonicalPath(keyOf(target.path))
+  return {
+    mount: (mount: Mounted) => isKind(mount) && mount === target.mount,
+    path: (_: Mounted, path: string) => {
+      const at = canonicalPath(keyOf(path))
+      const isWithin = wanted === '' || at === wanted || at.startsWith(`${wanted}/`)
+      return (isWithin && isGlobbed(path)) || (path.endsWith('/') && wanted.startsWith(`${at}/`)) || path === ''
+    },
+  }
+}
+
+/** Whether the address of a mount lies below a URI. */
+function isAbove({ scheme, authority, segments }: ParsedUri, { address }: Mounted): boolean {
+  return (
+    address.scheme === scheme &&
+    address.authority === authority &&
+    segments.every((segment, index) => address.segments[index] === segment)
+  )
+}

@@ -1,0 +1,179 @@
+import { invalid, isResourceError } from '../../core/errors.ts'
+import { createRecent } from '../../core/kit/lru.ts'
+import { defined, objectSchema } from '../../core/kit/object.ts'
+import { argumentsIn, type JsonObject } from '../../core/tool.ts'
+import type {
+  CallOptions,
+  ChangePage,
+  ChangeReader,
+  NoticedChange,
+  PageOfChanges,
+  ReadResult,
+  View,
+} from '../../core/view.ts'
+import { queryTerms, termsIn } from '../../text/analyser.ts'
+
+/** One occurrence of an event. */
+export interface Occurrence {
+  /** Stable id. Events of one change have the same id, whichever way they are delivered. */
+  readonly id: string
+  /** Time in milliseconds since 1970. */
+  readonly time: number
+  readonly data: JsonObject
+  /** Returns the position after it. */
+  position(): string
+}
+
+export interface EventPage extends Omit<ChangePage, 'changes'> {
+  readonly occurrences: readonly Occurrence[]
+}
+
+/** The events of one type with some arguments, for one principal. */
+export interface EventReader extends Pick<ChangeReader, 'now' | 'follow'> {
+  since(position: string, page: PageOfChanges, options?: CallOptions): Promise<EventPage>
+}
+
+/** A type of events, as `events/list` describes it. */
+export interface EventType {
+  readonly name: string
+  readonly description: string
+  readonly inputSchema: JsonObject
+  readonly payloadSchema: JsonObject
+  /** @throws ResourceError `invalid` for arguments that do not match the schema. */
+  open(view: View, given: JsonObject, options: CallOptions): Promise<EventReader>
+}
+
+const filterSchema = {
+  uri: {
+    type: 'string',
+    description:
+      'A resource, a directory with everything in it, or the beginning of the addresses of mounts. By default everything.',
+  },
+  glob: { type: 'string', description: 'A glob of the paths in each mount, such as "**/*.md". By default every path.' },
+} as const
+
+const changeSchema = {
+  uri: {
+    type: 'string',
+    description: 'The changed resource, or, with a final slash, a directory in which anything may have changed.',
+  },
+  listed: {
+    type: 'boolean',
+    description: 'Whether it may have been added or removed, or its listed facts may have changed.',
+  },
+} as const
+
+async function readerOf(view: View, filter: Parameters<NonNullable<View['history']>['open']>[0], options: CallOptions) {
+  if (view.history === undefined) throw invalid('Nothing here reports its changes.', 'refused')
+  return view.history.open(filter, options)
+}
+
+const changed: EventType = {
+  name: 'resource.changed',
+  description:
+    'A resource was added, changed or removed. Changes of one resource in quick succession are one event, which has the latest.',
+  inputSchema: objectSchema([], filterSchema),
+  payloadSchema: objectSchema(['uri', 'listed'], changeSchema),
+  open: async (view, given, options) => {
+    const { text } = argumentsIn(given, changed.inputSchema)
+    const reader = await readerOf(view, defined({ uri: text('uri'), glob: text('glob') }), options)
+    return eventsOf(reader, async ({ uri, listed }) => ({ uri, listed }))
+  },
+}
+
+const stored: EventType = {
+  name: 'result.stored',
+  description: 'A record was stored, or replaced, in a mount that stores results.',
+  inputSchema: objectSchema([], { uri: filterSchema.uri }),
+  payloadSchema: objectSchema(['uri'], { uri: { type: 'string', description: 'The stored record.' } }),
+  open: async (view, given, options) => {
+    const { text } = argumentsIn(given, stored.inputSchema)
+    const reader = await readerOf(view, defined({ uri: text('uri'), records: true }), options)
+    return eventsOf(reader, async ({ uri, listed }, { signal }) => {
+      if (!listed || uri.endsWith('/')) return undefined
+      // A change may also be a removal.
+      return (await readIfThere(view, uri, signal)) === undefined ? undefined : { uri }
+    })
+  },
+}
+
+const matched: EventType = {
+  name: 'search.matched',
+  description:
+    'A resource was added or changed, and its text has every word of a query. Texts that are too large for one answer are left out.',
+  inputSchema: objectSchema(['query'], {
+    query: { type: 'string', description: 'Words, in any form and order, all of which the text must have.' },
+    ...filterSchema,
+  }),
+  payloadSchema: objectSchema(['uri', 'listed'], changeSchema),
+  open: async (view, given, options) => {
+    const { text, required } = argumentsIn(given, matched.inputSchema)
+    const wanted = queryTerms(required('query', maxQuery))
+    if (wanted.length === 0) throw invalid('query: It has no word to look for.', 'argument')
+    const reader = await readerOf(view, defined({ uri: text('uri'), glob: text('glob') }), options)
+    return eventsOf(reader, async (change, { signal }) => {
+      const { uri, listed } = change
+      // Anything in a directory may have changed: whether it matches is not known.
+      if (uri.endsWith('/')) return 'unknown'
+      const terms = await termsAt(view, change, signal)
+      return wanted.every((term) => terms.has(term)) ? { uri, listed } : undefined
+    })
+  },
+}
+
+/** Maximum length of a query, in characters. */
+const maxQuery = 1000
+
+/** The terms of texts that were read lately, by view and id of the change: many subscriptions ask for the same text. */
+const termsOfViews = new WeakMap<View, ReturnType<typeof createRecent<ReadonlySet<string>>>>()
+const maxTerms = 200_000
+
+/** Reads a resource. Undefined if it is gone, or too large for one answer. */
+function readIfThere(view: View, uri: string, signal: AbortSignal | undefined): Promise<ReadResult | undefined> {
+  return view.read(uri, defined({ signal })).catch((error: unknown) => {
+    if (isResourceError(error, 'not-found') || isResourceError(error, 'too-large')) return undefined
+    throw error
+  })
+}
+
+/** Returns the terms of the text of a changed resource, as its caller may read it. None if it is gone, or too large. */
+async function termsAt(view: View, { id, uri }: NoticedChange, signal?: AbortSignal): Promise<ReadonlySet<string>> {
+  const known = termsOfViews.get(view) ?? createRecent<ReadonlySet<string>>(maxTerms, ({ size }) => size + 1)
+  termsOfViews.set(view, known)
+  const found = known.get(id)
+  if (found !== undefined) return found
+  const read = await readIfThere(view, uri, signal)
+  const texts = (read?.contents ?? []).flatMap((content) => ('text' in content ? [content.text] : []))
+  const terms = new Set(texts.flatMap((one) => termsIn(one)))
+  known.set(id, terms)
+  return terms
+}
+
+/**
+ * Makes events of the changes of a reader. `dataOf` returns the data of the event; undefined when the change causes none; `unknown` when
+ * it may cause some, which is a gap.
+ */
+function eventsOf(
+  reader: ChangeReader,
+  dataOf: (change: NoticedChange, options: CallOptions) => Promise<JsonObject | 'unknown' | undefined>,
+): EventReader {
+  return {
+    now: reader.now,
+    follow: reader.follow,
+    since: async (position, page, options = {}) => {
+      const { changes, ...rest } = await reader.since(position, page, options)
+      const occurrences: Occurrence[] = []
+      let gap = rest.gap
+      for (const change of changes) {
+        const data = await dataOf(change, options)
+        if (data === 'unknown') gap = true
+        else if (data !== undefined)
+          occurrences.push({ id: change.id, time: change.time, data, position: change.position })
+      }
+      return { ...rest, gap, occurrences }
+    },
+  }
+}
+
+/** All types of events. */
+export const eventTypes: readonly EventType[] = [changed, matched, stored]

@@ -1,0 +1,146 @@
+import { foreignCursor, invalid, isResourceError } from '../../core/errors.ts'
+import type { JsonObject } from '../../core/tool.ts'
+
+import {
+  eventsExtension,
+  isObject,
+  optionalString,
+  type Params,
+  ProtocolError,
+  requiredString,
+} from '../messages/messages.ts'
+import type { Result } from './envelope.ts'
+import { type EventType, eventTypes, type Occurrence } from './event-types.ts'
+import type { Method } from './method.ts'
+
+/**
+ * The form of the extension that clients speak. `sep`: that of SEP-3415. `sketch`: that of its earlier sketch, which ChatGPT and older
+ * clients speak. They differ in the codes of errors, in the declaration and in the ids of webhook messages.
+ */
+export type EventDialect = 'sep' | 'sketch'
+
+/** The codes of errors of the extension. */
+const errorCodes = {
+  sep: { notFound: -32023, forbidden: -32024, exhausted: -32025, unsupported: -32026, callback: -32027 },
+  sketch: { notFound: -32011, forbidden: -32012, exhausted: -32013, unsupported: -32014, callback: -32015 },
+} as const
+
+type EventFault = keyof (typeof errorCodes)['sep']
+
+const faultNames: Readonly<Record<EventFault, string>> = {
+  notFound: 'NotFound',
+  forbidden: 'Forbidden',
+  exhausted: 'ResourceExhausted',
+  unsupported: 'Unsupported',
+  callback: 'CallbackEndpointError',
+}
+
+/** Returns an error of the extension, as `data` describes it. */
+export function eventError(dialect: EventDialect, fault: EventFault, data: JsonObject): ProtocolError {
+  return new ProtocolError(errorCodes[dialect][fault], faultNames[fault], data)
+}
+
+/** Settings of events. */
+export interface EventOptions {
+  /** Default `sep`. */
+  readonly dialect?: EventDialect
+  /** Serves webhooks. Undefined: there are none. */
+  readonly webhooks?: WebhookMethods | undefined
+}
+
+/** The methods of webhooks. */
+export interface WebhookMethods {
+  readonly subscribe: Method
+  readonly unsubscribe: Method
+}
+
+/** Number of events of one answer: when the client names none, and at most. */
+const pageLimits = { usual: 100, most: 1000 }
+/** Recommended time between two polls, in milliseconds. */
+const nextPollMs = 5000
+/** Maximum age that a client can name, in milliseconds. */
+const longestAgeMs = Number.MAX_SAFE_INTEGER
+
+/** A subscription in the params of a request. */
+export interface Asked {
+  readonly type: EventType
+  readonly given: JsonObject
+  /** The position of the client. Undefined: from now on. */
+  readonly cursor: string | undefined
+  readonly maxAgeMs: number | undefined
+}
+
+/** @throws ProtocolError for an unknown type of events; ResourceError `invalid` for params of another form. */
+export function askedIn(params: Params, dialect: EventDialect): Asked {
+  const name = requiredString(params, 'name')
+  const given = params.arguments ?? {}
+  if (!isObject(given)) throw invalid('The param arguments is not an object.', 'params')
+  const type = eventTypes.find((one) => one.name === name)
+  if (type === undefined) throw eventError(dialect, 'notFound', { kind: 'event' })
+  return {
+    type,
+    given,
+    cursor: optionalString(params, 'cursor'),
+    maxAgeMs: numberIn(params, 'maxAgeMs', 0, longestAgeMs),
+  }
+}
+
+/** Turns the error of a reached limit of subscriptions into that of the extension; returns others unchanged. */
+export function asExhausted(error: unknown, dialect: EventDialect): unknown {
+  if (!isResourceError(error, 'invalid') || error.detail.reason !== 'too-many') return error
+  const { reason, of, limit } = error.detail
+  return eventError(dialect, 'exhausted', { limit: 'subscriptions', max: limit, reason, of })
+}
+
+/** @throws ResourceError `invalid` for a value that is not a whole number in the range. Null counts as absent. */
+function numberIn(params: Params, name: string, least: number, most: number): number | undefined {
+  const value = params[name] ?? undefined
+  if (value === undefined) return undefined
+  if (!Number.isSafeInteger(value) || Number(value) < least)
+    throw invalid(`The param ${name} is not a whole number of at least ${least}.`, 'params')
+  return Math.min(Number(value), most)
+}
+
+/** An occurrence as clients get it. */
+export function occurrenceToWire(name: string, { id, time, data }: Occurrence) {
+  return { eventId: id, name, timestamp: new Date(time).toISOString(), data }
+}
+
+/** The methods of the extension that are answered at once. */
+export function eventMethods({ dialect = 'sep', webhooks }: EventOptions): Readonly<Record<string, Method>> {
+  const noWebhooks: Method = async ({ params }) => {
+    askedIn(params, dialect)
+    throw eventError(dialect, 'unsupported', { feature: 'deliveryMode', value: 'webhook' })
+  }
+  const delivery = ['poll', 'push', ...(webhooks === undefined ? [] : ['webhook'])]
+  return {
+    'events/subscribe': webhooks?.subscribe ?? noWebhooks,
+    'events/unsubscribe': webhooks?.unsubscribe ?? noWebhooks,
+    'events/list': async ({ params }): Promise<Result> => {
+      if (optionalString(params, 'cursor') !== undefined) throw foreignCursor()
+      const events = eventTypes.map(({ name, description, inputSchema, payloadSchema }) => ({
+        ...{ name, description, delivery, inputSchema, payloadSchema },
+      }))
+      return { events }
+    },
+    'events/poll': async ({ params, view, signal }): Promise<Result> => {
+      const asked = askedIn(params, dialect)
+      const limit = numberIn(params, 'maxEvents', 1, pageLimits.most) ?? pageLimits.usual
+      const reader = await asked.type.open(view, asked.given, { signal })
+      const { cursor, maxAgeMs } = asked
+      if (cursor === undefined) {
+        const now = await reader.now({ signal })
+        return { events: [], cursor: now, truncated: false, hasMore: false, nextPollMs }
+      }
+      const query = maxAgeMs === undefined ? { limit } : { limit, maxAgeMs }
+      const { occurrences, position, gap, more } = await reader.since(cursor, query, { signal })
+      const events = occurrences.map((one) => occurrenceToWire(asked.type.name, one))
+      return { events, cursor: position, truncated: gap, hasMore: more, nextPollMs }
+    },
+  }
+}
+
+/** The declaration of the extension, and of its earlier sketch. */
+export function eventCapabilities({ dialect = 'sep' }: EventOptions) {
+  return { extension: { [eventsExtension]: {} }, ...(dialect === 'sketch' ? { events: {} } : {}) }
+}

@@ -1,0 +1,15 @@
+import type { Request, Response } from '../messages/messages.ts'
+import { streamEvents } from './event-stream.ts'
+import { listen, type StreamOptions } from './listen.ts'
+
+/**
+ * Serves a request with a stream of notifications until it ends. Resolves to its answer; to undefined when the client is gone or too
+ * slow.
+ */
+export type StreamMethod = (request: Request, options: StreamOptions) => Promise<Response | undefined>
+
+/** The methods of 2026-07-28 that are answered by a stream. */
+export const streams: ReadonlyMap<string, StreamMethod> = new Map([
+  ['subscriptions/listen', listen],
+  ['events/stream', streamEvents],
+])

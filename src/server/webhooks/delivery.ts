@@ -1,0 +1,113 @@
+import { randomBytes } from 'node:crypto'
+import type { Guard } from '../../core/address-guard.ts'
+import { originOf } from '../../core/http-url.ts'
+import { sleep } from '../../core/kit/abort.ts'
+import type { Delivery } from '../../core/shared.ts'
+import { createGate } from '../admission/gate.ts'
+import type { Audit } from '../telemetry/audit.ts'
+import { type Posted, type PostFault, postMessage } from './post.ts'
+import type { Signer } from './secret.ts'
+import type { CallbackUrl } from './subscribing.ts'
+
+/** The receiver of messages. */
+export interface Receiver {
+  /** Id of the subscription. */
+  readonly id: string
+  /** Name of the type of events. */
+  readonly name: string
+  readonly principal: string
+  readonly endpoint: CallbackUrl
+  readonly signer: Signer
+}
+
+/** The state of the deliveries to a receiver. Times are in milliseconds since 1970. */
+export interface DeliveryState {
+  lastDeliveryAt: number | undefined
+  lastError: PostFault | undefined
+  failedSince: number | undefined
+}
+
+export interface SenderOptions {
+  readonly guard: Guard
+  /** Certificates of authorities, in PEM. Default: those that Node trusts. */
+  readonly ca?: string | undefined
+  /** Pauses between the attempts to send one message, in milliseconds. */
+  readonly retriesMs: readonly number[]
+  readonly audit?: Audit | undefined
+  readonly onDelivery?: ((delivery: Delivery) => void) | undefined
+  /** Aborts when the server ends. */
+  readonly signal: AbortSignal
+}
+
+/** `taken`: the endpoint has the message, or will never take it. `gone`: it wants no more. `failed`: it did not take it in time. */
+export type Outcome = 'taken' | 'gone' | 'failed'
+
+/** Number of messages that are sent at once. */
+const maxSending = 50
+
+/** Sends messages to endpoints, and records each attempt. */
+export function createSender({ guard, ca, retriesMs, audit, onDelivery, signal: closing }: SenderOptions) {
+  const gate = createGate(maxSending, Number.POSITIVE_INFINITY)
+
+  const attempt = async (
+    to: Receiver,
+    kind: Delivery['kind'],
+    message: string,
+    body: string,
+    number: number,
+  ): Promise<Posted> => {
+    const begun = performance.now()
+    const { id: subscription, principal, name, endpoint, signer } = to
+    const { url } = endpoint
+    const origin = originOf(url)
+    const sent = { url, id: message, subscription, body, signer }
+    const ran = await gate.run(() => postMessage(sent, { guard, signal: closing, ...(ca === undefined ? {} : { ca }) }))
+    const posted: Posted = 'refused' in ran ? { fault: 'timeout' } : ran.value
+    const outcome = 'fault' in posted ? posted.fault : 'ok'
+    const facts = { time: new Date().toISOString(), subscription, principal, outcome }
+    const ms = Math.round(performance.now() - begun)
+    onDelivery?.({ ...facts, origin, name, message, kind, attempt: number, ms })
+    audit?.({ ...facts, transport: 'http', verb: 'webhook', uri: origin, ms })
+    return posted
+  }
+
+  return {
+    attempt,
+    /** Sends a message until the endpoint takes it, the attempts are used up, or the signal aborts. */
+    deliver: async (
+      to: Receiver & DeliveryState,
+      kind: Delivery['kind'],
+      message: string,
+      body: string,
+      signal: AbortSignal,
+    ): Promise<Outcome> => {
+      for (let number = 1; ; number++) {
+        const posted = await attempt(to, kind, message, body, number)
+        if (!('fault' in posted)) {
+          Object.assign(to, { lastDeliveryAt: Date.now(), lastError: undefined, failedSince: undefined })
+          return 'taken'
+        }
+        if (posted.fault === 'gone') return 'gone'
+        if (posted.fault === 'too_large') return 'taken'
+        to.lastError = posted.fault
+        to.failedSince ??= Date.now()
+        const pauseMs = retriesMs[number - 1]
+        if (pauseMs === undefined) return 'failed'
+        await sleep(pauseMs, signal)
+        if (signal.aborted) return 'failed'
+      }
+    },
+  }
+}
+
+export type Sender = ReturnType<typeof createSender>
+
+/** Returns the id of a control message. */
+export function messageId(type: string): string {
+  return `msg_${type}_${randomBytes(12).toString('hex')}`
+}
+
+/** The category of a fault that clients get. Without a fault, the endpoint did not repeat the challenge. */
+export function reasonOf(fault: PostFault | undefined): string {
+  return fault === undefined ? 'challenge_failed' : fault === 'gone' || fault === 'too_large' ? 'http_4xx' : fault
+}

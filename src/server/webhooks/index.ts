@@ -1,0 +1,195 @@
+import { createGuard, parseAllowed, type Resolve } from '../../core/address-guard.ts'
+import { createEvent } from '../../core/kit/abort.ts'
+import type { Log } from '../../core/log.ts'
+import type { Delivery } from '../../core/shared.ts'
+import { requiredString, toWireError } from '../messages/messages.ts'
+import type { Result } from '../protocol/envelope.ts'
+import type { EventReader } from '../protocol/event-types.ts'
+import { asExhausted, askedIn, type EventDialect, eventError, type WebhookMethods } from '../protocol/events.ts'
+import type { Call } from '../protocol/method.ts'
+import type { Audit } from '../telemetry/audit.ts'
+import { createSender, messageId, reasonOf } from './delivery.ts'
+import { createRun, type Subscribed } from './run.ts'
+import { createSigner } from './secret.ts'
+import { endpointIn, idOf, type Lifetimes, lifetimeIn } from './subscribing.ts'
+import { createVerification } from './verification.ts'
+
+export interface WebhookOptions {
+  readonly dialect?: EventDialect
+  /** Addresses or address blocks outside the internet to which messages may go. Default none. */
+  readonly allowAddresses?: readonly string[]
+  /** Maximum lifetime of a subscription, in milliseconds. Default one hour. */
+  readonly maxLifetimeMs?: number
+  /** Maximum number of subscriptions of one principal, and of all. Default 100 and 10,000. */
+  readonly maxPerPrincipal?: number
+  readonly maxTotal?: number
+  readonly log: Log
+  readonly audit?: Audit | undefined
+  /** Receives each attempt. */
+  readonly onDelivery?: (delivery: Delivery) => void
+  /** Resolver of host names. Default: that of the system. */
+  readonly resolve?: Resolve
+  /** Certificates of authorities, in PEM. Default: those that Node trusts. */
+  readonly ca?: string
+  /** Pauses between the attempts to send one message, in milliseconds. */
+  readonly retriesMs?: readonly number[]
+}
+
+const usualRetriesMs = [1000, 5000, 25_000, 120_000]
+const minuteMs = 60_000
+const hourMs = 60 * minuteMs
+export interface Webhooks extends WebhookMethods {
+  /** Ends all subscriptions, without a message: their clients make them anew. */
+  close(): void
+}
+
+/**
+ * Delivers events to the endpoints of clients (SEP-3415, webhooks). An endpoint gets nothing but verifications until it has proved that it
+ * wants messages. The events of one subscription are sent in order, one after the other.
+ */
+export function createWebhooks(options: WebhookOptions): Webhooks {
+  const { dialect = 'sep', log, audit, onDelivery, ca, retriesMs = usualRetriesMs } = options
+  const { maxPerPrincipal = 100, maxTotal = 10_000, maxLifetimeMs: most = hourMs } = options
+  const lifetimes: Lifetimes = { usual: hourMs, least: Math.min(minuteMs, most), most }
+  const guard = createGuard(parseAllowed(options.allowAddresses ?? []), options.resolve)
+  const subscriptions = new Map<string, Subscribed>()
+  const closing = new AbortController()
+  const sender = createSender({ guard, ca, retriesMs, audit, onDelivery, signal: closing.signal })
+  const verify = createVerification(sender, dialect)
+  const run = createRun({ sender, dialect, log, remove: (one) => remove(one) })
+
+  const remove = (one: Subscribed): void => {
+    if (subscriptions.get(one.id) === one) subscriptions.delete(one.id)
+    one.over.abort()
+    one.news.set()
+    one.release()
+  }
+
+  /** Ends a subscription whose caller has lost its access, and tells its endpoint. */
+  const terminate = async (one: Subscribed): Promise<void> => {
+    // Its end comes with that of its credentials: the client knew of it.
+    if (Date.now() >= one.until - 1000) return remove(one)
+    remove(one)
+    const error = toWireError(eventError(dialect, 'forbidden', { reason: 'credentials' }))
+    const body = JSON.stringify({ type: 'terminated', error })
+    await sender.deliver(one, 'terminated', messageId('terminated'), body, one.over.signal)
+  }
+
+  /** Follows the credentials and the lifetime of a subscription. Returns a function that ends this. */
+  const hold = (one: Subscribed, call: Call): (() => void) => {
+    const timer = setTimeout(() => remove(one), Math.min(one.until - Date.now(), 2 ** 31 - 1))
+    timer.unref()
+    const forget = call.caller?.untilEnd(() => void terminate(one)) ?? (() => {})
+    const stop = one.reader.follow(one.news.set)
+    return () => {
+      clearTimeout(timer)
+      forget()
+      stop()
+    }
+  }
+
+  const countOf = (principal: string) => [...subscriptions.values()].filter((one) => one.principal === principal).length
+
+  const refuseTooMany = (id: string, principal: string): void => {
+    if (subscriptions.has(id)) return
+    const isOwn = countOf(principal) >= maxPerPrincipal
+    if (!isOwn && subscriptions.size < maxTotal) return
+    throw eventError(dialect, 'exhausted', { limit: 'subscriptions', max: isOwn ? maxPerPrincipal : maxTotal })
+  }
+  const principalOf = ({ caller }: Call): string => {
+    if (caller?.credential === undefined) throw eventError(dialect, 'forbidden', { reason: 'authentication' })
+    return caller.principal.id
+  }
+  const unsupported = (mode: string) => eventError(dialect, 'unsupported', { feature: 'deliveryMode', value: mode })
+
+  const subscribe = async (call: Call): Promise<Result> => {
+    const { params, view, signal } = call
+    const asked = askedIn(params, dialect)
+    const principal = principalOf(call)
+    const { delivery, endpoint } = endpointIn(params, unsupported)
+    const signer = createSigner(requiredString(delivery, 'secret'))
+    const lifetime = lifetimeIn(params, lifetimes)
+    const reader = await asked.type.open(view, asked.given, { signal })
+    const { name } = asked.type
+    const id = idOf(principal, endpoint, name, asked.given)
+    refuseTooMany(id, principal)
+    await verify({ id, name, principal, endpoint, signer })
+    const first = await beginningOf(reader, asked.cursor, asked.maxAgeMs, signal)
+    const until = Math.min(Date.now() + lifetime, call.caller?.expires ?? Number.POSITIVE_INFINITY)
+    // Another request may have made it meanwhile.
+    const known = subscriptions.get(id)
+    if (known !== undefined) {
+      const status = statusOf(known)
+      known.signer.replace(requiredString(delivery, 'secret'))
+      known.release()
+      Object.assign(known, { reader, until, isActive: true })
+      known.release = hold(known, call)
+      known.news.set()
+      // Events that it has not got yet are still sent.
+      return answerOf(known, false, status)
+    }
+    refuseTooMany(id, principal)
+    const made: Subscribed = {
+      ...{ id, name, principal, endpoint, signer, reader, until, isActive: true },
+      ...{ position: first.position, maxAgeMs: asked.maxAgeMs },
+      ...{ lastDeliveryAt: undefined, lastError: undefined, failedSince: undefined },
+      ...{ news: createEvent(), over: new AbortController(), release: () => {} },
+    }
+    try {
+      made.release = hold(made, call)
+    } catch (error) {
+      throw asExhausted(error, dialect)
+    }
+    subscriptions.set(id, made)
+    void run(made)
+    return answerOf(made, first.isTruncated)
+  }
+
+  return {
+    subscribe,
+    unsubscribe: async (call) => {
+      const { params } = call
+      const asked = askedIn(params, dialect)
+      const principal = principalOf(call)
+      const { endpoint } = endpointIn(params, unsupported)
+      const one = subscriptions.get(idOf(principal, endpoint, asked.type.name, asked.given))
+      if (one === undefined) throw eventError(dialect, 'notFound', { kind: 'subscription' })
+      remove(one)
+      return {}
+    },
+    close: () => {
+      for (const one of subscriptions.values()) remove(one)
+      closing.abort()
+    },
+  }
+}
+
+/** Returns the position from which on a new subscription gets events. */
+async function beginningOf(
+  reader: EventReader,
+  cursor: string | undefined,
+  maxAgeMs: number | undefined,
+  signal: AbortSignal,
+): Promise<{ readonly position: string; readonly isTruncated: boolean }> {
+  if (cursor === undefined) return { position: await reader.now({ signal }), isTruncated: false }
+  const page = { limit: 1, ...(maxAgeMs === undefined ? {} : { maxAgeMs }) }
+  const { gap, position, occurrences } = await reader.since(cursor, page, { signal })
+  // The answer tells the gap; the events that are there begin after it.
+  return { position: gap && occurrences.length === 0 ? position : cursor, isTruncated: gap }
+}
+
+function answerOf({ id, until, position }: Subscribed, truncated: boolean, deliveryStatus?: object): Result {
+  const refreshBefore = new Date(until).toISOString()
+  return { id, refreshBefore, cursor: position, truncated, ...(deliveryStatus === undefined ? {} : { deliveryStatus }) }
+}
+
+/** The state of the deliveries before a refresh. */
+function statusOf({ isActive, lastDeliveryAt, lastError, failedSince }: Subscribed) {
+  const timeOf = (ms: number | undefined) => (ms === undefined ? null : new Date(ms).toISOString())
+  return {
+    active: isActive,
+    lastDeliveryAt: timeOf(lastDeliveryAt),
+    lastError: lastError === undefined ? null : reasonOf(lastError),
+    ...(failedSince === undefined ? {} : { failedSince: timeOf(failedSince) }),
+  }
+}

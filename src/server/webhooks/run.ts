@@ -1,0 +1,92 @@
+import { createHash } from 'node:crypto'
+import { type createEvent, sleep } from '../../core/kit/abort.ts'
+import type { Log } from '../../core/log.ts'
+import type { EventReader } from '../protocol/event-types.ts'
+import { type EventDialect, occurrenceToWire } from '../protocol/events.ts'
+import { type DeliveryState, messageId, type Outcome, type Receiver, type Sender } from './delivery.ts'
+import { maxBodyBytes } from './post.ts'
+
+/** A subscription. It lives in memory: after a restart, its client makes it anew when it refreshes it. */
+export interface Subscribed extends Receiver, DeliveryState {
+  reader: EventReader
+  /** The position up to which every event was taken, or given up. */
+  position: string
+  /** Maximum age of the first events, in milliseconds. */
+  maxAgeMs: number | undefined
+  /** Time at which it ends, in milliseconds since 1970. */
+  until: number
+  /** Whether events are sent. False after an event that the endpoint did not take, until the client refreshes the subscription. */
+  isActive: boolean
+  /** Set when there may be events to send. */
+  readonly news: ReturnType<typeof createEvent>
+  readonly over: AbortController
+  /** Ends what it holds. */
+  release: () => void
+}
+
+interface RunOptions {
+  readonly sender: Sender
+  readonly dialect: EventDialect
+  readonly log: Log
+  readonly remove: (one: Subscribed) => void
+}
+
+/** Pause after a failed read of the events, in milliseconds. */
+const readAgainMs = 5000
+
+/** Returns a function that sends the events of a subscription, in order and one after the other, until it ends. */
+export function createRun({ sender, dialect, log, remove }: RunOptions) {
+  const tellGap = (to: Subscribed, cursor: string) =>
+    sender.deliver(to, 'gap', messageId('gap'), JSON.stringify({ type: 'gap', cursor }), to.over.signal)
+
+  /** Sends what happened since the position. Ends at the first event that the endpoint does not take. */
+  const sendNews = async (to: Subscribed): Promise<Outcome> => {
+    for (let more = true; more; ) {
+      const { signal } = to.over
+      const page = { limit: 100, ...(to.maxAgeMs === undefined ? {} : { maxAgeMs: to.maxAgeMs }) }
+      const read = await to.reader.since(to.position, page, { signal })
+      to.maxAgeMs = undefined
+      if (read.gap) {
+        const outcome = await tellGap(to, read.occurrences.length === 0 ? read.position : to.position)
+        if (outcome !== 'taken') return outcome
+      }
+      for (const one of read.occurrences) {
+        if (signal.aborted) return 'failed'
+        const cursor = one.position()
+        const event = { ...occurrenceToWire(to.name, one), cursor }
+        const body = JSON.stringify(event)
+        const message = dialect === 'sketch' ? event.eventId : messageOf(to, event.eventId)
+        const isFit = Buffer.byteLength(body) <= maxBodyBytes
+        const outcome = isFit ? await sender.deliver(to, 'event', message, body, signal) : await tellGap(to, cursor)
+        if (outcome !== 'taken') return outcome
+        to.position = cursor
+      }
+      to.position = read.position
+      more = read.more
+    }
+    return 'taken'
+  }
+
+  return async (to: Subscribed): Promise<void> => {
+    const { signal } = to.over
+    while (!signal.aborted) {
+      if (to.isActive) {
+        const outcome = await sendNews(to).catch((error: unknown) => {
+          if (!signal.aborted)
+            log('warn', 'the events of a subscription cannot be read now', { subscription: to.id, error })
+          return 'later' as const
+        })
+        if (outcome === 'gone') return remove(to)
+        // It waits for its client, who refreshes it when the endpoint works again.
+        if (outcome === 'failed') to.isActive = false
+        if (outcome === 'later') await sleep(readAgainMs, signal)
+        else await to.news.wait()
+      } else await to.news.wait()
+    }
+  }
+}
+
+/** The id of the message for an event: the same at each attempt. */
+function messageOf({ id }: Subscribed, eventId: string): string {
+  return `msg_event_${createHash('sha256').update(`${id} ${eventId}`).digest('hex').slice(0, 32)}`
+}

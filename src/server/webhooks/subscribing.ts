@@ -1,0 +1,57 @@
+import { createHash } from 'node:crypto'
+import { invalid } from '../../core/errors.ts'
+import { formatHttpUrl, type HttpUrl, parseHttpUrl } from '../../core/http-url.ts'
+import type { JsonObject } from '../../core/tool.ts'
+import { isObject, type Params, type ProtocolError, requiredString } from '../messages/messages.ts'
+
+/** The lifetime of a subscription, in milliseconds: when the client names none, at least, and at most. */
+export interface Lifetimes {
+  readonly usual: number
+  readonly least: number
+  readonly most: number
+}
+
+/** The endpoint in the params of a request. */
+export interface CallbackUrl {
+  readonly url: HttpUrl
+  /** The URL in one spelling. It may hold secrets, so it is shown to nobody. */
+  readonly text: string
+}
+
+/**
+ * Returns the endpoint in the params.
+ *
+ * @param unsupported Returns the error for another way of delivery.
+ * @throws ResourceError `invalid` for a malformed URL, or one that is not https.
+ */
+export function endpointIn(params: Params, unsupported: (mode: string) => ProtocolError) {
+  const { delivery } = params
+  if (!isObject(delivery)) throw invalid('The param delivery is not an object.', 'params')
+  const { mode = 'webhook' } = delivery
+  if (mode !== 'webhook') throw unsupported(String(mode).slice(0, 64))
+  const url = parseHttpUrl(requiredString(delivery, 'url'))
+  if (url.scheme !== 'https') throw invalid('delivery.url is not an https URL.', 'params')
+  return { delivery, endpoint: { url, text: formatHttpUrl(url) } satisfies CallbackUrl }
+}
+
+/** Returns the lifetime of a subscription. There is none without an end, and no value is refused for its size. */
+export function lifetimeIn({ ttlMs }: Params, { usual, least, most }: Lifetimes): number {
+  if (ttlMs === undefined) return Math.min(usual, most)
+  if (ttlMs === null) return most
+  if (typeof ttlMs !== 'number' || !Number.isFinite(ttlMs)) throw invalid('The param ttlMs is not a number.', 'params')
+  return Math.min(most, Math.max(least, ttlMs))
+}
+
+/** Returns the id of a subscription: the same for the same caller, endpoint, type and arguments. It gives no access. */
+export function idOf(principal: string, { text }: CallbackUrl, name: string, given: JsonObject): string {
+  const key = JSON.stringify([principal, text, name, sorted(given)])
+  return `sub_${createHash('sha256').update(key).digest('hex').slice(0, 32)}`
+}
+
+/** Sorts the members of objects, so that equal values have equal JSON. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted)
+  if (!isObject(value)) return value
+  const names = Object.keys(value).sort()
+  return Object.fromEntries(names.map((name) => [name, sorted(value[name])]))
+}

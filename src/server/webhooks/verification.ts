@@ -1,0 +1,41 @@
+import { createRecent } from '../../core/kit/lru.ts'
+import { jsonIn, memberOf } from '../../core/kit/object.ts'
+import { type EventDialect, eventError } from '../protocol/events.ts'
+import { messageId, type Receiver, reasonOf, type Sender } from './delivery.ts'
+import { createChallenge, isSameText } from './secret.ts'
+
+/** Time for which a verified endpoint stays verified, in milliseconds, and the number of endpoints. */
+const verifiedMs = 24 * 3_600_000
+const maxVerified = 10_000
+/** Maximum number of verifications of one host in a minute. */
+const maxVerifications = 10
+const minuteMs = 60_000
+
+/**
+ * Creates the verification of endpoints: each must repeat a challenge once for each principal, so nobody can have messages sent to an
+ * endpoint that does not want them.
+ */
+export function createVerification({ attempt }: Sender, dialect: EventDialect) {
+  /** Until when an endpoint is verified for a principal. */
+  const verified = createRecent<number>(maxVerified)
+  const hosts = createRecent<{ readonly since: number; count: number }>(maxVerified)
+
+  /** @throws ProtocolError when the endpoint does not repeat the challenge, or its host is asked too often. */
+  return async (to: Receiver): Promise<void> => {
+    const key = JSON.stringify([to.principal, to.endpoint.text])
+    if ((verified.get(key) ?? 0) > Date.now()) return
+    const { host } = to.endpoint.url
+    const known = hosts.get(host)
+    const recent = known !== undefined && known.since > Date.now() - minuteMs ? known : { since: Date.now(), count: 0 }
+    hosts.set(host, recent)
+    if (++recent.count > maxVerifications)
+      throw eventError(dialect, 'exhausted', { limit: 'verifications', max: maxVerifications })
+    const challenge = createChallenge()
+    const body = JSON.stringify({ type: 'verification', challenge })
+    const posted = await attempt(to, 'verification', messageId('verification'), body, 1)
+    const isEchoed = 'answer' in posted && isSameText(memberOf(jsonIn(posted.answer), 'challenge'), challenge)
+    if (!isEchoed)
+      throw eventError(dialect, 'callback', { reason: reasonOf('fault' in posted ? posted.fault : undefined) })
+    verified.set(key, Date.now() + verifiedMs)
+  }
+}
