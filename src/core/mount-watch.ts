@@ -232,6 +232,12 @@ export function createChangeCollector(take: (batch: ChangeBatch) => void) {
       clearTimeout(timer)
       timer = setTimeout(flush, Math.max(0, Math.min(quietMs, firstAt + maxDelayMs - now)))
     },
+    /** Delivers the changes that are waiting now. */
+    flush: () => {
+      if (timer === undefined) return
+      clearTimeout(timer)
+      flush()
+    },
     /** Drops the changes that are still waiting. */
     close: () => clearTimeout(timer),
   }
@@ -265,6 +271,8 @@ export interface MountWatch {
   removeList(listener: Listener): void
   /** Adds a listener for every change, regardless of access, for the indexer; otherwise like `addList`. Returns a function that removes it. */
   addWhole(hear: (changes: readonly Change[]) => void): () => void
+  /** Looks at the source now, and delivers every change so far. The result is that of `Provider.catchUp`; `false` while the watch does not run. */
+  catchUp(signal: AbortSignal): Promise<boolean>
   /** Returns why notifications of changes are currently degraded; undefined when they are not. */
   degraded(): Degradation | undefined
   close(): Promise<void>
@@ -386,7 +394,7 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
   const { provider } = mount
   if (provider.watch === undefined) return undefined
   const listeners = createChangeListeners(mount, log)
-  const { collect, close: dropChanges } = createChangeCollector(listeners.deliver)
+  const { collect, flush, close: dropChanges } = createChangeCollector(listeners.deliver)
   let running: WatchRun | undefined
   /** Number of callers that wait for the watch to begin. */
   let arming = 0
@@ -490,6 +498,14 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
         listeners.removeWhole(hear)
         if (!listeners.hasWhole() && !listeners.hasPath('')) provider.unfollow?.('')
         stopWhenIdle()
+      }
+    },
+    catchUp: async (signal) => {
+      if (running?.began !== true) return false
+      try {
+        return (await provider.catchUp?.(signal)) ?? false
+      } finally {
+        flush()
       }
     },
     degraded: () => (lost ? 'lost' : provider.degraded?.()),

@@ -366,7 +366,8 @@ const slowScanMs = 20
 /** Finds the directories that are served, and compares them with their known state. */
 function createTree(options: TreeOptions) {
   const { directories, schedule, walk, log, signal } = options
-  const troubled = new WeakSet<Directory>()
+  /** Directories that could not be scanned, and wait for another try. */
+  const troubled = new Set<Directory>()
 
   /** Postpones a directory that cannot be scanned now. Its changes are notified later. */
   const putOff = (directory: Directory, error: unknown): void => {
@@ -437,6 +438,11 @@ function createTree(options: TreeOptions) {
   }
 
   return {
+    /** Whether some directory could not be scanned, and is tried again later. */
+    isPutOff: (): boolean => {
+      for (const directory of troubled) if (directory.gone) troubled.delete(directory)
+      return troubled.size > 0
+    },
     /** Finds all directories, and returns the root. Does not notify of files that exist already. */
     explore: async (): Promise<Directory> => {
       const position = await walk.root(signal)
@@ -621,8 +627,10 @@ async function serve(options: ToThread['options'], port: MessagePort): Promise<v
   const log: Log = (level, message, fields) => send({ log: [level, message, fields] })
   const taken = createEvent()
   let dues = async (): Promise<Dues> => []
+  let look = async (): Promise<boolean> => false
   port.on('message', (request: Request) => {
     if (request === 'dues') void dues().then((found) => send({ dues: found }))
+    else if (request === 'look') void look().then((isWhole) => send({ looked: { isWhole } }))
     else taken.set()
   })
   port.on('close', () => {
@@ -633,6 +641,7 @@ async function serve(options: ToThread['options'], port: MessagePort): Promise<v
     const watched = await watchFiles(options, log, ended.signal, (degraded) => send({ degraded }))
     const { batches, closed } = watched
     dues = watched.dues
+    look = watched.look
     send({ armed: true })
     for await (const changes of batches) {
       // Sends one batch at a time. Changes that occur meanwhile are merged here, where their amount is bounded.
@@ -653,6 +662,8 @@ async function serve(options: ToThread['options'], port: MessagePort): Promise<v
 const maxEntries = 1_000_000
 /** Interval of checks that the root still exists, in milliseconds: the deletion of an open directory raises no event. */
 const rootIntervalMs = 1000
+/** Maximum number of times that one call of `look` looks at what an earlier turn found. */
+const mostTurns = 8
 /** Minimum time between two unscheduled full comparisons, in milliseconds. */
 const suspectIntervalMs = 5000
 
@@ -683,6 +694,7 @@ export async function watchFiles(
   const pending = createPending()
   let suspected = false
   let suspectAt = 0
+  let hasEnded = false
   const overflown = () => {
     suspected = true
     doubtAll(directories, portable ? undefined : ledger)
@@ -729,9 +741,29 @@ export async function watchFiles(
     reported = degraded
   }
 
+  /** The calls of `look` that wait for the next turn of `run`. */
+  let looks: ((isWhole: boolean) => void)[] = []
+
+  /** Looks at every directory with an event, or without a reliable watch. Returns whether all of them could be looked at. */
+  const lookNow = async (): Promise<boolean> => {
+    await root.check()
+    if (suspected) suspect()
+    for (const directory of directories.all) if (!directories.isHeard(directory)) directories.hear(directory, undefined)
+    // A look can find that others have changed too, such as the directories below a changed rule.
+    for (let turn = 0; turn < mostTurns && schedule.size > 0; turn++)
+      for (const directory of schedule.takeAll()) await tree.refresh(directory, 'heard')
+    return root.isThere && !tree.isPutOff()
+  }
+
   const run = async () => {
     let rootAt = performance.now() + rootIntervalMs
     while (!signal.aborted) {
+      const asked = looks
+      looks = []
+      if (asked.length > 0) {
+        const isWhole = await lookNow()
+        for (const resolve of asked) resolve(isWhole)
+      }
       if (suspected && performance.now() >= suspectAt) suspect()
       for (const directory of schedule.take()) await tree.refresh(directory, 'heard')
       if (performance.now() >= rootAt) {
@@ -773,14 +805,29 @@ export async function watchFiles(
     .catch((error: unknown) => {
       if (!signal.aborted) pending.end(outward(error))
     })
-    .finally(close)
+    .finally(() => {
+      close()
+      for (const resolve of looks) resolve(false)
+      hasEnded = true
+    })
+  /** Looks at everything that may have changed. Resolves once all changes up to the call were taken from `batches`. */
+  const look = async (): Promise<boolean> => {
+    await everythingHeard()
+    if (hasEnded) return false
+    const isWhole = await new Promise<boolean>((resolve) => {
+      looks.push(resolve)
+      schedule.wake()
+    })
+    await pending.drained()
+    return isWhole
+  }
   /** Returns the updates about directories since the last call, once all queued events are handled. */
   const dues = async (): Promise<Dues> => {
     await everythingHeard()
     return ledger.take()
   }
   // `batches` yields the changes from now on. It ends with the signal, and throws when the watch is lost.
-  return { batches: pending.batches(), dues, closed }
+  return { batches: pending.batches(), dues, look, closed }
 }
 
 /** Records that events may have been lost, so that a scan of one directory does not take its result for the initial state. */

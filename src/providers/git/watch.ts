@@ -263,17 +263,22 @@ export function createWatch(
   repository: Repository,
   readStatus: ReadStatus,
   closing: AbortSignal,
-): Required<Pick<Provider, 'watch' | 'degraded'>> {
+): Required<Pick<Provider, 'watch' | 'catchUp' | 'degraded'>> {
   /** Functions that return the degradation of each running watch. */
   const running = new Set<() => Degradation | undefined>()
+  const looks = new Set<() => Promise<boolean>>()
   return {
     watch: async (caller) => {
       const ending = new AbortController()
       const signal = AbortSignal.any([caller, closing, ending.signal])
       signal.throwIfAborted()
-      const { batches, degraded, ended } = await begin(repository, readStatus, signal)
+      const { batches, degraded, look, ended } = await begin(repository, readStatus, signal)
       running.add(degraded)
-      void ended.finally(() => running.delete(degraded))
+      looks.add(look)
+      void ended.finally(() => {
+        running.delete(degraded)
+        looks.delete(look)
+      })
       return (async function* () {
         try {
           for await (const batch of batches) yield* batch
@@ -281,6 +286,10 @@ export function createWatch(
           ending.abort()
         }
       })()
+    },
+    catchUp: async () => {
+      const looked = await Promise.all([...looks].map((look) => look()))
+      return looked.length > 0 && looked.every((isWhole) => isWhole)
     },
     degraded: () => {
       const found = [...running].map((degraded) => degraded())
@@ -305,6 +314,7 @@ async function begin(repository: Repository, readStatus: ReadStatus, signal: Abo
   const changedFiles = createChangedFiles(launcher, signal)
   /** Whether the last attempt to read the repository failed. */
   let away = false
+  let hasEnded = false
 
   const look = async (): Promise<RefState> => {
     await directories.follow()
@@ -352,12 +362,18 @@ async function begin(repository: Repository, readStatus: ReadStatus, signal: Abo
     schedule.spare(part, performance.now() - start)
   }
 
+  /** The calls that wait for the next comparison of the refs. */
+  let looks: ((isWhole: boolean) => void)[] = []
+
   const run = async (): Promise<void> => {
     let sameAt = performance.now() + sameIntervalMs
     let roundAt = performance.now() + reconcile
     while (!signal.aborted) {
       const start = performance.now()
+      const asked = looks
+      looks = []
       const due = new Set(schedule.take())
+      if (asked.length > 0) due.add(parts.refs)
       const isRound = start >= roundAt
       if (isRound || (start >= sameAt && !(await directories.isSame().catch(() => false)))) due.add(parts.refs)
       if (start >= sameAt) sameAt = start + sameIntervalMs
@@ -365,6 +381,7 @@ async function begin(repository: Repository, readStatus: ReadStatus, signal: Abo
         await spared(parts.refs, async () => {
           if (await compareRefs()) due.add(parts.index)
         })
+      for (const resolve of asked) resolve(!away)
       if (isRound || due.has(parts.index)) await spared(parts.index, compareStatus)
       // A round uses a fifth of the time at most.
       if (isRound) roundAt = performance.now() + Math.max(reconcile, 4 * (performance.now() - start))
@@ -400,9 +417,20 @@ async function begin(repository: Repository, readStatus: ReadStatus, signal: Abo
     .finally(() => {
       signal.removeEventListener('abort', end)
       directories.close()
+      hasEnded = true
+      for (const resolve of looks) resolve(false)
     })
+  const lookNow = async (): Promise<boolean> => {
+    if (hasEnded) return false
+    const isWhole = await new Promise<boolean>((resolve) => {
+      looks.push(resolve)
+      schedule.wake()
+    })
+    await pending.drained()
+    return isWhole
+  }
   const degraded = (): Degradation | undefined => (away ? 'unavailable' : handles.limited ? 'limited' : undefined)
-  return { batches: pending.batches(), degraded, ended }
+  return { batches: pending.batches(), degraded, look: lookNow, ended }
 }
 
 /** The text of the page `status`, if there is one. */

@@ -1,4 +1,5 @@
 import { notFound } from '../../core/errors.ts'
+import { followFor } from '../../core/kit/abort.ts'
 import { defined, requireKeys } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import type { MountReader } from '../../core/mount-reader.ts'
@@ -8,13 +9,16 @@ import type { Scrubber } from '../../core/scrub.ts'
 import {
   foundMimeType,
   idleNote,
+  pendingNote,
+  type SearchAnswer,
   type SearchStatus,
   type SearchStatusMount,
   searchStatusMimeType,
   searchStatusPath,
+  staleNote,
 } from '../../core/search-answer.ts'
-import type { Feeding, FeedStatus, MountProgress } from '../../core/tool.ts'
-import { type FedMount, type Feed, readCurrent, readFeedStatus, startFeed } from '../../search/feed.ts'
+import type { Feeding, FeedStatus, Freshness, MountProgress } from '../../core/tool.ts'
+import { askToCatchUp, type FedMount, type Feed, readCurrent, readFeedStatus, startFeed } from '../../search/feed.ts'
 import { reads } from '../../search/feed-documents.ts'
 import type { SearchHit, SearchIndex } from '../../search/search-index.ts'
 import type { Store } from '../../store/index.ts'
@@ -43,11 +47,14 @@ export interface SearchOptions {
 /** A provider of search results over other mounts. */
 export type Search = Provider & Feeding
 
+/** Maximum time for which a search waits until the index has every earlier change, in milliseconds. */
+const catchUpMs = 10_000
+
 const filters = parameters.join(',')
 const description =
   'Words are searched in texts, titles and paths; "quoted words" with at most two others must occur exactly. limit: 1-100. mount: an address. ' +
   'mime: text/markdown, text/*. since: 2026-01-31, 7d. minPriority: 0-1. audience: user, assistant. path: a glob. after: `next` ' +
-  'of the previous answer. as: json, markdown.'
+  'of the previous answer. fresh: true waits for the changes before the call. as: json, markdown.'
 /** Variables with free text: they have no completion. */
 const free = ['path', 'after']
 const templates: readonly Template[] = [
@@ -91,19 +98,54 @@ export function search(options: SearchOptions): Search {
 
   const partsOf = createPartsOf((address) => mounts().get(address))
 
+  /** Waits until every change before the call is in the index, for a bounded time. Resolves to whether it is. */
+  const catchUp = async ({ where }: SearchCall, signal: AbortSignal): Promise<boolean> => {
+    const time = followFor(signal, catchUpMs)
+    const { mounts: addresses } = where
+    const caughtUp = feeding?.catchUp(addresses, time.signal) ?? askToCatchUp(store, name, addresses, time.signal)
+    return caughtUp.finally(time.release)
+  }
+
+  /** How far the index is behind the mounts that are searched, as far as a principal may know it. */
+  const freshnessFor = (
+    principal: Principal,
+    known: FeedStatus | undefined,
+    asked: readonly string[] | undefined,
+  ): Freshness => {
+    const all = [...mounts().values()].flatMap((mount) => {
+      const { address } = mount
+      const reach = mount.reach(principal)
+      if (reach === 'none' || asked?.includes(address) === false) return []
+      const isCounted = (path: string) => reach === 'all' || mount.allows(principal, path)
+      const stored = reach === 'all' ? known?.mounts.find((one) => one.address === address) : undefined
+      return [feeding?.freshnessOf(address, isCounted) ?? stored ?? {}]
+    })
+    const times = all.flatMap(({ asOf }) => asOf ?? [])
+    const counts = all.flatMap(({ pending }) => pending ?? [])
+    return {
+      ...(times.length === all.length && times.length > 0 ? { asOf: Math.min(...times) } : {}),
+      ...(counts.length === all.length ? { pending: counts.reduce((sum, count) => sum + count, 0) } : {}),
+    }
+  }
+
   const answer = async (asked: SearchCall, { principal, signal }: Context): Promise<Content> => {
+    const isFresh = asked.fresh ? await catchUp(asked, signal) : undefined
+    signal.throwIfAborted()
     const searchable = await knownMounts(mounts(), signal)
     const allows = allowsFor(searchable, principal)
     const searched = { index, mounts: searchable, isCurrent: (address: string) => feeding?.isCurrent(address) ?? false }
-    const [found, status] = await Promise.all([findHits(searched, asked, allows, signal), feedStatus()])
+    // The state before the search: the hits are at least as new.
+    const status = await feedStatus()
+    // If no process feeds the index, it may be out of date.
+    const last = status === undefined ? await readCurrent(store, name, fedMounts()) : undefined
+    const known = last === undefined ? status : { told: last.at, mounts: last.mounts.map((one) => ({ ...one, asOf: last.at })) }
+    const { asOf, pending } = freshnessFor(principal, known, asked.where.mounts)
+    const found = await findHits(searched, asked, allows, signal)
     const format = async (hit: SearchHit) => {
       const path = mounts().get(hit.mount)?.pathOf(hit.uri) ?? ''
       return formatHit(hit, found.best, await partsOf(hit.mount, signal), path)
     }
     const next = asked.after + asked.limit
-    // If no process feeds the index, it may be out of date.
-    const last = status === undefined ? await readCurrent(store, name, fedMounts()) : undefined
-    const known = last === undefined ? status : { told: last.at, mounts: last.mounts }
     const told = {
       ...statusFor(principal, mounts(), known),
       ...(status === undefined ? { indexing: 'stopped' as const } : {}),
@@ -113,8 +155,15 @@ export function search(options: SearchOptions): Search {
       hits: await Promise.all(found.hits.map(format)),
       ...defined({ total: found.total }),
       ...(found.more && next <= maxAfter ? { next: String(next) } : {}),
-      notes: [...found.notes, ...notesOf(told, asked.where.mounts)],
-      ...defined({ fallback: found.fallback }),
+      notes: [
+        ...found.notes,
+        ...notesOf(told, asked.where.mounts),
+        ...(pending === undefined || pending === 0 ? [] : [pendingNote(pending)]),
+        ...(isFresh === false ? [staleNote] : []),
+      ],
+      ...defined({ fallback: found.fallback, fresh: isFresh, pending }),
+      ...(asOf === undefined ? {} : { asOf: new Date(asOf).toISOString() }),
+      ...partialOf(told, asked.where.mounts),
     }
     return asked.as === 'markdown'
       ? { text: formatMarkdown(whole), mimeType: 'text/markdown' }
@@ -178,6 +227,17 @@ export function search(options: SearchOptions): Search {
   }
 }
 
+/** The mounts of which only a part is searched, and how much of each. */
+function partialOf({ mounts }: SearchStatus, asked: readonly string[] | undefined): Pick<SearchAnswer, 'partial'> {
+  const partial = mounts.flatMap(({ address, state, looked, of, partial: cut, firstPages }) => {
+    if (asked?.includes(address) === false) return []
+    const counts = state === 'current' ? {} : defined({ looked, of })
+    const found = { ...counts, ...cut, ...defined({ firstPages }) }
+    return Object.keys(found).length === 0 ? [] : [{ mount: address, ...found }]
+  })
+  return partial.length === 0 ? {} : { partial }
+}
+
 /** Creates a cache of the kinds of parts that each mount can return. A mount that does not answer is asked again later. */
 function createPartsOf(mountAt: (address: string) => MountReader | undefined) {
   const parts = new Map<string, Promise<Parts>>()
@@ -221,7 +281,7 @@ function mountStatus(
 ): SearchStatusMount {
   const named = { address, ...defined({ title }) }
   if (known === undefined) return { ...named, state: 'waiting' }
-  const { state, since, looked, of, indexed, changes, degraded, partial, firstPages } = known
+  const { state, since, looked, of, indexed, changes, degraded, partial, firstPages, pending, asOf } = known
   return {
     ...named,
     state,
@@ -231,7 +291,8 @@ function mountStatus(
           looked,
           ...defined({ of }),
           indexed,
-          ...defined({ partial, firstPages }),
+          ...defined({ partial, firstPages, pending }),
+          ...(asOf === undefined ? {} : { asOf: new Date(asOf).toISOString() }),
         }
       : {}),
     changes,
