@@ -5,11 +5,11 @@ import { overviewUri } from '../core/meta.ts'
 import type { Audience } from '../core/provider.ts'
 import {
   type FoundHit,
+  freshnessOf,
   parseFound,
   parseSearchStatus,
   type SearchAnswer,
   type SearchMount,
-  freshnessOf,
   saidOf,
   searchMounts,
   staleNote,
@@ -60,7 +60,11 @@ export async function searchAll(
   const searched = searchable(query)
   for (const reason of searchMounts(templates)) {
     const [answer, status] = await Promise.all([
-      textAt(view, () => reason.uriOf({ query: searched, limit: most, audience, ...(fresh ? { fresh } : {}) }), options),
+      textAt(
+        view,
+        () => reason.uriOf({ query: searched, limit: most, audience, ...(fresh ? { fresh } : {}) }),
+        options,
+      ),
       textAt(view, () => reason.status, options),
     ])
     const found = answer === undefined ? undefined : parseFound(answer)

@@ -1,7 +1,7 @@
 import { invalid } from '../core/errors.ts'
 import type { Audience } from '../core/provider.ts'
-import type { ToolLink } from '../core/tool.ts'
 import type { SearchAnswer } from '../core/search-answer.ts'
+import type { ToolLink } from '../core/tool.ts'
 import type { Resource } from '../core/view.ts'
 import type { Memory } from './memory.ts'
 import { type Encoding, encodings } from './tokens.ts'

@@ -332,7 +332,15 @@ export function parseSearchStatus(text: string): SearchStatus | undefined {
     const texts = textsOf(mount, ['title', 'since', 'changes', 'degraded', 'asOf'])
     const cut = isObject(mount.partial) ? countsOf(mount.partial, ['entries', 'limit', 'texts', 'maxBytes']) : {}
     const partial = Object.keys(cut).length === 0 ? {} : { partial: cut }
-    return [{ address, state, ...texts, ...countsOf(mount, ['looked', 'of', 'indexed', 'firstPages', 'pending']), ...partial }]
+    return [
+      {
+        address,
+        state,
+        ...texts,
+        ...countsOf(mount, ['looked', 'of', 'indexed', 'firstPages', 'pending']),
+        ...partial,
+      },
+    ]
   })
   const { embedding } = value
   const waiting = isObject(embedding) && isCount(embedding.waiting) ? embedding.waiting : undefined

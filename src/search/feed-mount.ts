@@ -278,7 +278,7 @@ export function createFeedMount(options: FeedMountOptions) {
   }
 
   /** Calls that wait until everything heard so far is indexed. */
-  let waiting: ((isDone: boolean) => void)[] = []
+  const waiting: ((isDone: boolean) => void)[] = []
   const settle = (isDone: boolean): void => {
     for (const resolve of waiting.splice(0)) resolve(isDone)
   }
@@ -328,15 +328,20 @@ export function createFeedMount(options: FeedMountOptions) {
     enter('waiting')
   }
 
-  /** Number of the changes that are not indexed yet, as far as they are known, and the time until which all are. */
-  const freshnessOf = (isCounted: (path: string) => boolean): Freshness => {
-    const pending = tasks.pending().filter(([path]) => path.endsWith('/') || path === '' || isCounted(path))
-    const documents = pending.filter(([path]) => path !== '' && !path.endsWith('/')).length
+  /**
+   * How far the index is behind the source.
+   *
+   * @param isCounted Whether a path counts. Then the number is unknown during a comparison. By default all count.
+   */
+  const freshnessOf = (isCounted?: (path: string) => boolean): Freshness => {
+    const isDirectory = (path: string) => path === '' || path.endsWith('/')
+    const pending = tasks.pending().filter(([path]) => isDirectory(path) || isCounted?.(path) !== false)
+    const documents = pending.filter(([path]) => !isDirectory(path)).length
     const uncompared = state === 'comparing' ? Math.max(0, (counts.of ?? counts.looked) - counts.looked) : 0
     const known = currentUntil()
-    // Times are compared with those of a source that is polled, so one before a change cannot be after it.
     const asOf = known && pending.reduce((least, [, since]) => Math.min(least, since), known)
-    return { pending: documents + uncompared, ...defined({ asOf }) }
+    const isCountable = isCounted === undefined || state === 'current'
+    return { ...(isCountable ? { pending: documents + uncompared } : {}), ...defined({ asOf }) }
   }
 
   return {
@@ -366,7 +371,7 @@ export function createFeedMount(options: FeedMountOptions) {
       state,
       since,
       ...counts,
-      ...freshnessOf(() => true),
+      ...freshnessOf(),
       changes: mount.watch === undefined ? 'compared' : 'watched',
       ...defined({ degraded: mount.degraded() }),
       ...(cut.size + cutTexts.size === 0

@@ -315,7 +315,7 @@ export function startFeed(options: FeedOptions) {
       return told ?? (isStarting ? waiting() : undefined)
     },
     /** How far the index of a mount is behind its source, by the changes of paths that count. Undefined: another process feeds it, or none. */
-    freshnessOf: (address: string, isCounted: (path: string) => boolean) =>
+    freshnessOf: (address: string, isCounted?: (path: string) => boolean) =>
       feeding?.find((mount) => mount.address === address)?.freshnessOf(isCounted),
     /**
      * Waits until every change that was finished before the call is in the index, whichever process feeds it. Resolves to whether
@@ -323,9 +323,7 @@ export function startFeed(options: FeedOptions) {
      */
     catchUp: async (addresses: readonly string[] | undefined, signal: AbortSignal): Promise<boolean> => {
       while (isStarting && !signal.aborted) await sleep(askIntervalMs, signal)
-      return feeding === undefined
-        ? askToCatchUp(store, name, addresses, signal)
-        : catchUpHere(addresses, signal)
+      return feeding === undefined ? askToCatchUp(store, name, addresses, signal) : catchUpHere(addresses, signal)
     },
     /** Whether the index of a mount equals its source, as far as this process knows. */
     isCurrent: (address: string): boolean =>

@@ -41,7 +41,10 @@ each with a URI that opens the found part. It first indexes new documents, unles
     .option('--path <glob>', 'only paths below the mounts that match: "guides/**/*.md"')
     .option('--limit <hits>', 'the number of hits, from 1 to 100; by default 20', parseNumber)
     .option('--after <hits>', 'skip this many hits', parseNumber)
-    .option('--fresh', 'wait until every change so far can be found, even if everything was compared within the last 30 seconds')
+    .option(
+      '--fresh',
+      'wait until every change so far can be found, even if everything was compared within the last 30 seconds',
+    )
     .option('--json', 'print the answer as JSON')
   addSourceOptions(command)
     .addHelpText(

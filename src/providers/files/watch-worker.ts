@@ -37,6 +37,7 @@ import {
 } from './walk.ts'
 import {
   createLedger,
+  createLooks,
   createPending,
   createRounds,
   createSchedule,
@@ -692,9 +693,9 @@ export async function watchFiles(
   const walk = createWalk({ places, pool, visible, permit, names, symlinks, ignoreFiles })
   const schedule = createSchedule<Directory>()
   const pending = createPending()
+  const looks = createLooks(schedule.wake)
   let suspected = false
   let suspectAt = 0
-  let hasEnded = false
   const overflown = () => {
     suspected = true
     doubtAll(directories, portable ? undefined : ledger)
@@ -741,25 +742,17 @@ export async function watchFiles(
     reported = degraded
   }
 
-  /** The calls of `look` that wait for the next turn of `run`. */
-  let looks: ((isWhole: boolean) => void)[] = []
-
-  /** Looks at every directory with an event, or without a reliable watch. Returns whether all of them could be looked at. */
   const lookNow = async (): Promise<boolean> => {
     await root.check()
     if (suspected) suspect()
-    for (const directory of directories.all) if (!directories.isHeard(directory)) directories.hear(directory, undefined)
-    // A look can find that others have changed too, such as the directories below a changed rule.
-    for (let turn = 0; turn < mostTurns && schedule.size > 0; turn++)
-      for (const directory of schedule.takeAll()) await tree.refresh(directory, 'heard')
+    await refreshAll({ directories, schedule, tree })
     return root.isThere && !tree.isPutOff()
   }
 
   const run = async () => {
     let rootAt = performance.now() + rootIntervalMs
     while (!signal.aborted) {
-      const asked = looks
-      looks = []
+      const asked = looks.take()
       if (asked.length > 0) {
         const isWhole = await lookNow()
         for (const resolve of asked) resolve(isWhole)
@@ -807,17 +800,12 @@ export async function watchFiles(
     })
     .finally(() => {
       close()
-      for (const resolve of looks) resolve(false)
-      hasEnded = true
+      looks.end()
     })
   /** Looks at everything that may have changed. Resolves once all changes up to the call were taken from `batches`. */
   const look = async (): Promise<boolean> => {
     await everythingHeard()
-    if (hasEnded) return false
-    const isWhole = await new Promise<boolean>((resolve) => {
-      looks.push(resolve)
-      schedule.wake()
-    })
+    const isWhole = await looks.ask()
     await pending.drained()
     return isWhole
   }
@@ -828,6 +816,20 @@ export async function watchFiles(
   }
   // `batches` yields the changes from now on. It ends with the signal, and throws when the watch is lost.
   return { batches: pending.batches(), dues, look, closed }
+}
+
+interface RefreshOptions {
+  readonly directories: Directories
+  readonly schedule: Schedule<Directory>
+  readonly tree: WatchedTree
+}
+
+/** Looks at every directory with an event, or without a reliable watch. */
+async function refreshAll({ directories, schedule, tree }: RefreshOptions): Promise<void> {
+  for (const directory of directories.all) if (!directories.isHeard(directory)) directories.hear(directory, undefined)
+  // A look can find that others have changed too, such as the directories below a changed rule.
+  for (let turn = 0; turn < mostTurns && schedule.size > 0; turn++)
+    for (const directory of schedule.takeAll()) await tree.refresh(directory, 'heard')
 }
 
 /** Records that events may have been lost, so that a scan of one directory does not take its result for the initial state. */

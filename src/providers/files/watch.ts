@@ -301,6 +301,32 @@ export function createSchedule<T extends object>() {
   }
 }
 
+/** Calls that wait for the next turn of a loop, and for its result: whether everything could be looked at. */
+export function createLooks(wake: () => void) {
+  let waiting: ((isWhole: boolean) => void)[] = []
+  let ended = false
+  const take = () => {
+    const taken = waiting
+    waiting = []
+    return taken
+  }
+  return {
+    /** Wakes the loop. Resolves to `false` if it has ended. */
+    ask: (): Promise<boolean> =>
+      new Promise((resolve) => {
+        if (ended) return resolve(false)
+        waiting.push(resolve)
+        wake()
+      }),
+    /** Takes the calls that this turn of the loop answers. */
+    take,
+    end: (): void => {
+      ended = true
+      for (const resolve of take()) resolve(false)
+    },
+  }
+}
+
 export type Rounds = ReturnType<typeof createRounds>
 
 interface RoundsOptions<T> {

@@ -4,7 +4,14 @@ import { sleep } from '../../core/kit/abort.ts'
 import { createSlices } from '../../core/kit/breath.ts'
 import { isPath } from '../../core/path.ts'
 import type { Change, Degradation, Provider } from '../../core/provider.ts'
-import { createHandles, createPending, createSchedule, type Handles, type WatchHandle } from '../files/watch.ts'
+import {
+  createHandles,
+  createLooks,
+  createPending,
+  createSchedule,
+  type Handles,
+  type WatchHandle,
+} from '../files/watch.ts'
 import { entriesOf, type Folder, LinkError, openIn } from './directory.ts'
 import { explained, type Launcher } from './launch.ts'
 import { compareRefs, isSameId, nameAt, oidAt, type RefTable, shortName } from './refs.ts'
@@ -304,6 +311,7 @@ async function begin(repository: Repository, readStatus: ReadStatus, signal: Abo
   const parts = { refs: { of: 'refs' }, index: { of: 'status' } } as const
   const schedule = createSchedule<WatchedPart>()
   const pending = createPending()
+  const looks = createLooks(schedule.wake)
   const heard = (what: GitEvent) => schedule.touch(parts[what])
   const overflown = () => {
     heard('refs')
@@ -314,7 +322,6 @@ async function begin(repository: Repository, readStatus: ReadStatus, signal: Abo
   const changedFiles = createChangedFiles(launcher, signal)
   /** Whether the last attempt to read the repository failed. */
   let away = false
-  let hasEnded = false
 
   const look = async (): Promise<RefState> => {
     await directories.follow()
@@ -362,16 +369,12 @@ async function begin(repository: Repository, readStatus: ReadStatus, signal: Abo
     schedule.spare(part, performance.now() - start)
   }
 
-  /** The calls that wait for the next comparison of the refs. */
-  let looks: ((isWhole: boolean) => void)[] = []
-
   const run = async (): Promise<void> => {
     let sameAt = performance.now() + sameIntervalMs
     let roundAt = performance.now() + reconcile
     while (!signal.aborted) {
       const start = performance.now()
-      const asked = looks
-      looks = []
+      const asked = looks.take()
       const due = new Set(schedule.take())
       if (asked.length > 0) due.add(parts.refs)
       const isRound = start >= roundAt
@@ -417,15 +420,10 @@ async function begin(repository: Repository, readStatus: ReadStatus, signal: Abo
     .finally(() => {
       signal.removeEventListener('abort', end)
       directories.close()
-      hasEnded = true
-      for (const resolve of looks) resolve(false)
+      looks.end()
     })
   const lookNow = async (): Promise<boolean> => {
-    if (hasEnded) return false
-    const isWhole = await new Promise<boolean>((resolve) => {
-      looks.push(resolve)
-      schedule.wake()
-    })
+    const isWhole = await looks.ask()
     await pending.drained()
     return isWhole
   }

@@ -10,19 +10,19 @@ import {
   foundMimeType,
   idleNote,
   pendingNote,
-  type SearchAnswer,
   type SearchStatus,
   type SearchStatusMount,
   searchStatusMimeType,
   searchStatusPath,
   staleNote,
 } from '../../core/search-answer.ts'
-import type { Feeding, FeedStatus, Freshness, MountProgress } from '../../core/tool.ts'
+import type { Feeding, FeedStatus, MountProgress } from '../../core/tool.ts'
 import { askToCatchUp, type FedMount, type Feed, readCurrent, readFeedStatus, startFeed } from '../../search/feed.ts'
 import { reads } from '../../search/feed-documents.ts'
 import type { SearchHit, SearchIndex } from '../../search/search-index.ts'
 import type { Store } from '../../store/index.ts'
 import { allowsFor, findHits, formatFound, formatHit, formatMarkdown, knownMounts, type Parts } from './answer.ts'
+import { freshnessFor, partialOf } from './freshness.ts'
 import { completeSearch, maxAfter, parameters, parseAsked, type SearchCall } from './query.ts'
 
 export type { FeedStatus, MountProgress } from '../../core/tool.ts'
@@ -106,28 +106,6 @@ export function search(options: SearchOptions): Search {
     return caughtUp.finally(time.release)
   }
 
-  /** How far the index is behind the mounts that are searched, as far as a principal may know it. */
-  const freshnessFor = (
-    principal: Principal,
-    known: FeedStatus | undefined,
-    asked: readonly string[] | undefined,
-  ): Freshness => {
-    const all = [...mounts().values()].flatMap((mount) => {
-      const { address } = mount
-      const reach = mount.reach(principal)
-      if (reach === 'none' || asked?.includes(address) === false) return []
-      const isCounted = (path: string) => reach === 'all' || mount.allows(principal, path)
-      const stored = reach === 'all' ? known?.mounts.find((one) => one.address === address) : undefined
-      return [feeding?.freshnessOf(address, isCounted) ?? stored ?? {}]
-    })
-    const times = all.flatMap(({ asOf }) => asOf ?? [])
-    const counts = all.flatMap(({ pending }) => pending ?? [])
-    return {
-      ...(times.length === all.length && times.length > 0 ? { asOf: Math.min(...times) } : {}),
-      ...(counts.length === all.length ? { pending: counts.reduce((sum, count) => sum + count, 0) } : {}),
-    }
-  }
-
   const answer = async (asked: SearchCall, { principal, signal }: Context): Promise<Content> => {
     const isFresh = asked.fresh ? await catchUp(asked, signal) : undefined
     signal.throwIfAborted()
@@ -138,8 +116,13 @@ export function search(options: SearchOptions): Search {
     const status = await feedStatus()
     // If no process feeds the index, it may be out of date.
     const last = status === undefined ? await readCurrent(store, name, fedMounts()) : undefined
-    const known = last === undefined ? status : { told: last.at, mounts: last.mounts.map((one) => ({ ...one, asOf: last.at })) }
-    const { asOf, pending } = freshnessFor(principal, known, asked.where.mounts)
+    const known =
+      last === undefined ? status : { told: last.at, mounts: last.mounts.map((one) => ({ ...one, asOf: last.at })) }
+    const { asOf, pending } = freshnessFor(principal, {
+      mounts: [...mounts().values()].filter(({ address }) => asked.where.mounts?.includes(address) !== false),
+      here: (address, isCounted) => feeding?.freshnessOf(address, isCounted),
+      stored: known,
+    })
     const found = await findHits(searched, asked, allows, signal)
     const format = async (hit: SearchHit) => {
       const path = mounts().get(hit.mount)?.pathOf(hit.uri) ?? ''
@@ -172,9 +155,9 @@ export function search(options: SearchOptions): Search {
 
   const readStatus = async ({ principal }: Context): Promise<Content> => {
     const status = statusFor(principal, mounts(), await feedStatus())
-    const seesAll = [...mounts().values()].every((mount) => mount.reach(principal) === 'all')
-    const { documents, passages } = seesAll ? await index.size() : {}
-    const embedding = seesAll ? await index.embedding() : undefined
+    const isWhole = [...mounts().values()].every((mount) => mount.reach(principal) === 'all')
+    const { documents, passages } = isWhole ? await index.size() : {}
+    const embedding = isWhole ? await index.embedding() : undefined
     const whole = {
       ...status,
       ...(documents === undefined ? {} : { documents, passages }),
@@ -225,17 +208,6 @@ export function search(options: SearchOptions): Search {
     feedStatus,
     currentAt: async () => (await readCurrent(store, name, fedMounts()))?.at,
   }
-}
-
-/** The mounts of which only a part is searched, and how much of each. */
-function partialOf({ mounts }: SearchStatus, asked: readonly string[] | undefined): Pick<SearchAnswer, 'partial'> {
-  const partial = mounts.flatMap(({ address, state, looked, of, partial: cut, firstPages }) => {
-    if (asked?.includes(address) === false) return []
-    const counts = state === 'current' ? {} : defined({ looked, of })
-    const found = { ...counts, ...cut, ...defined({ firstPages }) }
-    return Object.keys(found).length === 0 ? [] : [{ mount: address, ...found }]
-  })
-  return partial.length === 0 ? {} : { partial }
 }
 
 /** Creates a cache of the kinds of parts that each mount can return. A mount that does not answer is asked again later. */

@@ -29,7 +29,18 @@ const maxLimit = 100
 export const maxAfter = 1000
 
 /** Parameters that narrow a search and choose the form of its answer. */
-export const parameters = ['limit', 'mount', 'mime', 'since', 'minPriority', 'audience', 'path', 'after', 'fresh', 'as'] as const
+export const parameters = [
+  'limit',
+  'mount',
+  'mime',
+  'since',
+  'minPriority',
+  'audience',
+  'path',
+  'after',
+  'fresh',
+  'as',
+] as const
 
 /**
  * Parses a search. Its text is searched literally: only quotation marks are operators.
