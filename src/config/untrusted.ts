@@ -241,7 +241,9 @@ const settings: Rules<Omit<ConfigFile, 'mounts'>> = {
   audit: ({ file }) => [{ kind: 'writes', what: file }],
   store: (value, context) => effectsBy(store, value, context),
   // Replicas write only into the store, which has its own rule.
-  ...harmless('$schema name instructions overview clients context roles pages changes spill replicas linkedRoots'),
+  ...harmless(
+    '$schema name instructions overview clients context roles pages changes spill replicas linkedRoots experimental',
+  ),
   cursorSecret: secrets,
 }
 

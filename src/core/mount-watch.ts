@@ -457,9 +457,7 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
 
   const isIdle = () => listeners.isEmpty() && arming === 0
   const linger = createLinger(() => void (isIdle() && stop()))
-  const stopWhenIdle = (): void => {
-    if (isIdle() && running !== undefined) linger.begin()
-  }
+  const stopWhenIdle = () => void (isIdle() && running !== undefined && linger.begin())
 
   return {
     hasSeparatePrompts: provider.prompts?.separate === true,
@@ -500,14 +498,7 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
         stopWhenIdle()
       }
     },
-    catchUp: async (signal) => {
-      if (running?.began !== true) return false
-      try {
-        return (await provider.catchUp?.(signal)) ?? false
-      } finally {
-        flush()
-      }
-    },
+    catchUp: async (signal) => running?.began === true && catchUpWith(provider, flush, signal),
     degraded: () => (lost ? 'lost' : provider.degraded?.()),
     close: async () => {
       closed = true
@@ -516,6 +507,15 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
       dropChanges()
       await stop()
     },
+  }
+}
+
+/** Makes the watch of a provider look now, and delivers the changes that it has found, even if it fails. */
+async function catchUpWith(provider: Provider, flush: () => void, signal: AbortSignal): Promise<boolean> {
+  try {
+    return (await provider.catchUp?.(signal)) ?? false
+  } finally {
+    flush()
   }
 }
 

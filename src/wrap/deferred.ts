@@ -158,11 +158,9 @@ export function deferred<P extends Provider>(open: () => Promise<P>, options: De
         }
       : {}),
     ...(abilities.sees ? { sees: (principal, path) => opened?.sees?.(principal, path) ?? true } : {}),
-    ...(abilities.parts
-      ? {
-          parts: async (path: string, context: Context) => (await whenOpen(context.signal)).parts?.(path, context),
-        }
-      : {}),
+    ...(abilities.parts && {
+      parts: async (path: string, context: Context) => (await whenOpen(context.signal)).parts?.(path, context),
+    }),
     degraded: () => (failure === undefined ? opened?.degraded?.() : 'unavailable'),
     close: async () => {
       closed = true

@@ -693,7 +693,7 @@ export async function watchFiles(
   const walk = createWalk({ places, pool, visible, permit, names, symlinks, ignoreFiles })
   const schedule = createSchedule<Directory>()
   const pending = createPending()
-  const looks = createLooks(schedule.wake)
+  const looks = createLooks(schedule.wake, pending.drained)
   let suspected = false
   let suspectAt = 0
   const overflown = () => {
@@ -707,17 +707,8 @@ export async function watchFiles(
   const ledger = createLedger()
   const parts = { handles, schedule, pending, ledger, speaks }
   const directories = createDirectories({ ...parts, prompt: !portable, limit: maxEntries })
-  const tree = createTree({
-    directories,
-    schedule,
-    walk,
-    names,
-    permit,
-    pool,
-    leaveOut: createLeaveOut(log),
-    log,
-    signal,
-  })
+  const leaveOut = createLeaveOut(log)
+  const tree = createTree({ directories, schedule, walk, names, permit, pool, leaveOut, log, signal })
   const rounds = createRounds({
     directories: directories.all,
     look: (directory) => tree.refresh(directory, 'round'),
@@ -735,12 +726,8 @@ export async function watchFiles(
     for (const directory of directories.all) directories.hear(directory, undefined)
   }
 
-  let reported: Degradation | undefined
-  const assess = () => {
-    const degraded = !root.isThere ? 'unavailable' : handles.limited ? 'limited' : undefined
-    if (degraded !== reported) report(degraded)
-    reported = degraded
-  }
+  const reportChanged = createReport(report)
+  const assess = () => reportChanged(!root.isThere ? 'unavailable' : handles.limited ? 'limited' : undefined)
 
   const lookNow = async (): Promise<boolean> => {
     await root.check()
@@ -752,11 +739,7 @@ export async function watchFiles(
   const run = async () => {
     let rootAt = performance.now() + rootIntervalMs
     while (!signal.aborted) {
-      const asked = looks.take()
-      if (asked.length > 0) {
-        const isWhole = await lookNow()
-        for (const resolve of asked) resolve(isWhole)
-      }
+      await looks.answer(lookNow)
       if (suspected && performance.now() >= suspectAt) suspect()
       for (const directory of schedule.take()) await tree.refresh(directory, 'heard')
       if (performance.now() >= rootAt) {
@@ -784,10 +767,7 @@ export async function watchFiles(
     await root.begin()
     const place = await places.root(signal)
     place.close()
-    if (!speaks(place))
-      log('info', 'the file system of a mount does not report changes: it is compared periodically', {
-        reconcile: options.reconcile,
-      })
+    if (!speaks(place)) logSilence(log, options)
     assess()
   } catch (error) {
     close()
@@ -805,9 +785,7 @@ export async function watchFiles(
   /** Looks at everything that may have changed. Resolves once all changes up to the call were taken from `batches`. */
   const look = async (): Promise<boolean> => {
     await everythingHeard()
-    const isWhole = await looks.ask()
-    await pending.drained()
-    return isWhole
+    return looks.ask()
   }
   /** Returns the updates about directories since the last call, once all queued events are handled. */
   const dues = async (): Promise<Dues> => {
@@ -816,6 +794,19 @@ export async function watchFiles(
   }
   // `batches` yields the changes from now on. It ends with the signal, and throws when the watch is lost.
   return { batches: pending.batches(), dues, look, closed }
+}
+
+/** Returns a function that reports a state if it differs from the last one. */
+function createReport(report: (degraded: Degradation | undefined) => void) {
+  let reported: Degradation | undefined
+  return (degraded: Degradation | undefined): void => {
+    if (degraded !== reported) report(degraded)
+    reported = degraded
+  }
+}
+
+function logSilence(log: Log, { reconcile }: WatchOptions): void {
+  log('info', 'the file system of a mount does not report changes: it is compared periodically', { reconcile })
 }
 
 interface RefreshOptions {

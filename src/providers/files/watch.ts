@@ -301,8 +301,12 @@ export function createSchedule<T extends object>() {
   }
 }
 
-/** Calls that wait for the next turn of a loop, and for its result: whether everything could be looked at. */
-export function createLooks(wake: () => void) {
+/**
+ * Calls that wait for the next turn of a loop, and for its result: whether everything could be looked at.
+ *
+ * @param drained Resolves when the changes that the turn found were handled.
+ */
+export function createLooks(wake: () => void, drained: () => Promise<void>) {
   let waiting: ((isWhole: boolean) => void)[] = []
   let ended = false
   const take = () => {
@@ -312,14 +316,26 @@ export function createLooks(wake: () => void) {
   }
   return {
     /** Wakes the loop. Resolves to `false` if it has ended. */
-    ask: (): Promise<boolean> =>
-      new Promise((resolve) => {
-        if (ended) return resolve(false)
+    ask: async (): Promise<boolean> => {
+      if (ended) return false
+      const isWhole = await new Promise<boolean>((resolve) => {
         waiting.push(resolve)
         wake()
-      }),
-    /** Takes the calls that this turn of the loop answers. */
-    take,
+      })
+      await drained()
+      return isWhole
+    },
+    /** Answers the calls so far, if there are any, with the result of the work. */
+    answer: async (work: () => Promise<boolean>): Promise<void> => {
+      const taken = take()
+      if (taken.length === 0) return
+      try {
+        const isWhole = await work()
+        for (const resolve of taken) resolve(isWhole)
+      } finally {
+        for (const resolve of taken) resolve(false)
+      }
+    },
     end: (): void => {
       ended = true
       for (const resolve of take()) resolve(false)

@@ -311,7 +311,7 @@ async function begin(repository: Repository, readStatus: ReadStatus, signal: Abo
   const parts = { refs: { of: 'refs' }, index: { of: 'status' } } as const
   const schedule = createSchedule<WatchedPart>()
   const pending = createPending()
-  const looks = createLooks(schedule.wake)
+  const looks = createLooks(schedule.wake, pending.drained)
   const heard = (what: GitEvent) => schedule.touch(parts[what])
   const overflown = () => {
     heard('refs')
@@ -373,10 +373,9 @@ async function begin(repository: Repository, readStatus: ReadStatus, signal: Abo
     let sameAt = performance.now() + sameIntervalMs
     let roundAt = performance.now() + reconcile
     while (!signal.aborted) {
+      await looks.answer(() => compareRefs().then(() => !away))
       const start = performance.now()
-      const asked = looks.take()
       const due = new Set(schedule.take())
-      if (asked.length > 0) due.add(parts.refs)
       const isRound = start >= roundAt
       if (isRound || (start >= sameAt && !(await directories.isSame().catch(() => false)))) due.add(parts.refs)
       if (start >= sameAt) sameAt = start + sameIntervalMs
@@ -384,7 +383,6 @@ async function begin(repository: Repository, readStatus: ReadStatus, signal: Abo
         await spared(parts.refs, async () => {
           if (await compareRefs()) due.add(parts.index)
         })
-      for (const resolve of asked) resolve(!away)
       if (isRound || due.has(parts.index)) await spared(parts.index, compareStatus)
       // A round uses a fifth of the time at most.
       if (isRound) roundAt = performance.now() + Math.max(reconcile, 4 * (performance.now() - start))
@@ -422,13 +420,8 @@ async function begin(repository: Repository, readStatus: ReadStatus, signal: Abo
       directories.close()
       looks.end()
     })
-  const lookNow = async (): Promise<boolean> => {
-    const isWhole = await looks.ask()
-    await pending.drained()
-    return isWhole
-  }
   const degraded = (): Degradation | undefined => (away ? 'unavailable' : handles.limited ? 'limited' : undefined)
-  return { batches: pending.batches(), degraded, look: lookNow, ended }
+  return { batches: pending.batches(), degraded, look: looks.ask, ended }
 }
 
 /** The text of the page `status`, if there is one. */

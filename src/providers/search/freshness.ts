@@ -1,7 +1,7 @@
 import { defined } from '../../core/kit/object.ts'
 import type { MountReader } from '../../core/mount-reader.ts'
 import type { Principal } from '../../core/provider.ts'
-import type { SearchAnswer, SearchStatus } from '../../core/search-answer.ts'
+import { pendingNote, type SearchAnswer, type SearchStatus, staleNote } from '../../core/search-answer.ts'
 import type { FeedStatus, Freshness } from '../../core/tool.ts'
 
 interface Known {
@@ -44,4 +44,12 @@ export function partialOf(
     return Object.keys(found).length === 0 ? [] : [{ mount: address, ...found }]
   })
   return partial.length === 0 ? {} : { partial }
+}
+
+/** The notes of an answer about changes that are not in the index. */
+export function freshnessNotes(pending: number | undefined, isFresh: boolean | undefined): readonly string[] {
+  return [
+    ...(pending === undefined || pending === 0 ? [] : [pendingNote(pending)]),
+    ...(isFresh === false ? [staleNote] : []),
+  ]
 }

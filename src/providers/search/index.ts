@@ -9,12 +9,10 @@ import type { Scrubber } from '../../core/scrub.ts'
 import {
   foundMimeType,
   idleNote,
-  pendingNote,
   type SearchStatus,
   type SearchStatusMount,
   searchStatusMimeType,
   searchStatusPath,
-  staleNote,
 } from '../../core/search-answer.ts'
 import type { Feeding, FeedStatus, MountProgress } from '../../core/tool.ts'
 import { askToCatchUp, type FedMount, type Feed, readCurrent, readFeedStatus, startFeed } from '../../search/feed.ts'
@@ -22,7 +20,7 @@ import { reads } from '../../search/feed-documents.ts'
 import type { SearchHit, SearchIndex } from '../../search/search-index.ts'
 import type { Store } from '../../store/index.ts'
 import { allowsFor, findHits, formatFound, formatHit, formatMarkdown, knownMounts, type Parts } from './answer.ts'
-import { freshnessFor, partialOf } from './freshness.ts'
+import { freshnessFor, freshnessNotes, partialOf } from './freshness.ts'
 import { completeSearch, maxAfter, parameters, parseAsked, type SearchCall } from './query.ts'
 
 export type { FeedStatus, MountProgress } from '../../core/tool.ts'
@@ -98,13 +96,8 @@ export function search(options: SearchOptions): Search {
 
   const partsOf = createPartsOf((address) => mounts().get(address))
 
-  /** Waits until every change before the call is in the index, for a bounded time. Resolves to whether it is. */
-  const catchUp = async ({ where }: SearchCall, signal: AbortSignal): Promise<boolean> => {
-    const time = followFor(signal, catchUpMs)
-    const { mounts: addresses } = where
-    const caughtUp = feeding?.catchUp(addresses, time.signal) ?? askToCatchUp(store, name, addresses, time.signal)
-    return caughtUp.finally(time.release)
-  }
+  const catchUp = ({ where }: SearchCall, signal: AbortSignal): Promise<boolean> =>
+    inTime(signal, (time) => feeding?.catchUp(where.mounts, time) ?? askToCatchUp(store, name, where.mounts, time))
 
   const answer = async (asked: SearchCall, { principal, signal }: Context): Promise<Content> => {
     const isFresh = asked.fresh ? await catchUp(asked, signal) : undefined
@@ -136,15 +129,9 @@ export function search(options: SearchOptions): Search {
     const whole = {
       query: asked.text,
       hits: await Promise.all(found.hits.map(format)),
-      ...defined({ total: found.total }),
       ...(found.more && next <= maxAfter ? { next: String(next) } : {}),
-      notes: [
-        ...found.notes,
-        ...notesOf(told, asked.where.mounts),
-        ...(pending === undefined || pending === 0 ? [] : [pendingNote(pending)]),
-        ...(isFresh === false ? [staleNote] : []),
-      ],
-      ...defined({ fallback: found.fallback, fresh: isFresh, pending }),
+      notes: [...found.notes, ...notesOf(told, asked.where.mounts), ...freshnessNotes(pending, isFresh)],
+      ...defined({ total: found.total, fallback: found.fallback, fresh: isFresh, pending }),
       ...(asOf === undefined ? {} : { asOf: new Date(asOf).toISOString() }),
       ...partialOf(told, asked.where.mounts),
     }
@@ -156,13 +143,7 @@ export function search(options: SearchOptions): Search {
   const readStatus = async ({ principal }: Context): Promise<Content> => {
     const status = statusFor(principal, mounts(), await feedStatus())
     const isWhole = [...mounts().values()].every((mount) => mount.reach(principal) === 'all')
-    const { documents, passages } = isWhole ? await index.size() : {}
-    const embedding = isWhole ? await index.embedding() : undefined
-    const whole = {
-      ...status,
-      ...(documents === undefined ? {} : { documents, passages }),
-      ...defined({ embedding }),
-    }
+    const whole = { ...status, ...(isWhole ? await sizeOf(index) : {}) }
     return { text: `${JSON.stringify(whole, undefined, 2)}\n`, mimeType: statusEntry.mimeType }
   }
 
@@ -208,6 +189,17 @@ export function search(options: SearchOptions): Search {
     feedStatus,
     currentAt: async () => (await readCurrent(store, name, fedMounts()))?.at,
   }
+}
+
+/** Waits until every change before the call is in an index, for a bounded time. Resolves to whether it is. */
+async function inTime(signal: AbortSignal, catchUp: (time: AbortSignal) => Promise<boolean>): Promise<boolean> {
+  const time = followFor(signal, catchUpMs)
+  return catchUp(time.signal).finally(time.release)
+}
+
+async function sizeOf(index: SearchIndex) {
+  const [{ documents, passages }, embedding] = await Promise.all([index.size(), index.embedding()])
+  return { documents, passages, ...defined({ embedding }) }
 }
 
 /** Creates a cache of the kinds of parts that each mount can return. A mount that does not answer is asked again later. */

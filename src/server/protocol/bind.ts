@@ -23,6 +23,7 @@ import {
 import type { Served } from './channel.ts'
 import type { ServerInfo } from './envelope.ts'
 import type { ExtraMethod, Method } from './method.ts'
+import { operationMethods, operationsCapability } from './operations.ts'
 import { appAt, type Toolbox, toolMethods, withApps } from './tools.ts'
 import {
   cached,
@@ -38,6 +39,8 @@ import {
 /** The description of a server, and its additional methods. */
 export interface Identity extends ServerInfo {
   readonly instructions?: string
+  /** Whether the draft of resource operations is served: `resources/stat`, and refusals of writes (2026-07-28). */
+  readonly resourceOperations?: boolean
   /**
    * Methods besides those of resources, by name, such as `prompts/get`; the capabilities are declared already. They replace the
    * server's own methods, except that `completion/complete` is called for prompts only. A `ProtocolError` that one throws is sent
@@ -47,14 +50,14 @@ export interface Identity extends ServerInfo {
 }
 
 /** Returns the capabilities for a view: `subscribe` and `listChanged` when some source can notify. */
-function capabilitiesOf(view: View) {
+function capabilitiesOf(view: View, { resourceOperations }: Identity) {
   return {
     resources: view.live === true ? { subscribe: true, listChanged: true } : {},
     completions: {},
     // Some hosts refuse a server without these two lists, even if the lists are empty.
     tools: view.tools?.live === true ? { listChanged: true } : {},
     prompts: view.prompts?.live === true ? { listChanged: true } : {},
-    extensions: skillsCapability,
+    extensions: { ...skillsCapability, ...(resourceOperations === true ? operationsCapability : {}) },
   }
 }
 
@@ -73,7 +76,7 @@ export function bind(
   const { name, version, title, instructions } = identity
   return {
     server: { name, version, ...defined({ title }) },
-    capabilities: capabilitiesOf(view),
+    capabilities: capabilitiesOf(view, identity),
     instructions,
     methods: new Map(
       Object.entries({
@@ -82,6 +85,7 @@ export function bind(
         'resources/read': withApps(readMethod, toolbox),
         ...promptMethods,
         ...skillMethods,
+        ...(identity.resourceOperations === true ? operationMethods : {}),
         ...completionMethods(identity),
         ...extraMethods(identity.methods),
         ...watchingOf(subscription, toolbox),
