@@ -2,7 +2,8 @@ import { createHash, randomBytes } from 'node:crypto'
 import type { Principal } from './call.ts'
 import type { EarlierTexts } from './earlier.ts'
 import { tooLarge } from './errors.ts'
-import { isObject, jsonIn } from './kit/object.ts'
+import { defined, isObject, jsonIn } from './kit/object.ts'
+import { steadyVersion } from './stat.ts'
 import type { ChangedQuery, ChangedResource, ChangedResources, Page, Resource } from './view.ts'
 
 interface ChangedOptions {
@@ -15,6 +16,10 @@ interface ChangedOptions {
 
 /** Maximum number of resources that are compared. */
 const maxListed = 100_000
+
+/** The end of a version that the next state may have too: it counts as changed later, and a read shows whether it has. */
+const unsteady = '~'
+const plain = (version: string) => (version.endsWith(unsteady) ? version.slice(0, -unsteady.length) : version)
 
 /** The version of each listed resource by its URI; empty if it has none. */
 type Versions = ReadonlyMap<string, string>
@@ -82,8 +87,11 @@ async function versionsOf(list: ChangedOptions['list']) {
   let cursor: string | undefined
   do {
     const page = await list(cursor)
-    for (const { uri, version, size, modified } of page.items)
-      versions.set(uri, version ?? (modified === undefined ? '' : `${modified}.${size ?? ''}`))
+    for (const { uri, version, size, modified } of page.items) {
+      const own = version ?? (modified === undefined ? '' : `${modified}.${size ?? ''}`)
+      const isSteady = own === '' || steadyVersion({ version: own, ...defined({ modified }) }) !== undefined
+      versions.set(uri, isSteady ? own : own + unsteady)
+    }
     for (const address of page.unavailable ?? []) unavailable.add(address.replace(/\/$/, ''))
     if (versions.size > maxListed)
       throw tooLarge(`There are more than ${maxListed} resources, too many to compare.`, { limit: maxListed })
@@ -103,11 +111,11 @@ function hasSame(before: Versions, now: Versions): boolean {
 }
 
 function* differences(before: Versions, now: Versions): Generator<Found> {
-  const of = (version: string) => (version === '' ? {} : { version })
+  const of = (version: string) => (version === '' ? {} : { version: plain(version) })
   for (const [uri, version] of now) {
     const earlier = before.get(uri)
     if (earlier === undefined) yield { kind: 'created', resource: { uri, ...of(version) } }
-    else if (earlier !== version) yield { kind: 'updated', resource: { uri, ...of(version), before: earlier } }
+    else if (earlier !== version) yield { kind: 'updated', resource: { uri, ...of(version), before: plain(earlier) } }
   }
   for (const [uri, version] of before) if (!now.has(uri)) yield { kind: 'deleted', resource: { uri, ...of(version) } }
 }

@@ -23,7 +23,7 @@ import {
 import type { Served } from './channel.ts'
 import type { ServerInfo } from './envelope.ts'
 import type { ExtraMethod, Method } from './method.ts'
-import { operationMethods, operationsCapability } from './operations.ts'
+import { operationMethods, operationsCapability, withContentVersions, withEntryVersions } from './operations.ts'
 import { appAt, type Toolbox, toolMethods, withApps } from './tools.ts'
 import {
   cached,
@@ -85,7 +85,7 @@ export function bind(
         'resources/read': withApps(readMethod, toolbox),
         ...promptMethods,
         ...skillMethods,
-        ...(identity.resourceOperations === true ? operationMethods : {}),
+        ...(identity.resourceOperations === true ? operationsOver(toolbox) : {}),
         ...completionMethods(identity),
         ...extraMethods(identity.methods),
         ...watchingOf(subscription, toolbox),
@@ -184,6 +184,16 @@ function completionMethods(identity: Identity): Readonly<Record<string, Method>>
       if (isPrompt) return completePrompt(view, { name: requiredString(ref, 'name'), ...request }, signal)
       return completionToWire(await view.complete({ uriTemplate: requiredString(ref, 'uri'), ...request }, { signal }))
     },
+  }
+}
+
+/** The methods of the draft, and those of resources with the versions that it adds. */
+function operationsOver(toolbox: Toolbox | undefined): Readonly<Record<string, Method>> {
+  const { 'resources/directory/read': directory } = resourceMethods
+  return {
+    ...operationMethods,
+    'resources/read': withContentVersions(withApps(readMethod, toolbox)),
+    ...(directory === undefined ? {} : { 'resources/directory/read': withEntryVersions(directory) }),
   }
 }
 

@@ -1,5 +1,8 @@
 import { isResourceError } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
+import { metaKeys } from '../../core/meta.ts'
+import { steadyVersion } from '../../core/stat.ts'
+import type { JsonObject } from '../../core/tool.ts'
 import { parseUri } from '../../core/uri.ts'
 import type { ResourceState, View } from '../../core/view.ts'
 import { codes, isObject, type Params, ProtocolError, requiredString } from '../messages/messages.ts'
@@ -30,6 +33,42 @@ export const operationMethods: Readonly<Record<string, Method>> = {
     return refuse(uri, params.contents)
   }),
   'resources/delete': modernOnly(async ({ params }) => refuse(uriIn(params))),
+}
+
+/** The key of the version in `_meta` of entries and contents, as the draft has it. */
+const versionKey = 'io.modelcontextprotocol/resource-version'
+
+/** Adds the versions to the entries of a directory, if no other state can have them. */
+export function withEntryVersions(method: Method): Method {
+  return async (call) => {
+    const result = await method(call)
+    if (call.revision !== '2026-07-28' || !Array.isArray(result.resources)) return result
+    const resources = result.resources.map((resource: unknown) => {
+      const { _meta: meta, annotations } = resource as { _meta?: JsonObject; annotations?: JsonObject }
+      const modified = Date.parse(String(annotations?.lastModified))
+      const version = meta?.[metaKeys.version]
+      const steady =
+        typeof version === 'string'
+          ? steadyVersion({ version, ...(Number.isNaN(modified) ? {} : { modified }) })
+          : undefined
+      return steady === undefined ? resource : { ...(resource as JsonObject), _meta: { ...meta, [versionKey]: steady } }
+    })
+    return { ...result, resources }
+  }
+}
+
+/** Adds the version to the content of a resource, if `resources/stat` answers the same. */
+export function withContentVersions(method: Method): Method {
+  return async (call) => {
+    const result = await method(call)
+    const { contents } = result
+    if (call.revision !== '2026-07-28' || !Array.isArray(contents) || contents.length !== 1) return result
+    const [content] = contents as readonly (JsonObject & { readonly _meta?: JsonObject })[]
+    const version = content?._meta?.[metaKeys.version]
+    const state = await call.view.stat?.(String(call.params.uri), { signal: call.signal }).catch(() => undefined)
+    if (state === undefined || state.version !== version) return result
+    return { ...result, contents: [{ ...content, _meta: { ...content?._meta, [versionKey]: version } }] }
+  }
 }
 
 function modernOnly(method: Method): Method {
