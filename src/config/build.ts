@@ -7,7 +7,6 @@ import type { LongResultBounds, LongResults } from '../core/shared.ts'
 import { parseAddress } from '../core/uri.ts'
 import { type LazyStore, lazyStore, type MountSettings, type Searchable } from '../providers/source.ts'
 import type { OpeningState } from '../wrap/deferred.ts'
-import { earlierInStore } from './earlier.ts'
 import type { Config } from './load.ts'
 import { type DeferredMount, openLazily, openMount } from './open-mount.ts'
 import { hasTools, isSearch, type PlannedMount, sourceOf } from './plan.ts'
@@ -113,7 +112,7 @@ export async function openCatalog(mounted: readonly PlannedMount[], settings: Ca
       ...defined({ pages, changes }),
       // A store that nothing else needs is not made for this.
       ...(store !== undefined && planned.some(({ config }) => sourceOf(config).keeps === true)
-        ? { earlier: earlierInStore(store.open, planned, rest.scrubber) }
+        ? { earlier: async () => (await import('./earlier.ts')).earlierInStore(store.open, planned, rest.scrubber) }
         : {}),
       ...(cursorSecret === undefined ? {} : { secret: Buffer.from(cursorSecret) }),
       earlierSecrets: earlierCursorSecrets.map((secret) => Buffer.from(secret)),

@@ -1,12 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import { type Narrowing, narrowMounts } from './access.ts'
-import { changedResources } from './changed.ts'
 import type { Clock } from './changes.ts'
 import { type ChangeLimits, type Changes, createChanges, type DegradedMount } from './changes.ts'
 import { completeTemplate } from './completion.ts'
 import { createDirectoryReader, type DirectoryReader } from './directory.ts'
-import { type EarlierTexts, earlierInMemory, keepText, readSince } from './earlier.ts'
+import type { EarlierTexts } from './earlier.ts'
 import { cleanTexts } from './entry.ts'
 import {
   asDenied,
@@ -20,6 +19,7 @@ import {
   ResourceError,
 } from './errors.ts'
 import { defined, requireKeys } from './kit/object.ts'
+import { doneOnce } from './kit/once.ts'
 import { createListing, isVisible, type Listing } from './listing.ts'
 import type { Log } from './log.ts'
 import { createMount, type Mounted, type MountOptions } from './mount.ts'
@@ -29,7 +29,6 @@ import { baseName } from './path.ts'
 import { createPrompts } from './prompts.ts'
 import type { Content, Context, Principal, ReadRequest } from './provider.ts'
 import { createRouter } from './router.ts'
-import { statResource } from './stat.ts'
 import { createTools } from './tools.ts'
 import { tracedSource } from './trace.ts'
 import { type ParsedUri, parseAddress, parseQuery, parseUri } from './uri.ts'
@@ -47,7 +46,7 @@ export interface CatalogOptions {
   /** Limits of subscriptions. */
   readonly changes?: Partial<ChangeLimits>
   /** Keeps texts that were read, for reads since a version. Default: in memory. */
-  readonly earlier?: EarlierTexts
+  readonly earlier?: () => Promise<EarlierTexts>
   /** Clock of the throttle on notifications of changed lists. Default: the clock of the system. */
   readonly clock?: Clock
   readonly log?: Log
@@ -99,7 +98,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
     seal: createCursorSeal(options.secret ?? randomBytes(32), options.earlierSecrets),
     paging: createPaging(options.pages),
     log: options.log ?? (() => {}),
-    earlier: options.earlier ?? earlierInMemory(),
+    earlier: doneOnce(options.earlier ?? (async () => (await import('./earlier.ts')).earlierInMemory())),
   }
   const listing = createListing(state)
   const directories = createDirectoryReader(state)
@@ -246,12 +245,14 @@ function createView({ state, listing, directories, changes, route }: Parts, prin
       const [{ mount, path, parsed }, context] = [locate(uri), contextOf(options)]
       const page = (cursor: string | undefined) => directories.page(mount, path, cursor, context)
       const located = { mount, path, uri, hasQuery: parsed.query !== undefined }
+      const { statResource } = await import('./stat.ts')
       return statResource(located, { read: (at) => read(at, options), directory: page }, context)
     },
-    changed: (query, options) => {
+    changed: async (query, options) => {
+      const { changedResources } = await import('./changed.ts')
       const list = (cursor: string | undefined) => listing.list(cursor, contextOf(options))
       const allows = (uri: string) => allowsAt(route, principal, uri)
-      return changedResources(query, { texts: state.earlier, principal, list, allows })
+      return changedResources(query, { texts: await state.earlier(), principal, list, allows })
     },
     ...(prompts === undefined ? {} : { prompts }),
     ...(tools === undefined ? {} : { tools }),
@@ -284,7 +285,8 @@ async function readDelta(
   { most: _, ...context }: Context,
 ): Promise<ReadResult> {
   const { contents, cache } = await readPath(mount, uri, { path, params: noParams }, context)
-  return { contents: await readSince(earlier, { address: mount.address.text, path }, contents, since), cache }
+  const { readSince } = await import('./earlier.ts')
+  return { contents: await readSince(await earlier(), { address: mount.address.text, path }, contents, since), cache }
 }
 
 interface Located {
@@ -301,7 +303,8 @@ async function kept(
 ): Promise<ReadResult> {
   const [content, ...others] = result.contents
   if (content === undefined || others.length > 0 || parsed.query !== undefined) return result
-  const version = await keepText(earlier, { address: mount.address.text, path }, content)
+  const { keepText } = await import('./earlier.ts')
+  const version = await keepText(await earlier(), { address: mount.address.text, path }, content)
   return version === undefined ? result : { ...result, contents: [{ ...content, version }] }
 }
 

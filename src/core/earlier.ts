@@ -36,7 +36,7 @@ export interface DeltaFacts {
   readonly reason?: 'unknown' | 'shorter' | 'not-text'
 }
 
-/** Where a text is kept. */
+/** The key under which a text is kept. */
 function keyOf(address: string, path: string, version: string): string {
   return createHash('sha256')
     .update(JSON.stringify([address, path, version]))

@@ -78,7 +78,7 @@ function sealWith(secret: Uint8Array) {
 /** State that the parts of a catalog share. `mounts` is sorted by address. */
 export interface CatalogState {
   /** Texts as clients have read them. */
-  readonly earlier: EarlierTexts
+  readonly earlier: () => Promise<EarlierTexts>
   readonly mounts: readonly Mounted[]
   readonly seal: ReturnType<typeof createCursorSeal>
   readonly paging: Paging

@@ -95,7 +95,7 @@ test(`a client that follows texts by deltas has the same texts as a full read, s
     const store = await openStore({ sqlite: { file: join(home, 'store.sqlite') } })
     const provider = await files({ root, watch: false })
     const earlier = earlierInStore(async () => store, [], undefined)
-    const catalog = createCatalog({ mounts: [{ address: 'files://docs', provider }], earlier })
+    const catalog = createCatalog({ mounts: [{ address: 'files://docs', provider }], earlier: async () => earlier })
     const view = catalog.view({ id: 'a', roles: [] })
     for (let round = begun; round < Math.min(rounds, begun + perRestart); round++) {
       for (let writes = random.below(8); writes > 0; writes--)

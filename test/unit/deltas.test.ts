@@ -37,7 +37,7 @@ const at = 'memory://docs/a.txt'
 
 function catalogOf(provider: Provider, earlier: EarlierTexts = earlierInMemory()) {
   const access = compileAccess([{ allow: ['boss'] }, { allow: ['guest'], match: ['open/**'] }])
-  return createCatalog({ mounts: [{ address: 'memory://docs', provider, access }], earlier })
+  return createCatalog({ mounts: [{ address: 'memory://docs', provider, access }], earlier: async () => earlier })
 }
 
 async function readSince(view: View, since: string, uri = at) {

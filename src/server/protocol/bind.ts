@@ -22,8 +22,7 @@ import {
 } from '../messages/messages.ts'
 import type { Served } from './channel.ts'
 import type { ServerInfo } from './envelope.ts'
-import type { ExtraMethod, Method } from './method.ts'
-import { operationMethods, operationsCapability, withContentVersions, withEntryVersions } from './operations.ts'
+import type { Call, ExtraMethod, Method } from './method.ts'
 import { appAt, type Toolbox, toolMethods, withApps } from './tools.ts'
 import {
   cached,
@@ -148,6 +147,12 @@ const readMethod: Method = async ({ params, revision, view, signal, pass, linkFo
 /** The page of a list that a request wants. */
 const pageIn = (params: Params) => defined({ cursor: optionalString(params, 'cursor') })
 
+const directoryMethod: Method = async ({ params, revision, signal, view }) => {
+  const uri = requiredString(params, 'uri')
+  const page = await view.directory({ uri, ...pageIn(params) }, { signal })
+  return resourcesToWire(withPlainDirectories(page), revision)
+}
+
 const resourceMethods: Readonly<Record<string, Method>> = {
   'resources/list': async ({ params, revision, signal, view }) => {
     const query = pageIn(params)
@@ -159,11 +164,7 @@ const resourceMethods: Readonly<Record<string, Method>> = {
   },
   'resources/templates/list': async ({ params, revision, signal, view }) =>
     templatesToWire(await view.templates(pageIn(params), { signal }), revision),
-  'resources/directory/read': async ({ params, revision, signal, view }) => {
-    const uri = requiredString(params, 'uri')
-    const page = await view.directory({ uri, ...pageIn(params) }, { signal })
-    return resourcesToWire(withPlainDirectories(page), revision)
-  },
+  'resources/directory/read': directoryMethod,
 }
 
 function completionMethods(identity: Identity): Readonly<Record<string, Method>> {
@@ -187,13 +188,21 @@ function completionMethods(identity: Identity): Readonly<Record<string, Method>>
   }
 }
 
-/** The methods of the draft, and those of resources with the versions that it adds. */
+/** The draft of the Files working group, as it is declared. */
+const operationsCapability = { 'io.modelcontextprotocol/resource-operations': { directoryRead: true } } as const
+
+const operations = ['resources/stat', 'resources/create', 'resources/update', 'resources/delete'] as const
+
+/** The methods of the draft, and those of resources with the versions that it adds. They are loaded at the first call. */
 function operationsOver(toolbox: Toolbox | undefined): Readonly<Record<string, Method>> {
-  const { 'resources/directory/read': directory } = resourceMethods
+  const load = () => import('./operations.ts')
+  const read = withApps(readMethod, toolbox)
   return {
-    ...operationMethods,
-    'resources/read': withContentVersions(withApps(readMethod, toolbox)),
-    ...(directory === undefined ? {} : { 'resources/directory/read': withEntryVersions(directory) }),
+    ...Object.fromEntries(
+      operations.map((name) => [name, async (call: Call) => (await load()).operationMethods[name](call)]),
+    ),
+    'resources/read': async (call) => (await load()).withContentVersions(read, call),
+    'resources/directory/read': async (call) => (await load()).withEntryVersions(directoryMethod, call),
   }
 }
 

@@ -6,6 +6,7 @@ import type { JsonObject } from '../../core/tool.ts'
 import { parseUri } from '../../core/uri.ts'
 import type { ResourceState, View } from '../../core/view.ts'
 import { codes, isObject, type Params, ProtocolError, requiredString } from '../messages/messages.ts'
+import type { Result } from './envelope.ts'
 import type { Call, Method } from './method.ts'
 import { cached, resourceToWire } from './wire.ts'
 
@@ -14,13 +15,10 @@ import { cached, resourceToWire } from './wire.ts'
  * It exists on 2026-07-28 only.
  */
 
-/** The capability, as it is declared among the extensions. */
-export const operationsCapability = { 'io.modelcontextprotocol/resource-operations': { directoryRead: true } } as const
-
 /** The provisional code of an operation that is not supported for a URI. */
 const notSupportedCode = -32011
 
-export const operationMethods: Readonly<Record<string, Method>> = {
+export const operationMethods = {
   'resources/stat': modernOnly(async (call) => {
     const uri = uriIn(call.params)
     const { resource, version, cache } = await stateOf(call.view, uri, call)
@@ -39,36 +37,32 @@ export const operationMethods: Readonly<Record<string, Method>> = {
 const versionKey = 'io.modelcontextprotocol/resource-version'
 
 /** Adds the versions to the entries of a directory, if no other state can have them. */
-export function withEntryVersions(method: Method): Method {
-  return async (call) => {
-    const result = await method(call)
-    if (call.revision !== '2026-07-28' || !Array.isArray(result.resources)) return result
-    const resources = result.resources.map((resource: unknown) => {
-      const { _meta: meta, annotations } = resource as { _meta?: JsonObject; annotations?: JsonObject }
-      const modified = Date.parse(String(annotations?.lastModified))
-      const version = meta?.[metaKeys.version]
-      const steady =
-        typeof version === 'string'
-          ? steadyVersion({ version, ...(Number.isNaN(modified) ? {} : { modified }) })
-          : undefined
-      return steady === undefined ? resource : { ...(resource as JsonObject), _meta: { ...meta, [versionKey]: steady } }
-    })
-    return { ...result, resources }
-  }
+export async function withEntryVersions(method: Method, call: Call): Promise<Result> {
+  const result = await method(call)
+  if (call.revision !== '2026-07-28' || !Array.isArray(result.resources)) return result
+  const resources = result.resources.map((resource: unknown) => {
+    const { _meta: meta, annotations } = resource as { _meta?: JsonObject; annotations?: JsonObject }
+    const modified = Date.parse(String(annotations?.lastModified))
+    const version = meta?.[metaKeys.version]
+    const steady =
+      typeof version === 'string'
+        ? steadyVersion({ version, ...(Number.isNaN(modified) ? {} : { modified }) })
+        : undefined
+    return steady === undefined ? resource : { ...(resource as JsonObject), _meta: { ...meta, [versionKey]: steady } }
+  })
+  return { ...result, resources }
 }
 
 /** Adds the version to the content of a resource, if `resources/stat` answers the same. */
-export function withContentVersions(method: Method): Method {
-  return async (call) => {
-    const result = await method(call)
-    const { contents } = result
-    if (call.revision !== '2026-07-28' || !Array.isArray(contents) || contents.length !== 1) return result
-    const [content] = contents as readonly (JsonObject & { readonly _meta?: JsonObject })[]
-    const version = content?._meta?.[metaKeys.version]
-    const state = await call.view.stat?.(String(call.params.uri), { signal: call.signal }).catch(() => undefined)
-    if (state === undefined || state.version !== version) return result
-    return { ...result, contents: [{ ...content, _meta: { ...content?._meta, [versionKey]: version } }] }
-  }
+export async function withContentVersions(method: Method, call: Call): Promise<Result> {
+  const result = await method(call)
+  const { contents } = result
+  if (call.revision !== '2026-07-28' || !Array.isArray(contents) || contents.length !== 1) return result
+  const [content] = contents as readonly (JsonObject & { readonly _meta?: JsonObject })[]
+  const version = content?._meta?.[metaKeys.version]
+  const state = await call.view.stat?.(String(call.params.uri), { signal: call.signal }).catch(() => undefined)
+  if (state === undefined || state.version !== version) return result
+  return { ...result, contents: [{ ...content, _meta: { ...content?._meta, [versionKey]: version } }] }
 }
 
 function modernOnly(method: Method): Method {
