@@ -80,7 +80,7 @@ export function createFeedMount(options: FeedMountOptions) {
     else cutTexts.delete(uri)
   }
 
-  const listening = mount.parts === undefined ? {} : { onRead }
+  const listening = { ...(mount.parts === undefined ? {} : { onRead }), lineCounts: new Map() }
 
   const enter = (next: MountState): void => {
     if (state === next) return
@@ -371,6 +371,8 @@ export function createFeedMount(options: FeedMountOptions) {
       state,
       since,
       ...counts,
+      // While documents come and go, the number of all is at least that of the compared ones.
+      ...(counts.of === undefined ? {} : { of: Math.max(counts.of, counts.looked) }),
       ...freshnessOf(),
       changes: mount.watch === undefined ? 'compared' : 'watched',
       ...defined({ degraded: mount.degraded() }),

@@ -165,6 +165,27 @@ describe('Feeding an index', () => {
     expect(await running.catchUp(undefined, inTime())).toBe(false)
   })
 
+  test('indexes a long log in its newest part, with the lines of the whole log, also when it has grown', async () => {
+    const root = await mkdtemp(join(folder, 'log-'))
+    const line = (number: number) => `line ${number} ${'x'.repeat(90)}\n`
+    const lines = Array.from({ length: 2000 }, (_, index) => line(index + 1))
+    await writeFile(join(root, 'a.log'), lines.join(''))
+    await writeFile(join(root, 'a.txt'), lines.join(''))
+    const index = memoryIndex()
+    const { running, current } = feed({ docs: sliced(await files({ root })) }, { index, maxBytes: 10_000 })
+    await current()
+    const log = () => index.all.get('memory://docs/a.log')
+    const firstOf = () => Number(/^line (\d+) /.exec(log()?.text ?? '')?.[1])
+    expect(log()?.text).toContain('line 2000 ')
+    expect(log()?.firstLine).toBe(firstOf())
+    expect(index.all.get('memory://docs/a.txt')?.text).toMatch(/^line 1 /)
+    await writeFile(join(root, 'a.log'), [...lines, ...lines.map((_, at) => line(2001 + at))].join(''))
+    expect(await running.catchUp(undefined, inTime())).toBe(true)
+    expect(log()?.text).toContain('line 4000 ')
+    expect(log()?.firstLine).toBe(firstOf())
+    expect((await running.status())?.mounts[0]?.partial).toEqual({ texts: 2, maxBytes: 10_000 })
+  })
+
   test('counts what is pending only of the paths that count, and nothing during a comparison for others', async () => {
     let release = () => {}
     const gate = new Promise<void>((resolve) => {

@@ -288,7 +288,7 @@ function limitsOf({ address, partial, firstPages }: SearchStatusMount): readonly
   if (texts !== undefined && maxBytes !== undefined) {
     const long = texts === 1 ? 'one long text' : `${texts.toLocaleString('en')} long texts`
     notes.push(
-      `Of ${long} of ${address}, only the beginning is searched, at most ${maxBytes.toLocaleString('en')} bytes of each.`,
+      `Of ${long} of ${address}, only the beginning is searched (of logs the end), at most ${maxBytes.toLocaleString('en')} bytes of each.`,
     )
   }
   if (firstPages !== undefined)
