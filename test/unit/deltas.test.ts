@@ -13,7 +13,7 @@ import type { Provider } from '../../src/core/provider.ts'
 import { createScrubber } from '../../src/core/scrub.ts'
 import type { View } from '../../src/core/view.ts'
 import { files } from '../../src/providers/files/index.ts'
-import { resourceTools } from '../../src/server/tools/index.ts'
+import { changedTools, resourceTools } from '../../src/server/tools/index.ts'
 import { openStore, type Store } from '../../src/store/index.ts'
 import { live } from '../support/live.ts'
 import { memory } from '../support/memory.ts'
@@ -218,7 +218,7 @@ describe('The resources that changed', () => {
 
 describe('The tools', () => {
   const call = async (view: View, name: string, given: Readonly<Record<string, unknown>>) => {
-    const tool = resourceTools(view).find((one) => one.name === name)
+    const tool = [...resourceTools(view), ...changedTools(view)].find((one) => one.name === name)
     return tool?.call(given, { principal: boss, signal: new AbortController().signal })
   }
 

@@ -18,7 +18,6 @@ export { connectorTools } from './connector.ts'
 export function resourceTools(view: View, explorer?: ToolApp): readonly Tool[] {
   return [
     ...[listTool(view), browseTool(view), readTool(view), searchTool(view)],
-    ...(view.changed === undefined ? [] : [changedTool(view, view.changed)]),
     ...(explorer === undefined ? [] : [explorerTool(view, explorer)]),
   ]
 }
@@ -242,8 +241,13 @@ const changedSchema = {
   }),
 }
 
-/** `what_changed`: the resources that were created, updated and deleted since an earlier call. */
-function changedTool(view: View, changed: NonNullable<View['changed']>): Tool {
+/** `what_changed`: the resources that were created, updated and deleted since an earlier call. None for a view that cannot tell. */
+export function changedTools(view: View): readonly Tool[] {
+  const { changed } = view
+  return changed === undefined ? [] : [changedTool(changed)]
+}
+
+function changedTool(changed: NonNullable<View['changed']>): Tool {
   return {
     name: 'what_changed',
     title: 'Changes since an earlier call',
@@ -265,7 +269,7 @@ function changedTool(view: View, changed: NonNullable<View['changed']>): Tool {
       const args = argumentsIn(given, changedInput)
       const since = args.text('since', 100)
       const query = { ...defined({ since, uri: args.text('uri') }), limit: args.count('limit', changedLimits) }
-      const found = await changed.call(view, query, { signal })
+      const found = await changed(query, { signal })
       const linesOf = (word: string, some: readonly ChangedResource[]) => some.map(({ uri }) => `- ${word}  ${uri}`)
       const lines = [
         ...linesOf('created', found.created),
