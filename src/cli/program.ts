@@ -5,7 +5,7 @@ import { type Io, type Output, openFile, type ProcessIo } from './terminal/io.ts
 import { coloursFor, isColourful } from './terminal/text.ts'
 
 /** The commands that get the option `-o, --output FILE`, which writes their data to a file. Other commands define it themselves. */
-const offering = 'ls tree stat search watch templates complete status check doctor access hosts'.split(' ')
+const offering = 'ls tree stat search watch diff templates complete status check doctor access hosts'.split(' ')
 
 /** Creates the outputs of a command whose data may go to a file. */
 function createFileOutput(io: Io) {
@@ -56,6 +56,7 @@ export const commands: Readonly<Record<string, readonly [summary: string, load: 
   read: ['print the content of a URI', async () => (await import('./commands/read.ts')).define],
   search: ['find resources by words', async () => (await import('./commands/search.ts')).define],
   pack: ['assemble a context that fits a budget of tokens', async () => (await import('./commands/pack.ts')).define],
+  diff: ['print what changed since a version', async () => (await import('./commands/diff.ts')).define],
   watch: ['print changes as they happen', async () => (await import('./commands/watch.ts')).define],
   templates: ['list resource templates', async () => (await import('./commands/templates.ts')).defineTemplates],
   complete: ['complete a variable of a template', async () => (await import('./commands/templates.ts')).defineComplete],
@@ -165,7 +166,19 @@ function withHeadings(text: string, isTerminal: boolean): string {
 
 /** The commands under each heading of the help. */
 const groups: Readonly<Record<string, readonly string[]>> = {
-  'Look at resources:': ['ui', 'ls', 'tree', 'stat', 'read', 'search', 'pack', 'watch', 'templates', 'complete'],
+  'Look at resources:': [
+    'ui',
+    'ls',
+    'tree',
+    'stat',
+    'read',
+    'search',
+    'pack',
+    'watch',
+    'diff',
+    'templates',
+    'complete',
+  ],
   'Serve resources to hosts:': ['init', 'serve', 'add', 'remove', 'hosts', 'bundle', 'registry'],
   'Find faults:': ['doctor', 'check', 'status', 'why', 'access', 'trust'],
 }

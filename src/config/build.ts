@@ -110,6 +110,10 @@ export async function openCatalog(mounted: readonly PlannedMount[], settings: Ca
       mounts: [...mounts, ...(spilling === undefined ? [] : [spilling.mount])],
       log,
       ...defined({ pages, changes }),
+      // A store that nothing else needs is not made for this.
+      ...(store !== undefined && planned.some(({ config }) => sourceOf(config).keeps === true)
+        ? { earlier: async () => (await import('./earlier.ts')).earlierInStore(store.open, planned, rest.scrubber) }
+        : {}),
       ...(cursorSecret === undefined ? {} : { secret: Buffer.from(cursorSecret) }),
       earlierSecrets: earlierCursorSecrets.map((secret) => Buffer.from(secret)),
     })

@@ -199,6 +199,15 @@ export const settingsShape = {
     .optionalKey(
       'Set this if several processes serve this configuration at once. They tell each other of changes through the store, and one at a time polls each source. They need the same "store" and the same "cursorSecret". By default false.',
     ),
+  experimental: z
+    .strictObject({
+      resourceOperations: z
+        .boolean()
+        .optionalKey(
+          'Declares the draft extension io.modelcontextprotocol/resource-operations (2026-07-28): resources/stat, and refusals of create, update and delete. By default false.',
+        ),
+    })
+    .optionalKey('Drafts of the protocol, which may change.'),
   cursorSecret: cursorSecrets.optionalKey(
     'The secret that authenticates the cursors of lists, as { "env": "NAME" } or { "file": "path" }. In a list of up to four, the first secret makes cursors and all of them verify cursors, so that you can replace a secret while clients hold cursors. Replicas need the same secret. By default a new secret at each start, which invalidates the cursors that clients hold.',
   ),

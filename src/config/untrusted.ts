@@ -242,7 +242,9 @@ const settings: Rules<Omit<ConfigFile, 'mounts'>> = {
   store: (value, context) => effectsBy(store, value, context),
   events: ({ webhooks }) => (webhooks === undefined ? [] : [{ kind: 'sends', what: 'endpoints that clients name' }]),
   // Replicas write only into the store, which has its own rule.
-  ...harmless('$schema name instructions overview clients context roles pages changes spill replicas linkedRoots'),
+  ...harmless(
+    '$schema name instructions overview clients context roles pages changes spill replicas linkedRoots experimental',
+  ),
   cursorSecret: secrets,
 }
 

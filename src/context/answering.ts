@@ -23,7 +23,7 @@ export async function answer(view: View, { what, options, limit }: ContextCall):
 
 async function assembled(view: View, options: AssembleOptions): Promise<ToolAnswer> {
   const result = await assemble(view, options)
-  const { text, blocks, format, items, omitted, notes } = result
+  const { text, blocks, format, items, omitted, notes, freshness } = result
   if (text.length > most.text)
     throw new ResourceError('too-large', 'The context is too long to be answered. Ask for a smaller budget.', {
       limit: most.text,
@@ -43,6 +43,7 @@ async function assembled(view: View, options: AssembleOptions): Promise<ToolAnsw
     omitted: omitted.slice(0, most.omitted).map(omittedToJson),
     omittedTotal: omitted.length,
     notes,
+    ...freshness,
     ...(format === 'mcp' ? {} : { text }),
   }
   if (blocks === undefined || blocks.length === 0) return { text: text === '' ? nothing : text, structured }
@@ -66,7 +67,7 @@ async function suggested(view: View, options: AssembleOptions, limit: number): P
     read: Math.min(most.suggested, options.limits?.read ?? most.suggested),
   }
   const reader = createReader(view, limits, await excluderOf(view, options), options)
-  const { candidates, notes } = await rankAll(view, options, limits, reader)
+  const { candidates, notes, freshness } = await rankAll(view, options, limits, reader)
   // Pinned resources are part of the context already.
   const pinned = matcherOf((options.pins ?? []).map((pin) => (typeof pin === 'string' ? pin : pin.uri)))
   const all = candidates.filter(({ resource }) => !pinned(resource.uri))
@@ -79,7 +80,7 @@ async function suggested(view: View, options: AssembleOptions, limit: number): P
     text: [shown.length === 0 ? 'Nothing was found.' : lines.join('\n'), ...notes.map((note) => `(${note})`)].join(
       '\n',
     ),
-    structured: { suggestions: shown.map(suggestionOf), total: all.length, notes },
+    structured: { suggestions: shown.map(suggestionOf), total: all.length, notes, ...freshness },
   }
 }
 

@@ -65,6 +65,7 @@ export const inputSchema: JsonObject = objectSchema([], {
     type: 'number',
     description: 'The age in days at which the weight of recency has halved. By default 30.',
   },
+  fresh: { type: 'boolean', description: 'Wait until every change before the call can be found. By default false.' },
   now: { type: 'string', description: 'The time from which ages count, as in RFC 3339. By default now.' },
   earlier: {
     type: 'array',
@@ -122,6 +123,7 @@ export function askedIn(given: JsonObject, now: () => number): ContextCall {
     ...(mounts.length === 0 ? {} : { mounts }),
     ...(args.flag('pins_only') ? { pinsOnly: true } : {}),
     ...defined({ format, encoding, audience, reserve }),
+    ...(args.flag('fresh') ? { fresh: true } : {}),
     ...(halfLife === undefined ? {} : { halfLife: halfLife * 86_400_000 }),
   }
   const limit = args.count('limit', { least: 1, most: most.suggested, otherwise: otherwise.suggested })

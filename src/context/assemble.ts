@@ -45,7 +45,7 @@ export async function assemble(view: View, options: AssembleOptions): Promise<As
   opening.catch(() => {})
   const renderer = rendererOf(format)
   const reader = createReader(view, limits, await excluderOf(view, options), options)
-  const { candidates, terms, notes } = await rankAll(view, options, limits, reader)
+  const { candidates, terms, notes, freshness } = await rankAll(view, options, limits, reader)
 
   const counter = await opening
   const required = candidates.filter((candidate) => candidate.required !== undefined)
@@ -114,6 +114,7 @@ export async function assemble(view: View, options: AssembleOptions): Promise<As
     manifest,
     ...(options.earlier === undefined ? {} : { reusedPrefixTokens: reusedOf(manifest, earlier, headTokens) }),
     notes,
+    freshness,
   }
 }
 

@@ -2,6 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { requiredPriority } from '../core/entry.ts'
 import { isResourceError } from '../core/errors.ts'
 import { pagesOf } from '../core/kit/groups.ts'
+import { defined } from '../core/kit/object.ts'
 import { searchStatusMimeType } from '../core/search-answer.ts'
 import type { Resource, View } from '../core/view.ts'
 import { queryTerms } from '../text/analyser.ts'
@@ -10,7 +11,7 @@ import { lookedFor, neighboursOf } from './lists.ts'
 import { type ContextReader, canonical, excluderOf, folderOf, isHistory, withinOf } from './reader.ts'
 import { compare, explain, type Fused, fuse, isFor, listAll, searchAll, sumsOf, untilRepeated } from './searched.ts'
 import { belowSources } from './tests.ts'
-import type { AssembleOptions, Candidate, Level, Limits, Pin } from './types.ts'
+import type { AssembleOptions, Candidate, ContextFreshness, Level, Limits, Pin } from './types.ts'
 
 /** The number of resources that are examined before other work has its turn. */
 const doublesSlice = 1024
@@ -60,6 +61,8 @@ interface Ranked {
   readonly candidates: readonly Candidate[]
   readonly terms: ReadonlySet<string>
   readonly notes: readonly string[]
+  /** How fresh the indexes were that were searched. */
+  readonly freshness: ContextFreshness
 }
 
 /** Number of resources examined before the task yields to the event loop. */
@@ -101,8 +104,8 @@ export async function rankAll(
   const terms = new Set(queryTerms(query))
   const searched =
     query.trim() === ''
-      ? { lists: [], lines: new Map<string, never>(), resources: [], covered: [], notes: [] }
-      : await searchAll(view, query, audience, signal)
+      ? { lists: [], lines: new Map<string, never>(), resources: [], covered: [], notes: [], freshness: {} }
+      : await searchAll(view, query, { audience, ...defined({ fresh: options.fresh, signal }) })
   const isListed = new Set(listed.resources.map(({ uri }) => uri))
   for (const found of searched.resources) {
     if (isListed.has(found.uri) || !isWanted(found)) continue
@@ -148,7 +151,7 @@ export async function rankAll(
     (a, b) => b.explanation.score - a.explanation.score || compare(a.resource.uri, b.resource.uri),
   )
   const notes = [...(empty.size === 0 ? [] : [nothingIn([...empty])]), ...listed.notes, ...searched.notes, ...said]
-  return { candidates: [...must, ...ordered], terms, notes }
+  return { candidates: [...must, ...ordered], terms, notes, freshness: searched.freshness }
 }
 
 function nothingIn(mounts: readonly string[]): string {
@@ -168,7 +171,7 @@ async function onlyPins(view: View, options: AssembleOptions, isExcluded: (uri: 
       found: [],
     }),
   )
-  return { candidates, terms: new Set(queryTerms(query)), notes: [] }
+  return { candidates, terms: new Set(queryTerms(query)), notes: [], freshness: {} }
 }
 
 /** Returns the resources of pins, by canonical URI: from the listing, or else from the folder that contains the pin. */

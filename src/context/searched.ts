@@ -5,15 +5,17 @@ import { overviewUri } from '../core/meta.ts'
 import type { Audience } from '../core/provider.ts'
 import {
   type FoundHit,
+  freshnessOf,
   parseFound,
   parseSearchStatus,
   type SearchAnswer,
   type SearchMount,
   saidOf,
   searchMounts,
+  staleNote,
 } from '../core/search-answer.ts'
 import { directoryMimeType, type Resource, type ResourceTemplate, type View } from '../core/view.ts'
-import type { AssembleOptions, Explanation, Factor, Limits, LineRange } from './types.ts'
+import type { AssembleOptions, ContextFreshness, Explanation, Factor, Limits, LineRange } from './types.ts'
 
 /** Results of the searches of a view. */
 export interface Searched {
@@ -25,6 +27,7 @@ export interface Searched {
   /** The addresses of the mounts that are covered completely by a search that answered. */
   readonly covered: readonly string[]
   readonly notes: readonly string[]
+  readonly freshness: ContextFreshness
 }
 
 const most = 100
@@ -42,8 +45,7 @@ function searchable(query: string): string {
 export async function searchAll(
   view: View,
   query: string,
-  audience: Audience,
-  signal?: AbortSignal,
+  { audience, fresh, signal }: { readonly audience: Audience } & Pick<AssembleOptions, 'fresh' | 'signal'>,
 ): Promise<Searched> {
   const options = signal === undefined ? {} : { signal }
   const templates: ResourceTemplate[] = []
@@ -54,10 +56,15 @@ export async function searchAll(
   const resources: Resource[] = []
   const covered: string[] = []
   const notes: string[] = []
+  const answers: SearchAnswer[] = []
   const searched = searchable(query)
   for (const reason of searchMounts(templates)) {
     const [answer, status] = await Promise.all([
-      textAt(view, () => reason.uriOf({ query: searched, limit: most, audience }), options),
+      textAt(
+        view,
+        () => reason.uriOf({ query: searched, limit: most, audience, ...(fresh ? { fresh } : {}) }),
+        options,
+      ),
       textAt(view, () => reason.status, options),
     ])
     const found = answer === undefined ? undefined : parseFound(answer)
@@ -67,13 +74,15 @@ export async function searchAll(
       continue
     }
     notes.push(...saidOf(found))
+    answers.push(found)
+    if (fresh && found.fresh === undefined) notes.push(staleNote)
     if (searched.length < query.length)
       notes.push(`the search at ${reason.address} took the first ${searched.length} characters of the query`)
     covered.push(...coveredBy(reason, status))
     lists.push(collect(found, lines))
     resources.push(...found.hits.map(resourceOf))
   }
-  return { lists, lines, resources, covered, notes }
+  return { lists, lines, resources, covered, notes, freshness: freshnessOf(answers) }
 }
 
 async function textAt(view: View, uri: () => string, options: { readonly signal?: AbortSignal }) {

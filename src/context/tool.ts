@@ -1,6 +1,7 @@
 import { invalid, isResourceError, ResourceError } from '../core/errors.ts'
 import { defined, objectSchema } from '../core/kit/object.ts'
 import type { Principal } from '../core/provider.ts'
+import { freshnessSchema } from '../core/search-answer.ts'
 import { type JsonObject, readOnly, type Tool } from '../core/tool.ts'
 import type { View } from '../core/view.ts'
 import { askedIn, inputSchema } from './asked.ts'
@@ -170,6 +171,7 @@ const outputSchema: JsonObject = objectSchema(['notes'], {
   suggestions: arrayOf(facts, ['name', 'required', 'explanation'], 'With suggest: the candidates.'),
   total: { ...count, description: 'With suggest: the number of all candidates.' },
   notes: { ...texts, description: 'The reasons why there may be more to find.' },
+  ...freshnessSchema,
 })
 
 /** A fair semaphore: shares take turns, however many tasks each brings. */

@@ -1,5 +1,6 @@
 import { invalid } from '../core/errors.ts'
 import type { Audience } from '../core/provider.ts'
+import type { SearchAnswer } from '../core/search-answer.ts'
 import type { ToolLink } from '../core/tool.ts'
 import type { Resource } from '../core/view.ts'
 import type { Memory } from './memory.ts'
@@ -61,6 +62,8 @@ export interface AssembleOptions {
   readonly earlier?: readonly ManifestEntry[]
   readonly limits?: Partial<Limits>
   readonly signal?: AbortSignal
+  /** Whether the searches wait until every change before the call is in their index. */
+  readonly fresh?: boolean
   /** Cache of the readings of earlier calls by the same caller. The answer is the same without it. */
   readonly memory?: Memory
 }
@@ -191,7 +194,12 @@ export interface Assembled {
   readonly reusedPrefixTokens?: number
   /** Reasons why there may be more to find. */
   readonly notes: readonly string[]
+  /** How fresh the indexes were that were searched. */
+  readonly freshness: ContextFreshness
 }
+
+/** The members of the answers of searches that say how fresh they are. */
+export type ContextFreshness = Pick<SearchAnswer, 'asOf' | 'pending' | 'fresh' | 'partial'>
 
 /** A content block, as in prompts and results of tools of the Model Context Protocol. */
 export type ContentBlock =

@@ -5,6 +5,7 @@ import type { Clock } from './changes.ts'
 import { type ChangeLimits, type Changes, createChanges, type DegradedMount } from './changes.ts'
 import { completeTemplate } from './completion.ts'
 import { createDirectoryReader, type DirectoryReader } from './directory.ts'
+import type { EarlierTexts } from './earlier.ts'
 import { cleanTexts } from './entry.ts'
 import {
   asDenied,
@@ -18,6 +19,7 @@ import {
   ResourceError,
 } from './errors.ts'
 import { defined, requireKeys } from './kit/object.ts'
+import { doneOnce } from './kit/once.ts'
 import { createListing, isVisible, type Listing } from './listing.ts'
 import type { Log } from './log.ts'
 import { createMount, type Mounted, type MountOptions } from './mount.ts'
@@ -43,6 +45,8 @@ export interface CatalogOptions {
   readonly pages?: Partial<Paging>
   /** Limits of subscriptions. */
   readonly changes?: Partial<ChangeLimits>
+  /** Keeps texts that were read, for reads since a version. Default: in memory. */
+  readonly earlier?: () => Promise<EarlierTexts>
   /** Clock of the throttle on notifications of changed lists. Default: the clock of the system. */
   readonly clock?: Clock
   readonly log?: Log
@@ -94,6 +98,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
     seal: createCursorSeal(options.secret ?? randomBytes(32), options.earlierSecrets),
     paging: createPaging(options.pages),
     log: options.log ?? (() => {}),
+    earlier: doneOnce(options.earlier ?? (async () => (await import('./earlier.ts')).earlierInMemory())),
   }
   const listing = createListing(state)
   const directories = createDirectoryReader(state)
@@ -113,13 +118,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
       }
     },
     scopesOf: (uri) => attempt(() => route(parseUri(uri))?.mount.scopes ?? [], fallbackTo([], 'invalid')),
-    allows: (principal, uri) => {
-      const parsed = parseUri(uri)
-      const found = route(parsed)
-      if (found === undefined) return false
-      const { mount, path } = found
-      return parsed.directory ? mount.reach(principal, path) !== 'none' : mount.access(principal, path)
-    },
+    allows: (principal, uri) => allowsAt(route, principal, uri),
     reader: (address) => {
       const { text } = parseAddress(address)
       const mount = mounts.find((one) => one.address.text === text)
@@ -133,6 +132,14 @@ export function createCatalog(options: CatalogOptions): Catalog {
         if (result.status === 'rejected') state.log('warn', 'a provider could not be closed', { error: result.reason })
     },
   }
+}
+
+function allowsAt(route: Parts['route'], principal: Principal, uri: string): boolean {
+  const parsed = parseUri(uri)
+  const found = route(parsed)
+  if (found === undefined) return false
+  const { mount, path } = found
+  return parsed.directory ? mount.reach(principal, path) !== 'none' : mount.access(principal, path)
 }
 
 function inOrder(mounts: Mounted[]): Mounted[] {
@@ -170,7 +177,8 @@ function createView({ state, listing, directories, changes, route }: Parts, prin
     const most = options.room === undefined ? undefined : largeBytes
     const context: Context = { ...contextOf(options), most }
     try {
-      return await readNow(uri, context)
+      const result = await readNow(uri, context)
+      return options.keep === true ? await kept(state, locate(uri), result) : result
     } catch (error) {
       if (most !== undefined && isResourceError(error) && isLater(error))
         return readLarge(uri, options, Number(error.detail.size))
@@ -182,6 +190,8 @@ function createView({ state, listing, directories, changes, route }: Parts, prin
     const { mount, path, parsed } = locate(uri)
     const { query, directory } = parsed
     if (query !== undefined) {
+      const since = await sinceIn(mount, path, query, context)
+      if (since !== undefined) return readDelta(mount, state, uri, { path, since }, context)
       const params = await paramsOf(mount, state, path, query, context)
       return readPath(mount, uri, { path, params }, context)
     }
@@ -231,6 +241,19 @@ function createView({ state, listing, directories, changes, route }: Parts, prin
     },
     complete,
     read,
+    stat: async (uri, options) => {
+      const [{ mount, path, parsed }, context] = [locate(uri), contextOf(options)]
+      const page = (cursor: string | undefined) => directories.page(mount, path, cursor, context)
+      const located = { mount, path, uri, hasQuery: parsed.query !== undefined }
+      const { statResource } = await import('./stat.ts')
+      return statResource(located, { read: (at) => read(at, options), directory: page }, context)
+    },
+    changed: async (query, options) => {
+      const { changedResources } = await import('./changed.ts')
+      const list = (cursor: string | undefined) => listing.list(cursor, contextOf(options))
+      const allows = (uri: string) => allowsAt(route, principal, uri)
+      return changedResources(query, { texts: await state.earlier(), principal, list, allows })
+    },
     ...(prompts === undefined ? {} : { prompts }),
     ...(tools === undefined ? {} : { tools }),
     live: changes.possible,
@@ -248,6 +271,47 @@ const largeBytes = 512 * 1024
 
 /** One year, in milliseconds: the usual maximum of caches for "for ever". */
 const yearMs = 365 * 24 * 3600 * 1000
+
+/** The version of a query `since=VERSION`; undefined for another query, and for one that a template of the mount declares. */
+async function sinceIn(mount: Mounted, path: string, query: string, context: Context): Promise<string | undefined> {
+  if (!query.startsWith('since=')) return undefined
+  const params = parseQuery(query)
+  if (params.size > 1) return undefined
+  const templates = await mount.templates(context)
+  return templates.some((template) => template.matches(path, query)) ? undefined : params.get('since')
+}
+
+/** Reads a resource since a version. The whole is read, however large, to find the difference. */
+async function readDelta(
+  mount: Mounted,
+  { earlier }: CatalogState,
+  uri: string,
+  { path, since }: { readonly path: string; readonly since: string },
+  { most: _, ...context }: Context,
+): Promise<ReadResult> {
+  const { contents, cache } = await readPath(mount, uri, { path, params: noParams }, context)
+  const { readSince } = await import('./earlier.ts')
+  return { contents: await readSince(await earlier(), { address: mount.address.text, path }, contents, since), cache }
+}
+
+interface Located {
+  readonly mount: Mounted
+  readonly path: string
+  readonly parsed: ParsedUri
+}
+
+/** Keeps the text of a whole resource. Its version is then that of the text. */
+async function kept(
+  { earlier }: CatalogState,
+  { mount, path, parsed }: Located,
+  result: ReadResult,
+): Promise<ReadResult> {
+  const [content, ...others] = result.contents
+  if (content === undefined || others.length > 0 || parsed.query !== undefined) return result
+  const { keepText } = await import('./earlier.ts')
+  const version = await keepText(await earlier(), { address: mount.address.text, path }, content)
+  return version === undefined ? result : { ...result, contents: [{ ...content, version }] }
+}
 
 const noParams: ReadonlyMap<string, string> = new Map()
 

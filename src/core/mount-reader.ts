@@ -38,6 +38,10 @@ export interface MountReader {
    * change of everything. Undefined when the source cannot notify about changes.
    */
   readonly watch?: (hear: (changes: readonly Change[]) => void, signal: AbortSignal) => Promise<boolean>
+  /** Looks at the source now, and notifies about every change so far ({@link MountWatch.catchUp}). Undefined without `watch`. */
+  readonly catchUp?: (signal: AbortSignal) => Promise<boolean>
+  /** When the watch last looked at a source that is polled (`Provider.lookedAt`). */
+  lookedAt(): number | undefined
   degraded(): Degradation | undefined
   /** Returns why the source did not answer the last request; undefined when it did. */
   failing(): string | undefined
@@ -81,7 +85,8 @@ export function createMountReader(mount: Mounted, watch: MountWatch | undefined)
     read: (request, signal) => provider.read(request, { principal, signal, allows }),
     templates: async (signal) => (await provider.templates?.({ principal, signal, allows })) ?? [],
     ...(provider.parts && { parts: async (path, signal) => provider.parts?.(path, { principal, signal, allows }) }),
-    ...(watch && { watch: (hear, signal) => listen(watch, hear, signal) }),
+    ...(watch && { watch: (hear, signal) => listen(watch, hear, signal), catchUp: watch.catchUp }),
+    lookedAt: () => provider.lookedAt?.(),
     degraded: () => (watch === undefined ? provider.degraded?.() : watch.degraded()),
     failing: () => provider.failing?.(),
     ...(provider.sees === undefined ? {} : { knows: (signal) => answers(mount, signal) }),

@@ -235,6 +235,12 @@ export function createChangeCollector(take: (batch: ChangeBatch) => void) {
       clearTimeout(timer)
       timer = setTimeout(flush, Math.max(0, Math.min(quietMs, firstAt + maxDelayMs - now)))
     },
+    /** Delivers the changes that are waiting now. */
+    flush: () => {
+      if (timer === undefined) return
+      clearTimeout(timer)
+      flush()
+    },
     /** Drops the changes that are still waiting. */
     close: () => clearTimeout(timer),
   }
@@ -268,6 +274,8 @@ export interface MountWatch {
   removeList(listener: Listener): void
   /** Adds a listener for every change, regardless of access, for the indexer; otherwise like `addList`. Returns a function that removes it. */
   addWhole(hear: (changes: readonly Change[]) => void): () => void
+  /** Looks at the source now, and delivers every change so far. The result is that of `Provider.catchUp`; `false` while the watch does not run. */
+  catchUp(signal: AbortSignal): Promise<boolean>
   /** Returns why notifications of changes are currently degraded; undefined when they are not. */
   degraded(): Degradation | undefined
   close(): Promise<void>
@@ -389,7 +397,7 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
   const { provider } = mount
   if (provider.watch === undefined) return undefined
   const listeners = createChangeListeners(mount, log)
-  const { collect, close: dropChanges } = createChangeCollector(listeners.deliver)
+  const { collect, flush, close: dropChanges } = createChangeCollector(listeners.deliver)
   let running: WatchRun | undefined
   /** Number of callers that wait for the watch to begin. */
   let arming = 0
@@ -452,9 +460,7 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
 
   const isIdle = () => listeners.isEmpty() && arming === 0
   const linger = createLinger(() => void (isIdle() && stop()))
-  const stopWhenIdle = (): void => {
-    if (isIdle() && running !== undefined) linger.begin()
-  }
+  const stopWhenIdle = () => void (isIdle() && running !== undefined && linger.begin())
 
   return {
     hasSeparatePrompts: provider.prompts?.separate === true,
@@ -495,6 +501,7 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
         stopWhenIdle()
       }
     },
+    catchUp: async (signal) => running?.began === true && catchUpWith(provider, flush, signal),
     degraded: () => (lost ? 'lost' : provider.degraded?.()),
     close: async () => {
       closed = true
@@ -503,6 +510,15 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
       dropChanges()
       await stop()
     },
+  }
+}
+
+/** Makes the watch of a provider look now, and delivers the changes that it has found, even if it fails. */
+async function catchUpWith(provider: Provider, flush: () => void, signal: AbortSignal): Promise<boolean> {
+  try {
+    return (await provider.catchUp?.(signal)) ?? false
+  } finally {
+    flush()
   }
 }
 

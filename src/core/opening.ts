@@ -1,6 +1,6 @@
 import type { Narrowing } from './access.ts'
 import type { Catalog } from './catalog.ts'
-import { invalid, unavailable } from './errors.ts'
+import { invalid, ResourceError, unavailable } from './errors.ts'
 import { untilAborted } from './kit/abort.ts'
 import type { Principal } from './provider.ts'
 import type { CallOptions, ChangeHistory, ChangeListener, PromptView, Subscription, View } from './view.ts'
@@ -94,6 +94,8 @@ function createOpeningView(opening: Opening<Catalog>, abilities: Abilities, view
     read: async (uri, options) => (await whole(options)).read(uri, options),
     directory: async (query, options) => (await whole(options)).directory(query, options),
     complete: async (request, options) => (await whole(options)).complete(request, options),
+    stat: async (uri, options) => ofCatalog((await whole(options)).stat)(uri, options),
+    changed: async (query, options) => ofCatalog((await whole(options)).changed)(query, options),
     ...(prompts === undefined ? {} : { prompts: openingPrompts(whole, prompts.live) }),
     ...(tools
       ? {
@@ -111,6 +113,12 @@ function createOpeningView(opening: Opening<Catalog>, abilities: Abilities, view
         }
       : {}),
   }
+}
+
+/** A method that the view of every catalog has. */
+function ofCatalog<Method>(method: Method | undefined): Method {
+  if (method === undefined) throw new ResourceError('internal', 'The view is not that of a catalog.')
+  return method
 }
 
 function openingPrompts(whole: (options: CallOptions | undefined) => Promise<View>, live: boolean): PromptView {

@@ -1,4 +1,5 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
+import type { EarlierTexts } from './earlier.ts'
 import { foreignCursor, invalid } from './errors.ts'
 import type { Log } from './log.ts'
 import type { Mounted } from './mount.ts'
@@ -76,6 +77,8 @@ function sealWith(secret: Uint8Array) {
 
 /** State that the parts of a catalog share. `mounts` is sorted by address. */
 export interface CatalogState {
+  /** Texts as clients have read them. */
+  readonly earlier: () => Promise<EarlierTexts>
   readonly mounts: readonly Mounted[]
   readonly seal: ReturnType<typeof createCursorSeal>
   readonly paging: Paging

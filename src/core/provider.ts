@@ -126,6 +126,14 @@ export interface Provider extends Partial<Recording>, Partial<Feeding> {
    * moment.
    */
   watch?(signal: AbortSignal): Promise<AsyncIterable<Change>>
+  /**
+   * Makes the running watch look at the source now. Resolves to `true` when it has yielded every change that was finished before the
+   * call; to `false` when the source cannot promise that, and only a comparison of its listing finds every change. Throws
+   * `unavailable` when the source does not answer.
+   */
+  catchUp?(signal: AbortSignal): Promise<boolean>
+  /** When the running watch last looked at a source that is polled, in milliseconds since 1970. */
+  lookedAt?(): number | undefined
   /** The prompts of the source; undefined when it can have none. */
   readonly prompts?: Prompts
   /** The tools of the source; undefined when it can have none. The watch yields changes of them with `of: 'tools'`. */

@@ -29,6 +29,22 @@ export interface SearchAnswer {
   readonly notes: readonly string[]
   /** Sentence to show above the hits when no passage has the words of the query and the hits match only single characters of them. */
   readonly fallback?: string
+  /** Time until which all changes that the sources reported are in the index (RFC 3339). Undefined: not known. */
+  readonly asOf?: string
+  /** Number of known changes that are not in the index yet. Undefined: not known. */
+  readonly pending?: number
+  /** Whether every change before the call was in the index, if the call asked for that. */
+  readonly fresh?: boolean
+  /** The mounts of which only a part is searched. */
+  readonly partial?: readonly PartialMount[]
+}
+
+/** How much of a mount is searched: of the whole mount while it is compared, or of its long texts and tables. */
+export interface PartialMount extends PartialIndex {
+  readonly mount: string
+  readonly looked?: number
+  readonly of?: number
+  readonly firstPages?: number
 }
 
 /** A hit: a part of a document, with the link and the revision of the document if its source provides them. */
@@ -81,6 +97,8 @@ export interface FoundQuery {
   readonly audience?: Audience
   /** A glob over the paths below the mounts. */
   readonly path?: string
+  /** Whether to wait until every change before the call is in the index. */
+  readonly fresh?: boolean
   /** The `next` of the previous answer, to get the page after it. */
   readonly after?: string
 }
@@ -148,7 +166,52 @@ export function parseFound(text: string): SearchAnswer | undefined {
     ...(isCount(total) ? { total } : {}),
     ...(typeof next === 'string' ? { next } : {}),
     notes: textsIn(value.notes),
-    ...textsOf(value, ['fallback']),
+    ...textsOf(value, ['fallback', 'asOf']),
+    ...countsOf(value, ['pending']),
+    ...(typeof value.fresh === 'boolean' ? { fresh: value.fresh } : {}),
+    ...partialIn(value.partial),
+  }
+}
+
+/** JSON Schema of the members of an answer that say how fresh it is. */
+export const freshnessSchema = {
+  asOf: { type: 'string', description: 'All changes that the sources reported until then are in the index.' },
+  pending: { type: 'integer', description: 'Number of known changes that are not in the index yet.' },
+  fresh: { type: 'boolean', description: 'Whether every change before the call is in the index, if asked for.' },
+  partial: {
+    type: 'array',
+    items: { type: 'object' },
+    description: 'The mounts of which only a part is searched, and how much.',
+  },
+}
+
+const partialCounts = ['looked', 'of', 'entries', 'limit', 'texts', 'maxBytes', 'firstPages'] as const
+
+function partialIn(value: unknown): Pick<SearchAnswer, 'partial'> {
+  if (!Array.isArray(value)) return {}
+  const partial = value.flatMap((one: unknown) =>
+    isObject(one) && typeof one.mount === 'string' ? [{ mount: one.mount, ...countsOf(one, partialCounts) }] : [],
+  )
+  return partial.length === 0 ? {} : { partial }
+}
+
+/** Freshness of several answers together: the oldest time, the sum of the pending changes, and whether all are fresh. */
+export function freshnessOf(
+  answers: readonly SearchAnswer[],
+): Pick<SearchAnswer, 'asOf' | 'pending' | 'fresh' | 'partial'> {
+  const times = answers.flatMap(({ asOf }) => asOf ?? [])
+  const counts = answers.flatMap(({ pending }) => pending ?? [])
+  const partial = answers.flatMap((answer) => answer.partial ?? [])
+  const isAsked = answers.some(({ fresh }) => fresh !== undefined)
+  return {
+    ...(times.length === answers.length && times[0] !== undefined
+      ? { asOf: times.reduce((oldest, time) => (Date.parse(time) < Date.parse(oldest) ? time : oldest)) }
+      : {}),
+    ...(counts.length === answers.length && counts.length > 0
+      ? { pending: counts.reduce((sum, count) => sum + count, 0) }
+      : {}),
+    ...(isAsked ? { fresh: answers.every(({ fresh }) => fresh === true) } : {}),
+    ...(partial.length === 0 ? {} : { partial }),
   }
 }
 
@@ -241,6 +304,9 @@ export interface SearchStatusMount {
   /** How the index learns of changes: `watched`, or `compared` periodically. */
   readonly changes?: string
   readonly degraded?: string
+  /** Number of known changes that are not indexed yet, and the time until which all reported ones are (RFC 3339). */
+  readonly pending?: number
+  readonly asOf?: string
   readonly partial?: PartialIndex
   /** Number of tables and views without a key of which only the first page of rows is indexed. */
   readonly firstPages?: number
@@ -263,10 +329,18 @@ export function parseSearchStatus(text: string): SearchStatus | undefined {
   const mounts = value.mounts.flatMap((mount: unknown) => {
     if (!isObject(mount) || typeof mount.address !== 'string' || typeof mount.state !== 'string') return []
     const { address, state } = mount
-    const texts = textsOf(mount, ['title', 'since', 'changes', 'degraded'])
+    const texts = textsOf(mount, ['title', 'since', 'changes', 'degraded', 'asOf'])
     const cut = isObject(mount.partial) ? countsOf(mount.partial, ['entries', 'limit', 'texts', 'maxBytes']) : {}
     const partial = Object.keys(cut).length === 0 ? {} : { partial: cut }
-    return [{ address, state, ...texts, ...countsOf(mount, ['looked', 'of', 'indexed', 'firstPages']), ...partial }]
+    return [
+      {
+        address,
+        state,
+        ...texts,
+        ...countsOf(mount, ['looked', 'of', 'indexed', 'firstPages', 'pending']),
+        ...partial,
+      },
+    ]
   })
   const { embedding } = value
   const waiting = isObject(embedding) && isCount(embedding.waiting) ? embedding.waiting : undefined
@@ -287,6 +361,14 @@ function countsOf<K extends string>(value: Readonly<Record<string, unknown>>, ke
     if (isCount(count)) counts[key] = count
   }
   return counts
+}
+
+/** The note of an answer that was asked to be fresh, and is not. */
+export const staleNote = 'Not every change before the call could be indexed in time: there may be more to find.'
+
+/** The note of an answer while changes wait to be indexed. */
+export function pendingNote(count: number): string {
+  return count === 1 ? 'One change is not searched yet.' : `${count.toLocaleString('en')} changes are not searched yet.`
 }
 
 /** The note of an answer while no process updates the index. */

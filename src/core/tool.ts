@@ -259,7 +259,15 @@ export type Degradation = 'limited' | 'lost' | 'unavailable'
  */
 export type MountState = 'waiting' | 'comparing' | 'current' | 'unavailable'
 
-export interface MountProgress {
+/** How far an index is behind its source. */
+export interface Freshness {
+  /** Number of changes that are known and not indexed yet. */
+  readonly pending?: number
+  /** Time until which all reported changes are indexed, in milliseconds since 1970. Undefined: not known. */
+  readonly asOf?: number
+}
+
+export interface MountProgress extends Freshness {
   readonly address: string
   readonly state: MountState
   /** Time at which the mount entered this state, in milliseconds since 1970. */

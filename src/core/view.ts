@@ -22,6 +22,10 @@ export interface View {
   directory(query: { readonly uri: string; readonly cursor?: string }, options?: CallOptions): Promise<Page<Resource>>
   /** Completes one variable of a template. */
   complete(request: ViewCompletionRequest, options?: CallOptions): Promise<Completion>
+  /** Returns the facts and the version of a resource or directory. Undefined for a view of a remote server. */
+  stat?(uri: string, options?: CallOptions): Promise<ResourceState>
+  /** Returns the resources that changed since an earlier call. Undefined for a view of a remote server. */
+  changed?(query: ChangedQuery, options?: CallOptions): Promise<ChangedResources>
   /** The prompts of the view; undefined when it cannot have any. */
   readonly prompts?: PromptView
   /** The tools of the view; undefined when it cannot have any. */
@@ -45,6 +49,8 @@ export interface CallOptions {
 export interface ReadOptions extends CallOptions {
   /** Called before a large content is fetched. Resolves when there is memory for it. Default: no wait. */
   readonly room?: () => Promise<void>
+  /** Whether the text is kept, so that a later read since its version can be answered with the difference. */
+  readonly keep?: boolean
   /** Whether the read only finds out if another read can be answered: no client asked for it, so an audit leaves it out. */
   readonly probe?: boolean
   /**
@@ -188,6 +194,49 @@ export type ResourceContent = Content & { readonly uri: string; readonly name?: 
 
 export interface ReadResult {
   readonly contents: readonly ResourceContent[]
+  readonly cache: CacheHint
+}
+
+/** A resource that changed. */
+export interface ChangedResource {
+  readonly uri: string
+  /** Its version now; of a deleted one, its last known version. */
+  readonly version?: string
+  /** Of an updated one: the version at the earlier time. */
+  readonly before?: string
+}
+
+/** The differences between two listings. */
+export interface ChangedResources {
+  /** Names the state of now, for a later call. */
+  readonly since: string
+  /** Whether the earlier state is not known: nothing can be told of the time until now. */
+  readonly unknown: boolean
+  readonly created: readonly ChangedResource[]
+  readonly updated: readonly ChangedResource[]
+  readonly deleted: readonly ChangedResource[]
+  /** Number of changes that are left out. */
+  readonly more: number
+  /** Number of resources of which changes cannot be told, because they have neither version nor time. */
+  readonly unversioned: number
+  /** The addresses of mounts that do not answer now. */
+  readonly unavailable: readonly string[]
+}
+
+export interface ChangedQuery {
+  /** The `since` of an earlier answer. Undefined: the answer only names the state of now. */
+  readonly since?: string
+  /** Only resources at or below this URI. */
+  readonly uri?: string
+  /** Maximum number of changes. */
+  readonly limit: number
+}
+
+/** The facts and the version of a resource. */
+export interface ResourceState {
+  readonly resource: Resource
+  /** Opaque. It differs for each state of the content, and no later state has it again. */
+  readonly version: string
   readonly cache: CacheHint
 }
 

@@ -17,6 +17,8 @@ export interface ReadingSettings {
   /** Maximum length of the indexed beginning of a text, in bytes (default: `defaultIndexedBytes`). */
   readonly maxBytes: number
   readonly scrubber?: Scrubber
+  /** Line counts of logs, by path, from earlier readings: a log mostly grows at its end. */
+  readonly lineCounts?: LineCounts
   /** Called for each entry that was read: whether the source gave only a part of it, such as the first page of rows. */
   readonly onRead?: (path: string, isPart: boolean) => void
   readonly signal: AbortSignal
@@ -84,7 +86,12 @@ export async function readDocument(entry: Entry, reading: ReadingSettings): Prom
     const found = await textOf(entry, reading)
     const text = scrubber?.scrub(found.text) ?? found.text
     const version = stampOf(entry, way) ?? digestOf(`${way}\n${text}`)
-    return documentOf(entry, reading, { text, version: found.isCut ? version + cutMark(maxBytes) : version })
+    const content = {
+      text,
+      version: found.isCut ? version + cutMark(maxBytes) : version,
+      ...defined({ firstLine: found.firstLine }),
+    }
+    return documentOf(entry, reading, content)
   } catch (error) {
     if (isResourceError(error, 'not-found')) return undefined
     throw error
@@ -94,7 +101,7 @@ export async function readDocument(entry: Entry, reading: ReadingSettings): Prom
 function documentOf(
   { path, title, mimeType, audience, priority, size, modified, meta }: Entry,
   { mount, scrubber }: Pick<ReadingSettings, 'mount' | 'scrubber'>,
-  content: Pick<SearchDocument, 'text' | 'version'>,
+  content: Pick<SearchDocument, 'text' | 'version' | 'firstLine'>,
 ): SearchDocument {
   const { link, revision } = originIn(meta)
   const clean = (text: string) => scrubber?.scrub(text) ?? text
@@ -117,17 +124,24 @@ interface IndexedText {
   readonly text: string
   /** Whether the document has more text, which is not indexed. */
   readonly isCut: boolean
+  /** Number of the first indexed line. Default 1. */
+  readonly firstLine?: number
 }
 
 const noText: IndexedText = { text: '', isCut: false }
 
 /** The text of a document; empty if it has none, or cannot be read: then only its path and title can be found. */
-async function textOf({ path, mimeType = '' }: Entry, reading: ReadingSettings): Promise<IndexedText> {
+async function textOf(entry: Entry, reading: ReadingSettings): Promise<IndexedText> {
+  const { path, mimeType = '', size } = entry
   const { mount, maxBytes, onRead, signal } = reading
   const isDocument = hasTextForm(path, mimeType)
   if (!isDocument && binary.test(mimeType)) return noText
   const whole = { path, params: new Map<string, string>() }
   try {
+    if (size !== undefined && size > maxBytes && isLog(path)) {
+      const end = await readLogEnd({ path, size }, reading)
+      if (end !== undefined) return end
+    }
     const read = isDocument && (await reads(mount, 'as', signal))
     const contents = read
       ? await mount.read({ ...whole, params: new Map([['as', 'text']]) }, signal)
@@ -146,6 +160,62 @@ async function textOf({ path, mimeType = '' }: Entry, reading: ReadingSettings):
     if (isResourceError(error, 'invalid') || isResourceError(error, 'internal')) return noText
     throw error
   }
+}
+
+/** Whether a text grows at its end, so that its newest part is at the end, by its name. */
+export function isLog(path: string): boolean {
+  return /\.(?:log|out|err|jsonl|ndjson)(?:\.\d+)?$/i.test(path)
+}
+
+/** The number of lines before a position of a log, and the bytes before that position, which show that it is the same log. */
+interface LineCount {
+  readonly position: number
+  readonly lines: number
+  readonly before: string
+}
+
+export type LineCounts = Map<string, LineCount>
+
+/** Number of bytes before a position that are compared, and number of bytes of one range when lines are counted. */
+const [comparedBytes, countedBytes] = [64, 1024 * 1024]
+/** Maximum number of logs whose line counts are kept. */
+const maxLineCounts = 1000
+
+/** Reads the end of a log, from a whole line on. Undefined if the source reads no ranges, or the log is not UTF-8. */
+async function readLogEnd(
+  { path, size }: { readonly path: string; readonly size: number },
+  { mount, maxBytes, signal, lineCounts = new Map() }: ReadingSettings,
+): Promise<IndexedText | undefined> {
+  const readRange = async (start: number, end: number) => {
+    const [content] = await mount.read({ path, params: new Map(), range: { start, end } }, signal)
+    const isRange = content?.range !== undefined && content.range.start === start
+    return isRange && 'text' in content ? { text: content.text, end: content.range.end } : undefined
+  }
+  const from = size - maxBytes
+  const known = lineCounts.get(path)
+  const isKnown =
+    known !== undefined &&
+    known.position <= from &&
+    (await readRange(known.position - comparedBytes, known.position))?.text === known.before
+  let [position, lines] = isKnown ? [known.position, known.lines] : [0, 0]
+  let last = ''
+  while (position < from) {
+    const part = await readRange(position, Math.min(position + countedBytes, from))
+    if (part === undefined || part.end <= position) return undefined
+    lines += part.text.split('\n').length - 1
+    position = part.end
+    last = part.text
+  }
+  const end = await readRange(position, size)
+  if (end === undefined) return undefined
+  const before = last.slice(-comparedBytes)
+  if (Buffer.byteLength(before) === comparedBytes) {
+    lineCounts.delete(path)
+    lineCounts.set(path, { position, lines, before })
+    for (const oldest of lineCounts.keys()) if (lineCounts.size > maxLineCounts) lineCounts.delete(oldest)
+  }
+  const firstBreak = end.text.indexOf('\n')
+  return { text: end.text.slice(firstBreak + 1), isCut: true, firstLine: lines + (firstBreak === -1 ? 1 : 2) }
 }
 
 /** Reads as much of the beginning as the index takes, or as the source reads at once if that is less. */

@@ -4,7 +4,7 @@ import { sleep } from '../core/kit/abort.ts'
 import { defined } from '../core/kit/object.ts'
 import type { Log } from '../core/log.ts'
 import type { Entry } from '../core/provider.ts'
-import type { MountProgress, MountState } from '../core/tool.ts'
+import type { Freshness, MountProgress, MountState } from '../core/tool.ts'
 import {
   createWriter,
   isCutVersion,
@@ -60,6 +60,10 @@ export function createFeedMount(options: FeedMountOptions) {
   let since = Date.now()
   let counts: { looked: number; of?: number; indexed: number } = { looked: 0, indexed: 0 }
   let failures = 0
+  /** Whether `run` waits for changes. */
+  let isIdle = false
+  /** The beginning of the last comparison of everything, in milliseconds since 1970. */
+  let comparedAt: number | undefined
   /** The entries of which only some parts are indexed. */
   const cut = new Set<string>()
   /** URIs of the entries without parts of which only the first page is indexed: a table without a key cannot be paged through. */
@@ -76,7 +80,7 @@ export function createFeedMount(options: FeedMountOptions) {
     else cutTexts.delete(uri)
   }
 
-  const listening = mount.parts === undefined ? {} : { onRead }
+  const listening = { ...(mount.parts === undefined ? {} : { onRead }), lineCounts: new Map() }
 
   const enter = (next: MountState): void => {
     if (state === next) return
@@ -171,6 +175,7 @@ export function createFeedMount(options: FeedMountOptions) {
       await before?.()
       for (const path of paths) touched?.add(mount.uriOf(path))
       await renew(paths, signal)
+      tasks.done(paths)
     }
   }
 
@@ -264,9 +269,28 @@ export function createFeedMount(options: FeedMountOptions) {
     await renewHeard(signal)
     for (let next = tasks.nextDirectory(); next !== undefined; next = tasks.nextDirectory()) {
       enter('comparing')
+      const begun = Date.now()
       await compare(next, signal)
+      tasks.done([next])
+      if (next === '') comparedAt = begun
     }
     await renewHeard(signal)
+  }
+
+  /** Calls that wait until everything heard so far is indexed. */
+  const waiting: ((isDone: boolean) => void)[] = []
+  const settle = (isDone: boolean): void => {
+    for (const resolve of waiting.splice(0)) resolve(isDone)
+  }
+
+  /** When the source last reported no fault of its watch, in milliseconds since 1970. */
+  let heardAt = Date.now()
+  const currentUntil = (): number | undefined => {
+    const degraded = mount.degraded()
+    if (degraded !== 'lost' && degraded !== 'unavailable') heardAt = Date.now()
+    if (comparedAt === undefined) return undefined
+    if (mount.watch === undefined) return comparedAt
+    return mount.lookedAt() ?? heardAt
   }
 
   /** Works until the signal aborts. */
@@ -280,30 +304,76 @@ export function createFeedMount(options: FeedMountOptions) {
         await work(signal)
         enter('current')
         waitMs = firstWaitMs
+        isIdle = tasks.isIdle()
+        if (isIdle) settle(!tasks.hasLater())
         const untilNext = mount.watch === undefined ? intervalMs : undefined
         const isDue = await tasks.wait(signal, tasks.hasLater() ? firstWaitMs * 4 : untilNext)
+        isIdle = false
         if (isDue) tasks.due(mount.watch === undefined)
       } catch (error) {
+        isIdle = false
+        settle(false)
         if (signal.aborted) break
         const kind = isResourceError(error) ? error.kind : 'internal'
         if (state !== 'unavailable') log('warn', 'a mount cannot be indexed now', { mount: mount.address, kind, error })
         enter('unavailable')
         failures = 0
-        tasks.hear([{}])
+        tasks.putBack()
         await sleep(waitMs, signal)
         waitMs = Math.min(waitMs * 2, maxWaitMs)
       }
     }
+    isIdle = false
+    settle(false)
     enter('waiting')
   }
 
+  /**
+   * How far the index is behind the source.
+   *
+   * @param isCounted Whether a path counts. Then the number is unknown during a comparison. By default all count.
+   */
+  const freshnessOf = (isCounted?: (path: string) => boolean): Freshness => {
+    const isDirectory = (path: string) => path === '' || path.endsWith('/')
+    const pending = tasks.pending().filter(([path]) => isDirectory(path) || isCounted?.(path) !== false)
+    const documents = pending.filter(([path]) => !isDirectory(path)).length
+    const uncompared = state === 'comparing' ? Math.max(0, (counts.of ?? counts.looked) - counts.looked) : 0
+    const known = currentUntil()
+    const asOf = known && pending.reduce((least, [, since]) => Math.min(least, since), known)
+    const isCountable = isCounted === undefined || state === 'current'
+    return { ...(isCountable ? { pending: documents + uncompared } : {}), ...defined({ asOf }) }
+  }
+
   return {
+    address: mount.address,
     run,
+    freshnessOf,
+    /**
+     * Indexes every change that was finished before the call, as far as the source promises to report it or lists it. Resolves to
+     * whether that succeeded.
+     */
+    catchUp: async (signal: AbortSignal): Promise<boolean> => {
+      tasks.due(false)
+      try {
+        const isReported = (await mount.catchUp?.(signal)) === true
+        tasks.hear(isReported ? [] : [{}])
+      } catch {
+        return false
+      }
+      if (isIdle && tasks.isIdle()) return !tasks.hasLater()
+      return new Promise((resolve) => {
+        waiting.push(resolve)
+        signal.addEventListener('abort', () => resolve(false), { once: true })
+      })
+    },
     progress: (): MountProgress => ({
       address: mount.address,
       state,
       since,
       ...counts,
+      // While documents come and go, the number of all is at least that of the compared ones.
+      ...(counts.of === undefined ? {} : { of: Math.max(counts.of, counts.looked) }),
+      ...freshnessOf(),
       changes: mount.watch === undefined ? 'compared' : 'watched',
       ...defined({ degraded: mount.degraded() }),
       ...(cut.size + cutTexts.size === 0

@@ -153,47 +153,68 @@ export function createNaming(
 /** Maximum number of pending documents. Beyond it, everything is compared. */
 const mostPaths = 20_000
 
-/** Pending work for a mount: documents to read again, and directories (`''`: everything) to compare. */
+/** Pending work for a mount: documents to read again, and directories (`''`: everything) to compare, each with the time of its first change. */
 export function createTasks() {
-  const paths = new Set<string>()
-  const directories = new Set<string>()
-  const put = new Set<string>()
+  const paths = new Map<string, number>()
+  const directories = new Map<string, number>()
+  /** Documents that could not be read, and wait for another try. */
+  const put = new Map<string, number>()
+  /** The work that was taken and is not done yet. */
+  const taken = new Map<string, number>()
   let wake = () => {}
+  const note = (work: Map<string, number>, path: string, time = Date.now()): void =>
+    void work.set(path, Math.min(time, work.get(path) ?? time))
 
   return {
     hear: (changes: readonly Change[]): void => {
       for (const { path } of changes) {
-        if (path === undefined || paths.size >= mostPaths) directories.add('')
-        else if (path.endsWith('/')) directories.add(path)
-        else paths.add(path)
+        if (path === undefined || paths.size >= mostPaths) note(directories, '')
+        else note(path.endsWith('/') ? directories : paths, path)
       }
       wake()
     },
     /** Takes at most this many documents. */
     take: (most: number): readonly string[] => {
-      const taken: string[] = []
-      for (const path of paths) {
-        if (taken.length === most) break
-        taken.push(path)
+      const some = [...paths].slice(0, most)
+      for (const [path, time] of some) {
+        paths.delete(path)
+        note(taken, path, time)
       }
-      for (const path of taken) paths.delete(path)
-      return taken
+      return some.map(([path]) => path)
     },
     /** Takes a directory. The widest comes first, because it includes those in it. */
     nextDirectory: (): string | undefined => {
-      const [next] = [...directories].sort((a, b) => a.length - b.length)
+      const [next] = [...directories.keys()].sort((a, b) => a.length - b.length)
       if (next === undefined) return undefined
-      for (const directory of directories) if (directory.startsWith(next)) directories.delete(directory)
+      for (const [directory, time] of directories) {
+        if (!directory.startsWith(next)) continue
+        directories.delete(directory)
+        note(taken, next, time)
+      }
       return next
     },
+    /** Records that work that was taken is done. */
+    done: (work: readonly string[]): void => {
+      for (const path of work) taken.delete(path)
+    },
+    /** Puts back what was taken and failed: everything is compared again. */
+    putBack: (): void => {
+      note(directories, '', Math.min(Date.now(), ...taken.values()))
+      taken.clear()
+    },
     /** Puts back a document that could not be read, to be tried again at `due`. */
-    later: (path: string) => void put.add(path),
+    later: (path: string) => note(put, path),
     hasLater: () => put.size > 0,
+    /** Whether there is nothing to do but what waits for another try. */
+    isIdle: () => paths.size === 0 && directories.size === 0,
+    /** The documents that are not done, and the directories that are not compared, each with the time of its first change. */
+    pending: (): readonly (readonly [path: string, since: number])[] =>
+      [paths, put, taken, directories].flatMap((work) => [...work]),
     /** Makes all delayed work due, and everything if nobody reports changes. */
     due: (everything: boolean): void => {
-      for (const path of put) paths.add(path)
+      for (const [path, time] of put) note(paths, path, time)
       put.clear()
-      if (everything) directories.add('')
+      if (everything) note(directories, '')
     },
     /** Resolves to `true` after this time, and to `false` as soon as there is work. */
     wait: (signal: AbortSignal, ms: number | undefined) =>

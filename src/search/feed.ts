@@ -1,5 +1,7 @@
+import { randomUUID } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
-import { sleep } from '../core/kit/abort.ts'
+import { isResourceError } from '../core/errors.ts'
+import { followFor, sleep } from '../core/kit/abort.ts'
 import { defined } from '../core/kit/object.ts'
 import type { MountReader } from '../core/mount-reader.ts'
 import { defaultIndexedBytes } from '../core/search-answer.ts'
@@ -70,6 +72,80 @@ interface CurrentRow extends LastCurrent {
 }
 
 const currentName = 'search-current'
+
+/** The collection in which a process asks the one that feeds the index to catch up. */
+const asksName = 'search-asks'
+/** Interval at which it looks for the answer, in milliseconds. */
+const askIntervalMs = 20
+/** Maximum time for which an ask is kept, and is worked on, in milliseconds. */
+const askMs = 30_000
+
+/** Asks the process that feeds an index to catch up. Resolves to `false` if none does. */
+export async function askToCatchUp(
+  store: Store,
+  name: string,
+  addresses: readonly string[] | undefined,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const asks = store.collection(asksName)
+  const key = `${name}/${randomUUID()}`
+  try {
+    if ((await readFeedStatus(store, name)) === undefined) return false
+    const value = Buffer.from(JSON.stringify({ addresses }))
+    await asks.put({ key, value, expires: Date.now() + askMs })
+    while (!signal.aborted) {
+      const row = await asks.get(key)
+      const { isDone } = row === undefined ? { isDone: false } : (JSON.parse(Buffer.from(row.value).toString()) as Ask)
+      if (isDone !== undefined) return isDone
+      await sleep(askIntervalMs, signal)
+    }
+    return false
+  } catch (error) {
+    if (isResourceError(error)) return false
+    throw error
+  } finally {
+    await asks.delete(key).catch(() => {})
+  }
+}
+
+interface Ask {
+  readonly addresses?: readonly string[]
+  /** The answer. */
+  readonly isDone?: boolean
+}
+
+/** Answers the asks of other processes until the signal aborts. */
+async function answerAsks(
+  store: Store,
+  name: string,
+  catchUp: (addresses: readonly string[] | undefined, signal: AbortSignal) => Promise<boolean>,
+  signal: AbortSignal,
+): Promise<void> {
+  const asks = store.collection(asksName)
+  const begun = new Set<string>()
+  const answer = async (key: string, { addresses }: Ask): Promise<void> => {
+    const time = followFor(signal, askMs)
+    const isDone = await catchUp(addresses, time.signal).finally(time.release)
+    await asks.put({ key, value: Buffer.from(JSON.stringify({ isDone })), expires: Date.now() + askMs })
+  }
+  const news = await store.watch(asksName, signal)
+  const lookAt = async (): Promise<void> => {
+    const rows = await asks.list({ prefix: `${name}/`, limit: mostAsks, values: true })
+    for (const { key, value } of rows) {
+      const ask = JSON.parse(Buffer.from(value).toString()) as Ask
+      if (ask.isDone !== undefined || begun.has(key)) continue
+      begun.add(key)
+      answer(key, ask)
+        .catch(() => {})
+        .finally(() => begun.delete(key))
+    }
+  }
+  await lookAt()
+  for await (const _ of news) await lookAt()
+}
+
+/** Maximum number of asks that are worked on at once. */
+const mostAsks = 100
 
 /** Changes whenever the indexed mounts or their settings do. */
 function waysOf(mounts: readonly FedMount[]): string {
@@ -179,7 +255,11 @@ export function startFeed(options: FeedOptions) {
       const rest = { maxBytes: defaultIndexedBytes, concurrent: 2, intervalMs: 60_000, maxParts: 10_000, ...options }
       feeding = options.mounts.map(({ mount, way }) => createFeedMount({ ...rest, mount, way }))
       isStarting = false
-      await Promise.all([...feeding.map((mount) => mount.run(signal)), tell(feeding, signal)])
+      await Promise.all([
+        ...feeding.map((mount) => mount.run(signal)),
+        tell(feeding, signal),
+        answerAsks(store, name, catchUpHere, signal),
+      ])
     } finally {
       await keepCurrent(last).catch(() => {})
       feeding = undefined
@@ -217,6 +297,13 @@ export function startFeed(options: FeedOptions) {
   }
   const running = run()
 
+  /** Indexes every change before the call, in this process. Resolves to whether all mounts succeeded. */
+  const catchUpHere = async (addresses: readonly string[] | undefined, signal: AbortSignal): Promise<boolean> => {
+    const all = feeding?.filter(({ address }) => addresses?.includes(address) !== false) ?? []
+    const caughtUp = await Promise.all(all.map((mount) => mount.catchUp(signal)))
+    return caughtUp.every((isDone) => isDone)
+  }
+
   return {
     /**
      * The progress of this process; if another process feeds the index, its last written progress. `undefined`: no process feeds
@@ -226,6 +313,17 @@ export function startFeed(options: FeedOptions) {
       const told = feeding === undefined ? await readFeedStatus(store, name) : undefined
       if (feeding !== undefined) return statusNow(feeding)
       return told ?? (isStarting ? waiting() : undefined)
+    },
+    /** How far the index of a mount is behind its source, by the changes of paths that count. Undefined: another process feeds it, or none. */
+    freshnessOf: (address: string, isCounted?: (path: string) => boolean) =>
+      feeding?.find((mount) => mount.address === address)?.freshnessOf(isCounted),
+    /**
+     * Waits until every change that was finished before the call is in the index, whichever process feeds it. Resolves to whether
+     * that succeeded before the signal aborted.
+     */
+    catchUp: async (addresses: readonly string[] | undefined, signal: AbortSignal): Promise<boolean> => {
+      while (isStarting && !signal.aborted) await sleep(askIntervalMs, signal)
+      return feeding === undefined ? askToCatchUp(store, name, addresses, signal) : catchUpHere(addresses, signal)
     },
     /** Whether the index of a mount equals its source, as far as this process knows. */
     isCurrent: (address: string): boolean =>

@@ -22,14 +22,19 @@ export const named = '!'
 
 /** Converts a document to the format of the store. It yields to the event loop now and then, because a text may be long. */
 export async function textOf(document: SearchDocument, pause: () => Promise<void>): Promise<NewText> {
-  const { version, text, mount, ...facts } = document
+  const { version, text, mount, firstLine = 1, ...facts } = document
+  const inDocument = (passage: Passage): Passage => ({
+    ...passage,
+    start: passage.start + firstLine - 1,
+    end: passage.end + firstLine - 1,
+  })
   const path = pathOf(document.uri, mount)
   const about = [titleOf(facts, path), path]
   const names = namedIn(about)
   const parts: Cut[] = []
   const whole = new Map<string, number>()
   for (const passage of passagesOf(text, kindOf(facts.mimeType, path))) {
-    parts.push(cutOf(passage, names, whole))
+    parts.push(cutOf(inDocument(passage), names, whole))
     await pause()
   }
   if (parts.length === 0) parts.push(cutOf({ text: '', start: 1, end: 1 }, names, whole))

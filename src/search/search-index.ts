@@ -44,6 +44,8 @@ export interface SearchDocument extends DocumentFacts {
   readonly mount: string
   /** Decoded and redacted, as a client would read it. Empty: the document can be found only by path and title. */
   readonly text: string
+  /** Number of the first line of the text in the document. Default 1. */
+  readonly firstLine?: number
 }
 
 export interface IndexedDocument {

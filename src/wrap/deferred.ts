@@ -120,6 +120,8 @@ export function deferred<P extends Provider>(open: () => Promise<P>, options: De
             const provider = await whenOpen(signal)
             return provider.watch === undefined ? neverChanging(signal) : provider.watch(signal)
           },
+          catchUp: async (signal: AbortSignal) => (await opened?.catchUp?.(signal)) ?? false,
+          lookedAt: () => opened?.lookedAt?.(),
           follow: async (path: string) => (await attempt()).follow?.(path) ?? true,
           unfollow: (path: string) => opened?.unfollow?.(path),
         }
@@ -156,11 +158,9 @@ export function deferred<P extends Provider>(open: () => Promise<P>, options: De
         }
       : {}),
     ...(abilities.sees ? { sees: (principal, path) => opened?.sees?.(principal, path) ?? true } : {}),
-    ...(abilities.parts
-      ? {
-          parts: async (path: string, context: Context) => (await whenOpen(context.signal)).parts?.(path, context),
-        }
-      : {}),
+    ...(abilities.parts && {
+      parts: async (path: string, context: Context) => (await whenOpen(context.signal)).parts?.(path, context),
+    }),
     degraded: () => (failure === undefined ? opened?.degraded?.() : 'unavailable'),
     close: async () => {
       closed = true

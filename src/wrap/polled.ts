@@ -1,5 +1,5 @@
 import { isResourceError, unavailable } from '../core/errors.ts'
-import { sleep } from '../core/kit/abort.ts'
+import { followAbort, sleep, withResolvers } from '../core/kit/abort.ts'
 import { defined } from '../core/kit/object.ts'
 import type { Change, Degradation, Entry, Provider } from '../core/provider.ts'
 
@@ -42,6 +42,8 @@ export function polled(provider: Provider, options: PolledOptions = {}): Provide
   return {
     ...provider,
     watch: looking.watch,
+    catchUp: looking.catchUp,
+    lookedAt: () => looking.lookedAt,
     degraded: (): Degradation | undefined => (looking.away ? 'unavailable' : provider.degraded?.()),
   }
 }
@@ -73,6 +75,10 @@ interface LookingOptions<T> {
 
 export interface Looking {
   watch(signal: AbortSignal): Promise<AsyncIterable<Change>>
+  /** Polls now ({@link Provider.catchUp}). Calls during a poll share the next one. */
+  catchUp(): Promise<boolean>
+  /** The beginning of the last poll that the source answered, in milliseconds since 1970. */
+  readonly lookedAt: number | undefined
   /** Whether the source did not answer the last poll. */
   readonly away: boolean
 }
@@ -81,21 +87,45 @@ export interface Looking {
 export function createLooking<T>(options: LookingOptions<T>): Looking {
   const { intervalMs, maxIntervalMs = intervalMs * 10, wait = sleep, look, changesOf } = options
   let away = false
+  let lookedAt: number | undefined
+  let isWatching = false
+  const createQuestion = () => withResolvers<boolean>()
+  /** Calls that wait for the next poll. */
+  let next = createQuestion()
+  let isAsked = false
+  let hurry = () => {}
+
+  const takeQuestion = () => {
+    const asked = next
+    next = createQuestion()
+    isAsked = false
+    // Nobody may be waiting for it.
+    asked.promise.catch(() => {})
+    return asked
+  }
 
   const follow = async function* (first: T, signal: AbortSignal): AsyncGenerator<Change> {
     let known = first
     let pauseMs = intervalMs
     while (!signal.aborted) {
+      const pause = followAbort(signal)
+      hurry = pause.abort
       // Replicas that started at the same time do not all poll at the same time.
-      await wait(pauseMs * (0.8 + Math.random() * 0.4), signal)
+      if (!isAsked) await wait(pauseMs * (0.8 + Math.random() * 0.4), pause.signal)
+      pause.release()
       if (signal.aborted) return
+      const asked = takeQuestion()
+      const begun = Date.now()
       try {
         const now = await look(signal, known)
         yield* changesOf(known, now)
         known = now
+        lookedAt = begun
         pauseMs = intervalMs
         away = false
+        asked.resolve(true)
       } catch (error) {
+        asked.reject(unavailable('The source does not answer.', {}, error))
         if (signal.aborted) return
         if (!isResourceError(error)) throw error
         away = true
@@ -104,11 +134,32 @@ export function createLooking<T>(options: LookingOptions<T>): Looking {
     }
   }
 
+  const followUntilOver = async function* (first: T, signal: AbortSignal): AsyncGenerator<Change> {
+    isWatching = true
+    try {
+      yield* follow(first, signal)
+    } finally {
+      isWatching = false
+      takeQuestion().resolve(false)
+    }
+  }
+
   return {
     watch: async (signal) => {
+      const begun = Date.now()
       const first = await look(signal, undefined)
+      lookedAt = begun
       away = false
-      return follow(first, signal)
+      return followUntilOver(first, signal)
+    },
+    catchUp: async () => {
+      if (!isWatching) return false
+      isAsked = true
+      hurry()
+      return next.promise
+    },
+    get lookedAt() {
+      return lookedAt
     },
     get away() {
       return away

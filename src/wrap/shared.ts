@@ -28,8 +28,10 @@ export function shared(provider: Provider, options: SharedOptions): Provider {
   const { watch, renew } = provider
   const current = renew === undefined ? provider : alwaysCurrent(provider, renew, options)
   if (watch === undefined) return current
+  // Another replica may watch the source, and its changes come through the log.
+  const { catchUp: _, lookedAt: __, ...rest } = current
   return {
-    ...current,
+    ...rest,
     watch: async (signal) => {
       const queue = createQueue()
       const ended = new AbortController()

@@ -77,7 +77,7 @@ describe.each(eras)('$name', ({ name, connect, revision }) => {
           'read_resource',
           'search_resources',
           // The toolkit alone does not have these: the command line puts them together.
-          ...(transport === 'stdio' ? ['browse', 'assemble_context'] : []),
+          ...(transport === 'stdio' ? ['browse', 'assemble_context', 'what_changed'] : []),
         ])
         expect((await client.listResources()).resources.map(({ uri }) => uri)).toEqual([
           // The toolkit alone has no overview: the command line makes it of the configuration. It is one of the most that are listed.

@@ -112,7 +112,7 @@ export function overStdio(home: string, role: 'reader' | 'boss'): Promise<Search
   return connected(new StdioClientTransport({ command: process.execPath, args, cwd: home, stderr: 'ignore' }))
 }
 
-const template = compileTemplate(`${searchAddress}{?q,limit,mount,mime,since,minPriority,audience,path,after,as}`)
+const template = compileTemplate(`${searchAddress}{?q,limit,mount,mime,since,minPriority,audience,path,after,fresh,as}`)
 
 async function connected(transport: StdioClientTransport | StreamableHTTPClientTransport): Promise<Searcher> {
   const client = new Client({ name: 'searcher', version: '1' }, { versionNegotiation: { mode: 'auto' } })

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
@@ -7,9 +7,10 @@ import { ResourceError } from '../../src/core/errors.ts'
 import type { Provider } from '../../src/core/provider.ts'
 import { createScrubber, type Scrubber } from '../../src/core/scrub.ts'
 import { files } from '../../src/providers/files/index.ts'
-import { startFeed } from '../../src/search/feed.ts'
+import { askToCatchUp, readFeedStatus, startFeed } from '../../src/search/feed.ts'
 import type { SearchIndex } from '../../src/search/search-index.ts'
 import { openStore, type Store } from '../../src/store/index.ts'
+import { polled } from '../../src/wrap/polled.ts'
 import { readable } from '../../src/wrap/readable.ts'
 import { redacted } from '../../src/wrap/redacted.ts'
 import { sliced } from '../../src/wrap/sliced.ts'
@@ -90,6 +91,131 @@ const becomes = (index: ReturnType<typeof memoryIndex>, wanted: Readonly<Record<
   )
 
 describe('the feed of a search index', () => {
+  const inTime = () => AbortSignal.timeout(20_000)
+
+  test('catches up with a file that was written just before the call', async () => {
+    const root = await mkdtemp(join(folder, 'fresh-'))
+    const index = memoryIndex()
+    const { running, current } = feed({ docs: await files({ root }) }, { index })
+    await current()
+    for (const [path, text] of [
+      ['a.txt', 'one'],
+      ['a.txt', 'two!'],
+      ['b.txt', 'three'],
+    ] as const) {
+      await writeFile(join(root, path), text)
+      expect(await running.catchUp(undefined, inTime())).toBe(true)
+      expect(index.all.get(`memory://docs/${path}`)?.text).toBe(text)
+    }
+    await mkdir(join(root, 'new/deep'), { recursive: true })
+    await writeFile(join(root, 'new/deep/c.txt'), 'four')
+    await rm(join(root, 'b.txt'))
+    expect(await running.catchUp(undefined, inTime())).toBe(true)
+    expect(indexed(index)).toEqual({ 'memory://docs/a.txt': 'two!', 'memory://docs/new/deep/c.txt': 'four' })
+    expect(running.freshnessOf('memory://docs')).toMatchObject({ pending: 0, asOf: expect.any(Number) })
+  })
+
+  test('catches up with a source that is polled, and with one that reports nothing, without waiting for the interval', async () => {
+    const [polledSource, silent] = [live({ 'a.txt': { text: 'one', version: '1' } }), live({})].map(
+      ({ watch: _, ...rest }) => rest,
+    ) as [ReturnType<typeof live>, ReturnType<typeof live>]
+    const index = memoryIndex()
+    const { running, current } = feed(
+      { polled: polled(polledSource, { intervalMs: 3_600_000 }), silent },
+      { index, intervalMs: 3_600_000 },
+    )
+    await current()
+    polledSource.set('a.txt', { text: 'two', version: '2' })
+    silent.set('b.txt', { text: 'three', version: '1' })
+    expect(await running.catchUp(undefined, inTime())).toBe(true)
+    expect(indexed(index)).toEqual({ 'memory://polled/a.txt': 'two', 'memory://silent/b.txt': 'three' })
+  })
+
+  test('catches up through the store when another process feeds the index, and says when none does', async () => {
+    const source = live({ 'a.txt': { text: 'one', version: '1' } })
+    const { watch: _, ...silent } = source
+    const index = memoryIndex()
+    const { name, current, end } = feed({ docs: silent }, { index, intervalMs: 3_600_000 })
+    await current()
+    await eventually(
+      () => readFeedStatus(store, name),
+      (status) => status !== undefined,
+    )
+    source.set('b.txt', { text: 'two', version: '1' })
+    expect(await askToCatchUp(store, name, undefined, inTime())).toBe(true)
+    expect(index.all.get('memory://docs/b.txt')?.text).toBe('two')
+    await end()
+    expect(await askToCatchUp(store, name, undefined, inTime())).toBe(false)
+  })
+
+  test('says that it could not catch up with a source that does not answer', async () => {
+    const source = live({ 'a.txt': { text: 'one', version: '1' } })
+    let isAway = false
+    const { watch: _, ...silent } = source
+    const away: Provider = {
+      ...silent,
+      list: (query, context) => {
+        if (isAway) throw new ResourceError('unavailable', 'It is away.')
+        return silent.list(query, context)
+      },
+    }
+    const { running, current } = feed({ docs: away })
+    await current()
+    isAway = true
+    expect(await running.catchUp(undefined, inTime())).toBe(false)
+  })
+
+  test('indexes a long log in its newest part, with the lines of the whole log, also when it has grown', async () => {
+    const root = await mkdtemp(join(folder, 'log-'))
+    const line = (number: number) => `line ${number} ${'x'.repeat(90)}\n`
+    const lines = Array.from({ length: 2000 }, (_, index) => line(index + 1))
+    await writeFile(join(root, 'a.log'), lines.join(''))
+    await writeFile(join(root, 'a.txt'), lines.join(''))
+    const index = memoryIndex()
+    const { running, current } = feed({ docs: sliced(await files({ root })) }, { index, maxBytes: 10_000 })
+    await current()
+    const log = () => index.all.get('memory://docs/a.log')
+    const firstOf = () => Number(/^line (\d+) /.exec(log()?.text ?? '')?.[1])
+    expect(log()?.text).toContain('line 2000 ')
+    expect(log()?.firstLine).toBe(firstOf())
+    expect(index.all.get('memory://docs/a.txt')?.text).toMatch(/^line 1 /)
+    await writeFile(join(root, 'a.log'), [...lines, ...lines.map((_, at) => line(2001 + at))].join(''))
+    expect(await running.catchUp(undefined, inTime())).toBe(true)
+    expect(log()?.text).toContain('line 4000 ')
+    expect(log()?.firstLine).toBe(firstOf())
+    expect((await running.status())?.mounts[0]?.partial).toEqual({ texts: 2, maxBytes: 10_000 })
+  })
+
+  test('counts what is pending only of the paths that count, and nothing during a comparison for others', async () => {
+    let release = () => {}
+    const gate = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    let isGated = false
+    const source = live({ 'a.txt': { text: 'one', version: '1' } })
+    const gated: Provider = {
+      ...source,
+      read: async (request, context) => {
+        if (isGated) await gate
+        return source.read(request, context)
+      },
+    }
+    const { running, current } = feed({ docs: gated })
+    await current()
+    isGated = true
+    source.set('a.txt', { text: 'two', version: '2' })
+    await eventually(
+      async () => running.freshnessOf('memory://docs')?.pending,
+      (pending) => pending === 1,
+    )
+    expect(running.freshnessOf('memory://docs', () => false)?.pending).toBe(0)
+    release()
+    await eventually(
+      async () => running.freshnessOf('memory://docs')?.pending,
+      (pending) => pending === 0,
+    )
+  })
+
   test('indexes the parts of an entry, up to a limit, and counts them', async () => {
     const rows = new Map(Array.from({ length: 700 }, (_, at) => [`t/rows/${String(at).padStart(3, '0')}`, `row ${at}`]))
     const source = live({ 'a.txt': { text: 'one', version: '1' }, 't/rows': { text: 'the first page' } })

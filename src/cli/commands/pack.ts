@@ -33,6 +33,7 @@ interface PackOptions extends SourceOptions {
   readonly against?: string
   readonly reuse?: string
   readonly explain?: true
+  readonly fresh?: true
 }
 
 const otherwise = { budget: 32_000 }
@@ -79,6 +80,7 @@ matches, outlines and links, best first. Without a query: only the pins, or else
     .option('--manifest <file>', 'write the list of its resources, with checksums, to a file')
     .option('--against <file>', 'print changes since this manifest was written; without a query, use its options')
     .option('--reuse <file>', 'keep the front of the context of this manifest, if that costs little, for prompt caches')
+    .option('--fresh', 'wait until every change so far can be found')
     .option('--explain', 'print the reason for each resource, and the omitted resources')
   addSourceOptions(command)
     .addHelpText(
@@ -152,7 +154,8 @@ async function pack(query: string, options: PackOptions, io: Io): Promise<void> 
     const manifest = manifestFor(asked, assembled)
     if (options.output === undefined) await io.out.write(text)
     else await writeText(options.output, text)
-    if (options.manifest !== undefined) await writeText(options.manifest, `${JSON.stringify(manifest, undefined, 2)}\n`)
+    if (options.manifest !== undefined)
+      await writeText(options.manifest, `${JSON.stringify({ ...manifest, ...assembled.freshness }, undefined, 2)}\n`)
     if (options.explain) io.say(explained(assembled, known, io.saysToTerminal))
     if (before !== undefined) io.say(formatDifferences(differences(before, manifest), before.sha256, manifest.sha256))
     if (assembled.reusedPrefixTokens !== undefined)
@@ -178,7 +181,7 @@ function askedBy(
   const pins = [...(options.pin ?? []).map((pin) => pinIn(pin, uriOf)), ...basket]
   const isNew = query.trim() !== '' || pins.length > 0
   const { now: then, ...earlier } = isNew || before === undefined ? {} : optionsOf(before)
-  const { budget, format, encoding, audience, halfLife, reserve, mount, exclude = [], tests } = options
+  const { budget, format, encoding, audience, halfLife, reserve, mount, exclude = [], tests, fresh } = options
   const excludes = [...exclude.map((text) => excludeIn(text, uriOf)), ...(tests ? [] : testFiles)]
   const now = options.now ?? (then === undefined ? Date.now() : Date.parse(then))
   const given = {
@@ -188,6 +191,7 @@ function askedBy(
     audience,
     halfLife,
     reserve,
+    fresh,
     mounts: mount?.map(uriOf),
     excludes: excludes.length === 0 ? undefined : excludes,
     query: query.trim() === '' ? undefined : query,

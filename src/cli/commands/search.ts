@@ -9,6 +9,7 @@ import {
   piecesOf,
   type SearchAnswer,
   type SearchMount,
+  staleNote,
 } from '../../core/search-answer.ts'
 import type { View } from '../../core/view.ts'
 import { waitForIndex } from '../operations/indexing.ts'
@@ -40,7 +41,10 @@ each with a URI that opens the found part. It first indexes new documents, unles
     .option('--path <glob>', 'only paths below the mounts that match: "guides/**/*.md"')
     .option('--limit <hits>', 'the number of hits, from 1 to 100; by default 20', parseNumber)
     .option('--after <hits>', 'skip this many hits', parseNumber)
-    .option('--fresh', 'look at every file first, even if that was done within the last 30 seconds')
+    .option(
+      '--fresh',
+      'wait until every change so far can be found, even if everything was compared within the last 30 seconds',
+    )
     .option('--json', 'print the answer as JSON')
   addSourceOptions(command)
     .addHelpText(
@@ -63,12 +67,14 @@ async function search(query: string, options: SearchOptions, io: Io): Promise<vo
   await withSource(options, io, async ({ view, catalog }) => {
     const searchMount = await searchMountFor(view, options.at)
     const isRecent = catalog !== undefined && (await indexed(catalog, searchMount, options.fresh === true, io))
-    const { limit, mount, mime, since, minPriority, audience, path, after } = options
-    const given = Object.entries({ limit, mount, mime, since, minPriority, audience, path, after })
+    const { limit, mount, mime, since, minPriority, audience, path, after, fresh } = options
+    const given = Object.entries({ limit, mount, mime, since, minPriority, audience, path, after, fresh })
     const rest: Omit<FoundQuery, 'query'> = Object.fromEntries(given.filter(([, value]) => value !== undefined))
     const uri = searchMount.uriOf({ query, ...rest })
     const found = parseFound(await textAt(view, uri))
     if (found === undefined) throw failed(`${searchMount.address} does not answer like a search.`)
+    // A server of an earlier version does not know the option.
+    if (fresh && found.fresh === undefined) io.say(`Note: ${staleNote}`)
     if (options.json) return writeJson(io.out, found)
     if (found.fallback !== undefined) io.say(found.fallback)
     await io.out.write(formatFound(found, coloursFor(io.out.isTerminal)), { isStyled: true })

@@ -153,7 +153,7 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
     },
     log,
   )
-  const { name = 'hikidashi', instructions } = local.config ?? {}
+  const { name = 'hikidashi', instructions, experimental } = local.config ?? {}
   const service: Service = {
     ...served,
     opening,
@@ -163,7 +163,7 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
     scrubber: secrets,
     principal: local.principal,
     ...(auditFile === undefined ? {} : { audit: auditFile.write }),
-    ...defined({ instructions }),
+    ...defined({ instructions, resourceOperations: experimental?.resourceOperations }),
   }
   const events = await openEvents(local, log, service.audit, listen !== undefined)
   const announce = createAnnouncer({

@@ -8,7 +8,7 @@ import type { View } from '../../core/view.ts'
  */
 export function cleanView(view: View, scrubber: Scrubber): View {
   const clean = <T>(value: T, own?: string): T => cleaned(value, scrubber, own) as T
-  const { prompts, tools, skills, subscribe } = view
+  const { prompts, tools, skills, subscribe, stat, changed } = view
   return {
     ...view,
     mounts: async (options) => clean(await view.mounts(options)),
@@ -17,6 +17,8 @@ export function cleanView(view: View, scrubber: Scrubber): View {
     read: async (uri, options) => clean(await view.read(uri, options), uri),
     directory: async (query, options) => clean(await view.directory(query, options)),
     complete: async (request, options) => clean(await view.complete(request, options)),
+    ...(stat && { stat: async (uri, options) => clean(await stat(uri, options), uri) }),
+    ...(changed && { changed: async (query, options) => clean(await changed(query, options)) }),
     ...(subscribe && { subscribe: (listener) => subscribe((change) => listener(clean(change))) }),
     ...(prompts && {
       prompts: {

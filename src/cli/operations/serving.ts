@@ -20,6 +20,7 @@ import { createExplorerApp } from '../../explorer/app.ts'
 import type { AnswerPage } from '../../explorer/index.ts'
 import { isInside, type Listen, resolveFolder } from '../../schema/values.ts'
 import type { ContentLinkOptions, HttpOptions, ServeOptions as StdioOptions } from '../../server/index.ts'
+import { changedTools } from '../../server/tools/index.ts'
 import { failed } from '../terminal/exit.ts'
 import { count } from '../terminal/io.ts'
 import type { logFormats, logLevels } from '../terminal/log.ts'
@@ -130,7 +131,7 @@ function contextFor({ config }: Local, catalog: Views): Views & { tools(view: Vi
       const viewOf = catalog.narrowed(narrowing)
       return (principal) => withPrompt(viewOf(principal), principal)
     },
-    tools: (view) => [createAssembleTool(view, { turns, memoryOf })],
+    tools: (view) => [createAssembleTool(view, { turns, memoryOf }), ...changedTools(view)],
   }
 }
 

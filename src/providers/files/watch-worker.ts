@@ -37,6 +37,7 @@ import {
 } from './walk.ts'
 import {
   createLedger,
+  createLooks,
   createPending,
   createRounds,
   createSchedule,
@@ -366,7 +367,8 @@ const slowScanMs = 20
 /** Finds the directories that are served, and compares them with their known state. */
 function createTree(options: TreeOptions) {
   const { directories, schedule, walk, log, signal } = options
-  const troubled = new WeakSet<Directory>()
+  /** Directories that could not be scanned, and wait for another try. */
+  const troubled = new Set<Directory>()
 
   /** Postpones a directory that cannot be scanned now. Its changes are notified later. */
   const putOff = (directory: Directory, error: unknown): void => {
@@ -437,6 +439,11 @@ function createTree(options: TreeOptions) {
   }
 
   return {
+    /** Whether some directory could not be scanned, and is tried again later. */
+    isPutOff: (): boolean => {
+      for (const directory of troubled) if (directory.gone) troubled.delete(directory)
+      return troubled.size > 0
+    },
     /** Finds all directories, and returns the root. Does not notify of files that exist already. */
     explore: async (): Promise<Directory> => {
       const position = await walk.root(signal)
@@ -621,8 +628,10 @@ async function serve(options: ToThread['options'], port: MessagePort): Promise<v
   const log: Log = (level, message, fields) => send({ log: [level, message, fields] })
   const taken = createEvent()
   let dues = async (): Promise<Dues> => []
+  let look = async (): Promise<boolean> => false
   port.on('message', (request: Request) => {
     if (request === 'dues') void dues().then((found) => send({ dues: found }))
+    else if (request === 'look') void look().then((isWhole) => send({ looked: { isWhole } }))
     else taken.set()
   })
   port.on('close', () => {
@@ -633,6 +642,7 @@ async function serve(options: ToThread['options'], port: MessagePort): Promise<v
     const watched = await watchFiles(options, log, ended.signal, (degraded) => send({ degraded }))
     const { batches, closed } = watched
     dues = watched.dues
+    look = watched.look
     send({ armed: true })
     for await (const changes of batches) {
       // Sends one batch at a time. Changes that occur meanwhile are merged here, where their amount is bounded.
@@ -653,6 +663,8 @@ async function serve(options: ToThread['options'], port: MessagePort): Promise<v
 const maxEntries = 1_000_000
 /** Interval of checks that the root still exists, in milliseconds: the deletion of an open directory raises no event. */
 const rootIntervalMs = 1000
+/** Maximum number of times that one call of `look` looks at what an earlier turn found. */
+const mostTurns = 8
 /** Minimum time between two unscheduled full comparisons, in milliseconds. */
 const suspectIntervalMs = 5000
 
@@ -681,6 +693,7 @@ export async function watchFiles(
   const walk = createWalk({ places, pool, visible, permit, names, symlinks, ignoreFiles })
   const schedule = createSchedule<Directory>()
   const pending = createPending()
+  const looks = createLooks(schedule.wake, pending.drained)
   let suspected = false
   let suspectAt = 0
   const overflown = () => {
@@ -694,17 +707,8 @@ export async function watchFiles(
   const ledger = createLedger()
   const parts = { handles, schedule, pending, ledger, speaks }
   const directories = createDirectories({ ...parts, prompt: !portable, limit: maxEntries })
-  const tree = createTree({
-    directories,
-    schedule,
-    walk,
-    names,
-    permit,
-    pool,
-    leaveOut: createLeaveOut(log),
-    log,
-    signal,
-  })
+  const leaveOut = createLeaveOut(log)
+  const tree = createTree({ directories, schedule, walk, names, permit, pool, leaveOut, log, signal })
   const rounds = createRounds({
     directories: directories.all,
     look: (directory) => tree.refresh(directory, 'round'),
@@ -722,16 +726,20 @@ export async function watchFiles(
     for (const directory of directories.all) directories.hear(directory, undefined)
   }
 
-  let reported: Degradation | undefined
-  const assess = () => {
-    const degraded = !root.isThere ? 'unavailable' : handles.limited ? 'limited' : undefined
-    if (degraded !== reported) report(degraded)
-    reported = degraded
+  const reportChanged = createReport(report)
+  const assess = () => reportChanged(!root.isThere ? 'unavailable' : handles.limited ? 'limited' : undefined)
+
+  const lookNow = async (): Promise<boolean> => {
+    await root.check()
+    if (suspected) suspect()
+    await refreshAll({ directories, schedule, tree })
+    return root.isThere && !tree.isPutOff()
   }
 
   const run = async () => {
     let rootAt = performance.now() + rootIntervalMs
     while (!signal.aborted) {
+      await looks.answer(lookNow)
       if (suspected && performance.now() >= suspectAt) suspect()
       for (const directory of schedule.take()) await tree.refresh(directory, 'heard')
       if (performance.now() >= rootAt) {
@@ -759,10 +767,7 @@ export async function watchFiles(
     await root.begin()
     const place = await places.root(signal)
     place.close()
-    if (!speaks(place))
-      log('info', 'the file system of a mount does not report changes: it is compared periodically', {
-        reconcile: options.reconcile,
-      })
+    if (!speaks(place)) logSilence(log, options)
     assess()
   } catch (error) {
     close()
@@ -773,14 +778,49 @@ export async function watchFiles(
     .catch((error: unknown) => {
       if (!signal.aborted) pending.end(outward(error))
     })
-    .finally(close)
+    .finally(() => {
+      close()
+      looks.end()
+    })
+  /** Looks at everything that may have changed. Resolves once all changes up to the call were taken from `batches`. */
+  const look = async (): Promise<boolean> => {
+    await everythingHeard()
+    return looks.ask()
+  }
   /** Returns the updates about directories since the last call, once all queued events are handled. */
   const dues = async (): Promise<Dues> => {
     await everythingHeard()
     return ledger.take()
   }
   // `batches` yields the changes from now on. It ends with the signal, and throws when the watch is lost.
-  return { batches: pending.batches(), dues, closed }
+  return { batches: pending.batches(), dues, look, closed }
+}
+
+/** Returns a function that reports a state if it differs from the last one. */
+function createReport(report: (degraded: Degradation | undefined) => void) {
+  let reported: Degradation | undefined
+  return (degraded: Degradation | undefined): void => {
+    if (degraded !== reported) report(degraded)
+    reported = degraded
+  }
+}
+
+function logSilence(log: Log, { reconcile }: WatchOptions): void {
+  log('info', 'the file system of a mount does not report changes: it is compared periodically', { reconcile })
+}
+
+interface RefreshOptions {
+  readonly directories: Directories
+  readonly schedule: Schedule<Directory>
+  readonly tree: WatchedTree
+}
+
+/** Looks at every directory with an event, or without a reliable watch. */
+async function refreshAll({ directories, schedule, tree }: RefreshOptions): Promise<void> {
+  for (const directory of directories.all) if (!directories.isHeard(directory)) directories.hear(directory, undefined)
+  // A look can find that others have changed too, such as the directories below a changed rule.
+  for (let turn = 0; turn < mostTurns && schedule.size > 0; turn++)
+    for (const directory of schedule.takeAll()) await tree.refresh(directory, 'heard')
 }
 
 /** Records that events may have been lost, so that a scan of one directory does not take its result for the initial state. */

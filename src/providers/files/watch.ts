@@ -266,7 +266,16 @@ export function createSchedule<T extends object>() {
     /** Prevents events from making the item due within the next `ms` milliseconds. */
     spare: (item: T, ms: number) => void spared.set(item, performance.now() + ms),
     has: (item: T) => items.has(item),
+    get size() {
+      return items.size
+    },
     drop: (item: T) => void items.delete(item),
+    /** Takes all items, due or not. */
+    takeAll: (): readonly T[] => {
+      const all = [...items.keys()]
+      items.clear()
+      return all
+    },
     /** Takes the due items, in the order of their first events. */
     take: (): readonly T[] => {
       const now = performance.now()
@@ -289,6 +298,48 @@ export function createSchedule<T extends object>() {
     },
     /** Ends a running call of `idle`. */
     wake: event.set,
+  }
+}
+
+/**
+ * Calls that wait for the next turn of a loop, and for its result: whether everything could be looked at.
+ *
+ * @param drained Resolves when the changes that the turn found were handled.
+ */
+export function createLooks(wake: () => void, drained: () => Promise<void>) {
+  let waiting: ((isWhole: boolean) => void)[] = []
+  let ended = false
+  const take = () => {
+    const taken = waiting
+    waiting = []
+    return taken
+  }
+  return {
+    /** Wakes the loop. Resolves to `false` if it has ended. */
+    ask: async (): Promise<boolean> => {
+      if (ended) return false
+      const isWhole = await new Promise<boolean>((resolve) => {
+        waiting.push(resolve)
+        wake()
+      })
+      await drained()
+      return isWhole
+    },
+    /** Answers the calls so far, if there are any, with the result of the work. */
+    answer: async (work: () => Promise<boolean>): Promise<void> => {
+      const taken = take()
+      if (taken.length === 0) return
+      try {
+        const isWhole = await work()
+        for (const resolve of taken) resolve(isWhole)
+      } finally {
+        for (const resolve of taken) resolve(false)
+      }
+    },
+    end: (): void => {
+      ended = true
+      for (const resolve of take()) resolve(false)
+    },
   }
 }
 
@@ -358,6 +409,12 @@ export function createPending() {
   let all = false
   let ended: { readonly error?: unknown } | undefined
   const event = createEvent()
+  let draining: (() => void)[] = []
+
+  const drain = () => {
+    for (const resolve of draining) resolve()
+    draining = []
+  }
 
   const take = (): readonly Change[] => {
     const batch = all ? [{}] : [...changes.values()]
@@ -389,11 +446,22 @@ export function createPending() {
     end: (error?: unknown): void => {
       ended ??= error === undefined ? {} : { error }
       event.set()
+      drain()
     },
+    /** Resolves when the consumer has handled all changes so far, or when the batches have ended. */
+    drained: (): Promise<void> =>
+      new Promise((resolve) => {
+        if (ended !== undefined) return resolve()
+        draining.push(resolve)
+        event.set()
+      }),
     /** Yields all changes since the last batch, merged, whenever the consumer requests the next batch. */
     batches: async function* (): AsyncGenerator<readonly Change[]> {
       for (;;) {
-        while (ended === undefined && !all && changes.size === 0) await event.wait()
+        while (ended === undefined && !all && changes.size === 0) {
+          drain()
+          await event.wait()
+        }
         if (ended?.error !== undefined) throw ended.error
         if (ended !== undefined) return
         // Changes found in one turn of the event loop are sent together.
@@ -537,13 +605,15 @@ export interface ToThread {
   readonly port: MessagePort
 }
 
-/** Requests the next changes (`more`), or the updates about directories (`dues`). */
-export type Request = 'more' | 'dues'
+/** Requests the next changes (`more`), the updates about directories (`dues`), or a look at everything that may have changed (`look`). */
+export type Request = 'more' | 'dues' | 'look'
 
 export type FromThread =
   | { readonly armed: true }
   | { readonly changes: readonly Change[] }
   | { readonly dues: Dues }
+  /** The changes up to a request `look` were sent. `isWhole`: every directory could be looked at. */
+  | { readonly looked: { readonly isWhole: boolean } }
   | { readonly log: Parameters<Log> }
   | { readonly degraded: Degradation | undefined }
   | { readonly failed: { readonly kind: ErrorKind; readonly message: string; readonly cause: string } }
@@ -628,6 +698,7 @@ function startWorker(): Worker {
 export function createWatch(places: Places, options: Omit<WatchOptions, 'root'>, log: Log, closing: AbortSignal) {
   /** For each running watch, which directories it confirms to be unchanged. */
   const confirmations = new Set<Confirmations>()
+  const inboxes = new Set<ReturnType<typeof openInbox>>()
   /** Running watches that are degraded. */
   const degraded = new Map<AbortSignal, Degradation>()
   const watch = async (caller: AbortSignal): Promise<AsyncIterable<Change>> => {
@@ -643,13 +714,18 @@ export function createWatch(places: Places, options: Omit<WatchOptions, 'root'>,
       const inbox = openInbox(watched, log, report, confirmations, signal)
       await inbox.next()
       signal.throwIfAborted()
-      return changesOf(inbox, signal)
+      inboxes.add(inbox)
+      return changesOf(inbox, signal, () => inboxes.delete(inbox))
     } finally {
       root.close()
     }
   }
   return {
     watch,
+    catchUp: async (): Promise<boolean> => {
+      const looked = await Promise.all([...inboxes].map((inbox) => inbox.look()))
+      return looked.length > 0 && looked.every((isWhole) => isWhole)
+    },
     degraded: (): Degradation | undefined => degraded.values().next().value,
     /** Asks a running watch which directories are unchanged; see {@link Confirmed}. Resolves to undefined if no watch runs. */
     confirm: async (files: number): Promise<Confirmed | undefined> => {
@@ -671,6 +747,8 @@ function openInbox(
   const arrival = createEvent()
   let closed = false
   let failure: unknown
+  /** The calls of `look` that the thread has not answered, in their order. */
+  const looks: ((isWhole: boolean) => void)[] = []
 
   const mine = createConfirmations(() => port.postMessage('dues' satisfies Request))
   const close = () => {
@@ -683,6 +761,7 @@ function openInbox(
     release()
     report(undefined)
     arrival.set()
+    for (const resolve of looks.splice(0)) resolve(false)
   }
   const release = beginInThread({ options, port: port2 }, (error) => {
     failure = error
@@ -699,6 +778,13 @@ function openInbox(
 
   return {
     close,
+    /** Looks at everything that may have changed. Resolves when all changes so far were taken: to whether every directory could be looked at. */
+    look: (): Promise<boolean> =>
+      new Promise((resolve) => {
+        if (closed) return resolve(false)
+        looks.push(resolve)
+        port.postMessage('look' satisfies Request)
+      }),
     /** Returns the next changes; none once the signal has aborted. The first, empty answer means that the watch is armed. */
     next: async (): Promise<readonly Change[]> => {
       while (messages.length === 0 && !closed) await arrival.wait()
@@ -714,6 +800,10 @@ function openInbox(
         port.postMessage('more' satisfies Request)
         return message.changes
       }
+      if (message !== undefined && 'looked' in message) {
+        looks.shift()?.(message.looked.isWhole)
+        return []
+      }
       close()
       if (message === undefined) throw threadEnded(failure)
       const { kind, message: text, cause } = message.failed
@@ -722,10 +812,15 @@ function openInbox(
   }
 }
 
-async function* changesOf(inbox: ReturnType<typeof openInbox>, signal: AbortSignal): AsyncGenerator<Change> {
+async function* changesOf(
+  inbox: ReturnType<typeof openInbox>,
+  signal: AbortSignal,
+  over: () => void,
+): AsyncGenerator<Change> {
   try {
     while (!signal.aborted) yield* await inbox.next()
   } finally {
+    over()
     inbox.close()
   }
 }

@@ -223,6 +223,8 @@ function createWatch(snapshot: DriveSnapshot, intervalMs: number) {
 
   return {
     watch: looking.watch,
+    catchUp: looking.catchUp,
+    lookedAt: () => looking.lookedAt,
     degraded: (): Degradation | undefined => (looking.away ? 'unavailable' : undefined),
     /** Returns the entry that was at a path until a moment ago, if it has just changed. */
     lately: (path: string): FileAtPath | undefined => {

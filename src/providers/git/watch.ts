@@ -4,7 +4,14 @@ import { sleep } from '../../core/kit/abort.ts'
 import { createSlices } from '../../core/kit/breath.ts'
 import { isPath } from '../../core/path.ts'
 import type { Change, Degradation, Provider } from '../../core/provider.ts'
-import { createHandles, createPending, createSchedule, type Handles, type WatchHandle } from '../files/watch.ts'
+import {
+  createHandles,
+  createLooks,
+  createPending,
+  createSchedule,
+  type Handles,
+  type WatchHandle,
+} from '../files/watch.ts'
 import { entriesOf, type Folder, LinkError, openIn } from './directory.ts'
 import { explained, type Launcher } from './launch.ts'
 import { compareRefs, isSameId, nameAt, oidAt, type RefTable, shortName } from './refs.ts'
@@ -263,17 +270,22 @@ export function createWatch(
   repository: Repository,
   readStatus: ReadStatus,
   closing: AbortSignal,
-): Required<Pick<Provider, 'watch' | 'degraded'>> {
+): Required<Pick<Provider, 'watch' | 'catchUp' | 'degraded'>> {
   /** Functions that return the degradation of each running watch. */
   const running = new Set<() => Degradation | undefined>()
+  const looks = new Set<() => Promise<boolean>>()
   return {
     watch: async (caller) => {
       const ending = new AbortController()
       const signal = AbortSignal.any([caller, closing, ending.signal])
       signal.throwIfAborted()
-      const { batches, degraded, ended } = await begin(repository, readStatus, signal)
+      const { batches, degraded, look, ended } = await begin(repository, readStatus, signal)
       running.add(degraded)
-      void ended.finally(() => running.delete(degraded))
+      looks.add(look)
+      void ended.finally(() => {
+        running.delete(degraded)
+        looks.delete(look)
+      })
       return (async function* () {
         try {
           for await (const batch of batches) yield* batch
@@ -281,6 +293,10 @@ export function createWatch(
           ending.abort()
         }
       })()
+    },
+    catchUp: async () => {
+      const looked = await Promise.all([...looks].map((look) => look()))
+      return looked.length > 0 && looked.every((isWhole) => isWhole)
     },
     degraded: () => {
       const found = [...running].map((degraded) => degraded())
@@ -295,6 +311,7 @@ async function begin(repository: Repository, readStatus: ReadStatus, signal: Abo
   const parts = { refs: { of: 'refs' }, index: { of: 'status' } } as const
   const schedule = createSchedule<WatchedPart>()
   const pending = createPending()
+  const looks = createLooks(schedule.wake, pending.drained)
   const heard = (what: GitEvent) => schedule.touch(parts[what])
   const overflown = () => {
     heard('refs')
@@ -356,6 +373,7 @@ async function begin(repository: Repository, readStatus: ReadStatus, signal: Abo
     let sameAt = performance.now() + sameIntervalMs
     let roundAt = performance.now() + reconcile
     while (!signal.aborted) {
+      await looks.answer(() => compareRefs().then(() => !away))
       const start = performance.now()
       const due = new Set(schedule.take())
       const isRound = start >= roundAt
@@ -400,9 +418,10 @@ async function begin(repository: Repository, readStatus: ReadStatus, signal: Abo
     .finally(() => {
       signal.removeEventListener('abort', end)
       directories.close()
+      looks.end()
     })
   const degraded = (): Degradation | undefined => (away ? 'unavailable' : handles.limited ? 'limited' : undefined)
-  return { batches: pending.batches(), degraded, ended }
+  return { batches: pending.batches(), degraded, look: looks.ask, ended }
 }
 
 /** The text of the page `status`, if there is one. */

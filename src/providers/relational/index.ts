@@ -129,7 +129,7 @@ export function relational(options: RelationalOptions): Provider {
       context.signal.throwIfAborted()
       return complete(request, context)
     },
-    ...(watch ? { watch: watching.watch, degraded: watching.degraded } : {}),
+    ...(watch ? watching : {}),
     close: () => source.close(),
   }
 }

@@ -222,6 +222,8 @@ export interface RowSource {
    * Returns a text per relation with readable rows, by key, that changes with the rows. Without it, row changes are not reported.
    */
   stamps?(context: SourceContext): Promise<ReadonlyMap<string, string>>
+  /** Whether `stamps` shows every committed change at once. Statistics of a server show it a moment later. */
+  readonly areStampsExact?: boolean
 }
 
 export interface RowQuery {

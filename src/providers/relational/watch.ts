@@ -1,4 +1,4 @@
-import { sleep } from '../../core/kit/abort.ts'
+import { followAbort, sleep } from '../../core/kit/abort.ts'
 import type { Change, Degradation } from '../../core/provider.ts'
 import { createLooking, type Looking } from '../../wrap/polled.ts'
 import { enumDocument, pagesFrom, relationDocument, routineDocument, versionOf } from './documents.ts'
@@ -62,6 +62,8 @@ export function createWatch(source: Source, intervalMs: number, hasRows: (key: s
       })
       return looking.watch(signal)
     },
+    catchUp: async (): Promise<boolean> => source.rows?.areStampsExact === true && (await looking?.catchUp()) === true,
+    lookedAt: (): number | undefined => looking?.lookedAt,
     degraded: (): Degradation | undefined => (looking?.away ? 'unavailable' : undefined),
   }
 }
@@ -91,14 +93,15 @@ function createHints(source: Source, signal: AbortSignal) {
 
   return {
     /** Waits for a time, or until there is a hint, or the signal aborts. */
-    wait: async (ms: number): Promise<void> => {
+    wait: async (ms: number, until: AbortSignal): Promise<void> => {
       if (!hinted) {
-        const waiting = new AbortController()
-        wake = () => waiting.abort()
-        await sleep(ms, AbortSignal.any([signal, waiting.signal]))
+        const waiting = followAbort(until)
+        wake = waiting.abort
+        await sleep(ms, waiting.signal)
+        waiting.release()
         wake = () => {}
       }
-      if (hinted) await sleep(settlingMs, signal)
+      if (hinted) await sleep(settlingMs, until)
       hinted = false
     },
     /** Requests hints from the source again, if they were lost. */

@@ -1,4 +1,5 @@
 import { notFound } from '../../core/errors.ts'
+import { followFor } from '../../core/kit/abort.ts'
 import { defined, requireKeys } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import type { MountReader } from '../../core/mount-reader.ts'
@@ -14,11 +15,12 @@ import {
   searchStatusPath,
 } from '../../core/search-answer.ts'
 import type { Feeding, FeedStatus, MountProgress } from '../../core/tool.ts'
-import { type FedMount, type Feed, readCurrent, readFeedStatus, startFeed } from '../../search/feed.ts'
+import { askToCatchUp, type FedMount, type Feed, readCurrent, readFeedStatus, startFeed } from '../../search/feed.ts'
 import { reads } from '../../search/feed-documents.ts'
 import type { SearchHit, SearchIndex } from '../../search/search-index.ts'
 import type { Store } from '../../store/index.ts'
 import { allowsFor, findHits, formatFound, formatHit, formatMarkdown, knownMounts, type Parts } from './answer.ts'
+import { freshnessFor, freshnessNotes, partialOf } from './freshness.ts'
 import { completeSearch, maxAfter, parameters, parseAsked, type SearchCall } from './query.ts'
 
 export type { FeedStatus, MountProgress } from '../../core/tool.ts'
@@ -43,11 +45,14 @@ export interface SearchOptions {
 /** A provider of search results over other mounts. */
 export type Search = Provider & Feeding
 
+/** Maximum time for which a search waits until the index has every earlier change, in milliseconds. */
+const catchUpMs = 10_000
+
 const filters = parameters.join(',')
 const description =
   'Words are searched in texts, titles and paths; "quoted words" with at most two others must occur exactly. limit: 1-100. mount: an address. ' +
   'mime: text/markdown, text/*. since: 2026-01-31, 7d. minPriority: 0-1. audience: user, assistant. path: a glob. after: `next` ' +
-  'of the previous answer. as: json, markdown.'
+  'of the previous answer. fresh: true waits for the changes before the call. as: json, markdown.'
 /** Variables with free text: they have no completion. */
 const free = ['path', 'after']
 const templates: readonly Template[] = [
@@ -91,19 +96,32 @@ export function search(options: SearchOptions): Search {
 
   const partsOf = createPartsOf((address) => mounts().get(address))
 
+  const catchUp = ({ where }: SearchCall, signal: AbortSignal): Promise<boolean> =>
+    inTime(signal, (time) => feeding?.catchUp(where.mounts, time) ?? askToCatchUp(store, name, where.mounts, time))
+
   const answer = async (asked: SearchCall, { principal, signal }: Context): Promise<Content> => {
+    const isFresh = asked.fresh ? await catchUp(asked, signal) : undefined
+    signal.throwIfAborted()
     const searchable = await knownMounts(mounts(), signal)
     const allows = allowsFor(searchable, principal)
     const searched = { index, mounts: searchable, isCurrent: (address: string) => feeding?.isCurrent(address) ?? false }
-    const [found, status] = await Promise.all([findHits(searched, asked, allows, signal), feedStatus()])
+    // The state before the search: the hits are at least as new.
+    const status = await feedStatus()
+    // If no process feeds the index, it may be out of date.
+    const last = status === undefined ? await readCurrent(store, name, fedMounts()) : undefined
+    const known =
+      last === undefined ? status : { told: last.at, mounts: last.mounts.map((one) => ({ ...one, asOf: last.at })) }
+    const { asOf, pending } = freshnessFor(principal, {
+      mounts: [...mounts().values()].filter(({ address }) => asked.where.mounts?.includes(address) !== false),
+      here: (address, isCounted) => feeding?.freshnessOf(address, isCounted),
+      stored: known,
+    })
+    const found = await findHits(searched, asked, allows, signal)
     const format = async (hit: SearchHit) => {
       const path = mounts().get(hit.mount)?.pathOf(hit.uri) ?? ''
       return formatHit(hit, found.best, await partsOf(hit.mount, signal), path)
     }
     const next = asked.after + asked.limit
-    // If no process feeds the index, it may be out of date.
-    const last = status === undefined ? await readCurrent(store, name, fedMounts()) : undefined
-    const known = last === undefined ? status : { told: last.at, mounts: last.mounts }
     const told = {
       ...statusFor(principal, mounts(), known),
       ...(status === undefined ? { indexing: 'stopped' as const } : {}),
@@ -111,10 +129,11 @@ export function search(options: SearchOptions): Search {
     const whole = {
       query: asked.text,
       hits: await Promise.all(found.hits.map(format)),
-      ...defined({ total: found.total }),
       ...(found.more && next <= maxAfter ? { next: String(next) } : {}),
-      notes: [...found.notes, ...notesOf(told, asked.where.mounts)],
-      ...defined({ fallback: found.fallback }),
+      notes: [...found.notes, ...notesOf(told, asked.where.mounts), ...freshnessNotes(pending, isFresh)],
+      ...defined({ total: found.total, fallback: found.fallback, fresh: isFresh, pending }),
+      ...(asOf === undefined ? {} : { asOf: new Date(asOf).toISOString() }),
+      ...partialOf(told, asked.where.mounts),
     }
     return asked.as === 'markdown'
       ? { text: formatMarkdown(whole), mimeType: 'text/markdown' }
@@ -123,14 +142,8 @@ export function search(options: SearchOptions): Search {
 
   const readStatus = async ({ principal }: Context): Promise<Content> => {
     const status = statusFor(principal, mounts(), await feedStatus())
-    const seesAll = [...mounts().values()].every((mount) => mount.reach(principal) === 'all')
-    const { documents, passages } = seesAll ? await index.size() : {}
-    const embedding = seesAll ? await index.embedding() : undefined
-    const whole = {
-      ...status,
-      ...(documents === undefined ? {} : { documents, passages }),
-      ...defined({ embedding }),
-    }
+    const isWhole = [...mounts().values()].every((mount) => mount.reach(principal) === 'all')
+    const whole = { ...status, ...(isWhole ? await sizeOf(index) : {}) }
     return { text: `${JSON.stringify(whole, undefined, 2)}\n`, mimeType: statusEntry.mimeType }
   }
 
@@ -178,6 +191,17 @@ export function search(options: SearchOptions): Search {
   }
 }
 
+/** Waits until every change before the call is in an index, for a bounded time. Resolves to whether it is. */
+async function inTime(signal: AbortSignal, catchUp: (time: AbortSignal) => Promise<boolean>): Promise<boolean> {
+  const time = followFor(signal, catchUpMs)
+  return catchUp(time.signal).finally(time.release)
+}
+
+async function sizeOf(index: SearchIndex) {
+  const [{ documents, passages }, embedding] = await Promise.all([index.size(), index.embedding()])
+  return { documents, passages, ...defined({ embedding }) }
+}
+
 /** Creates a cache of the kinds of parts that each mount can return. A mount that does not answer is asked again later. */
 function createPartsOf(mountAt: (address: string) => MountReader | undefined) {
   const parts = new Map<string, Promise<Parts>>()
@@ -221,7 +245,7 @@ function mountStatus(
 ): SearchStatusMount {
   const named = { address, ...defined({ title }) }
   if (known === undefined) return { ...named, state: 'waiting' }
-  const { state, since, looked, of, indexed, changes, degraded, partial, firstPages } = known
+  const { state, since, looked, of, indexed, changes, degraded, partial, firstPages, pending, asOf } = known
   return {
     ...named,
     state,
@@ -231,7 +255,8 @@ function mountStatus(
           looked,
           ...defined({ of }),
           indexed,
-          ...defined({ partial, firstPages }),
+          ...defined({ partial, firstPages, pending }),
+          ...(asOf === undefined ? {} : { asOf: new Date(asOf).toISOString() }),
         }
       : {}),
     changes,
@@ -263,7 +288,7 @@ function limitsOf({ address, partial, firstPages }: SearchStatusMount): readonly
   if (texts !== undefined && maxBytes !== undefined) {
     const long = texts === 1 ? 'one long text' : `${texts.toLocaleString('en')} long texts`
     notes.push(
-      `Of ${long} of ${address}, only the beginning is searched, at most ${maxBytes.toLocaleString('en')} bytes of each.`,
+      `Of ${long} of ${address}, only the beginning is searched (of logs the end), at most ${maxBytes.toLocaleString('en')} bytes of each.`,
     )
   }
   if (firstPages !== undefined)

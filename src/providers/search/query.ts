@@ -15,6 +15,8 @@ export interface SearchCall {
   /** Number of hits to skip. */
   readonly after: number
   readonly as: 'json' | 'markdown'
+  /** Whether to wait until every earlier change is in the index. */
+  readonly fresh: boolean
 }
 
 /** Maximum length of the text to search for, in characters. */
@@ -27,7 +29,18 @@ const maxLimit = 100
 export const maxAfter = 1000
 
 /** Parameters that narrow a search and choose the form of its answer. */
-export const parameters = ['limit', 'mount', 'mime', 'since', 'minPriority', 'audience', 'path', 'after', 'as'] as const
+export const parameters = [
+  'limit',
+  'mount',
+  'mime',
+  'since',
+  'minPriority',
+  'audience',
+  'path',
+  'after',
+  'fresh',
+  'as',
+] as const
 
 /**
  * Parses a search. Its text is searched literally: only quotation marks are operators.
@@ -57,6 +70,7 @@ export function parseAsked(text: string, params: Params, now = Date.now()): Sear
     limit: get('limit', (value) => parseCount('limit', value, 1, maxLimit)) ?? defaultLimit,
     after: get('after', (value) => parseCount('after', value, 0, maxAfter)) ?? 0,
     as: get('as', parseForm) ?? 'json',
+    fresh: get('fresh', parseFresh) ?? false,
   }
 }
 
@@ -105,6 +119,11 @@ function parsePath(value: string): string {
   }
 }
 
+function parseFresh(value: string): boolean {
+  if (value === 'true' || value === 'false') return value === 'true'
+  throw refused('fresh', 'fresh is true or false.')
+}
+
 function parseForm(value: string): SearchCall['as'] {
   if (value === 'json' || value === 'markdown') return value
   throw refused('as', 'as is json or markdown.')
@@ -143,6 +162,7 @@ const fixed: Readonly<Record<string, readonly string[]>> = {
   since: ['1d', '7d', '30d', '365d'],
   minPriority: ['0.25', '0.5', '0.75', '1'],
   audience: ['assistant', 'user'],
+  fresh: ['true', 'false'],
   as: ['json', 'markdown'],
 }
 

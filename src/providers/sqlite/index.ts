@@ -99,6 +99,7 @@ function createSource(options: SqliteOptions) {
         read: ({ relation, ...query }, context) => ask<RowPage>(context, 'rows', { ...query, ...from(relation) }),
         keys: ({ relation, ...query }, context) =>
           ask<readonly (readonly string[])[]>(context, 'keys', { ...query, ...from(relation) }),
+        areStampsExact: true,
         stamps: async (context) => {
           const { keys, stamp } = await ask<ReturnType<Operations['stamps']>>(context, 'stamps', views)
           return new Map(keys.map((key) => [key, stamp]))

@@ -23,7 +23,7 @@ import {
 import type { Served } from './channel.ts'
 import type { ServerInfo } from './envelope.ts'
 import { type EventOptions, eventCapabilities, eventMethods } from './events.ts'
-import type { ExtraMethod, Method } from './method.ts'
+import type { Call, ExtraMethod, Method } from './method.ts'
 import { appAt, type Toolbox, toolMethods, withApps } from './tools.ts'
 import {
   cached,
@@ -41,6 +41,8 @@ export interface Identity extends ServerInfo {
   readonly instructions?: string
   /** Settings of events (2026-07-28). */
   readonly events?: EventOptions
+  /** Whether the draft of resource operations is served: `resources/stat`, and refusals of writes (2026-07-28). */
+  readonly resourceOperations?: boolean
   /**
    * Methods besides those of resources, by name, such as `prompts/get`; the capabilities are declared already. They replace the
    * server's own methods, except that `completion/complete` is called for prompts only. A `ProtocolError` that one throws is sent
@@ -50,7 +52,7 @@ export interface Identity extends ServerInfo {
 }
 
 /** Returns the capabilities for a view: `subscribe` and `listChanged` when some source can notify. */
-function capabilitiesOf(view: View, events: EventOptions) {
+function capabilitiesOf(view: View, { events = {}, resourceOperations }: Identity) {
   const { extension, ...ofEvents } = view.history === undefined ? { extension: {} } : eventCapabilities(events)
   return {
     resources: view.live === true ? { subscribe: true, listChanged: true } : {},
@@ -59,7 +61,11 @@ function capabilitiesOf(view: View, events: EventOptions) {
     tools: view.tools?.live === true ? { listChanged: true } : {},
     prompts: view.prompts?.live === true ? { listChanged: true } : {},
     ...ofEvents,
-    extensions: { ...skillsCapability, ...extension },
+    extensions: {
+      ...skillsCapability,
+      ...(resourceOperations === true ? operationsCapability : {}),
+      ...extension,
+    },
   }
 }
 
@@ -78,7 +84,7 @@ export function bind(
   const { name, version, title, instructions, events = {} } = identity
   return {
     server: { name, version, ...defined({ title }) },
-    capabilities: capabilitiesOf(view, events),
+    capabilities: capabilitiesOf(view, identity),
     instructions,
     events,
     methods: new Map(
@@ -89,6 +95,7 @@ export function bind(
         ...promptMethods,
         ...skillMethods,
         ...(view.history === undefined ? {} : eventMethods(events)),
+        ...(identity.resourceOperations === true ? operationsOver(toolbox) : {}),
         ...completionMethods(identity),
         ...extraMethods(identity.methods),
         ...watchingOf(subscription, toolbox),
@@ -151,6 +158,12 @@ const readMethod: Method = async ({ params, revision, view, signal, pass, linkFo
 /** The page of a list that a request wants. */
 const pageIn = (params: Params) => defined({ cursor: optionalString(params, 'cursor') })
 
+const directoryMethod: Method = async ({ params, revision, signal, view }) => {
+  const uri = requiredString(params, 'uri')
+  const page = await view.directory({ uri, ...pageIn(params) }, { signal })
+  return resourcesToWire(withPlainDirectories(page), revision)
+}
+
 const resourceMethods: Readonly<Record<string, Method>> = {
   'resources/list': async ({ params, revision, signal, view }) => {
     const query = pageIn(params)
@@ -162,11 +175,7 @@ const resourceMethods: Readonly<Record<string, Method>> = {
   },
   'resources/templates/list': async ({ params, revision, signal, view }) =>
     templatesToWire(await view.templates(pageIn(params), { signal }), revision),
-  'resources/directory/read': async ({ params, revision, signal, view }) => {
-    const uri = requiredString(params, 'uri')
-    const page = await view.directory({ uri, ...pageIn(params) }, { signal })
-    return resourcesToWire(withPlainDirectories(page), revision)
-  },
+  'resources/directory/read': directoryMethod,
 }
 
 function completionMethods(identity: Identity): Readonly<Record<string, Method>> {
@@ -187,6 +196,24 @@ function completionMethods(identity: Identity): Readonly<Record<string, Method>>
       if (isPrompt) return completePrompt(view, { name: requiredString(ref, 'name'), ...request }, signal)
       return completionToWire(await view.complete({ uriTemplate: requiredString(ref, 'uri'), ...request }, { signal }))
     },
+  }
+}
+
+/** The draft of the Files working group, as it is declared. */
+const operationsCapability = { 'io.modelcontextprotocol/resource-operations': { directoryRead: true } } as const
+
+const operations = ['resources/stat', 'resources/create', 'resources/update', 'resources/delete'] as const
+
+/** The methods of the draft, and those of resources with the versions that it adds. They are loaded at the first call. */
+function operationsOver(toolbox: Toolbox | undefined): Readonly<Record<string, Method>> {
+  const load = () => import('./operations.ts')
+  const read = withApps(readMethod, toolbox)
+  return {
+    ...Object.fromEntries(
+      operations.map((name) => [name, async (call: Call) => (await load()).operationMethods[name](call)]),
+    ),
+    'resources/read': async (call) => (await load()).withContentVersions(read, call),
+    'resources/directory/read': async (call) => (await load()).withEntryVersions(directoryMethod, call),
   }
 }
 

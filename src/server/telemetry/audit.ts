@@ -23,6 +23,8 @@ export interface AuditRecord {
     | 'templates'
     | 'read'
     | 'directory'
+    | 'stat'
+    | 'changed'
     | 'complete'
     | 'prompts'
     | 'prompt'
@@ -134,7 +136,7 @@ export function auditedPosting(posting: Posting, path: string, audit: Audit, fac
 export function audited(view: View, audit: Audit, facts: AuditedFacts): View {
   const { record, recorded } = createRecorder(audit, facts)
   const itemsOf = ({ items }: Page<unknown>): Answered => ({ items: items.length })
-  const { subscribe, prompts, skills, history } = view
+  const { subscribe, prompts, skills, stat, changed, history } = view
   return {
     ...view,
     mounts: (options) =>
@@ -145,6 +147,12 @@ export function audited(view: View, audit: Audit, facts: AuditedFacts): View {
       const reading = view.read(uri, options)
       return options?.probe === true ? reading : recorded('read', uri, options, reading, bytesOf)
     },
+    ...(stat && {
+      stat: (uri, options) => recorded('stat', uri, options, stat(uri, options), () => ({})),
+    }),
+    ...(changed && {
+      changed: (query, options) => recorded('changed', undefined, options, changed(query, options), () => ({})),
+    }),
     directory: (query, options) => recorded('directory', query.uri, options, view.directory(query, options), itemsOf),
     complete: (request, options) =>
       recorded('complete', request.uriTemplate, options, view.complete(request, options), ({ values }) => ({

@@ -1,3 +1,4 @@
+import type { DeltaFacts } from '../../core/earlier.ts'
 import { invalid, isResourceError } from '../../core/errors.ts'
 import { defined, objectSchema } from '../../core/kit/object.ts'
 import { metaKeys } from '../../core/meta.ts'
@@ -17,6 +18,10 @@ const readInput = objectSchema(['uri'], {
   uri: { type: 'string', description: 'The URI of the resource, as it was listed or found.' },
   lines: { type: 'string', description: 'Only these lines: "10-40", from 1, both included; "10-" goes to the end.' },
   bytes: { type: 'string', description: 'Only these bytes: "0-4095", from 0, both included.' },
+  since: {
+    type: 'string',
+    description: 'The version that you have: the answer is a unified diff, or says that nothing has changed.',
+  },
   max_tokens: {
     type: 'integer',
     minimum: tokens.least,
@@ -35,6 +40,13 @@ const contentSchema = objectSchema(['uri'], {
   totalLines: { type: 'integer' },
   truncated: { type: 'boolean' },
   next: { type: 'string', description: 'The value of `lines` or `bytes` for the next part.' },
+  version: { type: 'string', description: 'The value of `since` for later.' },
+  state: {
+    type: 'string',
+    enum: ['unchanged', 'diff', 'whole'],
+    description: 'With `since`: whether the text is unchanged, or this is a unified diff or the whole text.',
+  },
+  reason: { type: 'string', description: 'Why it is the whole: unknown version, shorter, or not-text.' },
 })
 
 /** One content as it is shown. */
@@ -72,11 +84,18 @@ export function readTool(view: View): Tool {
       if (lines !== undefined && bytes !== undefined)
         throw invalid('lines: Ask for lines or for bytes, not for both.', 'argument')
       const most = args.count('max_tokens', tokens)
-      const { contents, part } = await readPart(view, uri, { lines, bytes }, signal)
+      const since = args.text('since', 200)
+      if (since !== undefined && (lines !== undefined || bytes !== undefined || uri.includes('?')))
+        throw invalid('since: It is for a whole resource, not for a part of it.', 'argument')
+      const asked = since === undefined ? uri : `${uri}?since=${encodeURIComponent(since)}`
+      const { contents, part } = await readPart(view, asked, { lines, bytes }, signal)
       const shown: ToolContent[] = []
       let left = most
       for (const content of contents.slice(0, maxContents)) {
-        const one = show(await whole(content), part, left)
+        const one = withVersion(
+          show(await whole({ ...content, ...(since === undefined ? {} : { uri }) }), part, left),
+          content,
+        )
         left = Math.max(0, left - estimateTokens(one.text))
         shown.push(one)
       }
@@ -96,6 +115,19 @@ export function readTool(view: View): Tool {
       }
     },
   }
+}
+
+/** Adds the version of a text that is shown whole, and what an answer since a version is. */
+function withVersion(shown: ToolContent, { version, meta }: ResourceContent): ToolContent {
+  const delta = meta?.[metaKeys.delta] as DeltaFacts | undefined
+  const isWhole = shown.structured.truncated !== true && 'text' in shown.structured
+  const told = {
+    ...(isWhole && version !== undefined && (delta !== undefined || version.startsWith('sha256.')) ? { version } : {}),
+    ...(delta === undefined ? {} : defined({ state: delta.state, reason: delta.reason })),
+  }
+  const text = delta?.state === 'unchanged' ? '[Nothing has changed since this version.]' : shown.text
+  const unknown = delta?.reason === 'unknown' ? '[The version is too old or unknown: this is the whole text.]\n' : ''
+  return { ...shown, structured: { ...shown.structured, ...told }, text: `${unknown}${text}` }
 }
 
 interface Range {
@@ -139,7 +171,8 @@ async function readPart(
     if (found !== undefined) return found
   }
   try {
-    return { contents: (await view.read(uri, { signal })).contents, part: { cut, unit, from: 1 } }
+    const keep = asked === undefined
+    return { contents: (await view.read(uri, { signal, keep })).contents, part: { cut, unit, from: 1 } }
   } catch (error) {
     if (!isResourceError(error, 'too-large') || asked !== undefined || uri.includes('?')) throw error
     const found = await inParts(view, `${uri}?lines=1-${firstLineCount}`, signal)

@@ -5,11 +5,14 @@ import { defined, objectSchema } from '../../core/kit/object.ts'
 import {
   type FoundHit,
   type FoundQuery,
+  freshnessOf,
+  freshnessSchema,
   parseFound,
   type SearchAnswer,
   type SearchMount,
   saidOf,
   searchMounts,
+  staleNote,
   withWords,
 } from '../../core/search-answer.ts'
 import { argumentsIn, type JsonObject, readOnly, type Tool, type ToolAnswer } from '../../core/tool.ts'
@@ -31,6 +34,7 @@ const searchInput = objectSchema(['query'], {
   mime: { type: 'string', description: 'Only of this MIME type: "text/markdown", or "text/*".' },
   path: { type: 'string', description: 'Only at paths of this glob: "docs/**/*.md".' },
   since: { type: 'string', description: 'Only resources modified since: a date, or "7d".' },
+  fresh: { type: 'boolean', description: 'Wait until every change before the call can be found. By default false.' },
   cursor: { type: 'string', description: 'The next of the previous answer.' },
 })
 
@@ -62,6 +66,7 @@ export function searchTool(view: View): Tool {
       results: { type: 'array', items: resultSchema },
       notes: { type: 'array', items: { type: 'string' } },
       next: { type: 'string' },
+      ...freshnessSchema,
     }),
     annotations: readOnly,
     call: async (given, { signal }) => {
@@ -80,6 +85,7 @@ export function searchTool(view: View): Tool {
         // All searches together return about `limit` hits.
         limit: Math.ceil(limit / mounts.length),
         ...defined({ mount, mime, path, since }),
+        ...(args.flag('fresh') ? { fresh: true } : {}),
       }
       const found = await Promise.all(
         mounts
@@ -91,7 +97,9 @@ export function searchTool(view: View): Tool {
       const answers = found.flatMap(({ mount, found: one }) => (one === undefined ? [] : [{ mount, ...one }]))
       const shown = withWords(answers)
       const hits = unique(shown.flatMap((one) => one.hits))
+      const freshness = freshnessOf(answers)
       const notes = new Set([
+        ...(asked.fresh && freshness.fresh !== true ? [staleNote] : []),
         ...shown.flatMap((one) => one.notes),
         ...(answers.length < found.length ? [oneIsAway] : []),
       ])
@@ -104,7 +112,8 @@ export function searchTool(view: View): Tool {
       )
       if (!hasIndex) notes.add(noIndex)
       const fallback = shown.find((one) => one.fallback !== undefined)?.fallback
-      return answer(query, best, [...notes], Object.keys(next).length === 0 ? undefined : sealCursor(next), fallback)
+      const told = Object.keys(next).length === 0 ? undefined : sealCursor(next)
+      return answer(query, best, [...notes], told, fallback, freshness)
     },
   }
 }
@@ -120,6 +129,7 @@ function answer(
   notes: readonly string[],
   next: string | undefined,
   fallback?: string,
+  freshness: ReturnType<typeof freshnessOf> = {},
 ): ToolAnswer {
   const lines = results.map(
     ({ uri, name, snippet }, index) =>
@@ -144,6 +154,7 @@ function answer(
       })),
       notes: saidOf({ notes, ...defined({ fallback }) }),
       ...defined({ next }),
+      ...freshness,
     },
     resources: results.map(({ uri, name, snippet, facts }) => ({
       uri,

@@ -1,0 +1,87 @@
+import type { Command } from 'commander'
+import type { DeltaFacts } from '../../core/earlier.ts'
+import { defined } from '../../core/kit/object.ts'
+import { metaKeys } from '../../core/meta.ts'
+import type { ChangedResources, View } from '../../core/view.ts'
+import { addSourceOptions, asked, type SourceOptions, withSource } from '../operations/source.ts'
+import { CommandError, examples, exitCodes, failed, misused } from '../terminal/exit.ts'
+import { type Io, writeJson } from '../terminal/io.ts'
+import { escapeText, readableUri } from '../terminal/text.ts'
+
+interface DiffOptions extends SourceOptions {
+  readonly since?: string
+  readonly limit: string
+  readonly json?: true
+}
+
+export function define(command: Command, io: Io): void {
+  command
+    .description(
+      'Prints the unified diff of a resource since a version; without a URI, the resources that were created, updated or deleted since an earlier call.',
+    )
+    .argument('[uri]', 'a resource: a URI, or a path of this machine')
+    .option('--since <version>', 'the version that you have; without a URI, the "since" of an earlier call')
+    .option('--limit <changes>', 'the maximum number of changes', '100')
+    .option('--json', 'print JSON')
+  addSourceOptions(command)
+    .addHelpText(
+      ...examples(`
+  hikidashi diff README.md                     prints the version of now
+  hikidashi diff README.md --since VERSION     and later: the difference
+  hikidashi diff                               names the state of now
+  hikidashi diff --since STATE                 and later: all that changed`),
+    )
+    .action((uri: string | undefined, options: DiffOptions) => diff(uri, options, io))
+}
+
+async function diff(named: string | undefined, options: DiffOptions, io: Io): Promise<void> {
+  const limit = Number(options.limit)
+  if (!Number.isSafeInteger(limit) || limit < 1) throw misused('--limit is a whole number, at least 1.')
+  await withSource(options, io, async ({ view, uriOf }) => {
+    if (named === undefined) await printChanges(view, { limit, ...defined({ since: options.since }) }, options, io)
+    else await printDiff(view, uriOf(named), options, io)
+  })
+}
+
+async function printChanges(
+  view: View,
+  query: { readonly since?: string; readonly limit: number },
+  { json }: DiffOptions,
+  io: Io,
+): Promise<void> {
+  if (view.changed === undefined)
+    throw failed('This server does not list changes for a command: call its tool what_changed.')
+  const found = await view.changed(query)
+  if (json) return writeJson(io.out, found)
+  for (const line of linesOf(found)) await io.out.write(`${line}\n`)
+  if (found.unknown) throw new CommandError(exitCodes.notFound, tooOld(found.since))
+  if (found.more > 0) io.say(`${found.more} more changes are left out: --limit`)
+  for (const address of found.unavailable) io.say(`${address} does not answer now: its changes are told later.`)
+  io.say(`For the next call: --since ${found.since}`)
+}
+
+function linesOf({ created, updated, deleted }: ChangedResources): readonly string[] {
+  const all = { created, updated, deleted }
+  return Object.entries(all).flatMap(([word, some]) =>
+    some.map(
+      ({ uri, before }) => `${word}  ${escapeText(readableUri(uri))}${before === undefined ? '' : `  ${before}`}`,
+    ),
+  )
+}
+
+const tooOld = (since: string) => `The earlier state is too old or unknown. The state of now is --since ${since}`
+
+async function printDiff(view: View, uri: string, { since = '', json }: DiffOptions, io: Io): Promise<void> {
+  const { contents } = await asked(uri, view.read(`${uri}?since=${encodeURIComponent(since)}`))
+  const [content] = contents
+  const delta = content?.meta?.[metaKeys.delta] as DeltaFacts | undefined
+  if (content === undefined || delta === undefined || !('text' in content) || delta.reason === 'not-text')
+    throw failed(`${uri} is not one text, so it has no difference.`)
+  const { version, text } = content
+  if (json) return writeJson(io.out, { uri, ...delta, ...defined({ version }), text })
+  if (delta.reason === 'unknown')
+    throw new CommandError(exitCodes.notFound, `The version is too old or unknown. The version of now is ${version}`)
+  if (since !== '') await io.out.write(delta.state === 'whole' ? `The whole is shorter than a diff:\n${text}` : text)
+  if (delta.state === 'unchanged') io.say('Nothing has changed.')
+  io.say(`The version of now: ${version}`)
+}

@@ -1,0 +1,60 @@
+import { createHash } from 'node:crypto'
+import { promisify } from 'node:util'
+import { deflateRaw, inflateRaw } from 'node:zlib'
+import { type EarlierTexts, earlierInMemory } from '../core/earlier.ts'
+import { isResourceError } from '../core/errors.ts'
+import type { Scrubber } from '../core/scrub.ts'
+import type { Store } from '../store/index.ts'
+import type { PlannedMount } from './plan.ts'
+
+const collection = 'read-texts'
+/** Limits of the kept texts: their number, their compressed bytes, and the time since each was written, in milliseconds. */
+const bounds = { rows: 4000, bytes: 64 * 1024 * 1024, age: 7 * 24 * 3_600_000 }
+/** Number of writes after which the limits are applied. */
+const putsPerEviction = 50
+/** Maximum length of an inflated text, in bytes. */
+const maxTextBytes = 64 * 1024 * 1024
+
+const [deflate, inflate] = [promisify(deflateRaw), promisify(inflateRaw)]
+
+/**
+ * Keeps texts that were read in the store, so that a difference can be made after a restart, and by another replica. Known secrets are
+ * removed first. If a mount is configured differently, for example redacted, the earlier texts are unknown.
+ */
+export function earlierInStore(
+  open: () => Promise<Store>,
+  mounts: readonly PlannedMount[],
+  scrubber: Scrubber | undefined,
+): EarlierTexts {
+  const memory = earlierInMemory()
+  const configured = JSON.stringify(mounts.map(({ address, config }) => [address, config]))
+  const way = createHash('sha256').update(configured).digest('base64url').slice(0, 16)
+  let puts = 0
+  const rows = async () => (await open()).collection(collection)
+  return {
+    clean: (text) => scrubber?.scrub(text) ?? text,
+    get: async (key) => {
+      const known = await memory.get(key)
+      if (known !== undefined) return known
+      try {
+        const row = await (await rows()).get(`${way}/${key}`)
+        if (row === undefined) return undefined
+        return (await inflate(row.value, { maxOutputLength: maxTextBytes })).toString('utf16le')
+      } catch (error) {
+        // Without the store, the text is unknown, and the caller is told so.
+        if (isResourceError(error)) return undefined
+        throw error
+      }
+    },
+    put: async (key, text) => {
+      await memory.put(key, text)
+      try {
+        const texts = await rows()
+        await texts.put({ key: `${way}/${key}`, value: await deflate(Buffer.from(text, 'utf16le')) })
+        if (++puts % putsPerEviction === 1) await texts.evict(bounds)
+      } catch (error) {
+        if (!isResourceError(error)) throw error
+      }
+    },
+  }
+}

@@ -1,0 +1,121 @@
+import { createHash, randomBytes } from 'node:crypto'
+import type { Principal } from './call.ts'
+import type { EarlierTexts } from './earlier.ts'
+import { tooLarge } from './errors.ts'
+import { defined, isObject, jsonIn } from './kit/object.ts'
+import { steadyVersion } from './stat.ts'
+import type { ChangedQuery, ChangedResource, ChangedResources, Page, Resource } from './view.ts'
+
+interface ChangedOptions {
+  readonly texts: EarlierTexts
+  readonly principal: Principal
+  readonly list: (cursor: string | undefined) => Promise<Page<Resource>>
+  /** Whether the principal may see a URI now. */
+  readonly allows: (uri: string) => boolean
+}
+
+/** Maximum number of resources that are compared. */
+const maxListed = 100_000
+
+/** The end of a version that the next state may have too: it counts as changed later, and a read shows whether it has. */
+const unsteady = '~'
+const plain = (version: string) => (version.endsWith(unsteady) ? version.slice(0, -unsteady.length) : version)
+
+/** The version of each listed resource by its URI; empty if it has none. */
+type Versions = ReadonlyMap<string, string>
+
+/**
+ * Compares the listing of now with an earlier one of the same principal. Both are kept, so the answer is exact, and does not depend on
+ * whether anybody watched in between.
+ *
+ * @throws ResourceError `too-large` for too many resources.
+ */
+export async function changedResources(
+  { since, uri, limit }: ChangedQuery,
+  options: ChangedOptions,
+): Promise<ChangedResources> {
+  const { texts, principal } = options
+  const keyOf = (token: string) => `listing/${ownerOf(principal)}/${token}`
+  const { versions, unavailable } = await versionsOf(options.list)
+  const kept = since === undefined || !/^[\w-]{22}$/.test(since) ? undefined : await texts.get(keyOf(since))
+  const before = kept === undefined ? undefined : parseVersions(kept)
+  const now = new Map(versions)
+  // The resources of a mount that does not answer are as before.
+  for (const [at, version] of before ?? []) if (isBelowAny(at, unavailable) && !now.has(at)) now.set(at, version)
+  const isSame = before !== undefined && hasSame(before, now)
+  const token = isSame && since !== undefined ? since : randomBytes(16).toString('base64url')
+  if (!isSame) await texts.put(keyOf(token), JSON.stringify([...now]))
+  const found = before === undefined ? [] : [...differences(before, now)].filter(isWanted(uri, options.allows))
+  const shown = found.slice(0, limit)
+  const of = (kind: Found['kind']) => shown.flatMap((one) => (one.kind === kind ? [one.resource] : []))
+  return {
+    since: token,
+    unknown: since !== undefined && before === undefined,
+    created: of('created'),
+    updated: of('updated'),
+    deleted: of('deleted'),
+    more: found.length - shown.length,
+    unversioned: [...now.values()].filter((version) => version === '').length,
+    unavailable,
+  }
+}
+
+interface Found {
+  readonly kind: 'created' | 'updated' | 'deleted'
+  readonly resource: ChangedResource
+}
+
+/** A change at or below a URI, of a resource that the principal may see now: a denied one looks as if it never was. */
+function isWanted(uri: string | undefined, allows: (uri: string) => boolean) {
+  return ({ resource }: Found): boolean =>
+    (uri === undefined || isBelowAny(resource.uri, [uri.replace(/\/$/, '')])) && allows(resource.uri)
+}
+
+function isBelowAny(uri: string, addresses: readonly string[]): boolean {
+  return addresses.some((address) => uri === address || uri.startsWith(`${address}/`))
+}
+
+function ownerOf({ id, roles, scopes }: Principal): string {
+  return createHash('sha256')
+    .update(JSON.stringify([id, roles, scopes ?? null]))
+    .digest('base64url')
+}
+
+async function versionsOf(list: ChangedOptions['list']) {
+  const versions = new Map<string, string>()
+  const unavailable = new Set<string>()
+  let cursor: string | undefined
+  do {
+    const page = await list(cursor)
+    for (const { uri, version, size, modified } of page.items) {
+      const own = version ?? (modified === undefined ? '' : `${modified}.${size ?? ''}`)
+      const isSteady = own === '' || steadyVersion({ version: own, ...defined({ modified }) }) !== undefined
+      versions.set(uri, isSteady ? own : own + unsteady)
+    }
+    for (const address of page.unavailable ?? []) unavailable.add(address.replace(/\/$/, ''))
+    if (versions.size > maxListed)
+      throw tooLarge(`There are more than ${maxListed} resources, too many to compare.`, { limit: maxListed })
+    cursor = page.nextCursor
+  } while (cursor !== undefined)
+  return { versions, unavailable: [...unavailable] }
+}
+
+function parseVersions(text: string): Versions | undefined {
+  const value = jsonIn(text)
+  if (!Array.isArray(value) || isObject(value)) return undefined
+  return new Map(value.map(([uri, version]: readonly unknown[]) => [String(uri), String(version)]))
+}
+
+function hasSame(before: Versions, now: Versions): boolean {
+  return before.size === now.size && [...now].every(([uri, version]) => before.get(uri) === version)
+}
+
+function* differences(before: Versions, now: Versions): Generator<Found> {
+  const of = (version: string) => (version === '' ? {} : { version: plain(version) })
+  for (const [uri, version] of now) {
+    const earlier = before.get(uri)
+    if (earlier === undefined) yield { kind: 'created', resource: { uri, ...of(version) } }
+    else if (earlier !== version) yield { kind: 'updated', resource: { uri, ...of(version), before: plain(earlier) } }
+  }
+  for (const [uri, version] of before) if (!now.has(uri)) yield { kind: 'deleted', resource: { uri, ...of(version) } }
+}

@@ -1,0 +1,109 @@
+import { createHash } from 'node:crypto'
+import { unifiedDiff } from './kit/line-diff.ts'
+import { createRecent } from './kit/lru.ts'
+import { metaKeys } from './meta.ts'
+import type { Content } from './provider.ts'
+
+/** Texts as clients have read them, so that a later answer can be the difference. A text of which nobody asks is forgotten in time. */
+export interface EarlierTexts {
+  /** Returns a text as a client gets it: without secrets. */
+  clean(text: string): string
+  get(key: string): Promise<string | undefined>
+  put(key: string, text: string): Promise<void>
+}
+
+/** Maximum length of a kept text, and of all of them in memory, in characters. */
+export const maxKeptText = 1024 * 1024
+const maxKept = 32 * 1024 * 1024
+
+/** Keeps texts in memory, until the process ends. */
+export function earlierInMemory(): EarlierTexts {
+  const kept = createRecent<string>(maxKept, (text) => text.length)
+  return {
+    clean: (text) => text,
+    get: async (key) => kept.get(key),
+    put: async (key, text) => void kept.set(key, text),
+  }
+}
+
+/** Facts about an answer to a read since a version, in `_meta`. */
+export interface DeltaFacts {
+  /** The version that the caller has. */
+  readonly since: string
+  /** `unchanged`: the text is the same; `diff`: the answer is a unified diff; `whole`: it is the whole content. */
+  readonly state: 'unchanged' | 'diff' | 'whole'
+  /** Why it is the whole: the version is too old or unknown, the whole is shorter, or the content is not text. */
+  readonly reason?: 'unknown' | 'shorter' | 'not-text'
+}
+
+/** The key under which a text is kept. */
+function keyOf(address: string, path: string, version: string): string {
+  return createHash('sha256')
+    .update(JSON.stringify([address, path, version]))
+    .digest('base64url')
+}
+
+/** Version of a text by its content. It differs from every version of a source, which has no such beginning. */
+export function digestVersion(text: string): string {
+  return `sha256.${createHash('sha256').update(text).digest('base64url').slice(0, 27)}`
+}
+
+/** The place of a content: the address of its mount, and its path there. */
+export interface TextPlace {
+  readonly address: string
+  readonly path: string
+}
+
+/** Keeps a content that was read, if it is a text. Resolves to the version by which it can be asked for. */
+export async function keepText(
+  texts: EarlierTexts,
+  { address, path }: TextPlace,
+  content: Content,
+): Promise<string | undefined> {
+  if (!('text' in content) || content.text.length > maxKeptText) return undefined
+  const text = texts.clean(content.text.toWellFormed())
+  const version = digestVersion(text)
+  await texts.put(keyOf(address, path, version), text)
+  const { version: ofSource } = content
+  if (ofSource === undefined) return version
+  // Two texts can have one version of the source, if they were written within one tick of its clock.
+  const key = keyOf(address, path, ofSource)
+  const known = await texts.get(key)
+  if (known === undefined) await texts.put(key, text)
+  else if (known !== text) await texts.put(key, ambiguous)
+  return version
+}
+
+/** Is kept under a version of which several texts are known. No text equals it, because texts are well-formed. */
+const ambiguous = '\ud800'
+
+/** Answers a read since a version: with nothing if the content is the same, or else with the shorter of a difference and the whole. */
+export async function readSince<T extends Content>(
+  texts: EarlierTexts,
+  place: TextPlace,
+  contents: readonly T[],
+  since: string,
+): Promise<readonly T[]> {
+  const [content, ...others] = contents
+  if (content === undefined) return contents
+  const answer = (one: T, facts: Omit<DeltaFacts, 'since'>, more: object = {}): readonly T[] => {
+    const meta = { ...one.meta, [metaKeys.delta]: { since, ...facts } satisfies DeltaFacts }
+    return [{ ...one, ...more, meta } as T, ...others]
+  }
+  if (others.length > 0 || !('text' in content) || content.text.length > maxKeptText) {
+    const isSame = others.length === 0 && content.version !== undefined && content.version === since
+    if (isSame && 'bytes' in content) return answer(content, { state: 'unchanged' }, { bytes: new Uint8Array() })
+    return answer(content, { state: 'whole', reason: 'not-text' })
+  }
+  const before = await texts.get(keyOf(place.address, place.path, since))
+  const version = await keepText(texts, place, content)
+  const text = texts.clean(content.text.toWellFormed())
+  const now = { ...content, text, ...(version === undefined ? {} : { version }) }
+  const isKnown = before !== undefined && before !== ambiguous
+  const isSame = isKnown ? before === text : since === version || (before === undefined && since === content.version)
+  if (isSame) return answer(now, { state: 'unchanged' }, { text: '' })
+  if (!isKnown) return answer(now, { state: 'whole', ...(since === '' ? {} : { reason: 'unknown' as const }) })
+  const diff = unifiedDiff(before, text)
+  if (diff === undefined || diff.length >= text.length) return answer(now, { state: 'whole', reason: 'shorter' })
+  return answer(now, { state: 'diff' }, { text: diff, mimeType: 'text/x-diff' })
+}

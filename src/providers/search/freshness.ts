@@ -1,0 +1,55 @@
+import { defined } from '../../core/kit/object.ts'
+import type { MountReader } from '../../core/mount-reader.ts'
+import type { Principal } from '../../core/provider.ts'
+import { pendingNote, type SearchAnswer, type SearchStatus, staleNote } from '../../core/search-answer.ts'
+import type { FeedStatus, Freshness } from '../../core/tool.ts'
+
+interface Known {
+  /** The mounts that are searched. */
+  readonly mounts: readonly MountReader[]
+  /** The freshness of a mount that this process indexes, by the changes of the paths that count. */
+  readonly here: (address: string, isCounted?: (path: string) => boolean) => Freshness | undefined
+  /** The progress that the process that keeps the index has stored. */
+  readonly stored: FeedStatus | undefined
+}
+
+/** How far an index is behind the searched mounts, as far as a principal may know it. */
+export function freshnessFor(principal: Principal, { mounts, here, stored }: Known): Freshness {
+  const seen = mounts.map((mount) => ({ mount, reach: mount.reach(principal) })).filter(({ reach }) => reach !== 'none')
+  const isWhole = seen.every(({ reach }) => reach === 'all')
+  const all = seen.map(({ mount, reach }) => {
+    const isCounted = reach === 'all' ? undefined : (path: string) => mount.allows(principal, path)
+    // The stored numbers count every change.
+    const told = reach === 'all' ? stored?.mounts.find(({ address }) => address === mount.address) : undefined
+    return here(mount.address, isCounted) ?? told ?? {}
+  })
+  // The time would tell of changes that the principal may not see.
+  const times = isWhole ? all.flatMap(({ asOf }) => asOf ?? []) : []
+  const counts = all.flatMap(({ pending }) => pending ?? [])
+  return {
+    ...(times.length === all.length && times.length > 0 ? { asOf: Math.min(...times) } : {}),
+    ...(counts.length === all.length ? { pending: counts.reduce((sum, count) => sum + count, 0) } : {}),
+  }
+}
+
+/** The mounts of which only a part is searched, and how much of each. */
+export function partialOf(
+  { mounts }: SearchStatus,
+  asked: readonly string[] | undefined,
+): Pick<SearchAnswer, 'partial'> {
+  const partial = mounts.flatMap(({ address, state, looked, of, partial: cut, firstPages }) => {
+    if (asked?.includes(address) === false) return []
+    const counts = state === 'current' ? {} : defined({ looked, of })
+    const found = { ...counts, ...cut, ...defined({ firstPages }) }
+    return Object.keys(found).length === 0 ? [] : [{ mount: address, ...found }]
+  })
+  return partial.length === 0 ? {} : { partial }
+}
+
+/** The notes of an answer about changes that are not in the index. */
+export function freshnessNotes(pending: number | undefined, isFresh: boolean | undefined): readonly string[] {
+  return [
+    ...(pending === undefined || pending === 0 ? [] : [pendingNote(pending)]),
+    ...(isFresh === false ? [staleNote] : []),
+  ]
+}
