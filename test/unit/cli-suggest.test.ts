@@ -62,7 +62,7 @@ describe('the URI that was probably meant', () => {
 
 test('a command is found by what other programs call it', () => {
   expect(meantBy('cat')).toBe('read')
-  expect(meantBy('grep')).toBe('search')
+  expect(meantBy('rg')).toBe('grep')
   expect(meantBy('ls')).toBeUndefined()
   expect(meantBy('constructor')).toBeUndefined()
   expect(meantBy('nothing-like-it')).toBeUndefined()

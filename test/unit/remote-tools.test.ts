@@ -35,7 +35,15 @@ async function mounted(answer: Parameters<typeof scriptedModern>[0], rules?: rea
 
 const tool = (name: string, more: object = {}) => ({ name, inputSchema: { type: 'object' }, ...more })
 const text = (said: string) => ({ content: [{ type: 'text', text: said }] })
-const own = ['list_resources', 'browse_directory', 'read_resource', 'search_resources', 'browse', 'assemble_context']
+const own = [
+  'list_resources',
+  'browse_directory',
+  'read_resource',
+  'search_in_resource',
+  'search_resources',
+  'browse',
+  'assemble_context',
+]
 const theirs = (names: readonly string[]) => names.filter((name) => !own.includes(name))
 
 describe('URIs in the metadata of another server', () => {

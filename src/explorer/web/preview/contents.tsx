@@ -8,8 +8,9 @@ import { lazily } from '../shell/panes.tsx'
 import { copyText } from '../state/announce.ts'
 import { go, linkTo, route } from '../state/route.ts'
 import { shown } from '../words/texts.ts'
-import { Choice, isFinding, Toggle } from './controls.tsx'
+import { Choice, Toggle } from './controls.tsx'
 import { Directory } from './directory.tsx'
+import { isFinding, useFindKey } from './find.tsx'
 import type { PreviewReader, PreviewState } from './load.ts'
 import { maxNodes, tagsIn } from './model/bounds.ts'
 import { documentFormOf, isPdf, mediaTypeOf, type PreviewShape, shapeOf } from './model/kind.ts'
@@ -65,7 +66,10 @@ function One({ reader, reading, content, parts }: OneProps) {
   // The beginning of a JSON document is not valid JSON.
   const isCut = shape.kind === 'json' && reading.part?.next !== undefined
   const isLaidOut = found === undefined && laidOut.has(shape.kind) && !isCut
-  const showsText = isText && (isSource || !isLaidOut)
+  // A page is in a frame that nothing looks into, and a drawing has no text that is drawn here: Find is in their sources.
+  const isFoundInSource = isFinding.value && (shape.kind === 'page' || shape.kind === 'drawing')
+  const showsText = isText && (isSource || !isLaidOut || isFoundInSource)
+  useFindKey(isText)
   return (
     <>
       {isText || isDocument || parts !== null ? (
@@ -80,7 +84,7 @@ function One({ reader, reading, content, parts }: OneProps) {
               {t('toEnd')}
             </a>
           ) : null}
-          {showsText ? <Toggle name={t('find')} state={isFinding} /> : null}
+          {isText ? <Toggle name={t('find')} state={isFinding} /> : null}
           {showsText ? <Toggle name={t('wrap')} state={wraps} /> : null}
           {isText ? <Button name={t('copyText')} onClick={() => void copyText(text)} /> : null}
         </div>
@@ -89,6 +93,8 @@ function One({ reader, reading, content, parts }: OneProps) {
         {showsText ? (
           <TextView
             text={text}
+            uri={reader.uri}
+            part={reading.part}
             language={shape.language}
             first={found === undefined ? firstOfTail(reading) : firstOf(reading.part)}
             marked={found}
