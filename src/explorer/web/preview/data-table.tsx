@@ -49,23 +49,10 @@ export function DataTable({ rows, children }: { readonly rows: Rows; readonly ch
     () => (sort === undefined ? undefined : sortedBy(body, sort.column, sort.isDescending)),
     [body, sort],
   )
-  const { find, fault } = useFinder()
-  const found = useMemo(() => (find === undefined ? undefined : rowsWith(body, find)), [body, find])
-  const current = useSignal(0)
-  const order = useMemo(() => {
-    if (found === undefined || !hidesOthers.value) return sorted
-    return (sorted ?? body.map((_, index) => index)).filter((index) => found.has(index))
-  }, [body, sorted, found, hidesOthers.value])
+  const { find, fault, current, order, places, found } = useMatches(body, sorted)
   const count = order?.length ?? body.length
   const [cell, setCell] = useState({ row: 0, column: 0 })
   const at = (row: number) => (row < count ? (body[order?.[row] ?? row] ?? []) : [])
-  const places = useMemo(
-    () =>
-      found === undefined
-        ? []
-        : Array.from({ length: count }, (_, row) => row).filter((row) => found.has(order?.[row] ?? row)),
-    [found, order, count],
-  )
   useEffect(() => {
     const row = places[Math.min(current.value, places.length - 1)]
     if (row !== undefined) setCell({ row, column: found?.get(order?.[row] ?? row) ?? 0 })
@@ -78,7 +65,7 @@ export function DataTable({ rows, children }: { readonly rows: Rows; readonly ch
           ? undefined
           : { column, isDescending: true },
     )
-  const digits = Math.max(3, String(body.length).length)
+  const digits = Math.max(3, formatNumber(body.length).length)
   const template = `${digits + 3}ch ${columns.map(({ size }) => `${size}ch`).join(' ')}`
   const wide = `${columns.reduce((sum, { size }) => sum + size, digits + 3)}ch`
   const onKeyDown = (event: KeyboardEvent) => {
@@ -161,6 +148,26 @@ export function DataTable({ rows, children }: { readonly rows: Rows; readonly ch
       />
     </div>
   )
+}
+
+/** What Find finds in a table: the matching rows, and the order of the shown rows. */
+function useMatches(body: Rows, sorted: readonly number[] | undefined) {
+  const { find, fault } = useFinder()
+  const found = useMemo(() => (find === undefined ? undefined : rowsWith(body, find)), [body, find])
+  const current = useSignal(0)
+  const hides = hidesOthers.value
+  const order = useMemo(() => {
+    if (found === undefined || !hides) return sorted
+    return (sorted ?? Array.from(body.keys())).filter((index) => found.has(index))
+  }, [body, sorted, found, hides])
+  /** The positions of the matching rows. */
+  const places = useMemo(() => {
+    if (found === undefined) return []
+    return Array.from({ length: order?.length ?? body.length }, (_, row) => row).filter((row) =>
+      found.has(order?.[row] ?? row),
+    )
+  }, [body, found, order])
+  return { find, fault, current, order, places, found }
 }
 
 /** Whether rows without a match are left out. */

@@ -126,7 +126,7 @@ function Entry({ item, index, count, isActive }: EntryProps) {
           </small>
         )}
       </bdi>
-      <span class="folder-type">{isFolder ? t('folder') : shown(typeName(item.mimeType))}</span>
+      <span class="folder-type">{isFolder ? t('folder') : shown(typeName(item.mimeType, item.uri))}</span>
       <span class="folder-size">{item.size === undefined ? '' : formatSize(item.size)}</span>
       <span class="folder-time">{item.modified === undefined ? '' : formatTime(item.modified)}</span>
     </a>

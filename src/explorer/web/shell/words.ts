@@ -1,6 +1,7 @@
 import { createWords } from '../words/texts.ts'
 
 export const t = createWords({
+  start: ['Start page', '最初のページ'],
   tree: ['Tree', 'ツリー'],
   list: ['List', '一覧'],
   search: ['Search', '検索'],
