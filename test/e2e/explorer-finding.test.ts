@@ -35,8 +35,8 @@ requires(
       'site/part9.md': '# Ninth part\n\nTea.\n',
       'site/設計 メモ/検索 設計.md': '# 検索\n\n設計です。\n',
       'site/logs/app.log': Array.from({ length: logLines }, (_, i) => `line ${i + 1} served a tea pot\n`).join(''),
-      'site/tea.csv': `name,place\n${Array.from({ length: 300 }, (_, i) => `tea ${i + 1},${i % 100 === 7 ? 'Uji' : 'Yame'}\n`).join('')}`,
-      'site/tea.json': '{"tea":{"sort":{"name":"sencha"}}}',
+      'site/logs/tea.csv': `name,place\n${Array.from({ length: 300 }, (_, i) => `tea ${i + 1},${i % 100 === 7 ? 'Uji' : 'Yame'}\n`).join('')}`,
+      'site/logs/tea.json': '{"tea":{"sort":{"name":"sencha"}}}',
       'site/logs/large.txt': Array.from({ length: 30_000 }, (_, i) => `entry ${i + 1} of a text of many parts\n`).join(
         '',
       ),
@@ -122,7 +122,7 @@ requires(
   })
 
   test('Find is the same in tables, Markdown and JSON, and the server finds in the part that is not loaded', async () => {
-    const page = await show('file:///site/tea.csv')
+    const page = await show('file:///site/logs/tea.csv')
     const find = async (text: string) => {
       await page.keyboard.press('Control+f')
       await page.getByRole('searchbox', { name: 'Find in this text' }).fill(text)
@@ -141,7 +141,7 @@ requires(
     await page.locator('.markdown h1').waitFor()
     await find('tea')
     await page.getByText('1 of 1').waitFor()
-    await go('file:///site/tea.json')
+    await go('file:///site/logs/tea.json')
     await page.getByRole('button', { name: 'Regular expression' }).click()
     await find('s.nch[ab]')
     await page.locator('.text mark.found-now', { hasText: 'sencha' }).waitFor()

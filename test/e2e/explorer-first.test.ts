@@ -84,6 +84,7 @@ requires(
       await page.locator('.home-list a', { hasText: 'orders.ts' }).click()
       await page.locator('.preview .text').waitFor()
       await page.goBack()
+      await page.reload()
       await page.locator('#home-opened').waitFor()
       expect(await page.locator('.home details').getAttribute('open')).toBeNull()
       expect(await search.isVisible()).toBe(true)

@@ -109,6 +109,9 @@ function Head({ reader }: { readonly reader: PreviewReader }) {
       <div class="preview-actions" role="toolbar" aria-label={t('view')}>
         {isFolder && barren.value === uri ? null : <PickButton picked={picked} isFolder={isFolder} />}
         <Toggle name={t('details')} state={isDetailed} class="button-quiet" />
+        {route.value.beside === uri ? null : (
+          <Button name={t('showBeside')} class="button-quiet" onClick={() => go({ beside: uri })} />
+        )}
         <Button name={t('copyUri')} class="button-quiet" onClick={() => void copyText(uri)} />
         {isReady && canDownload() ? (
           <Button name={t('download')} class="button-quiet" onClick={() => void saveContent(reader)} />

@@ -1,6 +1,8 @@
 import { createWords } from '../words/texts.ts'
 
 export const t = createWords({
+  showBeside: ['Keep beside', '横に並べる'],
+  pictures: ['Pictures', '画像'],
   loading: ['Loading…', '読み込んでいます…'],
   text: ['Text', 'テキスト'],
   lineCut: ['… {count} more {count:character|characters} on this line', '… この行にはさらに {count} 文字あります'],

@@ -95,9 +95,12 @@ export function forgetOpened(server: string): void {
   keep(openedKey(server), '[]')
 }
 
-/** Whether this browser has shown the start page before. */
+const visitedKey = 'hikidashi.visited'
+let isFirst: boolean | undefined
+
+/** Whether this browser shows the start page for the first time: until the page is loaded again. */
 export function isFirstVisit(): boolean {
-  const isFirst = readKept('hikidashi.visited') === undefined
-  if (isFirst) keep('hikidashi.visited', '1')
+  isFirst ??= (readKept(visitedKey) ?? '') === ''
+  keep(visitedKey, '1')
   return isFirst
 }
