@@ -164,6 +164,8 @@ requires(
     await page.getByRole('link', { name: 'Show the end' }).click()
     const last = page.locator('.text .line').last()
     await expect.poll(() => last.innerText()).toContain(`line ${logLines} `)
+    // The numbers are those of the whole text.
+    await page.locator(`.text .line[data-n="${logLines}"]`, { hasText: `line ${logLines} ` }).waitFor()
     const isSeen = () =>
       page.locator('.text').evaluate((box) => box.scrollHeight - box.scrollTop - box.clientHeight < 5)
     await expect.poll(isSeen).toBe(true)

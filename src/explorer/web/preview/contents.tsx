@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { useMemo, useState } from 'preact/hooks'
+import { useEffect, useMemo, useState } from 'preact/hooks'
 import { lastSegment } from '../../../client/wire.ts'
 import type { ResourceContent } from '../../../core/view.ts'
 import { Button } from '../shell/fields.tsx'
@@ -10,11 +10,11 @@ import { go, linkTo, route } from '../state/route.ts'
 import { shown } from '../words/texts.ts'
 import { Choice, Toggle } from './controls.tsx'
 import { Directory } from './directory.tsx'
-import { isFinding, useFindKey } from './find.tsx'
-import type { PreviewReader, PreviewState } from './load.ts'
+import { canFindInWhole, countLines, isFinding, useFindKey } from './find.tsx'
+import { bare, type PreviewReader, type PreviewState } from './load.ts'
 import { maxNodes, tagsIn } from './model/bounds.ts'
 import { documentFormOf, isPdf, mediaTypeOf, type PreviewShape, shapeOf } from './model/kind.ts'
-import type { PreviewPart } from './model/lines.ts'
+import { linesOf, type PreviewPart } from './model/lines.ts'
 import { linesIn, parameterOf, withPart } from './model/reference.ts'
 import { Binary } from './notes.tsx'
 import { TextView } from './text.tsx'
@@ -59,6 +59,7 @@ function One({ reader, reading, content, parts }: OneProps) {
   const { text, bytes } = useMemo(() => bodyOf(content), [content])
   const shape = shapeOf({ uri: content.uri, mimeType: content.mimeType, text, bytes })
   const found = linesIn(reader.uri)
+  const tailFirst = useTailFirst(reader.uri, text)
   const isDocument = documentFormOf(reader.uri, reader.resource.value?.mimeType) !== undefined
   const isSource = (route.value.source === '1' && !isDocument) || found !== undefined
   const isText = text !== undefined && shape.kind !== 'empty'
@@ -96,7 +97,7 @@ function One({ reader, reading, content, parts }: OneProps) {
             uri={reader.uri}
             part={reading.part}
             language={shape.language}
-            first={found === undefined ? firstOfTail(reading) : firstOf(reading.part)}
+            first={found !== undefined ? firstOf(reading.part) : (tailFirst ?? firstOfTail(reading))}
             marked={found}
             wrap={wraps.value}
             isEnd={isTailed && follows.value}
@@ -108,6 +109,32 @@ function One({ reader, reading, content, parts }: OneProps) {
       </div>
     </>
   )
+}
+
+/**
+ * Returns the number of the first line of the end of a text (`tail`), of which a read does not tell it: the server counts the lines of the
+ * whole text. `undefined` until then.
+ */
+function useTailFirst(uri: string, text: string | undefined): number | undefined {
+  const [first, setFirst] = useState<number>()
+  const isTail = parameterOf(uri, 'tail') !== undefined && text !== undefined && canFindInWhole()
+  useEffect(() => {
+    if (!isTail) return
+    const controller = new AbortController()
+    const shownLines = linesOf(text.replace(/\n$/, '')).length
+    // A growing text changes often.
+    const timer = setTimeout(() => {
+      countLines(bare(uri), controller.signal).then(
+        (count) => setFirst(count === undefined ? undefined : Math.max(1, count - shownLines + 1)),
+        () => {},
+      )
+    }, 300)
+    return () => {
+      controller.abort()
+      clearTimeout(timer)
+    }
+  }, [isTail, uri, text])
+  return first
 }
 
 /** The number of the first line of a part. */

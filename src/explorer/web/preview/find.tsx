@@ -148,6 +148,19 @@ function GoToLine({ lines: [first, last] }: { readonly lines: readonly [first: n
 /** The tool of the server that finds lines of a resource, also those that are not loaded. */
 const tool = 'search_in_resource'
 
+/** Whether the server finds lines in a whole resource. */
+export function canFindInWhole(): boolean {
+  return connected().tools.has(tool)
+}
+
+/** Counts the lines of a resource, by a pattern that no line matches. `undefined`: there are too many for one answer. */
+export async function countLines(uri: string, signal: AbortSignal): Promise<number | undefined> {
+  const { lastLine, next } = wholeIn(
+    await connected().call(tool, { uri, pattern: '[^\\x00-\\x{10FFFF}]', limit: 1 }, signal),
+  )
+  return next === undefined ? lastLine : undefined
+}
+
 interface WholeAnswer {
   readonly uri: string
   readonly matches: readonly {
@@ -176,7 +189,7 @@ interface WholeProps {
 export function FindInWhole({ uri, part, first, last, count }: WholeProps) {
   const isBusy = useSignal(false)
   const isPartial = part !== undefined && (part.next !== undefined || first > 1 || /[?&]lines=/.test(uri))
-  if (!isPartial || needle.value === '' || !connected().tools.has(tool)) return null
+  if (!isPartial || needle.value === '' || !canFindInWhole()) return null
   const key = JSON.stringify([bare(uri), needle.value, isPattern.value])
   const { answer, error } = whole.value.key === key ? whole.value : {}
   const search = async (from?: number) => {
