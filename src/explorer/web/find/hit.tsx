@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { fold } from '../../../core/kit/matching.ts'
-import { type FoundHit, resourceOfHit } from '../../../core/search-answer.ts'
+import { type FoundHit, piecesOf, resourceOfHit } from '../../../core/search-answer.ts'
 import { decodeComponent } from '../../../core/uri.ts'
 import type { Resource } from '../../../core/view.ts'
 import { isPicked, toggle } from '../basket/picked.ts'

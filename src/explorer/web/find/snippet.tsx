@@ -1,4 +1,5 @@
 import './snippet.css'
+import '../preview/text.css'
 import { useEffect, useState } from 'preact/hooks'
 import { type FoundHit, piecesOf } from '../../../core/search-answer.ts'
 import type { TokenLine } from '../preview/model/lines.ts'

@@ -98,6 +98,7 @@ function One({ reader, reading, content, parts }: OneProps) {
             part={reading.part}
             language={shape.language}
             first={found !== undefined ? firstOf(reading.part) : (tailFirst ?? firstOfTail(reading))}
+            isUnnumbered={isTailed && canFindInWhole() && tailFirst === undefined}
             marked={found}
             wrap={wraps.value}
             isEnd={isTailed && follows.value}

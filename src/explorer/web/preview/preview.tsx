@@ -110,7 +110,7 @@ function Head({ reader }: { readonly reader: PreviewReader }) {
         {isFolder && barren.value === uri ? null : <PickButton picked={picked} isFolder={isFolder} />}
         <Toggle name={t('details')} state={isDetailed} class="button-quiet" />
         {route.value.beside === uri ? null : (
-          <Button name={t('showBeside')} class="button-quiet" onClick={() => go({ beside: uri })} />
+          <Button name={t('showBeside')} icon="beside" class="button-quiet" onClick={() => go({ beside: uri })} />
         )}
         <Button name={t('copyUri')} class="button-quiet" onClick={() => void copyText(uri)} />
         {isReady && canDownload() ? (

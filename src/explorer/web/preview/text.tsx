@@ -25,6 +25,8 @@ interface Props {
   readonly part?: PreviewPart | undefined
   /** The number of the first line. */
   readonly first?: number
+  /** Whether the number of the first line is not known yet, so that no numbers are shown. */
+  readonly isUnnumbered?: boolean
   readonly marked?: { readonly first: number; readonly last?: number } | undefined
   readonly wrap: boolean
   /** Whether the text is the end of a growing one, so that the view scrolls to the last line. */
@@ -43,6 +45,7 @@ export function TextView({
   part,
   language,
   first = 1,
+  isUnnumbered = false,
   marked: given,
   wrap,
   isEnd = false,
@@ -82,7 +85,7 @@ export function TextView({
         const number = numberAt(event)
         if (number !== undefined && given === undefined) go({ line: lineFor(number, event.shiftKey) })
       }}
-      class={`text ${wrap ? 'wrap' : ''} ${language === 'diff' ? 'diff' : ''}`}
+      class={`text ${wrap ? 'wrap' : ''} ${language === 'diff' ? 'diff' : ''} ${isUnnumbered ? 'unnumbered' : ''}`}
       label={t('text')}
       lang={lang}
       style={{ '--digits': `${digits}ch` }}
