@@ -49,7 +49,7 @@ export interface GrepAnswer {
 }
 
 /** Maximum number of characters of a pattern. */
-export const maxPatternLength = 1000
+const maxPatternLength = 1000
 /** Maximum number of instructions of a compiled pattern: each character of a line may take a step of each of them. */
 const maxProgram = 1500
 /** Maximum number of steps for one line: a larger pattern looks at fewer characters of it. */

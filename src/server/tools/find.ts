@@ -1,7 +1,7 @@
 import { objectSchema } from '../../core/kit/object.ts'
 import { argumentsIn, readOnly, type Tool } from '../../core/tool.ts'
 import type { View } from '../../core/view.ts'
-import { grep, type MatchingLine, maxPatternLength } from '../../text/grep.ts'
+import type { MatchingLine } from '../../text/grep.ts'
 import { limitSchema } from './shown.ts'
 
 const limits = { least: 1, most: 500, otherwise: 50 }
@@ -48,8 +48,10 @@ export function findTool(view: View): Tool {
     annotations: readOnly,
     call: async (given, { signal }) => {
       const args = argumentsIn(given, findInput)
+      // The matcher is large, and few servers are asked for it.
+      const { grep } = await import('../../text/grep.ts')
       const answer = await grep((uri, options) => view.read(uri, options), args.required('uri'), {
-        pattern: args.required('pattern', maxPatternLength),
+        pattern: args.required('pattern'),
         isLiteral: args.flag('literal'),
         ignoresCase: args.flag('ignore_case'),
         context: args.count('context', contexts),
