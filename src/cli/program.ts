@@ -5,7 +5,7 @@ import { type Io, type Output, openFile, type ProcessIo } from './terminal/io.ts
 import { coloursFor, isColourful } from './terminal/text.ts'
 
 /** The commands that get the option `-o, --output FILE`, which writes their data to a file. Other commands define it themselves. */
-const offering = 'ls tree stat search watch diff templates complete status check doctor access hosts'.split(' ')
+const offering = 'ls tree stat grep search watch diff templates complete status check doctor access hosts'.split(' ')
 
 /** Creates the outputs of a command whose data may go to a file. */
 function createFileOutput(io: Io) {
@@ -54,6 +54,7 @@ export const commands: Readonly<Record<string, readonly [summary: string, load: 
   ],
   stat: ['show the metadata of a URI', async () => (await import('./commands/facts.ts')).defineStat],
   read: ['print the content of a URI', async () => (await import('./commands/read.ts')).define],
+  grep: ['find lines of one resource by a pattern', async () => (await import('./commands/grep.ts')).define],
   search: ['find resources by words', async () => (await import('./commands/search.ts')).define],
   pack: ['assemble a context that fits a budget of tokens', async () => (await import('./commands/pack.ts')).define],
   diff: ['print what changed since a version', async () => (await import('./commands/diff.ts')).define],
@@ -172,6 +173,7 @@ const groups: Readonly<Record<string, readonly string[]>> = {
     'tree',
     'stat',
     'read',
+    'grep',
     'search',
     'pack',
     'watch',
@@ -197,7 +199,8 @@ function groupOf(name: string): string {
 const synonyms: Readonly<Record<string, string>> = {
   read: 'cat show get open',
   ls: 'list dir',
-  search: 'find grep query',
+  grep: 'rg egrep',
+  search: 'find query',
   stat: 'info describe',
   serve: 'start run mount',
   watch: 'tail subscribe',

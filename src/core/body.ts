@@ -92,7 +92,10 @@ async function openParts(read: ReadFor, uri: string, options: ReadOptions, error
   const part = async (start: number, end = Number.POSITIVE_INFINITY): Promise<ContentPart> => {
     const last = Math.min(end, start + step) - 1
     try {
-      const found = partOf(onlyContent(await read(`${uri}?bytes=${start}-${last}`, options)), error)
+      const found = partOf(
+        onlyContent(await read(`${uri}${uri.includes('?') ? '&' : '?'}bytes=${start}-${last}`, options)),
+        error,
+      )
       step = Math.min(2 * step, maxStep)
       return found
     } catch (failure) {

@@ -78,6 +78,8 @@ interface FoundSnippet {
   readonly text: string
   /** Ranges of `text` that match: half-open, in UTF-16 units, in order, not overlapping. */
   readonly marks: readonly (readonly [start: number, end: number])[]
+  /** Number of the document's line in which the text begins. */
+  readonly line?: number
 }
 
 /** The MIME type of rows of a database. A hit in a row links to the whole row, without lines. */
@@ -246,7 +248,11 @@ function parseHit(value: unknown): FoundHit | undefined {
     ...(typeof priority === 'number' ? { priority } : {}),
     ...(audience.length === 0 ? {} : { audience }),
     ...originOf(value),
-    snippet: { text: snippet.text, marks: marksIn(snippet.marks, snippet.text.length) },
+    snippet: {
+      text: snippet.text,
+      marks: marksIn(snippet.marks, snippet.text.length),
+      ...(isCount(snippet.line) ? { line: snippet.line } : {}),
+    },
   }
 }
 

@@ -327,5 +327,7 @@ function chooser(
 function hitOf({ facts, mount, passage }: FoundPassage, score: number, ranker: Ranker): SearchHit {
   const { text, start, end, heading } = passage
   const named = heading === undefined ? {} : { heading }
-  return { ...facts, mount, score, lines: { start, end }, ...named, snippet: snippetOf(text, ranker) }
+  const { skippedLines, ...snippet } = snippetOf(text, ranker)
+  const line = start + skippedLines
+  return { ...facts, mount, score, lines: { start, end }, ...named, snippet: { ...snippet, line } }
 }

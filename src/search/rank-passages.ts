@@ -161,8 +161,8 @@ const units = { most: 240, before: 40 }
 /** Maximum distance in which the beginning of a cut word is searched. */
 const widestWord = 32
 
-/** The stretch of a text that contains most of the terms, with their positions. Without terms: the beginning. */
-export function snippetOf(text: string, ranker: Ranker): Snippet {
+/** The stretch of a text that contains most of the terms, with their positions, and the number of lines before it. Without terms: the beginning. */
+export function snippetOf(text: string, ranker: Ranker): Omit<Snippet, 'line'> & { readonly skippedLines: number } {
   const folded = fold(text)
   const matches = ranker.matches(folded)
   const marks = matches.map(({ start, end, term }) => {
@@ -180,7 +180,8 @@ export function snippetOf(text: string, ranker: Ranker): Snippet {
   )
   // Line ends are kept, because code is shown as such.
   const body = text.slice(from, to).replace(/(?!\n)[\s\p{Cc}]/gu, ' ')
-  return { text: `${head}${body}${tail}`, marks: joinRanges(inside) }
+  const skippedLines = text.slice(0, from).split('\n').length - 1
+  return { text: `${head}${body}${tail}`, marks: joinRanges(inside), skippedLines }
 }
 
 /** A little before the match, at the beginning of a sentence or line if there is one near, else of a word. */

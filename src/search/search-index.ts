@@ -133,6 +133,8 @@ export interface Snippet {
   readonly text: string
   /** Matching ranges of `text`: half-open, in UTF-16 units, in order, not overlapping. */
   readonly marks: readonly (readonly [start: number, end: number])[]
+  /** Number of the document's line in which the text begins. */
+  readonly line?: number
 }
 
 export interface SuggestQuery extends VisibleQuery {

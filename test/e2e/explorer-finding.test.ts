@@ -35,6 +35,11 @@ requires(
       'site/part9.md': '# Ninth part\n\nTea.\n',
       'site/設計 メモ/検索 設計.md': '# 検索\n\n設計です。\n',
       'site/logs/app.log': Array.from({ length: logLines }, (_, i) => `line ${i + 1} served a tea pot\n`).join(''),
+      'site/logs/tea.csv': `name,place\n${Array.from({ length: 300 }, (_, i) => `tea ${i + 1},${i % 100 === 7 ? 'Uji' : 'Yame'}\n`).join('')}`,
+      'site/logs/tea.json': '{"tea":{"sort":{"name":"sencha"}}}',
+      'site/logs/large.txt': Array.from({ length: 30_000 }, (_, i) => `entry ${i + 1} of a text of many parts\n`).join(
+        '',
+      ),
       'hikidashi.json': JSON.stringify({
         mounts: {
           'file:///site': { provider: 'files', root: 'site', rules: [{ match: '**/*.md', title: 'heading' }] },
@@ -116,11 +121,51 @@ requires(
     await expect.poll(() => marked(page)).toEqual(['77', '78', '79', '80'])
   })
 
+  test('Find is the same in tables, Markdown and JSON, and the server finds in the part that is not loaded', async () => {
+    const page = await show('file:///site/logs/tea.csv')
+    const find = async (text: string) => {
+      await page.keyboard.press('Control+f')
+      await page.getByRole('searchbox', { name: 'Find in this text' }).fill(text)
+    }
+    const cells = page.locator('.grid [role=gridcell]')
+    await cells.first().waitFor()
+    await find('uji')
+    await page.getByText('1 of 3').waitFor()
+    expect(await page.locator('.grid .number').allInnerTexts()).toEqual(expect.arrayContaining(['8', '108', '208']))
+    expect(await cells.count()).toBe(6)
+    await page.getByRole('button', { name: 'Only rows that match' }).click()
+    await expect.poll(() => cells.count()).toBeGreaterThan(6)
+    expect(await axe(page)).toEqual([])
+    const go = (uri: string) => page.evaluate((hash) => location.assign(hash), `#uri=${encodeURIComponent(uri)}`)
+    await go('file:///site/README.md')
+    await page.locator('.markdown h1').waitFor()
+    await find('tea')
+    await page.getByText('1 of 1').waitFor()
+    await go('file:///site/logs/tea.json')
+    await page.getByRole('button', { name: 'Regular expression' }).click()
+    await find('s.nch[ab]')
+    await page.locator('.text mark.found-now', { hasText: 'sencha' }).waitFor()
+    await go('file:///site/logs/large.txt')
+    await find('entry 2999\\d ')
+    await page.getByText('Not in lines 1–').waitFor()
+    await page.getByRole('button', { name: /^Search (?:all|the whole)/ }).click()
+    await page.getByText('10 lines of 30,000 match:').waitFor()
+    await page.getByRole('link', { name: '29,995' }).click()
+    await expect.poll(() => marked(page)).toEqual(['29995'])
+    // The other lines stay within reach.
+    await page.getByRole('link', { name: '29,996' }).waitFor()
+    expect(await axe(page)).toEqual([])
+    await page.getByRole('searchbox', { name: 'Find in this text' }).press('Escape')
+    await page.locator('.find-bar').waitFor({ state: 'detached' })
+  })
+
   test('the end of a log is shown, and followed as it grows', async () => {
     const page = await show('file:///site/logs/app.log')
     await page.getByRole('link', { name: 'Show the end' }).click()
     const last = page.locator('.text .line').last()
     await expect.poll(() => last.innerText()).toContain(`line ${logLines} `)
+    // The numbers are those of the whole text.
+    await page.locator(`.text .line[data-n="${logLines}"]`, { hasText: `line ${logLines} ` }).waitFor()
     const isSeen = () =>
       page.locator('.text').evaluate((box) => box.scrollHeight - box.scrollTop - box.clientHeight < 5)
     await expect.poll(isSeen).toBe(true)

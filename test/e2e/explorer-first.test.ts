@@ -78,6 +78,16 @@ requires(
       await expect
         .poll(() => page.locator('.home-command pre').innerText())
         .toMatch(/^claude mcp add --transport http \S+ http:\/\/127\.0\.0\.1:\d+\/mcp$/)
+      const search = page.locator('.home-search input')
+      await page.locator('.home-list a', { hasText: 'orders.ts' }).waitFor()
+      expect(await page.locator('.home details').getAttribute('open')).not.toBeNull()
+      await page.locator('.home-list a', { hasText: 'orders.ts' }).click()
+      await page.locator('.preview .text').waitFor()
+      await page.goBack()
+      await page.reload()
+      await page.locator('#home-opened').waitFor()
+      expect(await page.locator('.home details').getAttribute('open')).toBeNull()
+      expect(await search.isVisible()).toBe(true)
       // A search is asked, not opened.
       expect(await page.locator('#tree .row', { hasText: titles[4] }).getAttribute('aria-expanded')).toBeNull()
       expect(await axe(page)).toEqual([])

@@ -154,7 +154,8 @@ requires(
     const page = await tabs.open(`${explorer.url}#view=search&q=kettle`)
     const hit = page.locator('.hit-snippet.mono')
     await hit.waitFor()
-    expect(await hit.innerText()).toBe('…   kettle.boil(cups)\n}')
+    expect(await hit.innerText()).toBe('  kettle.boil(cups)\n}')
+    expect(await hit.locator('.hit-line').first().getAttribute('data-n')).toMatch(/^\d+$/)
     expect(await hit.locator('mark').innerText()).toBe('kettle')
   })
 

@@ -75,6 +75,7 @@ describe.each(eras)('$name', ({ name, connect, revision }) => {
           'list_resources',
           'browse_directory',
           'read_resource',
+          'search_in_resource',
           'search_resources',
           // The toolkit alone does not have these: the command line puts them together.
           ...(transport === 'stdio' ? ['browse', 'assemble_context', 'what_changed'] : []),

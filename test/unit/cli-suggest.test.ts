@@ -62,7 +62,7 @@ describe('the suggestion for a wrong URI', () => {
 
 test('is a command if another program has that name for it', () => {
   expect(meantBy('cat')).toBe('read')
-  expect(meantBy('grep')).toBe('search')
+  expect(meantBy('rg')).toBe('grep')
   expect(meantBy('ls')).toBeUndefined()
   expect(meantBy('constructor')).toBeUndefined()
   expect(meantBy('nothing-like-it')).toBeUndefined()

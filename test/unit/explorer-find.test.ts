@@ -11,6 +11,7 @@ import {
 } from '../../src/explorer/web/find/combobox.tsx'
 import { find, queryOf } from '../../src/explorer/web/find/finder.ts'
 import { nameMarks } from '../../src/explorer/web/find/hit.tsx'
+import { inlineOf, tableIn } from '../../src/explorer/web/find/snippet.tsx'
 import { growthOf } from '../../src/explorer/web/listing/survey.ts'
 import { fitOf, type Option, ranked } from '../../src/explorer/web/palette/options.ts'
 
@@ -184,4 +185,22 @@ describe('the command palette', () => {
       'resource a',
     ])
   })
+})
+
+test('a hit in a table has its head and its whole rows, those with the words first; Markdown loses its signs', () => {
+  const text = '… 7,sencha,Uji\n8,hojicha,Kyoto\n9,hojicha,Uji\n10,matc …'
+  const hit = { heading: 'id,tea,place', snippet: { text, marks: [[12, 15]] as const } }
+  expect(tableIn(hit, 'text/csv')).toEqual({
+    head: ['id', 'tea', 'place'],
+    rows: [
+      ['7', 'sencha', 'Uji'],
+      ['9', 'hojicha', 'Uji'],
+      ['8', 'hojicha', 'Kyoto'],
+    ],
+    words: ['uji'],
+  })
+  expect(tableIn({ ...hit, heading: 'Notes' }, 'text/csv')).toBeUndefined()
+  expect(inlineOf('A **refund** needs `a.ts` and [the *docs*](b.md).').map((piece) => piece.text)).toEqual([
+    ...['A ', 'refund', ' needs ', 'a.ts', ' and ', 'the *docs*', '.'],
+  ])
 })

@@ -47,10 +47,13 @@ test('a permalink marks one line or several, in either order', () => {
   ])
 })
 
-test('a type is shown as one word', () => {
+test('a type has the name that people write', () => {
   const office = 'application/vnd.openxmlformats-officedocument'
-  const types = ['text/typescript', `${office}.wordprocessingml.document`, 'application/ld+json', 'text/x-python', '']
-  expect(types.map(typeName)).toEqual(['typescript', 'Word', 'json', 'python', ''])
+  const types = ['text/typescript', `${office}.wordprocessingml.document`, 'application/json', 'text/x-python', '']
+  expect(types.map((type) => typeName(type))).toEqual(['TypeScript', 'Word', 'JSON', 'Python', ''])
+  const others = ['text/csv', 'image/png', 'audio/ogg', 'text/x-rust', 'application/x-tar', 'application/problem+json']
+  expect(others.map((type) => typeName(type))).toEqual(['CSV', 'PNG', 'OGG', 'Rust', 'TAR', 'JSON'])
+  expect(typeName('application/json', 'file:///a/demand.ipynb?x')).toBe('Notebook')
 })
 
 describe('a mount in the tree of the explorer', () => {

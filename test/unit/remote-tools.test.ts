@@ -39,6 +39,7 @@ const own = [
   'list_resources',
   'browse_directory',
   'read_resource',
+  'search_in_resource',
   'search_resources',
   'browse',
   'assemble_context',

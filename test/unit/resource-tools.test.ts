@@ -131,6 +131,7 @@ describe('arguments of a host that sends every argument', () => {
     list_resources: {},
     browse_directory: {},
     read_resource: { uri: 'docs://held/README.md', max_tokens: '500' },
+    search_in_resource: { uri: 'docs://held/README.md', pattern: 'hello', limit: '5' },
     search_resources: { query: 'hello', limit: '5' },
   }
 
@@ -213,6 +214,7 @@ describe.each(schemaRevisions)('reading tools on %s', (revision) => {
         ['read_resource', { uri: 'docs://held/docs/long.md' }],
         ['read_resource', { uri: 'docs://held/pixel.png' }],
         ['read_resource', { uri: 'docs://held/none' }],
+        ['search_in_resource', { uri: 'docs://held/docs/long.md', pattern: 'Part 3', context: 1 }],
         ['search_resources', { query: 'plan' }],
       ] as const) {
         const params = { name, arguments: given }
@@ -225,6 +227,7 @@ describe.each(schemaRevisions)('reading tools on %s', (revision) => {
       'list_resources',
       'browse_directory',
       'read_resource',
+      'search_in_resource',
       'search_resources',
     ])
     for (const tool of tools) {
@@ -290,7 +293,7 @@ test('are absent for a caller without tools', async () => {
     expect(await ask('tools/call', { name: 'read_resource', arguments: {} })).toMatchObject({ error: { code: -32601 } })
   }
   const unknown = await open('2026-07-28', 'someone')
-  expect((await unknown('tools/list')).result).toMatchObject({ tools: [{}, {}, {}, {}] })
+  expect((await unknown('tools/list')).result).toMatchObject({ tools: [{}, {}, {}, {}, {}] })
 })
 
 describe('read_resource', () => {
@@ -442,6 +445,13 @@ test.each([
   ['read_resource', { uri: 'docs://held/README.md', lines: '3-1' }],
   ['read_resource', { uri: 'docs://held/README.md', lines: '1', bytes: '1' }],
   ['read_resource', { uri: 'docs://held/README.md', max_tokens: 1e9 }],
+  ['search_in_resource', { uri: 'docs://held/README.md' }],
+  ['search_in_resource', { uri: 'docs://held/README.md', pattern: '(?=a)' }],
+  ['search_in_resource', { uri: 'docs://held/README.md', pattern: '(a)\\1' }],
+  ['search_in_resource', { uri: 'docs://held/README.md', pattern: 'a{900}b{900}' }],
+  ['search_in_resource', { uri: 'docs://held/README.md', pattern: 'a', limit: 501 }],
+  ['search_in_resource', { uri: 'docs://held/pixel.png', pattern: 'a' }],
+  ['search_in_resource', { uri: 'docs://held/none', pattern: 'a' }],
   ['search_resources', { query: '' }],
   ['search_resources', { query: ['a'] }],
   ['search_resources', { query: 'a', cursor: 'e30x' }],

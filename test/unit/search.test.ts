@@ -49,6 +49,7 @@ describe('a search', () => {
     expect(found).toMatchObject({ total: 4, query: 'apple banana' })
     expect(found.hits[0]?.snippet).toEqual({
       text: 'apple banana',
+      line: 1,
       marks: [
         [0, 5],
         [6, 12],

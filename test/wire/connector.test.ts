@@ -121,7 +121,7 @@ async function open(
 }
 
 const hasStructured = (revision: SchemaRevision) => revision >= '2025-06-18'
-const reading = ['list_resources', 'browse_directory', 'read_resource', 'search_resources']
+const reading = ['list_resources', 'browse_directory', 'read_resource', 'search_in_resource', 'search_resources']
 
 describe.each(schemaRevisions)('search and fetch on %s', (revision) => {
   test('have the form that connectors expect, as structured content and as one JSON text', async () => {

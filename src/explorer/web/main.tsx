@@ -19,6 +19,7 @@ import { open, startKeys } from './shell/keys.ts'
 import {
   Announced,
   BackBar,
+  Beside,
   ContinuedNotice,
   frontPane,
   Gate,
@@ -81,6 +82,7 @@ function Panes() {
         </section>
         {front === undefined ? <Split side="left" /> : null}
         <Middle nothing={<Overview />} preview={Preview} />
+        <Beside preview={Preview} />
         {basket === '1' ? (
           <>
             {front === undefined ? <Split side="right" /> : null}

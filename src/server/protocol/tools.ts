@@ -31,8 +31,8 @@ type Wire = Record<string, unknown>
 
 /** Names that are reserved for tools of this server: no tool of another server gets one of them. */
 export const ownToolNames: readonly string[] = [
-  ...['list_resources', 'browse_directory', 'read_resource', 'search_resources', 'browse'],
-  ...['assemble_context', 'what_changed', 'save_analysis'],
+  ...['list_resources', 'browse_directory', 'read_resource', 'search_in_resource', 'search_resources'],
+  ...['browse', 'assemble_context', 'what_changed', 'save_analysis'],
 ]
 
 /** Returns the methods for tools. A principal without tools always gets the answer of a server without tools. */

@@ -3,6 +3,7 @@ import { defined, objectSchema } from '../../core/kit/object.ts'
 import { argumentsIn, readOnly, type Tool, type ToolApp } from '../../core/tool.ts'
 import { type ChangedResource, directoryMimeType, type Page, type Resource, type View } from '../../core/view.ts'
 import { oneLine, shorten } from '../../text/excerpt.ts'
+import { findTool } from './find.ts'
 import { readTool } from './read.ts'
 import { searchTool } from './search.ts'
 import { cursorSchema, limitSchema, lineOf, resourceSchema, shown, take } from './shown.ts'
@@ -17,7 +18,7 @@ export { connectorTools } from './connector.ts'
  */
 export function resourceTools(view: View, explorer?: ToolApp): readonly Tool[] {
   return [
-    ...[listTool(view), browseTool(view), readTool(view), searchTool(view)],
+    ...[listTool(view), browseTool(view), readTool(view), findTool(view), searchTool(view)],
     ...(explorer === undefined ? [] : [explorerTool(view, explorer)]),
   ]
 }

@@ -2,7 +2,14 @@ import { Button, type Option, Select, Text } from '../shell/fields.tsx'
 import './adding.css'
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
-import { type BasketLevel, estimateOf, isShortened, levelsOf, type PlannedItem } from '../../../browse/basket.ts'
+import {
+  type BasketLevel,
+  estimateOf,
+  isShortened,
+  levelsOf,
+  type PlannedItem,
+  usableOf,
+} from '../../../browse/basket.ts'
 import { readableUri } from '../listing/columns.ts'
 import { Shape } from '../shell/icons.tsx'
 import { reasonOf } from '../state/announce.ts'
@@ -197,6 +204,18 @@ export function AddingDialog() {
   )
 }
 
+/** What the budget of the basket is like after the files are added in full. */
+function BudgetAfter({ tokens }: { readonly tokens: number }) {
+  const usable = usableOf(settings.value.budget)
+  const after = plan.value.tokens + tokens
+  if (tokens === 0) return null
+  return after <= usable ? (
+    <p class="quiet">{t('budgetAfter', { left: usable - after })}</p>
+  ) : (
+    <p class="basket-note">{t('budgetOver', { over: after - usable, usable })}</p>
+  )
+}
+
 function AddingBody({ now }: { readonly now: PendingAdd }) {
   const { state, below, error, folder } = now
   const offer = below === undefined ? undefined : offerOf(below.files)
@@ -213,6 +232,7 @@ function AddingBody({ now }: { readonly now: PendingAdd }) {
                 ? t('files', { count })
                 : t('filesAbout', { count, tokens: offer.tokens })}
             </p>
+            <BudgetAfter tokens={offer.tokens} />
             {offer.alreadyIn > 0 ? <p class="quiet">{t('alreadyIn', { count: offer.alreadyIn })}</p> : null}
             {offer.tooMany > 0 || below?.isPart === true ? (
               <p class="basket-note">{t('limited', { count, most: mostPicked })}</p>

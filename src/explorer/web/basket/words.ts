@@ -73,6 +73,11 @@ export const t = createWords({
   addMany: ['Add {what}', '{what}を追加'],
   countingFiles: ['Counting the files…', 'ファイルを数えています…'],
   files: ['{count} {count:file|files}', '{count} ファイル'],
+  budgetAfter: ['The basket then has about {left} tokens left.', '追加後の残りは約 {left} トークンです。'],
+  budgetOver: [
+    'That is about {over} tokens over the budget of {usable}: the basket takes shorter forms, or suggests what to remove.',
+    '上限 {usable} トークンを約 {over} 超えます。短い形にするか、外す候補を示します。',
+  ],
   filesAbout: ['{count} {count:file|files}, about {tokens} tokens', '{count} ファイル、約 {tokens} トークン'],
   alreadyIn: [
     '{count} more {count:is|are} already in the basket.',

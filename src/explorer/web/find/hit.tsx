@@ -12,6 +12,7 @@ import { iconOf, Shape } from '../shell/icons.tsx'
 import { remember } from '../state/remembered.ts'
 import { linkTo, peek, route } from '../state/route.ts'
 import { formatTime, langOf, shown } from '../words/texts.ts'
+import { Snippet } from './snippet.tsx'
 import { t } from './words.ts'
 
 /** The hits of one file: its name, its path, and the matches. */
@@ -63,7 +64,9 @@ export function Group({ group: { document, hits } }: { readonly group: HitGroup 
 function Hit({ hit, isCode }: { readonly hit: FoundHit; readonly isCode: boolean }) {
   const { lines, heading, uri, snippet } = hit
   const at = t('lines', { start: lines.start, end: lines.end })
-  const label = heading === undefined || heading === '' ? at : heading
+  // The head of a table is above its rows.
+  const isTable = /^text\/(?:csv|tab-separated-values)\b/.test(hit.mimeType ?? '')
+  const label = heading === undefined || heading === '' || isTable ? at : heading
   const isOpen = (peek.value ?? route.value.uri) === uri
   return (
     <li class={isOpen ? 'hit hit-open' : 'hit'} lang={langOf(`${label}${snippet.text}`)}>
@@ -71,9 +74,7 @@ function Hit({ hit, isCode }: { readonly hit: FoundHit; readonly isCode: boolean
         {shown(label)}
       </HitLink>
       {label === at ? null : <span class="hit-lines">{at}</span>}
-      <p class={isCode ? 'hit-snippet mono' : 'hit-snippet'}>
-        <Marked pieces={piecesOf(snippet)} />
-      </p>
+      <Snippet hit={hit} language={isCode ? languageOf(mediaTypeOf(hit.mimeType), hit.document) : undefined} />
     </li>
   )
 }

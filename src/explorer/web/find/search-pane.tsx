@@ -147,6 +147,8 @@ function usePeek(results: Results | undefined, firstName: string | undefined): v
     const first = results?.hits[0]?.uri ?? firstName
     // The preview stays while more hits for the same words are loaded.
     const isKept = searched.current === q && peek.value !== undefined
+    // A search without a hit leaves no preview of the search before it.
+    if (results !== undefined && first === undefined && route.value.uri === undefined) peek.value = undefined
     if (route.value.uri !== undefined || first === undefined || isKept) return
     searched.current = q
     peek.value = first

@@ -2,7 +2,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import { basket } from '../basket/picked.ts'
 import { plan } from '../basket/store.ts'
 import { Button, type Option, Select, Text } from '../shell/fields.tsx'
-import { Shape } from '../shell/icons.tsx'
+import { Mark, Shape } from '../shell/icons.tsx'
 import { open } from '../shell/keys.ts'
 import { t } from '../shell/words.ts'
 import { remember, type Theme, theme } from '../state/remembered.ts'
@@ -15,6 +15,9 @@ export function Header() {
   const { server } = connected()
   return (
     <header class="top">
+      <a class="top-mark" href={linkTo({ view: 'tree', uri: undefined })} aria-label={t('start')} title={t('start')}>
+        <Mark size={22} />
+      </a>
       <Text as="h1" class="top-name one-line" text={server.title ?? server.name} />
       <Views />
       <SearchField />

@@ -1,19 +1,31 @@
 import './home.css'
 import { useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useMemo, useRef } from 'preact/hooks'
 import type { SearchStatus } from '../../../core/search-answer.ts'
 import { directoryMimeType, type Resource } from '../../../core/view.ts'
-import { browse, healed, treeState } from '../listing/browse.ts'
+import { browse, crumbsOf, healed, treeState } from '../listing/browse.ts'
+import { readableUri } from '../listing/columns.ts'
 import { type FolderSummary, isGrowing, lookInto, statusOf } from '../listing/survey.ts'
 import { Readme } from '../preview/readme.tsx'
 import { Button, Text } from '../shell/fields.tsx'
-import { iconOf, Shape } from '../shell/icons.tsx'
+import { iconOf, Mark, Shape } from '../shell/icons.tsx'
 import { copyText } from '../state/announce.ts'
 import { onListChange } from '../state/live.ts'
-import { asideOfMount, iconOfMount, isSearchMount, searchable, titleOfMount } from '../state/offered.ts'
-import { linkTo } from '../state/route.ts'
+import {
+  asideOfMount,
+  iconOfMount,
+  isSearchMount,
+  kindAt,
+  knownOf,
+  loadNames,
+  names,
+  searchable,
+  titleOfMount,
+} from '../state/offered.ts'
+import { forgetOpened, isFirstVisit, loadOpened, opened, remember as rememberSearch } from '../state/remembered.ts'
+import { go, linkTo } from '../state/route.ts'
 import { connected } from '../state/session.ts'
-import { createWords, shown } from '../words/texts.ts'
+import { createWords, formatAge, shown } from '../words/texts.ts'
 import { hostWays } from './hosts.ts'
 
 /** The first screen: what is mounted and how much of it there is, the README, and how to add the server to a host. */
@@ -26,10 +38,14 @@ export function Overview() {
   return (
     <div class="home">
       <div class="home-inner">
-        <h2>
-          <bdi>{shown(server.title ?? server.name)}</bdi>
-          {server.version === undefined ? null : <span class="home-version">{shown(server.version)}</span>}
-        </h2>
+        <header class="home-head">
+          <Mark size={48} />
+          <h2>
+            <bdi>{shown(server.title ?? server.name)}</bdi>
+            {server.version === undefined ? null : <span class="home-version">{shown(server.version)}</span>}
+          </h2>
+          <StartSearch />
+        </header>
         <section class="home-part" aria-labelledby="home-mounts">
           <h3 id="home-mounts">{t('mounts')}</h3>
           <ul class="home-mounts">
@@ -38,12 +54,13 @@ export function Overview() {
             ))}
           </ul>
         </section>
-        <AddHost />
+        <Recent />
         {typeof readme === 'object' && readme.readme !== undefined ? (
           <section class="home-part">
             <Readme resource={readme.readme} />
           </section>
         ) : null}
+        <AddHost />
         <p class="quiet">{t('keys')}</p>
       </div>
     </div>
@@ -68,10 +85,137 @@ function MountCard({
           <bdi>{shown(titleOfMount(mount))}</bdi>
           <Text as="small" text={aside} />
         </span>
+        <span class="home-mount-purpose">{description === undefined ? purposeOf(uri) : shown(description)}</span>
         <span class="home-mount-facts">
           {isSearch ? <SearchFacts uri={uri} /> : isSingle(mount) ? t('single') : factsOf(inside)}
         </span>
       </a>
+    </li>
+  )
+}
+
+/** What a mount is good for, by the kind of its data. */
+function purposeOf(uri: string): string {
+  const icon = iconOfMount(uri)
+  return icon in purposes ? t(purposes[icon as keyof typeof purposes]) : t('purposeOther')
+}
+
+const purposes = {
+  folder: 'purposeFiles',
+  history: 'purposeHistory',
+  database: 'purposeDatabase',
+  search: 'purposeSearch',
+  chart: 'purposeChart',
+  key: 'purposeEnvironment',
+  gear: 'purposeSettings',
+  globe: 'purposeWeb',
+  box: 'purposePackages',
+} as const
+
+/** The search of the start page. Enter goes to the hits, in which the field at the top goes on. */
+function StartSearch() {
+  const field = useRef<HTMLInputElement>(null)
+  return (
+    <form
+      class="home-search"
+      role="search"
+      onSubmit={(event) => {
+        event.preventDefault()
+        const q = field.current?.value.trim() ?? ''
+        if (q === '') return
+        rememberSearch(q)
+        go({ view: 'search', q })
+        document.getElementById('search')?.focus()
+      }}
+    >
+      <Shape name="search" />
+      <input
+        ref={field}
+        type="search"
+        class="field"
+        autocomplete="off"
+        spellcheck={false}
+        enterkeyhint="search"
+        aria-label={t('searchAll')}
+        placeholder={t('searchAll')}
+        onKeyDown={(event) => {
+          // Enter only ends the composition of an input method.
+          if (event.key === 'Enter' && (event.isComposing || event.keyCode === 229)) event.preventDefault()
+        }}
+      />
+    </form>
+  )
+}
+
+/** Number of resources in each of the two lists. */
+const maxRecent = 6
+
+/** The resources that changed last on the server, and those that were opened last in this browser. */
+function Recent() {
+  const { server, view } = connected()
+  useEffect(() => {
+    loadOpened(server.name)
+    void loadNames(view).catch(() => {})
+  }, [view])
+  const { resources, state, isPart } = names.value
+  // Without all names, the latest change may be missing.
+  const isWhole = state === 'loaded' && !isPart
+  const changed = useMemo(() => (isWhole ? lastChanged(resources) : []), [resources, isWhole])
+  const lately = opened.value.slice(0, maxRecent)
+  if (changed.length === 0 && lately.length === 0) return null
+  return (
+    <div class="home-recent">
+      {lately.length === 0 ? null : (
+        <section class="home-part" aria-labelledby="home-opened">
+          <h3 id="home-opened">{t('opened')}</h3>
+          <ul class="home-list">
+            {lately.map((uri) => (
+              <RecentLink key={uri} uri={uri} mimeType={knownOf(uri)?.mimeType} />
+            ))}
+          </ul>
+          <Button name={t('forget')} class="button-quiet" onClick={() => forgetOpened(server.name)} />
+        </section>
+      )}
+      {changed.length === 0 ? null : (
+        <section class="home-part" aria-labelledby="home-changed">
+          <h3 id="home-changed">{t('changed')}</h3>
+          <ul class="home-list">
+            {changed.map(({ uri, mimeType, modified }) => (
+              <RecentLink key={uri} uri={uri} mimeType={mimeType} modified={modified} />
+            ))}
+          </ul>
+        </section>
+      )}
+    </div>
+  )
+}
+
+/** Resources whose mounts have times of their own: entries of live sources differ at every read. */
+function lastChanged(resources: readonly Resource[]): readonly Resource[] {
+  return resources
+    .filter(
+      ({ uri, modified }) => modified !== undefined && kindAt(uri)?.isLive !== true && kindAt(uri)?.icon !== 'history',
+    )
+    .sort((a, b) => (b.modified ?? 0) - (a.modified ?? 0))
+    .slice(0, maxRecent)
+}
+
+interface RecentLinkProps {
+  readonly uri: string
+  readonly mimeType: string | undefined
+  readonly modified?: number | undefined
+}
+
+function RecentLink({ uri, mimeType, modified }: RecentLinkProps) {
+  const crumbs = crumbsOf(uri).map(({ label }) => shown(label))
+  return (
+    <li>
+      <a href={linkTo({ uri })} title={shown(readableUri(uri))}>
+        <Shape name={iconOf(mimeType)} />
+        <bdi class="one-line">{crumbs.at(-1)}</bdi>
+      </a>
+      <bdi class="quiet one-line">{crumbs.slice(0, -1).join(' › ')}</bdi>
+      {modified === undefined ? null : <span class="quiet">{formatAge(modified, Date.now())}</span>}
     </li>
   )
 }
@@ -155,12 +299,15 @@ function useInsides(mounts: readonly Resource[]): ReadonlyMap<string, FolderSumm
 /** How to add this server to a host: a tab for each host, with the text to paste. */
 function AddHost() {
   const chosen = useSignal(0)
+  const isFirst = useMemo(isFirstVisit, [])
   const { server, url, isPrivate, asksToken } = connected()
   const ways = hostWays(server.name, url, asksToken())
   const way = ways[chosen.value] ?? ways[0]
   return (
-    <section class="home-part" aria-labelledby="add-host">
-      <h3 id="add-host">{t('addHost')}</h3>
+    <details class="home-part" open={isFirst}>
+      <summary>
+        <h3 id="add-host">{t('addHost')}</h3>
+      </summary>
       <p class="quiet">{t(isPrivate ? 'addPrivate' : 'addHostDo')}</p>
       {isPrivate ? (
         <Command text="hikidashi add HOST FOLDER" />
@@ -186,7 +333,7 @@ function AddHost() {
           )}
         </div>
       )}
-    </section>
+    </details>
   )
 }
 
@@ -209,6 +356,20 @@ const t = createWords({
   indexing: ['{count} {count:document|documents} indexed so far…', '文書 {count} 件まで索引済み…'],
   counting: ['Counting…', '数えています…'],
   unavailable: ['Does not answer now', '応答がありません'],
+  searchAll: ['Search names and contents', '名前と本文を検索'],
+  opened: ['Recently opened', '最近開いたもの'],
+  changed: ['Recently changed', '最近変更されたもの'],
+  forget: ['Forget these', '履歴を消去'],
+  purposeFiles: ['Read, search and collect files', 'ファイルを読む・探す・集める'],
+  purposeHistory: ['Who changed what, and when', '誰がいつ何を変更したか'],
+  purposeDatabase: ['Tables, their columns and rows', 'テーブルと列・行'],
+  purposeSearch: ['Find passages by words', '言葉から箇所を探す'],
+  purposeChart: ['Values over time, as charts', '時系列のグラフ'],
+  purposeEnvironment: ['Names and values, secrets masked', '名前と値（秘密は伏せる）'],
+  purposeSettings: ['Settings, value by value', '設定を値ごとに'],
+  purposeWeb: ['Pages of the web', 'ウェブのページ'],
+  purposePackages: ['What the dependencies offer', '依存パッケージの内容'],
+  purposeOther: ['Look inside', '中を見る'],
   openSearch: ['Search names and contents', '名前と本文を検索'],
   addHost: ['Add this server to a host', 'このサーバーをホストに追加'],
   addHostDo: [

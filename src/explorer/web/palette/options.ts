@@ -2,6 +2,7 @@ import { fold } from '../../../core/kit/matching.ts'
 import { defined } from '../../../core/kit/object.ts'
 import type { Resource } from '../../../core/view.ts'
 import { isPicked, toggle } from '../basket/picked.ts'
+import { escapedUri } from '../preview/model/reference.ts'
 import { focusSearch, open, toggleBasket } from '../shell/keys.ts'
 import { copy } from '../state/announce.ts'
 import { prompts, templates } from '../state/offered.ts'
@@ -166,15 +167,15 @@ export function resourceOption({ uri, title, name }: Resource): Option {
   }
 }
 
-/** Whether a typed text is a whole URI. */
-export const isUri = (text: string) => /^[A-Za-z][A-Za-z0-9+.-]*:\S+$/.test(text.trim())
+/** Whether a typed text is a whole URI, which may have spaces and letters of every script after `//`. */
+export const isUri = (text: string) => /^[A-Za-z][A-Za-z0-9+.-]*:(?:\/\/.+|\S+)$/.test(text.trim())
 
 /** Returns options for the typed text as a URI or as words. */
 export function typedOptions(query: string): readonly Option[] {
   const text = query.trim()
   if (text === '') return []
   const uri: readonly Option[] = isUri(text)
-    ? [{ id: 'typed uri', label: t('goTo', { uri: text }), kind: 'action', run: () => go({ uri: text }) }]
+    ? [{ id: 'typed uri', label: t('goTo', { uri: text }), kind: 'action', run: () => go({ uri: escapedUri(text) }) }]
     : []
   const words: Option = {
     id: 'typed words',

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { useMemo, useState } from 'preact/hooks'
+import { useEffect, useMemo, useState } from 'preact/hooks'
 import { lastSegment } from '../../../client/wire.ts'
 import type { ResourceContent } from '../../../core/view.ts'
 import { Button } from '../shell/fields.tsx'
@@ -8,12 +8,13 @@ import { lazily } from '../shell/panes.tsx'
 import { copyText } from '../state/announce.ts'
 import { go, linkTo, route } from '../state/route.ts'
 import { shown } from '../words/texts.ts'
-import { Choice, isFinding, Toggle } from './controls.tsx'
+import { Choice, Toggle } from './controls.tsx'
 import { Directory } from './directory.tsx'
-import type { PreviewReader, PreviewState } from './load.ts'
+import { canFindInWhole, countLines, isFinding, useFindKey } from './find.tsx'
+import { bare, type PreviewReader, type PreviewState } from './load.ts'
 import { maxNodes, tagsIn } from './model/bounds.ts'
 import { documentFormOf, isPdf, mediaTypeOf, type PreviewShape, shapeOf } from './model/kind.ts'
-import type { PreviewPart } from './model/lines.ts'
+import { linesOf, type PreviewPart } from './model/lines.ts'
 import { linesIn, parameterOf, withPart } from './model/reference.ts'
 import { Binary } from './notes.tsx'
 import { TextView } from './text.tsx'
@@ -58,6 +59,7 @@ function One({ reader, reading, content, parts }: OneProps) {
   const { text, bytes } = useMemo(() => bodyOf(content), [content])
   const shape = shapeOf({ uri: content.uri, mimeType: content.mimeType, text, bytes })
   const found = linesIn(reader.uri)
+  const tailFirst = useTailFirst(reader.uri, text)
   const isDocument = documentFormOf(reader.uri, reader.resource.value?.mimeType) !== undefined
   const isSource = (route.value.source === '1' && !isDocument) || found !== undefined
   const isText = text !== undefined && shape.kind !== 'empty'
@@ -65,7 +67,10 @@ function One({ reader, reading, content, parts }: OneProps) {
   // The beginning of a JSON document is not valid JSON.
   const isCut = shape.kind === 'json' && reading.part?.next !== undefined
   const isLaidOut = found === undefined && laidOut.has(shape.kind) && !isCut
-  const showsText = isText && (isSource || !isLaidOut)
+  // A page is in a frame that nothing looks into, and a drawing has no text that is drawn here: Find is in their sources.
+  const isFoundInSource = isFinding.value && (shape.kind === 'page' || shape.kind === 'drawing')
+  const showsText = isText && (isSource || !isLaidOut || isFoundInSource)
+  useFindKey(isText)
   return (
     <>
       {isText || isDocument || parts !== null ? (
@@ -80,7 +85,7 @@ function One({ reader, reading, content, parts }: OneProps) {
               {t('toEnd')}
             </a>
           ) : null}
-          {showsText ? <Toggle name={t('find')} state={isFinding} /> : null}
+          {isText ? <Toggle name={t('find')} state={isFinding} /> : null}
           {showsText ? <Toggle name={t('wrap')} state={wraps} /> : null}
           {isText ? <Button name={t('copyText')} onClick={() => void copyText(text)} /> : null}
         </div>
@@ -89,8 +94,11 @@ function One({ reader, reading, content, parts }: OneProps) {
         {showsText ? (
           <TextView
             text={text}
+            uri={reader.uri}
+            part={reading.part}
             language={shape.language}
-            first={found === undefined ? firstOfTail(reading) : firstOf(reading.part)}
+            first={found !== undefined ? firstOf(reading.part) : (tailFirst ?? firstOfTail(reading))}
+            isUnnumbered={isTailed && canFindInWhole() && tailFirst === undefined}
             marked={found}
             wrap={wraps.value}
             isEnd={isTailed && follows.value}
@@ -102,6 +110,32 @@ function One({ reader, reading, content, parts }: OneProps) {
       </div>
     </>
   )
+}
+
+/**
+ * Returns the number of the first line of the end of a text (`tail`), of which a read does not tell it: the server counts the lines of the
+ * whole text. `undefined` until then.
+ */
+function useTailFirst(uri: string, text: string | undefined): number | undefined {
+  const [first, setFirst] = useState<number>()
+  const isTail = parameterOf(uri, 'tail') !== undefined && text !== undefined && canFindInWhole()
+  useEffect(() => {
+    if (!isTail) return
+    const controller = new AbortController()
+    const shownLines = linesOf(text.replace(/\n$/, '')).length
+    // A growing text changes often.
+    const timer = setTimeout(() => {
+      countLines(bare(uri), controller.signal).then(
+        (count) => setFirst(count === undefined ? undefined : Math.max(1, count - shownLines + 1)),
+        () => {},
+      )
+    }, 300)
+    return () => {
+      controller.abort()
+      clearTimeout(timer)
+    }
+  }, [isTail, uri, text])
+  return first
 }
 
 /** The number of the first line of a part. */

@@ -1,11 +1,8 @@
 import type { ComponentChildren, HTMLAttributes, RefObject } from 'preact'
 import { Button, type ButtonProps } from '../shell/fields.tsx'
-import { t } from './words.ts'
 import './data.css'
-import { type Signal, signal } from '@preact/signals'
+import type { Signal } from '@preact/signals'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
-import { go } from '../state/route.ts'
-import { maxMatches } from './model/lines.ts'
 
 interface RegionProps extends Omit<HTMLAttributes<HTMLElement>, 'ref' | 'children'> {
   readonly label: string
@@ -57,7 +54,10 @@ export function Head({ names }: { readonly names: readonly string[] }) {
 }
 
 /** A button that turns a setting on and off. */
-export function Toggle({ state, ...named }: Pick<ButtonProps, 'name' | 'class'> & { readonly state: Signal<boolean> }) {
+export function Toggle({
+  state,
+  ...named
+}: Pick<ButtonProps, 'name' | 'class' | 'sign'> & { readonly state: Signal<boolean> }) {
   const toggle = () => {
     state.value = !state.value
   }
@@ -128,86 +128,5 @@ export function VirtualRows({ count, active, head, wide, row, class: name, ...at
         </div>
       </div>
     </div>
-  )
-}
-
-/** Whether the find bar is open. */
-export const isFinding = signal(false)
-/** The searched text. It stays from one document to the next. */
-export const needle = signal('')
-
-interface FindBarProps {
-  readonly count: number
-  /** Index of the shown match, from 0. */
-  readonly current: Signal<number>
-  /** The numbers of the first and the last loaded line. */
-  readonly lines: readonly [first: number, last: number]
-}
-
-/** The bar that finds a text in the shown document, and goes to a line by its number. */
-export function FindBar({ count, current, lines: [first, last] }: FindBarProps) {
-  const field = useRef<HTMLInputElement>(null)
-  useEffect(() => {
-    field.current?.focus()
-    field.current?.select()
-  }, [])
-  const step = (by: number) => {
-    if (count > 0) current.value = (current.value + by + count) % count
-  }
-  return (
-    <search class="preview-bar thin find-bar">
-      <input
-        ref={field}
-        type="search"
-        class="field"
-        aria-label={t('findIn')}
-        placeholder={t('findIn')}
-        value={needle.value}
-        spellcheck={false}
-        autoComplete="off"
-        onInput={({ currentTarget }) => {
-          needle.value = currentTarget.value
-          current.value = 0
-        }}
-        onKeyDown={(event) => {
-          if (event.isComposing || event.keyCode === 229) return
-          if (event.key === 'Enter') step(event.shiftKey ? -1 : 1)
-          else if (event.key === 'Escape') isFinding.value = false
-          else return
-          event.preventDefault()
-          event.stopPropagation()
-        }}
-      />
-      <span class="find-bar-count" role="status">
-        {needle.value === ''
-          ? ''
-          : count === 0
-            ? t('findNone')
-            : t(count === maxMatches ? 'findMany' : 'findCount', { at: current.value + 1, count })}
-      </span>
-      <Button name={t('findBefore')} icon="up" disabled={count === 0} onClick={() => step(-1)} />
-      <Button name={t('findNext')} icon="down" disabled={count === 0} onClick={() => step(1)} />
-      <label>
-        {t('goToLine')}{' '}
-        <input
-          type="number"
-          class="field find-bar-line"
-          min={first}
-          max={last}
-          onChange={({ currentTarget }) => {
-            const line = Math.round(currentTarget.valueAsNumber)
-            if (line >= first && line <= last) go({ line: String(line) })
-          }}
-        />
-      </label>
-      <span class="spring" />
-      <Button
-        name={t('findClose')}
-        icon="close"
-        onClick={() => {
-          isFinding.value = false
-        }}
-      />
-    </search>
   )
 }

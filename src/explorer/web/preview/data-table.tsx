@@ -1,10 +1,12 @@
 import { copyText } from '../state/announce.ts'
 import './data.css'
+import { signal, useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { useMemo, useState } from 'preact/hooks'
+import { useEffect, useMemo, useState } from 'preact/hooks'
 import { Button } from '../shell/fields.tsx'
 import { formatNumber, langOf, shown } from '../words/texts.ts'
-import { Choice, VirtualRows } from './controls.tsx'
+import { Choice, Toggle, VirtualRows } from './controls.tsx'
+import { FindBar, isFinding, useFinder } from './find.tsx'
 import { maxColumns } from './model/bounds.ts'
 import { numberOf, type Rows, sortedBy } from './model/rows.ts'
 import { t } from './words.ts'
@@ -43,12 +45,18 @@ export function DataTable({ rows, children }: { readonly rows: Rows; readonly ch
   const width = Math.min(wholeWidth, maxColumns)
   const columns = useMemo(() => columnsOf(head, body, width), [head, body, width])
   const [sort, setSort] = useState<Sort>()
-  const order = useMemo(
+  const sorted = useMemo(
     () => (sort === undefined ? undefined : sortedBy(body, sort.column, sort.isDescending)),
     [body, sort],
   )
+  const { find, fault, current, order, places, found } = useMatches(body, sorted)
+  const count = order?.length ?? body.length
   const [cell, setCell] = useState({ row: 0, column: 0 })
-  const at = (row: number) => body[order?.[row] ?? row] ?? []
+  const at = (row: number) => (row < count ? (body[order?.[row] ?? row] ?? []) : [])
+  useEffect(() => {
+    const row = places[Math.min(current.value, places.length - 1)]
+    if (row !== undefined) setCell({ row, column: found?.get(order?.[row] ?? row) ?? 0 })
+  }, [places, current.value])
   const sortBy = (column: number) =>
     setSort(
       sort?.column !== column
@@ -57,7 +65,7 @@ export function DataTable({ rows, children }: { readonly rows: Rows; readonly ch
           ? undefined
           : { column, isDescending: true },
     )
-  const digits = Math.max(3, String(body.length).length)
+  const digits = Math.max(3, formatNumber(body.length).length)
   const template = `${digits + 3}ch ${columns.map(({ size }) => `${size}ch`).join(' ')}`
   const wide = `${columns.reduce((sum, { size }) => sum + size, digits + 3)}ch`
   const onKeyDown = (event: KeyboardEvent) => {
@@ -66,7 +74,7 @@ export function DataTable({ rows, children }: { readonly rows: Rows; readonly ch
       void copyText(at(cell.row)[cell.column] ?? '')
       return
     }
-    const next = moved(event, cell, body.length, width)
+    const next = moved(event, cell, count, width)
     if (event.key === 'Enter') sortBy(cell.column)
     if (next === undefined) return
     event.preventDefault()
@@ -85,6 +93,11 @@ export function DataTable({ rows, children }: { readonly rows: Rows; readonly ch
         <bdi class="cell-value one-line">{shown((at(cell.row)[cell.column] ?? '').slice(0, 500))}</bdi>
         <Button name={t('copyCell')} onClick={() => void copyText(at(cell.row)[cell.column] ?? '')} />
       </div>
+      {isFinding.value ? (
+        <FindBar count={places.length} current={current} fault={fault}>
+          <Toggle name={t('onlyMatches')} state={hidesOthers} />
+        </FindBar>
+      ) : null}
       {wholeWidth > width ? <p class="preview-banner">{t('shortened')}</p> : null}
       <VirtualRows
         class="grid"
@@ -95,7 +108,7 @@ export function DataTable({ rows, children }: { readonly rows: Rows; readonly ch
         aria-colcount={width + 1}
         aria-activedescendant={`cell-${cell.row}-${cell.column}`}
         onKeyDown={onKeyDown}
-        count={body.length}
+        count={count}
         active={cell.row}
         wide={wide}
         head={<TableHead {...{ columns, template, sort, sortBy }} />}
@@ -126,7 +139,7 @@ export function DataTable({ rows, children }: { readonly rows: Rows; readonly ch
                   lang={langOf(text)}
                   onClick={() => setCell({ row: index, column })}
                 >
-                  {shown(text.slice(0, 300))}
+                  <CellText text={text.slice(0, 300)} find={find} />
                 </span>
               )
             })}
@@ -134,6 +147,58 @@ export function DataTable({ rows, children }: { readonly rows: Rows; readonly ch
         )}
       />
     </div>
+  )
+}
+
+/** What Find finds in a table: the matching rows, and the order of the shown rows. */
+function useMatches(body: Rows, sorted: readonly number[] | undefined) {
+  const { find, fault } = useFinder()
+  const found = useMemo(() => (find === undefined ? undefined : rowsWith(body, find)), [body, find])
+  const current = useSignal(0)
+  const hides = hidesOthers.value
+  const order = useMemo(() => {
+    if (found === undefined || !hides) return sorted
+    return (sorted ?? Array.from(body.keys())).filter((index) => found.has(index))
+  }, [body, sorted, found, hides])
+  /** The positions of the matching rows. */
+  const places = useMemo(() => {
+    if (found === undefined) return []
+    return Array.from({ length: order?.length ?? body.length }, (_, row) => row).filter((row) =>
+      found.has(order?.[row] ?? row),
+    )
+  }, [body, found, order])
+  return { find, fault, current, order, places, found }
+}
+
+/** Whether rows without a match are left out. */
+const hidesOthers = signal(true)
+
+type Find = NonNullable<ReturnType<typeof useFinder>['find']>
+
+/** The rows with a match, by their index, each with the first column that matches. */
+function rowsWith(body: Rows, find: Find): ReadonlyMap<number, number> {
+  const found = new Map<number, number>()
+  for (const [index, row] of body.entries()) {
+    const [first] = find(row)
+    if (first !== undefined) found.set(index, first.line)
+  }
+  return found
+}
+
+function CellText({ text, find }: { readonly text: string; readonly find: Find | undefined }) {
+  const matches = find?.([text]) ?? []
+  if (matches.length === 0) return <>{shown(text)}</>
+  let at = 0
+  const pieces = matches.flatMap(({ start, end }) => {
+    const before = text.slice(at, start)
+    at = end
+    return [shown(before), <mark key={start}>{shown(text.slice(start, end))}</mark>]
+  })
+  return (
+    <>
+      {pieces}
+      {shown(text.slice(at))}
+    </>
   )
 }
 

@@ -14,6 +14,7 @@ import { go, linkTo } from '../state/route.ts'
 import { connected } from '../state/session.ts'
 import { formatSize, formatTime, langOf, shown } from '../words/texts.ts'
 import { rowHeight, VirtualRows } from './controls.tsx'
+import { Gallery, picturesIn } from './gallery.tsx'
 import { typeName } from './model/kind.ts'
 import { Failure } from './notes.tsx'
 import { Readme } from './readme.tsx'
@@ -39,7 +40,15 @@ export function Directory({ uri }: { readonly uri: string }) {
   const { next, isBusy, error } = listing
   const items = useMemo(() => natural(listing.items), [listing.items])
   const { folders, files, readme } = insideOf(items, false)
+  const pictures = useMemo(() => picturesIn(items), [items])
+  const hasMore = readme !== undefined || pictures.length > 0
   const isBarren = items.length === 0 && !isBusy
+  const isListed = items.length > 0
+  useEffect(() => {
+    // The keys of the list work at once where the reader has just come from another preview.
+    const { activeElement } = document
+    if (isListed && activeElement?.id === 'middle') document.querySelector<HTMLElement>('#middle .folder-rows')?.focus()
+  }, [isListed])
   useEffect(() => {
     barren.value = isBarren ? uri : undefined
   }, [isBarren, uri])
@@ -56,7 +65,7 @@ export function Directory({ uri }: { readonly uri: string }) {
       go({ uri: item.uri, source: undefined })
   }
   return (
-    <div class={readme === undefined ? 'folder column' : 'folder folder-told'}>
+    <div class={hasMore ? 'folder folder-told' : 'folder column'}>
       <p class="preview-note">
         {next === undefined ? inside : t('entriesMore', { count: items.length })}{' '}
         {next === undefined ? null : (
@@ -69,9 +78,7 @@ export function Directory({ uri }: { readonly uri: string }) {
       </p>
       <VirtualRows
         class="folder-rows"
-        {...(readme === undefined
-          ? {}
-          : { style: { height: `${Math.min(items.length, maxRowsOverReadme) * rowHeight + 2}px` } })}
+        {...(!hasMore ? {} : { style: { height: `${Math.min(items.length, maxRowsOverReadme) * rowHeight + 2}px` } })}
         role="listbox"
         tabIndex={0}
         aria-label={t('directory')}
@@ -85,6 +92,7 @@ export function Directory({ uri }: { readonly uri: string }) {
           return <Entry key={item.uri} item={item} index={index} count={items.length} isActive={index === active} />
         }}
       />
+      {pictures.length === 0 ? null : <Gallery pictures={pictures} />}
       {readme === undefined ? null : (
         <div class="folder-readme">
           <Readme resource={readme} />
@@ -126,7 +134,7 @@ function Entry({ item, index, count, isActive }: EntryProps) {
           </small>
         )}
       </bdi>
-      <span class="folder-type">{isFolder ? t('folder') : shown(typeName(item.mimeType))}</span>
+      <span class="folder-type">{isFolder ? t('folder') : shown(typeName(item.mimeType, item.uri))}</span>
       <span class="folder-size">{item.size === undefined ? '' : formatSize(item.size)}</span>
       <span class="folder-time">{item.modified === undefined ? '' : formatTime(item.modified)}</span>
     </a>

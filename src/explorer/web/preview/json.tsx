@@ -7,6 +7,7 @@ import { lazily } from '../shell/panes.tsx'
 import { copyText } from '../state/announce.ts'
 import { VirtualRows } from './controls.tsx'
 import { TableOr } from './data-table.tsx'
+import { isFinding } from './find.tsx'
 import { boundedValue, maxColumns } from './model/bounds.ts'
 import { analysesOf, notebookOf, overviewOf } from './model/documents.ts'
 import { endingOf } from './model/kind.ts'
@@ -99,6 +100,12 @@ type OpenRule = { readonly all?: boolean; readonly pointers: ReadonlyMap<string,
 
 /** A JSON value as a tree (ARIA tree pattern). */
 function JsonTree({ value }: { readonly value: unknown }) {
+  // Only the visible rows of the tree are drawn, and closed parts have none.
+  if (isFinding.value) return <TextView text={JSON.stringify(value, undefined, 2)} language="json" wrap />
+  return <OpenTree value={value} />
+}
+
+function OpenTree({ value }: { readonly value: unknown }) {
   const [rule, setRule] = useState<OpenRule>({ pointers: new Map() })
   const [active, setActive] = useState(0)
   const rows = useMemo(() => {

@@ -7,6 +7,7 @@ import { directoryMimeType, type Resource, type ResourceContent } from '../../..
 import { healed } from '../listing/browse.ts'
 import { markSeen, onChange } from '../state/live.ts'
 import { knownOf, lookUp } from '../state/offered.ts'
+import { go, route } from '../state/route.ts'
 import { connected } from '../state/session.ts'
 import { documentFormOf, mediaTypeOf } from './model/kind.ts'
 import { around, type PreviewPart, partOf } from './model/lines.ts'
@@ -101,17 +102,23 @@ export function createReader(uri: string, isOriginal = false) {
       reading.value = { state: 'directory' }
       return
     }
+    let isFolder = false
     const parent = parentOf(uri)
     if (resource.value === undefined && parent !== undefined) {
       const found = lookUp(bare(uri), parent, left).then(
         (known) => {
-          if (known !== undefined) resource.value = known
+          if (known === undefined) return
+          resource.value = known
+          isFolder = known.uri === `${bare(uri)}/`
         },
         () => {},
       )
       await Promise.race([found, new Promise((resolve) => setTimeout(resolve, sizeTimeoutMs))])
     }
-    if (!left.aborted) await load()
+    if (left.aborted) return
+    // The address of a folder ends in a slash everywhere else.
+    if (isFolder && route.peek().uri === uri) go({ uri: `${uri}/` }, { replace: true })
+    else await load()
   }
 
   const endHealing = effect(() => {

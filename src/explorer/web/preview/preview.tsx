@@ -11,7 +11,9 @@ import { hasSingleKeys } from '../shell/keys.ts'
 import { announce, copyText } from '../state/announce.ts'
 import { canDownload } from '../state/browser.ts'
 import { isSearchMount, knownOf, neighbours } from '../state/offered.ts'
-import { go, linkTo, route } from '../state/route.ts'
+import { noteOpened } from '../state/remembered.ts'
+import { go, linkTo, peek, route } from '../state/route.ts'
+import { connected } from '../state/session.ts'
 import { formatSize, langOf, shown } from '../words/texts.ts'
 import { Contents } from './contents.tsx'
 import { Toggle } from './controls.tsx'
@@ -47,6 +49,10 @@ function useReader(uri: string): PreviewReader {
   const isOriginal = route.value.source === '1' && documentFormOf(uri, knownOf(bare(uri))?.mimeType) !== undefined
   const reader = useMemo(() => createReader(uri, isOriginal), [uri, isOriginal])
   useEffect(() => () => reader.close(), [reader])
+  const isOpened = reader.reading.value.state === 'ready' && peek.value === undefined
+  useEffect(() => {
+    if (isOpened) noteOpened(connected().server.name, bare(uri))
+  }, [isOpened, uri])
   const { changedAt } = reader.standing.value
   useEffect(() => {
     if (changedAt !== undefined) announce(t('changedNow'))
@@ -96,13 +102,16 @@ function Head({ reader }: { readonly reader: PreviewReader }) {
       </div>
       {type === undefined || isFolder ? null : (
         <span class="chip" title={shown(type)}>
-          {shown(typeName(type) || type)}
+          {shown(typeName(type, uri) || type)}
         </span>
       )}
       {own?.size === undefined ? null : <span class="chip plain">{formatSize(own.size)}</span>}
       <div class="preview-actions" role="toolbar" aria-label={t('view')}>
         {isFolder && barren.value === uri ? null : <PickButton picked={picked} isFolder={isFolder} />}
         <Toggle name={t('details')} state={isDetailed} class="button-quiet" />
+        {route.value.beside === uri ? null : (
+          <Button name={t('showBeside')} icon="beside" class="button-quiet" onClick={() => go({ beside: uri })} />
+        )}
         <Button name={t('copyUri')} class="button-quiet" onClick={() => void copyText(uri)} />
         {isReady && canDownload() ? (
           <Button name={t('download')} class="button-quiet" onClick={() => void saveContent(reader)} />

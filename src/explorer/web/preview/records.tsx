@@ -6,7 +6,8 @@ import { piecesOf, type SearchAnswer } from '../../../core/search-answer.ts'
 import { Marked, Text } from '../shell/fields.tsx'
 import { linkTo } from '../state/route.ts'
 import { formatNumber, formatTime, langOf, language, shown } from '../words/texts.ts'
-import { Head, Region } from './controls.tsx'
+import { Head } from './controls.tsx'
+import { FoundRegion } from './find.tsx'
 import { bare } from './load.ts'
 import { type ListedAnalysis, timeOf } from './model/documents.ts'
 import { resolveReference } from './model/reference.ts'
@@ -16,7 +17,7 @@ import { t } from './words.ts'
 export function Analyses({ listed }: { readonly listed: readonly ListedAnalysis[] }) {
   if (listed.length === 0) return <p class="preview-note">{t('noAnalyses')}</p>
   return (
-    <Region class="sheet" label={t('rendered')}>
+    <FoundRegion class="sheet" label={t('rendered')}>
       <div class="scroll-x">
         <table class="analyses">
           <Head names={[t('question'), t('made'), t('kept'), t('confidence'), t('cost'), t('votes'), t('report')]} />
@@ -27,7 +28,7 @@ export function Analyses({ listed }: { readonly listed: readonly ListedAnalysis[
           </tbody>
         </table>
       </div>
-    </Region>
+    </FoundRegion>
   )
 }
 
@@ -76,7 +77,7 @@ export function Analysis({ value, uri }: { readonly value: Wire; readonly uri: s
   const votes = (Array.isArray(value.votes) ? value.votes : []).filter(isObject)
   const { met } = isObject(value.thresholds) ? value.thresholds : {}
   return (
-    <Region class="sheet" label={t('rendered')}>
+    <FoundRegion class="sheet" label={t('rendered')}>
       <Facts value={value} />
       <h3>{t('question')}</h3>
       <Prose text={value.prompt} />
@@ -106,7 +107,7 @@ export function Analysis({ value, uri }: { readonly value: Wire; readonly uri: s
           </div>
         ))}
       </div>
-    </Region>
+    </FoundRegion>
   )
 }
 
@@ -143,7 +144,7 @@ function Prose({ text }: { readonly text: unknown }) {
 export function FoundList({ found }: { readonly found: SearchAnswer }) {
   const { hits, total, notes } = found
   return (
-    <Region class="sheet" label={t('rendered')}>
+    <FoundRegion class="sheet" label={t('rendered')}>
       <p class="quiet">{hits.length === 0 ? t('noHits') : t('hits', { count: total ?? hits.length })}</p>
       {notes.map((note) => (
         <p key={note} class="quiet">
@@ -168,7 +169,7 @@ export function FoundList({ found }: { readonly found: SearchAnswer }) {
           </p>
         </div>
       ))}
-    </Region>
+    </FoundRegion>
   )
 }
 
@@ -179,7 +180,7 @@ const maxCommits = 2000
 export function Log({ text, uri }: { readonly text: string; readonly uri: string }) {
   const log = useMemo(() => gitLogOf(text) ?? { title: '', commits: [], notes: [] }, [text])
   return (
-    <Region class="sheet" label={t('rendered')}>
+    <FoundRegion class="sheet" label={t('rendered')}>
       {log.commits.length > maxCommits ? <p class="preview-banner">{t('shortened')}</p> : null}
       <p class="quiet">{shown(log.title)}</p>
       <div class="scroll-x">
@@ -210,7 +211,7 @@ export function Log({ text, uri }: { readonly text: string; readonly uri: string
           {shown(note)}
         </p>
       ))}
-    </Region>
+    </FoundRegion>
   )
 }
 

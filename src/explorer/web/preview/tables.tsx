@@ -4,8 +4,9 @@ import { Button } from '../shell/fields.tsx'
 import { lazily } from '../shell/panes.tsx'
 import { stepBack } from '../state/browser.ts'
 import { linkTo } from '../state/route.ts'
-import { Head, Region } from './controls.tsx'
+import { Head } from './controls.tsx'
 import { DataTable, TableOr } from './data-table.tsx'
+import { FoundRegion } from './find.tsx'
 import { maxColumns } from './model/bounds.ts'
 import { siblingTableUri } from './model/documents.ts'
 import { mediaTypeOf } from './model/kind.ts'
@@ -105,7 +106,7 @@ export function TableSchema({ value, uri }: { readonly value: Wire; readonly uri
   const defaults = columns.some((column) => textOf(column.default) !== undefined)
   const targets = new Map(foreign.flatMap((key) => textsIn(key.columns).map((name) => [name, key.references] as const)))
   return (
-    <Region class="sheet" label={t('rendered')}>
+    <FoundRegion class="sheet" label={t('rendered')}>
       {textOf(value.comment) === undefined ? null : (
         <p lang={langOf(String(value.comment))}>{shown(String(value.comment))}</p>
       )}
@@ -163,7 +164,7 @@ export function TableSchema({ value, uri }: { readonly value: Wire; readonly uri
           <pre>{shown(String(value.definition))}</pre>
         </>
       )}
-    </Region>
+    </FoundRegion>
   )
 }
 

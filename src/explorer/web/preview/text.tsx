@@ -3,14 +3,15 @@ import { useSignal } from '@preact/signals'
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { go, lineFor, numberAt, rangeOf, route } from '../state/route.ts'
 import { langOf, shown } from '../words/texts.ts'
-import { FindBar, isFinding, needle, Region } from './controls.tsx'
+import { Region } from './controls.tsx'
+import { FindBar, FindInWhole, isFinding, useFinder } from './find.tsx'
 import {
   type LineMatch,
   linesInChunk,
   linesOf,
   longestLine,
-  matchesIn,
   newLinesIn,
+  type PreviewPart,
   type TokenLine,
 } from './model/lines.ts'
 import { t } from './words.ts'
@@ -19,8 +20,13 @@ import { highlight } from './workers.ts'
 interface Props {
   readonly text: string
   readonly language?: string | undefined
+  /** The resource of the text, and the part of it that is loaded. */
+  readonly uri?: string
+  readonly part?: PreviewPart | undefined
   /** The number of the first line. */
   readonly first?: number
+  /** Whether the number of the first line is not known yet, so that no numbers are shown. */
+  readonly isUnnumbered?: boolean
   readonly marked?: { readonly first: number; readonly last?: number } | undefined
   readonly wrap: boolean
   /** Whether the text is the end of a growing one, so that the view scrolls to the last line. */
@@ -33,7 +39,18 @@ interface Props {
 const mostAtOnce = 3000
 
 /** A text with line numbers. Of a long text, only the lines near the visible ones are rendered. */
-export function TextView({ text, language, first = 1, marked: given, wrap, isEnd = false, changedAt }: Props) {
+export function TextView({
+  text,
+  uri,
+  part,
+  language,
+  first = 1,
+  isUnnumbered = false,
+  marked: given,
+  wrap,
+  isEnd = false,
+  changedAt,
+}: Props) {
   const box = useRef<HTMLElement>(null)
   const lines = useMemo(() => linesOf(text.replace(/^\ufeff/, '')), [text])
   const tokens = useTokens(lines, language)
@@ -44,13 +61,10 @@ export function TextView({ text, language, first = 1, marked: given, wrap, isEnd
   const marked = given ?? rangeOf(route.value.line)
   const wanted = marked === undefined ? -1 : marked.first - first
   const current = useSignal(0)
-  const matches = useMemo(
-    () => (isFinding.value ? matchesIn(lines, needle.value) : []),
-    [lines, isFinding.value, needle.value],
-  )
+  const { find, fault } = useFinder()
+  const matches = useMemo(() => find?.(lines) ?? [], [lines, find])
   const byLine = useMemo(() => groupedByLine(matches), [matches])
   const now = matches[Math.min(current.value, matches.length - 1)]
-  useFindKey()
   useLayoutEffect(() => {
     if (now !== undefined) scrollTo(box.current, now.line)
   }, [now])
@@ -62,6 +76,7 @@ export function TextView({ text, language, first = 1, marked: given, wrap, isEnd
   }, [wanted])
   const isMarked = (index: number) =>
     marked !== undefined && index + first >= marked.first && index + first <= (marked.last ?? Number.POSITIVE_INFINITY)
+  const last = first + lines.length - (lines.at(-1) === '' ? 2 : 1)
   const digits = String(first + lines.length).length
   const view = (
     <Region
@@ -70,7 +85,7 @@ export function TextView({ text, language, first = 1, marked: given, wrap, isEnd
         const number = numberAt(event)
         if (number !== undefined && given === undefined) go({ line: lineFor(number, event.shiftKey) })
       }}
-      class={`text ${wrap ? 'wrap' : ''} ${language === 'diff' ? 'diff' : ''}`}
+      class={`text ${wrap ? 'wrap' : ''} ${language === 'diff' ? 'diff' : ''} ${isUnnumbered ? 'unnumbered' : ''}`}
       label={t('text')}
       lang={lang}
       style={{ '--digits': `${digits}ch` }}
@@ -103,7 +118,10 @@ export function TextView({ text, language, first = 1, marked: given, wrap, isEnd
   if (!isFinding.value) return view
   return (
     <>
-      <FindBar count={matches.length} current={current} lines={[first, first + lines.length - 1]} />
+      <FindBar count={matches.length} current={current} fault={fault} lines={[first, last]} />
+      {uri === undefined ? null : (
+        <FindInWhole uri={uri} part={part} first={first} last={last} count={matches.length} />
+      )}
       {view}
     </>
   )
@@ -250,19 +268,6 @@ function groupedByLine(matches: readonly LineMatch[]): ReadonlyMap<number, reado
     else own.push(match)
   }
   return lines
-}
-
-/** Ctrl F opens our find bar, because the browser finds only rendered lines. */
-function useFindKey(): void {
-  useEffect(() => {
-    const onKey = (event: KeyboardEvent) => {
-      if (event.key.toLowerCase() !== 'f' || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return
-      event.preventDefault()
-      isFinding.value = true
-    }
-    addEventListener('keydown', onKey)
-    return () => removeEventListener('keydown', onKey)
-  }, [])
 }
 
 function scrollTo(box: HTMLElement | null, index: number): void {

@@ -1,6 +1,8 @@
 import { createWords } from '../words/texts.ts'
 
 export const t = createWords({
+  showBeside: ['Keep beside', '横に並べる'],
+  pictures: ['Pictures', '画像'],
   loading: ['Loading…', '読み込んでいます…'],
   text: ['Text', 'テキスト'],
   lineCut: ['… {count} more {count:character|characters} on this line', '… この行にはさらに {count} 文字あります'],
@@ -33,6 +35,15 @@ export const t = createWords({
   findNone: ['Not found', '見つかりません'],
   findCount: ['{at} of {count}', '{count} 件中 {at} 件目'],
   findMany: ['{at} of {count} and more', '{count} 件以上のうち {at} 件目'],
+  findPattern: ['Regular expression', '正規表現'],
+  findNotIn: ['Not in lines {first}–{last}.', '{first}～{last} 行にはありません。'],
+  findIsIn: ['Only lines {first}–{last} were searched.', '{first}～{last} 行だけを検索しました。'],
+  findWhole: ['Search the whole text', 'テキスト全体を検索'],
+  findWholeOf: ['Search all {lines} lines', '全 {lines} 行を検索'],
+  searchingWhole: ['Searching…', '検索しています…'],
+  wholeNone: ['None of the {lines} lines matches.', '{lines} 行のいずれも一致しません。'],
+  wholeCount: ['{count} {count:line|lines} of {lines} match:', '{lines} 行のうち {count} 行が一致します。'],
+  onlyMatches: ['Only rows that match', '一致する行のみ'],
   findBefore: ['Previous match', '前の一致'],
   findNext: ['Next match', '次の一致'],
   findClose: ['Close the search', '検索を閉じる'],

@@ -19,8 +19,11 @@ const shapes = {
   mount: `${box(1.8, 2.6, 12.4, 4.8)}${box(1.8, 8.6, 12.4, 4.8)}M6.5 5h3M6.5 11h3`,
   file: page,
   text: `${page}M5.6 8h4.8M5.6 10.3h4.8`,
+  document: `${page}M5.6 7.6h4.8v4.2H5.6z`,
+  markdown: 'M1.8 3.8h12.4v8.4H1.8zM4 10V6l2 2.2L8 6v4M11 6v4M9.6 8.6 11 10l1.4-1.4',
   code: 'M5.4 4.6 2 8l3.4 3.4M10.6 4.6 14 8l-3.4 3.4',
   data: `${brace}M10 2.5c1.6 0 2 .6 2 1.9v1.4C12 7 12.6 8 13.7 8 12.6 8 12 9 12 10.2v1.4c0 1.3-.4 1.9-2 1.9`,
+  beside: `${box(1.8, 2.8, 12.4, 10.4)}M8 2.8v10.4`,
   table: 'M2 3.2h12v9.6H2zM2 6.4h12M2 9.6h12M6.2 3.2v9.6',
   image: `${box(1.8, 2.8, 12.4, 10.4)}${circle(5.4, 6.2, 1.2)}M2.4 12l3.6-3.4 2.4 2 2.6-3 3 3.2`,
   chart: 'M2.2 2.4v11.4h11.6M4.8 10.6l2.6-3.4 2.2 1.8 3.4-4.6',
@@ -81,5 +84,19 @@ export function iconOf(mimeType: string | undefined): IconName {
   if (/format=hikidashi\.Series|openmetrics/i.test(mimeType)) return 'chart'
   if (codeTypes.test(mimeType)) return 'code'
   if (dataTypes.test(mimeType)) return 'data'
+  if (/pdf|wordprocessing|opendocument\.text|msword|rtf/.test(mimeType)) return 'document'
+  if (mimeType === 'text/markdown') return 'markdown'
   return mimeType.startsWith('text/') || mimeType === 'application/pdf' ? 'text' : 'file'
+}
+
+/** The mark of hikidashi: a chest whose middle drawer is open. Its colours are those of `icon.svg`. */
+export function Mark({ size }: { readonly size: number }) {
+  return (
+    <svg viewBox="0 0 32 32" width={size} height={size} aria-hidden="true" focusable="false">
+      <rect x="4" y="2" width="24" height="28" rx="2.5" fill="#0b6660" />
+      <path d="M12.5 6.6h7M12.5 25.8h7" stroke="#fff" stroke-width="2.2" stroke-linecap="round" />
+      <rect x="2" y="11" width="28" height="10" rx="1.5" fill="#6fd3c4" />
+      <path d="M11 16.2h10" stroke="#04211e" stroke-width="2.6" stroke-linecap="round" />
+    </svg>
+  )
 }

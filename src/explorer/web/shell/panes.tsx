@@ -50,6 +50,7 @@ export function BackBar({ change }: { readonly change: Change }) {
 export function Middle({ nothing, preview: Preview }: MiddleProps) {
   const { front, isAway } = frontPane()
   const uri = peek.value ?? route.value.uri
+  useKeptFocus(uri)
   // Draw no preview while the list of mounts is being loaded, because it contains the metadata of a mount.
   const isReady = treeState.value.state !== 'loading'
   return (
@@ -57,6 +58,32 @@ export function Middle({ nothing, preview: Preview }: MiddleProps) {
       {front === 'middle' ? <BackBar change={{ uri: undefined }} /> : null}
       {isReady ? <Guarded key={uri ?? ''}>{uri === undefined ? nothing : <Preview uri={uri} />}</Guarded> : null}
     </main>
+  )
+}
+
+/** Moves the focus to the new preview if the element that had it is gone, so that the keys go on where the reader looks. */
+function useKeptFocus(uri: string | undefined): void {
+  const before = useRef(uri)
+  useEffect(() => {
+    if (before.current === uri) return
+    before.current = uri
+    if (document.activeElement === document.body && peek.value === undefined) document.getElementById('middle')?.focus()
+  }, [uri])
+}
+
+/** A second preview beside the first, for comparing. */
+export function Beside({ preview: Preview }: Pick<MiddleProps, 'preview'>) {
+  const { beside } = route.value
+  const { front } = frontPane()
+  if (beside === undefined || front !== undefined) return null
+  return (
+    <section class="middle beside" aria-label={t('beside')}>
+      <p class="back beside-close">
+        <span class="quiet">{t('beside')}</span>
+        <Button name={t('besideClose')} icon="close" onClick={() => go({ beside: undefined })} />
+      </p>
+      <Guarded key={beside}>{<Preview uri={beside} />}</Guarded>
+    </section>
   )
 }
 

@@ -1,6 +1,9 @@
 import { createWords } from '../words/texts.ts'
 
 export const t = createWords({
+  beside: ['Beside it', '並べて表示'],
+  besideClose: ['Close the second preview', '2 つ目のプレビューを閉じる'],
+  start: ['Start page', '最初のページ'],
   tree: ['Tree', 'ツリー'],
   list: ['List', '一覧'],
   search: ['Search', '検索'],

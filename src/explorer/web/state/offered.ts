@@ -111,13 +111,13 @@ export function knownOf(uri: string): Resource | undefined {
 /** Maximum number of pages of a folder that are searched for one resource. */
 const mostPages = 5
 
-/** Returns a resource from the listing of its folder; undefined if it is in none of the first pages. */
+/** Returns a resource from the listing of its folder, also a folder whose URI is given without the slash at its end; undefined if it is in none of the first pages. */
 export async function lookUp(uri: string, parent: string, signal: AbortSignal): Promise<Resource | undefined> {
   const { view } = connected()
   const pages = pagesOf((query) => view.directory({ uri: parent, ...query }, { signal }), { maxPages: mostPages })
   for await (const { items } of pages) {
     remember(items)
-    const found = items.find((resource) => resource.uri === uri)
+    const found = items.find((resource) => resource.uri === uri) ?? items.find((resource) => resource.uri === `${uri}/`)
     if (found !== undefined) return found
   }
   return undefined

@@ -70,3 +70,37 @@ function storedRecent(): readonly string[] {
   const value = jsonIn(readKept(recentKey) ?? '')
   return textsIn(value).slice(0, maxKept)
 }
+
+/** The key of the opened resources in the storage of the browser. Servers at one origin share it, so each has its own, by its name. */
+const openedKey = (server: string) => `hikidashi.opened.${location.pathname}.${server}`
+
+/** The resources that were opened last in this browser, the latest first. */
+export const opened = signal<readonly string[]>([])
+
+/** Loads the opened resources of a server. */
+export function loadOpened(server: string): void {
+  opened.value = textsIn(jsonIn(readKept(openedKey(server)) ?? '')).slice(0, maxKept)
+}
+
+/** Puts an opened resource at the head of the list. */
+export function noteOpened(server: string, uri: string): void {
+  if (uri.length > 2000) return
+  loadOpened(server)
+  opened.value = [uri, ...opened.value.filter((one) => one !== uri)].slice(0, maxKept)
+  keep(openedKey(server), JSON.stringify(opened.value))
+}
+
+export function forgetOpened(server: string): void {
+  opened.value = []
+  keep(openedKey(server), '[]')
+}
+
+const visitedKey = 'hikidashi.visited'
+let isFirst: boolean | undefined
+
+/** Whether this browser shows the start page for the first time: until the page is loaded again. */
+export function isFirstVisit(): boolean {
+  isFirst ??= (readKept(visitedKey) ?? '') === ''
+  keep(visitedKey, '1')
+  return isFirst
+}

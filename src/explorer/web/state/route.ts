@@ -35,6 +35,8 @@ export interface Route {
   readonly source?: string
   /** The marked lines of the shown resource: `12`, or `12-20`. */
   readonly line?: string
+  /** The resource of the second preview, beside the first. */
+  readonly beside?: string
   /** `1`: the basket is open. */
   readonly basket?: string
   /** Items of a shared link for the basket: lines of a level and a URI. They are added at once, and then removed from the route. */
@@ -43,7 +45,7 @@ export interface Route {
 
 const names = [
   ...['view', 'uri', 'in', 'q', 'filter', 'sort', 'mount', 'mime', 'audience', 'minPriority', 'since'],
-  ...['template', 'prompt', 'values', 'source', 'line', 'basket', 'picks'],
+  ...['template', 'prompt', 'values', 'source', 'line', 'beside', 'basket', 'picks'],
 ] as const
 
 const views = new Set(['tree', 'list', 'search', 'templates'])

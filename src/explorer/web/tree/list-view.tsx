@@ -9,6 +9,7 @@ import { Text } from '../shell/fields.tsx'
 import { iconOf, Shape } from '../shell/icons.tsx'
 import { movedIndex } from '../shell/keys.ts'
 import { changed } from '../state/live.ts'
+import { titleOfMount } from '../state/offered.ts'
 import { go, route } from '../state/route.ts'
 import { formatAge, formatNumber, formatSize, formatTime, shown } from '../words/texts.ts'
 import { createRange, idOf, indexOfActive, partOf } from './keys.ts'
@@ -123,7 +124,7 @@ function pathIn(columns: Columns | undefined, row: number, directory: string | u
   if (resource === undefined) return ''
   const mount = columns?.mounts[columns.mountAt[row] ?? -1]
   const base = directory ?? mount?.uri ?? ''
-  const [start, name] = directory === undefined && mount !== undefined ? [base, mount.title ?? mount.name] : [base, '']
+  const [start, name] = directory === undefined && mount !== undefined ? [base, titleOfMount(mount)] : [base, '']
   const { uri } = resource
   const rest = start !== '' && uri.startsWith(start) ? uri.slice(start.length).replace(/^\//, '') : uri
   const path = readableUri(rest.slice(0, rest.replace(/[?#].*$/s, '').lastIndexOf('/') + 1))
@@ -170,7 +171,7 @@ function ListRow({ resource, path, id, index, isActive, isAway, words, onPress }
         <PathText text={path} words={words} />
       </div>
       <div role="gridcell" class="list-cell cell-type">
-        {shown(typeName(mimeType))}
+        {shown(typeName(mimeType, uri))}
       </div>
       <div role="gridcell" class="list-cell cell-size">
         {size === undefined ? '' : formatSize(size)}

@@ -65,11 +65,11 @@ export function formatTime(time: number): string {
   return kept('time', (code) => new Intl.DateTimeFormat(code, { dateStyle: 'medium', timeStyle: 'short' })).format(time)
 }
 
-/** A short time: the hour within the last 24 hours, else the day. */
+/** A short time: the day, and within the last week the hour too. */
 export function formatAge(time: number, now: number): string {
-  if (time <= now && now - time < 86_400_000)
-    return kept('hour', (code) => new Intl.DateTimeFormat(code, { timeStyle: 'short' })).format(time)
-  return formatDay(time)
+  if (time > now || now - time >= 7 * 86_400_000) return formatDay(time)
+  const parts = { month: 'short', day: 'numeric', hour: 'numeric', minute: '2-digit' } as const
+  return kept('hour', (code) => new Intl.DateTimeFormat(code, parts)).format(time)
 }
 
 export function formatDay(time: number): string {

@@ -147,18 +147,57 @@ export function endingOf(uri: string): string {
 const names: Readonly<Record<string, string>> = {
   'application/pdf': 'PDF',
   'application/zip': 'ZIP',
-  'application/octet-stream': 'binary',
-  'text/plain': 'text',
+  'application/octet-stream': 'Binary',
+  'application/json': 'JSON',
+  'application/ld+json': 'JSON-LD',
+  'application/x-ndjson': 'JSON Lines',
+  'application/jsonl': 'JSON Lines',
+  'application/x-ipynb+json': 'Notebook',
+  'application/toml': 'TOML',
+  'application/xml': 'XML',
+  'text/xml': 'XML',
+  'application/yaml': 'YAML',
+  'text/yaml': 'YAML',
+  'application/sql': 'SQL',
+  'application/javascript': 'JavaScript',
+  'application/vnd.sqlite3': 'SQLite',
+  'application/vnd.ms-excel': 'Excel',
+  'application/msword': 'Word',
+  'application/vnd.ms-powerpoint': 'PowerPoint',
+  'application/epub+zip': 'EPUB',
+  'application/rtf': 'RTF',
+  'message/rfc822': 'Mail',
+  'text/plain': 'Text',
+  'text/csv': 'CSV',
+  'text/tab-separated-values': 'TSV',
+  'text/javascript': 'JavaScript',
+  'text/typescript': 'TypeScript',
+  'text/x-c': 'C',
+  'text/x-c++': 'C++',
+  'text/x-csharp': 'C#',
+  'text/x-java-source': 'Java',
+  'text/calendar': 'Calendar',
+  'text/vtt': 'Subtitles',
+  'image/jpeg': 'JPEG',
+  'image/webp': 'WebP',
+  'audio/mpeg': 'MP3',
   'text/markdown': 'Markdown',
   'text/html': 'HTML',
   'image/svg+xml': 'SVG',
-  'application/x-sh': 'shell',
+  'application/x-sh': 'Shell',
   'application/manifest+json': 'JSON',
 }
 
-/** A short name of a MIME type: `text/typescript` is `typescript`. Empty for none. */
-export function typeName(mimeType: string | undefined): string {
+/** Names of types that are told by the ending of a name, because servers give them a wider type. */
+const namesByEnding: Readonly<Record<string, string>> = {
+  ...{ ipynb: 'Notebook', log: 'Log', tsx: 'TypeScript JSX', jsx: 'JavaScript JSX', vue: 'Vue', svelte: 'Svelte' },
+}
+
+/** The name of a type as people write it: `text/typescript` is TypeScript. Empty for none. */
+export function typeName(mimeType: string | undefined, uri = ''): string {
   const type = mediaTypeOf(mimeType)
+  const byEnding = namesByEnding[endingOf(uri)]
+  if (byEnding !== undefined) return byEnding
   if (type === undefined) return ''
   const named = names[type]
   if (named !== undefined) return named
@@ -168,7 +207,10 @@ export function typeName(mimeType: string | undefined): string {
   if (type.includes('opendocument')) return 'OpenDocument'
   const subtype = type.slice(type.indexOf('/') + 1).replace(/^(?:x-|vnd\.)+/, '')
   const word = subtype.split(/[+.;]/).at(subtype.includes('+') ? -1 : 0) ?? subtype
-  return word.length > 14 ? word.slice(0, 13).concat('…') : word
+  // Words are written with a capital, and the short names of formats in capitals.
+  const isFormat = word.length <= 4 && /^(?:image|audio|video|application|font)\//.test(type)
+  const written = isFormat ? word.toUpperCase() : `${word.charAt(0).toUpperCase()}${word.slice(1)}`
+  return written.length > 14 ? `${written.slice(0, 13)}…` : written
 }
 
 /** The form in which a document is shown: Markdown if its format has headings and tables, else text. `undefined`: it is shown as it is. */

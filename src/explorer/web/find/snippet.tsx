@@ -1,0 +1,175 @@
+import './snippet.css'
+import '../preview/text.css'
+import { useEffect, useState } from 'preact/hooks'
+import { type FoundHit, piecesOf } from '../../../core/search-answer.ts'
+import type { TokenLine } from '../preview/model/lines.ts'
+import { delimiterOf, parseCsv } from '../preview/model/rows.ts'
+import { highlight } from '../preview/workers.ts'
+import { Marked } from '../shell/fields.tsx'
+import { shown } from '../words/texts.ts'
+
+type Found = Pick<FoundHit, 'snippet' | 'heading'>
+
+/** The text of a hit as what it is: a table, code with the numbers of its lines, or text. */
+export function Snippet({ hit, language }: { readonly hit: FoundHit; readonly language: string | undefined }) {
+  const type = hit.mimeType?.split(';', 1)[0]?.trim()
+  const table = type === 'text/csv' || type === 'text/tab-separated-values' ? tableIn(hit, type) : undefined
+  if (table !== undefined) return <SmallTable {...table} />
+  if (language !== undefined) return <SmallCode hit={hit} language={language} />
+  if (type === 'text/markdown') return <SmallMarkdown hit={hit} />
+  return (
+    <p class="hit-snippet">
+      <Marked pieces={piecesOf(hit.snippet)} />
+    </p>
+  )
+}
+
+/** The matching words of a snippet. */
+function wordsIn({ snippet: { text, marks } }: Found): readonly string[] {
+  return [...new Set(marks.map(([start, end]) => text.slice(start, end).toLowerCase()))].filter((word) => word !== '')
+}
+
+/** A text with words marked, wherever they are in it. */
+function MarkedWords({ text, words }: { readonly text: string; readonly words: readonly string[] }) {
+  const lower = text.toLowerCase()
+  const marks: (readonly [number, number])[] = []
+  for (let at = 0; lower.length === text.length && at < text.length; ) {
+    const next = words
+      .map((word) => ({ start: lower.indexOf(word, at), length: word.length }))
+      .filter(({ start }) => start !== -1)
+      .sort((a, b) => a.start - b.start || b.length - a.length)[0]
+    if (next === undefined) break
+    at = next.start + next.length
+    marks.push([next.start, at])
+  }
+  return <Marked pieces={piecesOf({ text, marks })} />
+}
+
+/** Maximum number of rows and columns of a hit. */
+const [maxRows, maxColumns] = [4, 8]
+
+interface Table {
+  readonly head: readonly string[]
+  readonly rows: readonly (readonly string[])[]
+  readonly words: readonly string[]
+}
+
+/** The whole rows of a hit in a table, below their head. `undefined`: the hit has no whole row. */
+export function tableIn(hit: Found, type: string): Table | undefined {
+  const { snippet, heading = '' } = hit
+  const delimiter = delimiterOf(heading, type)
+  const [head] = parseCsv(heading, delimiter)
+  if (head === undefined || head.length < 2) return undefined
+  const words = wordsIn(hit)
+  const rows = snippet.text
+    .replace(/^… | …$/g, '')
+    .split('\n')
+    .flatMap((line) => [...parseCsv(line, delimiter)])
+    .filter((row) => row.length === head.length && row.join() !== head.join())
+  const isFound = (row: readonly string[]) => words.some((word) => row.join('\n').toLowerCase().includes(word))
+  const found = [...rows.filter(isFound), ...rows.filter((row) => !isFound(row))].slice(0, maxRows)
+  return found.length === 0 ? undefined : { head, rows: found, words }
+}
+
+function SmallTable({ head, rows, words }: Table) {
+  return (
+    <div class="hit-table">
+      <table>
+        <thead>
+          <tr>
+            {head.slice(0, maxColumns).map((name, column) => (
+              <th key={column} scope="col">
+                {shown(name)}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row, index) => (
+            <tr key={index}>
+              {row.slice(0, maxColumns).map((cell, column) => (
+                <td key={column}>
+                  <MarkedWords text={cell.slice(0, 80)} words={words} />
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+function SmallCode({ hit, language }: { readonly hit: FoundHit; readonly language: string }) {
+  const { text, line } = hit.snippet
+  const words = wordsIn(hit)
+  const lines = text.replace(/^… | …$/g, '').split('\n')
+  const [tokens, setTokens] = useState<readonly TokenLine[]>()
+  useEffect(() => {
+    let isLeft = false
+    void highlight(lines.join('\n'), language).then((found) => {
+      if (!isLeft) setTokens(found)
+    })
+    return () => {
+      isLeft = true
+    }
+  }, [text, language])
+  return (
+    <div class="hit-snippet hit-code mono">
+      {lines.map((one, index) => (
+        <div key={index} class="hit-line" data-n={line === undefined ? '' : line + index}>
+          <code>
+            {(tokens?.[index] ?? [[one, ''] as const]).map(([piece, kind], at) => (
+              <span key={at} class={kind}>
+                <MarkedWords text={piece} words={words} />
+              </span>
+            ))}
+          </code>
+        </div>
+      ))}
+    </div>
+  )
+}
+
+/** A few lines of Markdown, without its signs: headings and strong words are bold, rows of tables are in columns. */
+function SmallMarkdown({ hit }: { readonly hit: FoundHit }) {
+  const words = wordsIn(hit)
+  const lines = hit.snippet.text.split('\n').filter((line) => line.trim() !== '' && !/^[\s|:-]+$/.test(line))
+  return (
+    <div class="hit-snippet">
+      {lines.map((line, index) => {
+        const [, signs = '', rest = line] = /^\s*(#{1,6} |[-*+] |\d+[.)] |> )(.*)$/.exec(line) ?? []
+        const cells = rest.trim().startsWith('|') ? rest.split('|').slice(1, -1) : undefined
+        const text = cells === undefined ? rest : cells.map((cell) => cell.trim()).join('  ·  ')
+        const kind = signs.startsWith('#') ? 'md-heading' : /^[-*+\d]/.test(signs) ? 'md-item' : 'md-text'
+        return (
+          <p key={index} class={kind}>
+            {inlineOf(text).map(({ text: piece, style }, at) => (
+              <span key={at} class={style}>
+                <MarkedWords text={piece} words={words} />
+              </span>
+            ))}
+          </p>
+        )
+      })}
+    </div>
+  )
+}
+
+/** The pieces of a line of Markdown: strong, code, and the words of links. */
+export function inlineOf(text: string): readonly { readonly text: string; readonly style: string }[] {
+  const pieces: { text: string; style: string }[] = []
+  let at = 0
+  const signs = /\*\*([^*]{1,200})\*\*|`([^`]{1,200})`|!?\[([^\]]{0,200})\]\([^)\s]{1,500}\)/g
+  for (const found of text.matchAll(signs)) {
+    pieces.push({ text: text.slice(at, found.index), style: '' })
+    const [whole, strong, code, link = ''] = found
+    pieces.push({
+      text: strong ?? code ?? link,
+      style: strong === undefined ? (code === undefined ? '' : 'mono') : 'md-strong',
+    })
+    at = found.index + whole.length
+  }
+  pieces.push({ text: text.slice(at), style: '' })
+  return pieces.filter((piece) => piece.text !== '')
+}

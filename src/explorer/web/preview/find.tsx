@@ -1,0 +1,345 @@
+import './find.css'
+import { type Signal, signal, useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { objectsIn } from '../../../core/kit/object.ts'
+import { Button } from '../shell/fields.tsx'
+import { reasonOf } from '../state/announce.ts'
+import { go, linkTo } from '../state/route.ts'
+import { connected } from '../state/session.ts'
+import { formatNumber, shown } from '../words/texts.ts'
+import { Region, Toggle } from './controls.tsx'
+import { bare } from './load.ts'
+import { type LineMatch, matchesIn, maxMatches, type PreviewPart } from './model/lines.ts'
+import { withPart } from './model/reference.ts'
+import { t } from './words.ts'
+
+/** Whether the find bar is open. */
+export const isFinding = signal(false)
+/** The searched text. It stays from one document to the next. */
+export const needle = signal('')
+/** Whether the searched text is a regular expression. */
+const isPattern = signal(false)
+
+/** Ctrl F opens our find bar where there is a text, because the browser finds only what is drawn. */
+export function useFindKey(hasText: boolean): void {
+  useEffect(() => {
+    if (!hasText) return
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key.toLowerCase() !== 'f' || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return
+      event.preventDefault()
+      isFinding.value = true
+    }
+    addEventListener('keydown', onKey)
+    return () => removeEventListener('keydown', onKey)
+  }, [hasText])
+}
+
+type Finder = (lines: readonly string[]) => readonly LineMatch[]
+
+/** The function that finds what is searched for, and why a pattern cannot be used. `find` is undefined while nothing is searched for. */
+export function useFinder(): { readonly find: Finder | undefined; readonly fault: string | undefined } {
+  const [patterned, setPatterned] = useState<{ of: string; find?: Finder; fault?: string }>()
+  const [isOpen, text, asPattern] = [isFinding.value, needle.value, isPattern.value]
+  useEffect(() => {
+    if (!asPattern || text === '') return
+    let isLeft = false
+    // The library is loaded with the first pattern.
+    void import('./model/pattern.ts').then(({ finderOf }) => {
+      if (!isLeft) setPatterned({ of: text, ...finderOf(text) })
+    })
+    return () => {
+      isLeft = true
+    }
+  }, [asPattern, text])
+  return useMemo(() => {
+    if (!isOpen || text === '') return { find: undefined, fault: undefined }
+    if (!asPattern) return { find: (lines) => matchesIn(lines, text), fault: undefined }
+    return patterned?.of === text
+      ? { find: patterned.find, fault: patterned.fault }
+      : { find: undefined, fault: undefined }
+  }, [isOpen, text, asPattern, patterned])
+}
+
+interface FindBarProps {
+  readonly count: number
+  /** Index of the shown match, from 0. */
+  readonly current: Signal<number>
+  readonly fault?: string | undefined
+  /** The numbers of the first and the last loaded line, to which the bar can go. */
+  readonly lines?: readonly [first: number, last: number]
+  readonly children?: ComponentChildren
+}
+
+/** The bar that finds a text in the shown document, and goes to a line by its number. */
+export function FindBar({ count, current, fault, lines, children }: FindBarProps) {
+  const field = useRef<HTMLInputElement>(null)
+  useEffect(() => {
+    field.current?.focus()
+    field.current?.select()
+  }, [])
+  const step = (by: number) => {
+    if (count > 0) current.value = (current.value + by + count) % count
+  }
+  const close = () => {
+    isFinding.value = false
+    document.getElementById('middle')?.focus()
+  }
+  const found = t(count === maxMatches ? 'findMany' : 'findCount', {
+    at: Math.min(current.value, count - 1) + 1,
+    count,
+  })
+  return (
+    <search class="preview-bar thin find-bar">
+      <input
+        ref={field}
+        type="search"
+        class="field"
+        aria-label={t('findIn')}
+        placeholder={t('findIn')}
+        value={needle.value}
+        spellcheck={false}
+        autoComplete="off"
+        onInput={({ currentTarget }) => {
+          needle.value = currentTarget.value
+          current.value = 0
+        }}
+        onKeyDown={(event) => {
+          if (event.isComposing || event.keyCode === 229) return
+          if (event.key === 'Enter') step(event.shiftKey ? -1 : 1)
+          else if (event.key === 'Escape') close()
+          else return
+          event.preventDefault()
+          event.stopPropagation()
+        }}
+      />
+      <Toggle name={t('findPattern')} sign=".*" state={isPattern} />
+      <span class="find-bar-count" role="status">
+        {needle.value === '' ? '' : (fault ?? (count === 0 ? t('findNone') : found))}
+      </span>
+      <Button name={t('findBefore')} icon="up" disabled={count === 0} onClick={() => step(-1)} />
+      <Button name={t('findNext')} icon="down" disabled={count === 0} onClick={() => step(1)} />
+      {children}
+      {lines === undefined ? null : <GoToLine lines={lines} />}
+      <span class="spring" />
+      <Button name={t('findClose')} icon="close" onClick={close} />
+    </search>
+  )
+}
+
+function GoToLine({ lines: [first, last] }: { readonly lines: readonly [first: number, last: number] }) {
+  return (
+    <label>
+      {t('goToLine')}{' '}
+      <input
+        type="number"
+        class="field find-bar-line"
+        min={first}
+        max={last}
+        onChange={({ currentTarget }) => {
+          const line = Math.round(currentTarget.valueAsNumber)
+          if (line >= first && line <= last) go({ line: String(line) })
+        }}
+      />
+    </label>
+  )
+}
+
+/** The tool of the server that finds lines of a resource, also those that are not loaded. */
+const tool = 'search_in_resource'
+
+/** Whether the server finds lines in a whole resource. */
+export function canFindInWhole(): boolean {
+  return connected().tools.has(tool)
+}
+
+/** Counts the lines of a resource, by a pattern that no line matches. `undefined`: there are too many for one answer. */
+export async function countLines(uri: string, signal: AbortSignal): Promise<number | undefined> {
+  const { lastLine, next } = wholeIn(
+    await connected().call(tool, { uri, pattern: '[^\\x00-\\x{10FFFF}]', limit: 1 }, signal),
+  )
+  return next === undefined ? lastLine : undefined
+}
+
+interface WholeAnswer {
+  readonly uri: string
+  readonly matches: readonly {
+    readonly line: number
+    readonly text: string
+    readonly start: number
+    readonly end: number
+  }[]
+  readonly lastLine: number
+  readonly next?: number
+}
+
+/** The answer for a whole resource stays while its hits are opened. */
+const whole = signal<{ readonly key: string; readonly answer?: WholeAnswer; readonly error?: unknown }>({ key: '' })
+
+interface WholeProps {
+  readonly uri: string
+  /** The loaded part. */
+  readonly part: PreviewPart | undefined
+  readonly first: number
+  readonly last: number
+  readonly count: number
+}
+
+/** Below the find bar of a text that is not all loaded: searches all of it on the server, and lists the lines that match. */
+export function FindInWhole({ uri, part, first, last, count }: WholeProps) {
+  const isBusy = useSignal(false)
+  const isPartial = part !== undefined && (part.next !== undefined || first > 1 || /[?&]lines=/.test(uri))
+  if (!isPartial || needle.value === '' || !canFindInWhole()) return null
+  const key = JSON.stringify([bare(uri), needle.value, isPattern.value])
+  const { answer, error } = whole.value.key === key ? whole.value : {}
+  const search = async (from?: number) => {
+    isBusy.value = true
+    const given = { uri: bare(uri), pattern: needle.value, literal: !isPattern.value, ignore_case: true, limit: 200 }
+    try {
+      const found = await connected().call(tool, { ...given, ...(from === undefined ? {} : { from }) })
+      whole.value = { key, answer: joined(from === undefined ? undefined : answer, wholeIn(found)) }
+    } catch (fault) {
+      whole.value = { key, error: fault }
+    }
+    isBusy.value = false
+  }
+  const name = part.lines === undefined ? t('findWhole') : t('findWholeOf', { lines: formatNumber(part.lines) })
+  return (
+    <section class="find-whole" aria-label={t('findWhole')} aria-busy={isBusy.value}>
+      {answer === undefined ? (
+        <p>
+          <span>
+            {t(count === 0 ? 'findNotIn' : 'findIsIn', { first: formatNumber(first), last: formatNumber(last) })}
+          </span>{' '}
+          <Button
+            name={isBusy.value ? t('searchingWhole') : name}
+            disabled={isBusy.value}
+            onClick={() => void search()}
+          />
+          {error === undefined ? null : <span class="bad"> {reasonOf(error)}</span>}
+        </p>
+      ) : (
+        <>
+          <p role="status">
+            {answer.matches.length === 0
+              ? t('wholeNone', { lines: formatNumber(answer.lastLine) })
+              : t('wholeCount', { count: answer.matches.length, lines: formatNumber(answer.lastLine) })}{' '}
+            {answer.next === undefined ? null : (
+              <Button name={t('showMore')} disabled={isBusy.value} onClick={() => void search(answer.next)} />
+            )}
+          </p>
+          <ol>
+            {answer.matches.map(({ line, text, start, end }) => (
+              <li key={line}>
+                <a href={linkTo({ uri: withPart(answer.uri, `lines=${line}`), line: undefined })}>
+                  {formatNumber(line)}
+                </a>
+                <code>
+                  {shown(text.slice(0, start))}
+                  <mark>{shown(text.slice(start, end))}</mark>
+                  {shown(text.slice(end))}
+                </code>
+              </li>
+            ))}
+          </ol>
+        </>
+      )}
+    </section>
+  )
+}
+
+function wholeIn({ uri, matches, lastLine, next }: Readonly<Record<string, unknown>>): WholeAnswer {
+  return {
+    uri: String(uri),
+    matches: objectsIn(matches).map(({ line, text, start, end }) => ({
+      ...{ line: Number(line), text: String(text), start: Number(start), end: Number(end) },
+    })),
+    lastLine: Number(lastLine),
+    ...(typeof next === 'number' ? { next } : {}),
+  }
+}
+
+function joined(before: WholeAnswer | undefined, after: WholeAnswer): WholeAnswer {
+  return before === undefined ? after : { ...after, matches: [...before.matches, ...after.matches] }
+}
+
+interface FoundRegionProps {
+  readonly class: string
+  readonly label: string
+  readonly box?: { current: HTMLElement | null }
+  readonly children: ComponentChildren
+}
+
+/** A rendered document that scrolls, in which Ctrl F finds. Matches are marked by the browser, so the document itself stays as it is. */
+export function FoundRegion({ box: given, children, ...named }: FoundRegionProps) {
+  const own = useRef<HTMLElement>(null)
+  const box = given ?? own
+  const current = useSignal(0)
+  const [ranges, setRanges] = useState<readonly Range[]>([])
+  const { find, fault } = useFinder()
+  useEffect(() => {
+    const element = box.current
+    if (element === null || find === undefined) {
+      setRanges([])
+      return
+    }
+    const look = () => setRanges(rangesIn(element, find))
+    look()
+    // Parts of a document are drawn later: its text, its code in colours, its pictures.
+    const observer = new MutationObserver(look)
+    observer.observe(element, { childList: true, subtree: true })
+    return () => observer.disconnect()
+  }, [find])
+  const now = ranges[Math.min(current.value, ranges.length - 1)]
+  useLayoutEffect(() => {
+    const { highlights } = CSS
+    if (highlights === undefined) return
+    highlights.set('found', new Highlight(...ranges))
+    highlights.set('found-now', new Highlight(...(now === undefined ? [] : [now])))
+    now?.startContainer.parentElement?.scrollIntoView({ block: 'center' })
+    return () => {
+      highlights.delete('found')
+      highlights.delete('found-now')
+    }
+  }, [ranges, now])
+  return (
+    <div class="column found-column">
+      {isFinding.value ? <FindBar count={ranges.length} current={current} fault={fault} /> : null}
+      <Region box={box} {...named}>
+        {children}
+      </Region>
+    </div>
+  )
+}
+
+const blocks =
+  'p, li, h1, h2, h3, h4, h5, h6, td, th, pre, dt, dd, blockquote, div, summary, figcaption, section, article'
+
+/** The matches in the texts of an element. A match may extend over inline elements, but not from one block into the next. */
+function rangesIn(element: HTMLElement, find: Finder): readonly Range[] {
+  const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT)
+  const groups: { block: Element | null; nodes: Text[] }[] = []
+  for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
+    const block = node.parentElement?.closest(blocks) ?? null
+    const last = groups.at(-1)
+    if (last?.block === block) last.nodes.push(node as Text)
+    else groups.push({ block, nodes: [node as Text] })
+  }
+  return find(groups.map(({ nodes }) => nodes.map(({ data }) => data).join(''))).map(({ line, start, end }) => {
+    const range = document.createRange()
+    const nodes = groups[line]?.nodes ?? []
+    range.setStart(...placeIn(nodes, start, false))
+    range.setEnd(...placeIn(nodes, end, true))
+    return range
+  })
+}
+
+function placeIn(nodes: readonly Text[], offset: number, isEnd: boolean): [Node, number] {
+  let left = offset
+  for (const node of nodes) {
+    if (left < node.length || (isEnd && left === node.length)) return [node, left]
+    left -= node.length
+  }
+  const last = nodes.at(-1) ?? document.body
+  return [last, last instanceof Text ? last.length : 0]
+}

@@ -1,0 +1,66 @@
+import './pictures.css'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { Resource } from '../../../core/view.ts'
+import { createUrl, releaseUrl } from '../state/browser.ts'
+import { linkTo } from '../state/route.ts'
+import { connected } from '../state/session.ts'
+import { shown } from '../words/texts.ts'
+import { bodyOf } from './load.ts'
+import { imageTypeOf } from './model/kind.ts'
+import { t } from './words.ts'
+
+/** Maximum number of pictures, and maximum size of each, in bytes. */
+const [maxPictures, maxBytes] = [60, 2_000_000]
+
+/** The entries of a folder that are shown as pictures. */
+export function picturesIn(items: readonly Resource[]): readonly Resource[] {
+  return items
+    .filter(({ mimeType = '', size = 0 }) => /^image\/(?:png|jpeg|gif|webp|avif)$/.test(mimeType) && size <= maxBytes)
+    .slice(0, maxPictures)
+}
+
+/** Thumbnails of the pictures of a folder. Each is read when it comes into view. */
+export function Gallery({ pictures }: { readonly pictures: readonly Resource[] }) {
+  return (
+    <section class="gallery" aria-label={t('pictures')}>
+      {pictures.map(({ uri, name }) => (
+        <Thumbnail key={uri} uri={uri} name={name} />
+      ))}
+    </section>
+  )
+}
+
+function Thumbnail({ uri, name }: Pick<Resource, 'uri' | 'name'>) {
+  const box = useRef<HTMLAnchorElement>(null)
+  const [url, setUrl] = useState<string>()
+  useEffect(() => {
+    const controller = new AbortController()
+    let made: string | undefined
+    const read = async () => {
+      const { contents } = await connected().view.read(uri, { signal: controller.signal })
+      const bytes = contents[0] === undefined ? undefined : bodyOf(contents[0])
+      const type = bytes instanceof Uint8Array ? imageTypeOf(bytes) : undefined
+      if (controller.signal.aborted || type === undefined || !(bytes instanceof Uint8Array)) return
+      made = createUrl(bytes, type)
+      setUrl(made)
+    }
+    const observer = new IntersectionObserver(([entry]) => {
+      if (entry?.isIntersecting !== true) return
+      observer.disconnect()
+      // A picture that cannot be read stays empty, with its name.
+      read().catch(() => {})
+    })
+    if (box.current !== null) observer.observe(box.current)
+    return () => {
+      controller.abort()
+      observer.disconnect()
+      if (made !== undefined) releaseUrl(made)
+    }
+  }, [uri])
+  return (
+    <a ref={box} class="thumbnail" href={linkTo({ uri, source: undefined })} title={shown(name)}>
+      {url === undefined ? <span class="thumbnail-empty" /> : <img src={url} alt="" />}
+      <bdi class="one-line">{shown(name)}</bdi>
+    </a>
+  )
+}

@@ -1,0 +1,84 @@
+import { objectSchema } from '../../core/kit/object.ts'
+import { argumentsIn, readOnly, type Tool } from '../../core/tool.ts'
+import type { View } from '../../core/view.ts'
+import type { MatchingLine } from '../../text/grep.ts'
+import { limitSchema } from './shown.ts'
+
+const limits = { least: 1, most: 500, otherwise: 50 }
+const contexts = { least: 0, most: 10, otherwise: 0 }
+const firstLines = { least: 1, most: Number.MAX_SAFE_INTEGER, otherwise: 1 }
+/** Time after which an answer has what was found until then, in milliseconds. */
+const maxMs = 10_000
+
+const findInput = objectSchema(['uri', 'pattern'], {
+  uri: { type: 'string', description: 'The URI of the resource, as it was listed or found.' },
+  pattern: { type: 'string', description: 'A regular expression in the syntax of RE2, matched in each line.' },
+  literal: { type: 'boolean', description: 'Whether the pattern is text to find as it is. By default false.' },
+  ignore_case: { type: 'boolean', description: 'Whether case makes no difference. By default false.' },
+  context: { ...limitSchema(contexts.otherwise, contexts.most), minimum: 0, description: 'Lines around each match.' },
+  limit: limitSchema(limits.otherwise, limits.most),
+  from: { type: 'integer', minimum: 1, description: 'The line to begin at: the next of the previous answer.' },
+})
+
+const linesSchema = { type: 'array', items: { type: 'string' } }
+const matchSchema = objectSchema(['line', 'text', 'start', 'end'], {
+  line: { type: 'integer', description: 'The number of the line, from 1.' },
+  text: { type: 'string', description: 'The line; of a long line the part around the match.' },
+  start: { type: 'integer', description: 'The position of the first match in the text.' },
+  end: { type: 'integer' },
+  before: linesSchema,
+  after: linesSchema,
+})
+
+/** `search_in_resource`: the lines of one resource that match a pattern. */
+export function findTool(view: View): Tool {
+  return {
+    name: 'search_in_resource',
+    title: 'Search in a resource',
+    description:
+      'Finds the lines of one resource that match a regular expression, with their numbers for read_resource, however large the resource is: a log, a table, source code, a document. To find a resource, use search_resources.',
+    inputSchema: findInput,
+    outputSchema: objectSchema(['uri', 'matches', 'lastLine'], {
+      uri: { type: 'string', description: 'The URI whose lines are numbered.' },
+      matches: { type: 'array', items: matchSchema },
+      lastLine: { type: 'integer', description: 'The number of the last line that was looked at.' },
+      next: { type: 'integer', description: 'The value of `from` for the rest. Absent at the end of the resource.' },
+      notes: linesSchema,
+    }),
+    annotations: readOnly,
+    call: async (given, { signal }) => {
+      const args = argumentsIn(given, findInput)
+      // The matcher is large, and few servers are asked for it.
+      const { grep } = await import('../../text/grep.ts')
+      const answer = await grep((uri, options) => view.read(uri, options), args.required('uri'), {
+        pattern: args.required('pattern'),
+        isLiteral: args.flag('literal'),
+        ignoresCase: args.flag('ignore_case'),
+        context: args.count('context', contexts),
+        limit: args.count('limit', limits),
+        from: args.count('from', firstLines),
+        maxMs,
+        signal,
+      })
+      const { cutLines, ...found } = answer
+      const notes = cutLines === 0 ? [] : [`Of ${cutLines} very long lines, only the beginning was searched.`]
+      const { matches, lastLine, next } = found
+      const text = [
+        ...(matches.length === 0 ? [`No line matches, up to line ${lastLine}.`] : matches.flatMap(linesOf)),
+        ...notes,
+        ...(next === undefined ? [] : [`Lines from ${next} on were not searched: from ${next}`]),
+      ]
+      return { text: text.join('\n'), structured: { ...found, notes } }
+    },
+  }
+}
+
+/** A match with the lines around it, as grep prints them. */
+function linesOf({ line, text, before = [], after = [] }: MatchingLine): readonly string[] {
+  return [
+    ...before.map((one, index) => `${line - before.length + index}-${one}`),
+    `${line}:${text}`,
+    ...after.map((one, index) => `${line + 1 + index}-${one}`),
+    ...(before.length + after.length === 0 ? [] : ['--']),
+  ]
+}

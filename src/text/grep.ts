@@ -1,0 +1,203 @@
+import { RE2JS } from 're2js'
+import { type Body, openBody, type ReadFor } from '../core/body.ts'
+import { formatOf } from '../core/documents.ts'
+import { fallbackTo, invalid, isResourceError } from '../core/errors.ts'
+import { breath } from '../core/kit/breath.ts'
+import { defined } from '../core/kit/object.ts'
+
+/** A pattern to find in the lines of a text. */
+export interface LinePattern {
+  /** A regular expression in the syntax of RE2, or words if `isLiteral`. */
+  readonly pattern: string
+  readonly isLiteral?: boolean
+  readonly ignoresCase?: boolean
+}
+
+export interface GrepOptions extends LinePattern {
+  /** Maximum number of matching lines. */
+  readonly limit: number
+  /** Number of the first line to look at, from 1. */
+  readonly from?: number
+  /** Number of lines before and after each matching line. */
+  readonly context?: number
+  /** Time after which the search ends with what it has found, in milliseconds. */
+  readonly maxMs?: number
+  readonly signal?: AbortSignal
+}
+
+/** A matching line: its number from 1, its text, and the position of the first match in the text. */
+export interface MatchingLine {
+  readonly line: number
+  /** The text of the line; of a long line the characters around the match. */
+  readonly text: string
+  readonly start: number
+  readonly end: number
+  readonly before?: readonly string[]
+  readonly after?: readonly string[]
+}
+
+export interface GrepAnswer {
+  /** The URI whose lines are numbered: of a document that of its reading as text. */
+  readonly uri: string
+  readonly matches: readonly MatchingLine[]
+  /** Number of the last line that was looked at. */
+  readonly lastLine: number
+  /** Number of the line at which the search goes on. Absent at the end of the text. */
+  readonly next?: number
+  /** Number of lines of which only the first characters were looked at, at least 10,000: of a small pattern far more. */
+  readonly cutLines: number
+}
+
+/** Maximum number of characters of a pattern. */
+const maxPatternLength = 1000
+/** Maximum number of instructions of a compiled pattern: each character of a line may take a step of each of them. */
+const maxProgram = 1500
+/** Maximum number of steps for one line: a larger pattern looks at fewer characters of it. */
+const maxSteps = 20_000_000
+/** Maximum number of characters of a line in an answer. */
+const maxShownLength = 400
+
+/**
+ * Compiles a pattern. Matching takes time in proportion to the length of the text (docs/decisions/0029-patterns.md).
+ *
+ * @throws ResourceError `invalid` for a pattern that is empty, too long, or not in the syntax of RE2.
+ */
+export function compilePattern({ pattern, isLiteral = false, ignoresCase = false }: LinePattern): RE2JS {
+  if (pattern === '') throw invalid('pattern: It is empty.', 'argument')
+  if (pattern.length > maxPatternLength)
+    throw invalid(`pattern: It is longer than ${maxPatternLength} characters.`, 'argument')
+  const compiled = compile(isLiteral ? RE2JS.quote(pattern) : pattern, ignoresCase ? RE2JS.CASE_INSENSITIVE : 0)
+  if (compiled.programSize() > maxProgram)
+    throw invalid('pattern: It repeats too much. Use smaller numbers in {…}.', 'argument')
+  return compiled
+}
+
+function compile(pattern: string, flags: number): RE2JS {
+  try {
+    return RE2JS.compile(pattern, flags)
+  } catch (error) {
+    const reason = error instanceof Error ? error.message.replace('error parsing regexp: ', '') : ''
+    throw invalid(
+      `pattern: ${reason}. The syntax is that of RE2: no look-around, no back-references. To find the text as it is, ask for it literally.`,
+      'argument',
+    )
+  }
+}
+
+/**
+ * Finds the lines of one resource that match a pattern, however large the resource is. It is read in parts, with the access of
+ * `read`. The lines of a document (PDF, Office, notebook) are those of its reading as text.
+ *
+ * @throws ResourceError as a read does, and `invalid` for a pattern that cannot be used, a directory, and content that is not text.
+ */
+export async function grep(read: ReadFor, uri: string, options: GrepOptions): Promise<GrepAnswer> {
+  const matcher = compilePattern(options)
+  const { uri: opened, body } = await openText(read, uri, options)
+  const lines = linesOf(body, Math.floor(maxSteps / matcher.programSize()))
+  const { limit, from = 1, context = 0, maxMs = Number.POSITIVE_INFINITY, signal } = options
+  const endAt = performance.now() + maxMs
+  const matches: (MatchingLine & { after: string[] })[] = []
+  let before: string[] = []
+  let [lastLine, cutLines] = [0, 0]
+  let next: number | undefined
+  for await (const { text, isCut } of lines) {
+    const line = lastLine + 1
+    const needed = matches.filter((match) => match.line + context >= line)
+    const isFull = matches.length >= limit || performance.now() > endAt
+    if (isFull && line >= from) next ??= line
+    if (next !== undefined && needed.length === 0) break
+    for (const match of needed) match.after.push(shortened(text))
+    lastLine = line
+    if (line < from || next !== undefined) continue
+    if (isCut) cutLines++
+    if (matcher.test(text)) matches.push({ line, ...shownMatch(matcher, text), before, after: [] })
+    if (context > 0) before = [...before, shortened(text)].slice(-context)
+    if (breath.due()) {
+      await breath.take()
+      signal?.throwIfAborted()
+    }
+  }
+  return {
+    uri: opened,
+    matches: matches.map(({ before: above = [], after, ...match }) => ({
+      ...match,
+      ...(above.length === 0 ? {} : { before: above }),
+      ...(after.length === 0 ? {} : { after }),
+    })),
+    lastLine: next === undefined ? lastLine : next - 1,
+    cutLines,
+    ...defined({ next }),
+  }
+}
+
+/** Opens a resource as text: a document that has a reading by that, everything else as it is. */
+async function openText(read: ReadFor, uri: string, { signal }: GrepOptions): Promise<{ uri: string; body: Body }> {
+  const options = defined({ signal })
+  const body = await openBody(read, uri, options).catch((error: unknown) => {
+    if (isResourceError(error, 'invalid') && error.detail.reason === 'unreadable')
+      throw invalid('uri: It has several contents, as a directory has. Search in one of them.', 'argument')
+    throw error
+  })
+  const format = uri.includes('?') ? undefined : formatOf(uri, body.mimeType)
+  if (format === undefined || format === 'html') return { uri, body }
+  const reading = `${uri}?as=text`
+  const text = await openBody(read, reading, options).catch(fallbackTo(undefined, 'invalid'))
+  if (text === undefined) return { uri, body }
+  body.release()
+  return { uri: reading, body: text }
+}
+
+interface TextLine {
+  readonly text: string
+  /** Whether the line is longer than its text. */
+  readonly isCut: boolean
+}
+
+/** @param most The maximum number of characters of a line; the rest is left out. */
+async function* linesOf(body: Body, most: number): AsyncGenerator<TextLine> {
+  let rest = ''
+  let isCut = false
+  for await (const piece of textOf(body)) {
+    const lines = (rest + piece).split('\n')
+    const last = lines.pop() ?? ''
+    for (const line of lines) {
+      yield lineOf(line, isCut, most)
+      isCut = false
+    }
+    isCut ||= last.length > most
+    rest = last.slice(0, most + 1)
+  }
+  if (rest !== '') yield lineOf(rest, isCut, most)
+}
+
+function lineOf(line: string, isCut: boolean, most: number): TextLine {
+  const text = line.endsWith('\r') ? line.slice(0, -1) : line
+  return { text: text.slice(0, most), isCut: isCut || text.length > most }
+}
+
+async function* textOf(body: Body): AsyncGenerator<string> {
+  const decoder = new TextDecoder('utf-8', { fatal: true })
+  const decoded = (bytes?: Uint8Array) => {
+    try {
+      return bytes === undefined ? decoder.decode() : decoder.decode(bytes, { stream: true })
+    } catch {
+      throw invalid('uri: Its content is not text.', 'argument')
+    }
+  }
+  for await (const bytes of body.bytes()) yield decoded(bytes)
+  yield decoded()
+}
+
+/** The text around the first match of a line. */
+function shownMatch(matcher: RE2JS, line: string): Pick<MatchingLine, 'text' | 'start' | 'end'> {
+  const found = matcher.matcher(line)
+  found.find()
+  const [start, end] = [found.start(), found.end()]
+  const first = line.length <= maxShownLength ? 0 : Math.max(0, start - maxShownLength / 4)
+  const text = line.slice(first, first + maxShownLength).toWellFormed()
+  return { text, start: start - first, end: Math.min(end - first, text.length) }
+}
+
+function shortened(line: string): string {
+  return line.slice(0, maxShownLength).toWellFormed()
+}

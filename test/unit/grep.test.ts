@@ -1,0 +1,79 @@
+import { expect, test } from 'vitest'
+import { memory } from '../../examples/memory-provider.ts'
+import { createCatalog } from '../../src/core/catalog.ts'
+import type { Principal, Provider } from '../../src/core/provider.ts'
+import { grep } from '../../src/text/grep.ts'
+import { sliced } from '../../src/wrap/sliced.ts'
+
+const lines = Array.from({ length: 60_000 }, (_, i) => `${i % 20_000 === 19_999 ? 'ERROR' : 'INFO'} request ${i + 1}`)
+const files = {
+  'a.log': `${lines.join('\r\n')}\r\n`,
+  'wide.txt': `${'x'.repeat(3_000_000)}needle\nneedle\n`,
+  'ja.txt': '見積\n返金の手順\nＡＢ\n',
+  'bytes.bin': Uint8Array.of(0xff, 0xfe, 0xfd),
+  'secret.txt': 'ERROR of ada\n',
+}
+
+function read(provider: Provider) {
+  const access = (_: Principal, path: string) => path !== 'secret.txt'
+  const view = createCatalog({ mounts: [{ address: 'docs://d', provider, access }] }).view({ id: 'ada', roles: [] })
+  return (uri: string) => view.read(uri)
+}
+
+const whole = read(memory(files))
+/** Answers as a source does whose contents are too large for one answer. */
+const inParts = read(sliced(memory(files), { maxBytes: 200_000 }))
+
+test.each([
+  ['at once', whole],
+  ['in parts', inParts],
+])('a pattern finds the same lines with their numbers in a text that is read %s', async (_, reading) => {
+  const found = await grep(reading, 'docs://d/a.log', {
+    pattern: '^error.*\\d+$',
+    ignoresCase: true,
+    limit: 2,
+    context: 1,
+  })
+  expect(found).toMatchObject({ uri: 'docs://d/a.log', next: 40_001, lastLine: 40_000 })
+  expect(found.matches.map(({ line }) => line)).toEqual([20_000, 40_000])
+  expect(found.matches[1]).toEqual({
+    ...{ line: 40_000, text: 'ERROR request 40000', start: 0, end: 19 },
+    ...{ before: ['INFO request 39999'], after: ['INFO request 40001'] },
+  })
+  const rest = await grep(reading, 'docs://d/a.log', { pattern: 'ERROR', limit: 2, from: 40_001 })
+  expect(rest.matches.map(({ line }) => line)).toEqual([60_000])
+  expect(rest).toMatchObject({ lastLine: 60_000, cutLines: 0 })
+  expect(rest).not.toHaveProperty('next')
+})
+
+test('a literal pattern is text, and letters of every script are found', async () => {
+  const at = async (pattern: string, isLiteral = false) =>
+    (await grep(whole, 'docs://d/ja.txt', { pattern, isLiteral, limit: 9 })).matches.map(({ line }) => line)
+  expect(await at('返金')).toEqual([2])
+  expect(await at('\\p{Han}{2}$')).toEqual([1, 2])
+  expect(await at('の.順')).toEqual([2])
+  expect(await at('の.順', true)).toEqual([])
+})
+
+test('a pattern that would backtrack for years answers at once, and a line that is too long is counted', async () => {
+  const found = await grep(whole, 'docs://d/wide.txt', { pattern: '(x+x+)+y|needle', limit: 9 })
+  expect(found.matches.map(({ line }) => line)).toEqual([2])
+  expect(found.cutLines).toBe(1)
+})
+
+test('a search without time left ends with the line at which it goes on', async () => {
+  expect(await grep(whole, 'docs://d/a.log', { pattern: 'x', limit: 1, maxMs: -1 })).toMatchObject({
+    next: 1,
+    matches: [],
+  })
+})
+
+test('what is no text, no pattern, or not for the caller is refused as a read is', async () => {
+  const refused = (uri: string, pattern = 'ERROR') =>
+    grep(whole, uri, { pattern, limit: 1 }).then(String, (error: Error) => error.message)
+  expect(await refused('docs://d/bytes.bin')).toContain('not text')
+  expect(await refused('docs://d/a.log', '')).toContain('empty')
+  expect(await refused('docs://d/a.log', '(?<!a)b')).toContain('RE2')
+  expect(await refused('docs://d/a.log', '(a{30}){31}b{900}')).toContain('repeats too much')
+  expect(await refused('docs://d/secret.txt')).toBe(await refused('docs://d/nothing.txt'))
+})
