@@ -1,16 +1,14 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync } from 'node:fs'
-import { homedir } from 'node:os'
 import { delimiter, dirname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
+import { installNode } from './nodes.ts'
 
 // `npm run test:node -- 22 24 26.1.0`: runs the tests that depend on Node with these versions of it, one after the other. npm brings
 // each version as a package, which is kept in the cache folder of the user.
 
 const root = resolve(import.meta.dirname, '..')
 const vitest = join(root, 'node_modules/vitest/vitest.mjs')
-const cache = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'hikidashi', 'nodes')
 
 /** The quick tests, and further tests that depend on the version of Node. */
 const paths = [
@@ -20,17 +18,6 @@ const paths = [
   'test/e2e/sqlite.test.ts',
   'test/attack/sqlite-memory.test.ts',
 ]
-
-/** Installs a version of Node, and returns the path of its program. */
-async function installNode(version: string): Promise<string> {
-  const isWindows = process.platform === 'win32'
-  const name = `node-${isWindows ? 'win' : process.platform}-${process.arch}`
-  const folder = join(cache, version)
-  mkdirSync(folder, { recursive: true })
-  const args = ['install', '--prefix', folder, '--no-audit', '--no-fund', '--force', `${name}@${version}`]
-  await promisify(execFile)('npm', args, { cwd: folder, shell: isWindows })
-  return join(folder, 'node_modules', name, 'bin', isWindows ? 'node.exe' : 'node')
-}
 
 /**
  * Runs vitest, all its processes and the programs of tests with a Node. Returns whether all tests pass. Many random cases, and programs that

@@ -1,7 +1,7 @@
 import * as fs from 'node:fs'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Provider } from '../../src/core/provider.ts'
-import { files } from '../../src/providers/files/index.ts'
+import { createFiles, files } from '../../src/providers/files/index.ts'
 import { contextOf, createFolder, type Folder, listAll, openBelow, readOne } from '../support/folder.ts'
 import { requires } from '../support/require.ts'
 import { canSwap, type SwapWay, startSwapping, swapWays } from '../support/swapper.ts'
@@ -134,6 +134,26 @@ for (const way of swapWays) {
       const tally = await underAttack(way, ['d', 'to-directory'], 800, attempt, () => entries > 50)
       expect(tally.absent, 'a listing is not refused').toBe(0)
       expect(entries).toBeGreaterThan(50)
+    })
+
+    test('PT22 PT24 a directory for a link to outside, while it is read and listed by paths, as without /proc', async () => {
+      // A directory that something else changed a moment ago is waited for, and one that changes all the time is unavailable.
+      provider = await createFiles({ root: folder.root }, { portable: true })
+      const refused = (error: unknown) => {
+        if (error instanceof Error && 'kind' in error && error.kind === 'unavailable') return 'refused'
+        throw error
+      }
+      const attempts = [
+        () => textOf('d/f.md'),
+        () => textOf('d/sub/g.md'),
+        () => listAll(provider!, { prefix: 'd/' }),
+        () => listAll(provider!, { prefix: 'd/sub/' }),
+        () => textOf('leaf.md'),
+      ]
+      let i = 0
+      const attempt = () => attempts[i++ % attempts.length]!().catch(refused)
+      await underAttack(way, ['d', 'to-directory'], volumeOf(10_000), attempt)
+      expect(await textOf('d/f.md').catch(refused), 'served once nothing is swapped').toMatch(/inside|not-found/)
     })
 
     test('PT22 PT23 the same attack succeeds against a check of the path only', async () => {

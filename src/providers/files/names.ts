@@ -64,7 +64,8 @@ export function createNameCache(visible: Visibility, links: boolean, pool: Pool,
   const read = async (position: Position): Promise<NamesSnapshot> => {
     const { place } = position
     const time = Date.now()
-    const found = mine && place.local ? readNamesNow(place) : await readNames(place, pool)
+    const inPool = () => readNames(place, pool)
+    const found = mine && place.local ? readNamesNow(place) : await (place.steady?.(inPool, never) ?? inPool())
     const names = await selectNames(found, position)
     // A change during the read changes the stamp, unless another change came so shortly before that both have the same time.
     const settled = isSettled(place.stats, time)

@@ -30,6 +30,8 @@ export interface Place extends Shared {
   readonly local: boolean
   /** The kernel's number of the mounted file system that contains the place, if known. */
   readonly mount: string | undefined
+  /** Present if `at` is a plain path: runs a call on it, and rejects if a directory on the way may have been replaced meanwhile. */
+  readonly steady?: <T>(call: () => Promise<T>, signal: AbortSignal) => Promise<T>
 }
 
 /** A file that is open for reading. */

@@ -2,15 +2,26 @@ import type { BigIntStats } from 'node:fs'
 import * as fs from 'node:fs'
 import * as path from 'node:path'
 import { promisify } from 'node:util'
-import { errorCodeOf, invalid, isResourceError, notFound, ResourceError } from '../../core/errors.ts'
-import { singleFlight } from '../../core/kit/abort.ts'
+import { errorCodeOf, invalid, isResourceError, notFound, ResourceError, unavailable } from '../../core/errors.ts'
+import { singleFlight, sleep } from '../../core/kit/abort.ts'
 import { breath } from '../../core/kit/breath.ts'
 import { homeFolder } from '../../core/kit/home.ts'
 import { isLocalDisk } from '../../core/kit/local-disk.ts'
 import { LeadsOutError, pathWithin, type Within } from '../../core/kit/within.ts'
 import type { Log } from '../../core/log.ts'
 import { gitDirectoryAround } from '../checkout.ts'
-import { adviceOn, failure, type Place, type Places, type Pool, type ReadHandle, type Shared } from './place.ts'
+import {
+  adviceOn,
+  failure,
+  hasStamp,
+  isSettled,
+  type Place,
+  type Places,
+  type Pool,
+  type ReadHandle,
+  type Shared,
+  tickMs,
+} from './place.ts'
 
 /** Characters that Windows does not allow in a name: separators, the marks of drives, streams and wildcards. */
 const special = /[\\/:*?"<>|]/
@@ -471,9 +482,9 @@ async function realPath(at: string): Promise<string | undefined> {
 /**
  * Access to files by their paths, for systems without `/proc/self/fd` (macOS, Windows).
  *
- * Best effort: a path is resolved and compared with the root before a file is opened, and again afterwards, with the identity of the opened
- * file. A process that swaps directories inside the root at the right moments can still lead a call out of it, so use it only for trees that
- * you trust.
+ * A path is resolved and compared with the root before a file is opened or a directory is read, and the directories that contain those on the
+ * way are compared before and afterwards: replacing a directory changes the times of the one that contains it. So a process that swaps
+ * directories inside the root makes calls fail, and leads none out of it, if the file system keeps these times as POSIX demands.
  */
 async function openPortablePlaces(
   real: string,
@@ -496,9 +507,45 @@ async function openPortablePlaces(
     return found
   }
 
+  const statsOf = (path: string, signal: AbortSignal) => call(signal, () => fs.promises.lstat(path, { bigint: true }))
+
+  /**
+   * Runs a call on a path while no name of a directory on the way leads to another one. Tries again while directories change.
+   *
+   * @param depth Number of names of the path that must keep their meaning.
+   * @param discard Receives a result that may come from another place.
+   */
+  const steadily = async <T>(
+    path: string,
+    depth: number,
+    run: () => Promise<T>,
+    signal: AbortSignal,
+    discard: (result: T) => void = () => {},
+  ): Promise<T> => {
+    const names = path === real ? [] : path.slice(prefix.length).split(separator)
+    const holders = names.slice(0, depth).map((_, index) => [real, ...names.slice(0, index)].join(separator))
+    const look = () => Promise.all(holders.map((at) => statsOf(at, signal)))
+    for (let attempt = 0; attempt < 6; attempt++) {
+      const time = Date.now()
+      const before = await look()
+      // Another change within the same tick of the clock would leave the same times.
+      if (!before.every((stats) => isSettled(stats, time, tickMs, Date.now()))) {
+        await sleep(tickMs + 1, signal)
+        continue
+      }
+      if ((await requireInside(path, signal)) !== path) throw notFound('at another path in truth')
+      const result = await run()
+      const after = await look()
+      if (after.every((stats, index) => stats.isDirectory() && hasStamp(stats, before[index] ?? stats))) return result
+      discard(result)
+    }
+    throw unavailable('The directories of a path change faster than the path can be opened.')
+  }
+
   const look = async (path: string, signal: AbortSignal): Promise<Place> => {
-    const stats = await call(signal, () => fs.promises.lstat(path, { bigint: true }))
-    return { at: path, stats, local: false, mount: undefined, keep: () => {}, close: () => {} }
+    const stats = await statsOf(path, signal)
+    const steady: Place['steady'] = (run, signal) => steadily(path, Number.POSITIVE_INFINITY, run, signal)
+    return { at: path, stats, local: false, mount: undefined, steady, keep: () => {}, close: () => {} }
   }
 
   return {
@@ -529,11 +576,14 @@ async function openPortablePlaces(
       return found === real ? '' : found.slice(prefix.length).split(separator).join('/')
     },
     open: async (place, signal) => {
-      const flags = fs.constants.O_RDONLY | (fs.constants.O_NONBLOCK ?? 0) | (fs.constants.O_NOFOLLOW ?? 0)
-      const descriptor = await openDescriptor(place.at, flags, pool, { signal, local: true })
+      // Windows does not know these flags.
+      const { O_RDONLY, O_NONBLOCK = 0, O_NOFOLLOW = 0 } = fs.constants
+      const open = () => openDescriptor(place.at, O_RDONLY | O_NONBLOCK | O_NOFOLLOW, pool, { signal, local: true })
+      // A link in the place of the file is not followed, so the directory that contains it may change.
+      const depth = O_NOFOLLOW === 0 ? Number.POSITIVE_INFINITY : -1
+      const descriptor = await steadily(place.at, depth, open, signal, (opened) => opened.close())
       try {
         const stats = await statOf(descriptor, false, pool, signal)
-        await requireInside(place.at, signal)
         if (stats.ino !== place.stats.ino || stats.dev !== place.stats.dev)
           throw notFound('replaced while it was opened')
         return handleOf(descriptor, pool, false, stats)
