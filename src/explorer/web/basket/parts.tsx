@@ -204,7 +204,7 @@ export function AddingDialog() {
   )
 }
 
-/** What the budget of the basket is like after the files are added in full. */
+/** The rest of the budget of the basket after the files are added in full. */
 function BudgetAfter({ tokens }: { readonly tokens: number }) {
   const usable = usableOf(settings.value.budget)
   const after = plan.value.tokens + tokens

@@ -94,7 +94,7 @@ function MountCard({
   )
 }
 
-/** What a mount is good for, by the kind of its data. */
+/** Returns the use of a mount, by the kind of its data. */
 function purposeOf(uri: string): string {
   const icon = iconOfMount(uri)
   return icon in purposes ? t(purposes[icon as keyof typeof purposes]) : t('purposeOther')

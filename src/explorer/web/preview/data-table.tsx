@@ -150,7 +150,7 @@ export function DataTable({ rows, children }: { readonly rows: Rows; readonly ch
   )
 }
 
-/** What Find finds in a table: the matching rows, and the order of the shown rows. */
+/** Returns the matches of Find in a table: the matching rows, and the order of the shown rows. */
 function useMatches(body: Rows, sorted: readonly number[] | undefined) {
   const { find, fault } = useFinder()
   const found = useMemo(() => (find === undefined ? undefined : rowsWith(body, find)), [body, find])
