@@ -168,9 +168,7 @@ export const settingsShape = {
           perPrincipal: count.optionalKey('Maximum number of subscriptions of one principal. By default 100.'),
           total: count.optionalKey('Maximum number of subscriptions. By default 10000.'),
         })
-        .optionalKey(
-          'Sends events to the https endpoints of authenticated clients. By default no request goes out.',
-        ),
+        .optionalKey('Sends events to the https endpoints of authenticated clients. By default no request goes out.'),
     })
     .optionalKey('Events, by which clients learn what changed.'),
   spill: z
