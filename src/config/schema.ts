@@ -153,14 +153,14 @@ export const settingsShape = {
       dialect: z
         .enum(['sep', 'sketch'])
         .optionalKey(
-          'The form of the Events extension that clients speak: "sep", that of SEP-3415; "sketch", the earlier one of ChatGPT and older clients, with other error codes and message ids. By default "sep".',
+          'The form of the Events extension: "sep" (SEP-3415), or "sketch" (its earlier sketch, for ChatGPT and older clients). By default "sep".',
         ),
       webhooks: z
         .strictObject({
           allowAddresses: z
             .array(text)
             .optionalKey(
-              'Addresses or address blocks outside the internet to which messages may go, such as "10.0.0.0/8". By default none.',
+              'Addresses outside the internet to which messages may go, such as "10.0.0.0/8". By default none.',
             ),
           lifetime: interval.optionalKey(
             'Maximum time after which a client must refresh a subscription. By default "1h".',
@@ -168,9 +168,7 @@ export const settingsShape = {
           perPrincipal: count.optionalKey('Maximum number of subscriptions of one principal. By default 100.'),
           total: count.optionalKey('Maximum number of subscriptions. By default 10000.'),
         })
-        .optionalKey(
-          'Sends events to the https endpoints of authenticated clients, which must prove that they want them. By default no request goes out.',
-        ),
+        .optionalKey('Sends events to the https endpoints of authenticated clients. By default no request goes out.'),
     })
     .optionalKey('Events, by which clients learn what changed.'),
   spill: z
