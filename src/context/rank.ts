@@ -102,7 +102,7 @@ export async function rankAll(
   const searched =
     query.trim() === ''
       ? { lists: [], lines: new Map<string, never>(), resources: [], covered: [], notes: [] }
-      : await searchAll(view, query, audience, signal)
+      : await searchAll(view, query, audience, limits.searched, signal)
   const isListed = new Set(listed.resources.map(({ uri }) => uri))
   for (const found of searched.resources) {
     if (isListed.has(found.uri) || !isWanted(found)) continue

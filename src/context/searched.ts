@@ -27,7 +27,6 @@ export interface Searched {
   readonly notes: readonly string[]
 }
 
-const most = 100
 /** Maximum length of a query that a search takes, in characters, and in bytes in its URI. */
 const maxQuery = { characters: 1000, bytes: 7000 }
 
@@ -43,6 +42,7 @@ export async function searchAll(
   view: View,
   query: string,
   audience: Audience,
+  limit: number,
   signal?: AbortSignal,
 ): Promise<Searched> {
   const options = signal === undefined ? {} : { signal }
@@ -57,7 +57,7 @@ export async function searchAll(
   const searched = searchable(query)
   for (const reason of searchMounts(templates)) {
     const [answer, status] = await Promise.all([
-      textAt(view, () => reason.uriOf({ query: searched, limit: most, audience }), options),
+      textAt(view, () => reason.uriOf({ query: searched, limit, audience }), options),
       textAt(view, () => reason.status, options),
     ])
     const found = answer === undefined ? undefined : parseFound(answer)
@@ -126,6 +126,7 @@ interface ListedResources {
 export async function listAll(view: View, limits: Limits, signal?: AbortSignal): Promise<ListedResources> {
   const notes = new Set<string>()
   const resources = new Map<string, Resource>()
+  if (limits.listed === 0) return { resources: [], notes: [] }
   for await (const page of pagesOf((query) => view.list(query, defined({ signal })), untilRepeated)) {
     for (const address of page.unavailable ?? []) notes.add(`${address} does not answer`)
     for (const resource of page.items) {

@@ -1,0 +1,41 @@
+import { isObject } from './types.ts'
+
+/** The question to a hook: the prompt of a person, and the folder in which the host works. */
+export interface HookQuestion {
+  readonly prompt: string
+  readonly folder: string
+}
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+/** How a host runs a program at each prompt, and adds what it answers to the prompt. */
+interface PromptHook {
+  /** The name of the event in the settings and messages of the host. */
+  readonly event: string
+  /** The environment variable with the folder of the project, if the host sets one: the agent may have changed its folder. */
+  readonly folder?: string
+}
+
+/** The hosts that add the output of a program to a prompt. */
+export const promptHooks: Readonly<Record<string, PromptHook>> = {
+  'claude-code': { event: 'UserPromptSubmit', folder: 'CLAUDE_PROJECT_DIR' },
+  codex: { event: 'UserPromptSubmit' },
+  'gemini-cli': { event: 'BeforeAgent', folder: 'GEMINI_PROJECT_DIR' },
+  // The plugin that hikidashi writes for opencode speaks the same language.
+  opencode: { event: 'UserPromptSubmit' },
+}
+
+/** Parses the input of a hook. `undefined`: it is another event, or has no prompt. */
+export function parseQuestion(host: string, value: unknown, env: Environment): HookQuestion | undefined {
+  const hook = promptHooks[host]
+  if (hook === undefined || !isObject(value) || typeof value.prompt !== 'string') return undefined
+  const { hook_event_name: event = hook.event, prompt, cwd } = value
+  const folder = (hook.folder && env[hook.folder]) || cwd
+  return event === hook.event && typeof folder === 'string' && folder !== '' ? { prompt, folder } : undefined
+}
+
+/** Returns the answer of a hook with a context, as the host reads it. */
+export function formatAnswer(host: string, text: string): string {
+  const hookEventName = promptHooks[host]?.event
+  return `${JSON.stringify({ hookSpecificOutput: { hookEventName, additionalContext: text } })}\n`
+}
