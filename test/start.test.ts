@@ -49,8 +49,19 @@ async function recordedBy(recorder: string, program: readonly string[], args: re
   return readFileSync(log, 'utf8').split('\n')
 }
 
-/** Node's own modules that a start needs beyond those of any program: no HTTP, no threads, no child processes. A hash names the place of a server that can be joined. */
-const ofNode = ['crypto', 'fs/promises', 'module', 'os', 'process', 'timers/promises'].map((name) => `node:${name}`)
+/** Node's own modules that a start needs beyond those of any program: no HTTP, no threads. A hash names the socket at
+ * which others join, and Node's own code loads `cluster`, with two more, to listen there. */
+const ofNode = [
+  'child_process',
+  'cluster',
+  'crypto',
+  'dgram',
+  'fs/promises',
+  'module',
+  'os',
+  'process',
+  'timers/promises',
+].map((name) => `node:${name}`)
 
 /** The URLs of what a command loads until it has written something to its standard output. */
 async function loadedBy(program: readonly string[], args: readonly string[]): Promise<readonly string[]> {

@@ -42,9 +42,9 @@ export interface HookRecord {
 }
 
 /** Maximum size of what a host writes, in bytes. */
-const maxInput = 4 * 1024 * 1024
+const maxInputBytes = 4 * 1024 * 1024
 /** Maximum size of the log, in bytes. A longer one is put aside, and replaces an earlier one. */
-const maxLog = 512 * 1024
+const maxLogBytes = 512 * 1024
 
 /**
  * Answers the hook of a host with a context for the prompt: from the server that runs for the folder, or else from its index on the
@@ -77,7 +77,7 @@ async function inputOf(signal: AbortSignal): Promise<string> {
   signal.addEventListener('abort', () => process.stdin.destroy())
   for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
     size += chunk.length
-    if (size > maxInput) throw new Error('the host wrote too much')
+    if (size > maxInputBytes) throw new Error('the host wrote too much')
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString('utf8')
@@ -160,7 +160,7 @@ async function record(one: HookRecord, { secrets }: Io): Promise<void> {
     ({ size }) => size,
     () => 0,
   )
-  if (size > maxLog) await rename(logFile(), `${logFile()}.1`)
+  if (size > maxLogBytes) await rename(logFile(), `${logFile()}.1`)
   await appendFile(logFile(), `${secrets.scrub(JSON.stringify(one))}\n`, { mode: 0o600 })
 }
 

@@ -11,13 +11,13 @@ const fs = process.getBuiltinModule('node:fs')
 const options = new Set(['--stdio', '--strict', '--config', '--name', '--only', '--log-level', '--log-format'])
 const valued = new Set(['--config', '--name', '--only', '--log-level', '--log-format'])
 /** Maximum length of the path of a socket in bytes: that of macOS, which has the shortest. */
-const maxPath = 103
+const maxPathBytes = 103
 /** Maximum length of a message in bytes. */
-const maxLine = 64 * 1024 * 1024
+const maxLineBytes = 64 * 1024 * 1024
 /** How often, and after which pause in milliseconds, a place is tried that another process takes or leaves at this moment. */
 const trial = { times: 40, pauseMs: 25 }
 /** The largest configuration that is compared, in bytes. */
-const maxConfig = 1024 * 1024
+const maxConfigBytes = 1024 * 1024
 
 /**
  * Joins the process that serves the same to another host, or lets others join this one. Processes serve the same if they have the
@@ -97,7 +97,7 @@ function socketOf(words: readonly string[]): string | undefined {
     ])
     const facts = [main, fs.statSync(main).mtimeMs, process.version, rest, config === undefined, settings, seen]
     const path = join(stateFolder(), 'run', `${digest(realPath(file ?? first))}-${digest(JSON.stringify(facts))}`)
-    return Buffer.byteLength(path) <= maxPath ? path : undefined
+    return Buffer.byteLength(path) <= maxPathBytes ? path : undefined
   } catch {
     // The server itself reports what is missing.
     return undefined
@@ -106,7 +106,7 @@ function socketOf(words: readonly string[]): string | undefined {
 
 /** All that a configuration depends on; `undefined` for one that names the environment, which differs between hosts. */
 function settingsOf(file: string): readonly unknown[] | undefined {
-  if (fs.statSync(file).size > maxConfig) return undefined
+  if (fs.statSync(file).size > maxConfigBytes) return undefined
   const text = fs.readFileSync(file, 'utf8')
   // An escape could hide a name.
   if (/"env"|"listen"|"audit"|\\u/.test(text)) return undefined
@@ -205,7 +205,7 @@ function createSession() {
     send?.(line)
   }
   const pump = async () => {
-    for await (const lines of readLines(process.stdin, maxLine, stop.signal))
+    for await (const lines of readLines(process.stdin, maxLineBytes, stop.signal))
       for (const line of lines) if (line !== 'too-long') take(Buffer.from(line).toString('utf8'))
     ended = true
     tell()
@@ -234,7 +234,7 @@ function createSession() {
       for (const { id } of parsed(line)) pending.delete(JSON.stringify(id))
   }
   const giveAll = async (from: Readable) => {
-    for await (const lines of readLines(from, maxLine, new AbortController().signal))
+    for await (const lines of readLines(from, maxLineBytes, new AbortController().signal))
       for (const line of lines) if (line !== 'too-long') await give(Buffer.from(line).toString('utf8'))
   }
 
