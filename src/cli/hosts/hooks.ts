@@ -1,4 +1,4 @@
-import { isObject } from './types.ts'
+import { type Host, inProject, isObject, joined, saying } from './types.ts'
 
 /** The question to a hook: the prompt of a person, and the folder in which the host works. */
 export interface HookQuestion {
@@ -14,15 +14,37 @@ interface PromptHook {
   readonly event: string
   /** The environment variable with the folder of the project, if the host sets one: the agent may have changed its folder. */
   readonly folder?: string
+  /** The files of its hooks, if they are not in its settings file. */
+  readonly files?: Host['files']
+  /** Its unit of time-outs, in milliseconds. */
+  readonly unitMs: number
 }
 
 /** The hosts that add the output of a program to a prompt. */
 export const promptHooks: Readonly<Record<string, PromptHook>> = {
-  'claude-code': { event: 'UserPromptSubmit', folder: 'CLAUDE_PROJECT_DIR' },
-  codex: { event: 'UserPromptSubmit' },
-  'gemini-cli': { event: 'BeforeAgent', folder: 'GEMINI_PROJECT_DIR' },
-  // The plugin that hikidashi writes for opencode speaks the same language.
-  opencode: { event: 'UserPromptSubmit' },
+  'claude-code': {
+    ...{ event: 'UserPromptSubmit', folder: 'CLAUDE_PROJECT_DIR', unitMs: 1000 },
+    files: {
+      user: (machine) => [
+        joined(
+          machine,
+          saying(machine, 'CLAUDE_CONFIG_DIR') ?? joined(machine, machine.home, '.claude'),
+          'settings.json',
+        ),
+      ],
+      project: inProject('.claude', 'settings.json'),
+    },
+  },
+  codex: {
+    ...{ event: 'UserPromptSubmit', unitMs: 1000 },
+    files: {
+      user: (machine) => [
+        joined(machine, saying(machine, 'CODEX_HOME') ?? joined(machine, machine.home, '.codex'), 'hooks.json'),
+      ],
+      project: inProject('.codex', 'hooks.json'),
+    },
+  },
+  'gemini-cli': { event: 'BeforeAgent', folder: 'GEMINI_PROJECT_DIR', unitMs: 1 },
 }
 
 /** Parses the input of a hook. `undefined`: it is another event, or has no prompt. */
