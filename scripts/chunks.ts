@@ -26,8 +26,10 @@ export function chunksOfStarts({ starts, command, others }: Starts): CodeSplitti
     return isOfStart ? commonOf(loadedBy) : undefined
   }
   // A group also takes the modules that its modules import. Those may belong to more starts, so the groups of most starts come first.
-  const rest = subsetsOf(Object.keys(kinds).filter((kind) => kind !== 'serve')).toSorted((a, b) => b.length - a.length)
-  return ['serve-library', 'serve', ...rest.map((subset) => subset.join('-'))].map((chunk, at, all) => ({
+  const rest = subsetsOf(Object.keys(kinds).filter((kind) => kind !== 'serve' && kind !== 'join')).toSorted(
+    (a, b) => b.length - a.length,
+  )
+  return ['join', 'serve-library', 'serve', ...rest.map((subset) => subset.join('-'))].map((chunk, at, all) => ({
     name: (module, context) => (chunkOf(module, context) === chunk ? chunk : null),
     debugName: chunk,
     priority: all.length - at,
@@ -36,9 +38,11 @@ export function chunksOfStarts({ starts, command, others }: Starts): CodeSplitti
 
 /**
  * Returns the name of the chunk for modules that the given starts load. The modules of `serve` are in two chunks: one that libraries load
- * too, and one only for the command line. `ls` and `config` load these as well. A third chunk would delay `serve` by 2 ms.
+ * too, and one only for the command line. `ls` and `config` load these as well. A third chunk would delay `serve` by 2 ms. The modules of
+ * `join` stay apart, because a process that joins another one should take little memory.
  */
 function commonOf(kinds: readonly string[]): string {
+  if (kinds.includes('join')) return 'join'
   if (!kinds.includes('serve')) return kinds.join('-')
   return kinds.includes('library') ? 'serve-library' : 'serve'
 }

@@ -50,7 +50,17 @@ async function recordedBy(recorder: string, program: readonly string[], args: re
 }
 
 /** Node's own modules that a start needs beyond those of any program: no HTTP, no threads, no child processes. */
-const ofNode = ['fs/promises', 'module', 'os', 'process', 'timers/promises'].map((name) => `node:${name}`)
+const ofNode = [
+  'child_process',
+  'cluster',
+  'crypto',
+  'dgram',
+  'fs/promises',
+  'module',
+  'os',
+  'process',
+  'timers/promises',
+].map((name) => `node:${name}`)
 
 /** The URLs of what a command loads until it has written something to its standard output. */
 async function loadedBy(program: readonly string[], args: readonly string[]): Promise<readonly string[]> {
@@ -137,10 +147,13 @@ describe('a start loads the listed files only:', () => {
   })
 
   it('both without other modules of Node', async () => {
-    expect(await builtinsBeyondBare(['serve', folder, '--stdio'])).toEqual(ofNode)
-    // Whether a configuration is trusted is told by its hash.
-    const ofConfiguration = [...ofNode, 'node:crypto'].sort()
-    expect(await builtinsBeyondBare(['serve', '--config', tenMounts(), '--stdio'])).toEqual(ofConfiguration)
+    // Node loads these itself, to listen at the socket at which other processes join.
+    const listening = ['node:child_process', 'node:cluster', 'node:dgram']
+    expect(await builtinsBeyondBare(['serve', folder, '--stdio'])).toEqual([...listening, ...ofNode].sort())
+    expect(await builtinsBeyondBare(['serve', folder, '--stdio', '--alone'])).toEqual(
+      ofNode.filter((name) => name !== 'node:crypto'),
+    )
+    expect(await builtinsBeyondBare(['serve', '--config', tenMounts(), '--stdio'])).toEqual(ofNode)
   })
 
   it('a configuration opens few files', async () => {

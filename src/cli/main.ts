@@ -5,9 +5,13 @@
 /** Starts hikidashi, with a compile cache where Node has one. */
 async function start(): Promise<void> {
   enableCache()
-  // A dynamic import, because a static one would be compiled before the cache is enabled.
+  // Dynamic imports, because a static one would be compiled before the cache is enabled.
+  const words = process.argv.slice(2)
+  const isShared = words[0] === 'serve' && words.includes('--stdio')
+  const sharing = isShared ? await (await import('./operations/joining.ts')).joinServer(words) : undefined
+  if (sharing === 'served') process.exit()
   const { runProcess } = await import('./run.ts')
-  await runProcess()
+  await runProcess(sharing)
 }
 
 /** `enableCompileCache` exists from Node 22.8 on. NODE_DISABLE_COMPILE_CACHE turns the cache off. Without a folder, there is no cache. */

@@ -1,7 +1,7 @@
 import { CommanderError } from 'commander'
 import { createProgram, meantBy, replacements, welcome } from './program.ts'
 import { exitCodes, explain } from './terminal/exit.ts'
-import { createIo, outputClosed, type ProcessIo, writeError } from './terminal/io.ts'
+import { createIo, outputClosed, type ProcessIo, type Sharing, writeError } from './terminal/io.ts'
 import { createSecrets, secretsInArguments, secretsInEnvironment } from './terminal/secrets.ts'
 
 /** Runs a command line. The commands are in program.ts. Returns the exit code. */
@@ -41,12 +41,12 @@ export async function run(words: readonly string[], io: ProcessIo): Promise<numb
   }
 }
 
-/** Runs the command line of this process, and ends the process. */
-export async function runProcess(): Promise<never> {
+/** Runs the command line of this process, and ends the process. `sharing` lets the processes of other hosts join it. */
+export async function runProcess(sharing?: Sharing): Promise<never> {
   const words = process.argv.slice(2)
   const secrets = createSecrets(() => [...secretsInArguments(words), ...secretsInEnvironment(process.env)])
 
-  const io = createIo(secrets)
+  const io = createIo(secrets, sharing)
   // Report errors that no caller awaited, unless the command handles them. Node would print them with all details.
   for (const event of ['uncaughtException', 'unhandledRejection'] as const)
     process.on(event, (error: unknown) => {

@@ -1,13 +1,13 @@
 import { type Dirent, lstatSync } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
-import { basename, delimiter, isAbsolute, join, resolve } from 'node:path'
+import { basename, delimiter, join, resolve } from 'node:path'
 import { errorCodeOf } from '../core/errors.ts'
-import { homeFolder } from '../core/kit/home.ts'
 import { openWithin } from '../core/kit/within.ts'
 import { isGitDirectory } from '../providers/checkout.ts'
 import { createFormats } from '../providers/settings/formats.ts'
 import { isThere } from '../schema/values.ts'
 import type { Finding } from './problem.ts'
+import { defaultConfig, stateFolder } from './state-folder.ts'
 
 /** The remedy for a path of another kind, by the kind that is expected. */
 const remedies = {
@@ -39,18 +39,6 @@ function isMissing(code: string): boolean {
   return code === 'ENOENT' || code === 'ENOTDIR'
 }
 
-/**
- * The state folder of hikidashi for this user: `$XDG_STATE_HOME/hikidashi`, by default `~/.local/state/hikidashi`; on Windows
- * `%LOCALAPPDATA%\hikidashi`. A relative value is ignored, as the XDG Base Directory Specification demands, because its meaning
- * would depend on the current folder.
- */
-export function stateFolder(env: Readonly<Record<string, string | undefined>> = process.env): string {
-  const isWindows = process.platform === 'win32'
-  const named = isWindows ? env.LOCALAPPDATA : env.XDG_STATE_HOME
-  const byDefault = isWindows ? join(homeFolder(), 'AppData', 'Local') : join(homeFolder(), '.local', 'state')
-  return join(named !== undefined && isAbsolute(named) ? named : byDefault, 'hikidashi')
-}
-
 /** The path of the default store in the state folder: for the folder of a configuration, or for folders without a configuration. */
 export function defaultStoreFile(
   folders: readonly string[],
@@ -63,9 +51,6 @@ export function defaultStoreFile(
   const digest = createHash('sha256').update(paths.join('\0')).digest('hex').slice(0, 8)
   return join(stateFolder(env), `${basename(first) || 'root'}-${digest}`, 'store.sqlite')
 }
-
-/** The file name of the configuration in the current folder. */
-export const defaultConfig = 'hikidashi.json'
 
 /** The sources in a folder, recognized by the names of its direct children. */
 export interface Glance {

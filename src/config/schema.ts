@@ -109,6 +109,11 @@ export const settingsShape = {
         .optionalKey(
           'Offers the prompt `assemble_context`, which asks a question together with the resources that help with it. By default true.',
         ),
+      hook: z
+        .boolean()
+        .optionalKey(
+          'Answers the hooks of hosts with a context for each prompt, if a host has such a hook. By default true.',
+        ),
     })
     .optionalKey('Contexts that are assembled for clients.'),
   roles: z

@@ -6,9 +6,9 @@ import { sourceNamed } from '../providers/index.ts'
 import * as z from '../schema/builder.ts'
 import { type Context, type Effect, effectsBy, harmless, path, type Rules, secrets, service } from '../schema/shapes.ts'
 import { optionOfSearch } from './findings.ts'
-import { stateFolder } from './folder.ts'
 import { type ConfigFile, settingsShape } from './schema.ts'
 import type { MountSchemas } from './schema-parts.ts'
+import { stateFolder } from './state-folder.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 

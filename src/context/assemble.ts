@@ -6,7 +6,7 @@ import { type Collapse, createCollapse, shinglesOf } from './collapse.ts'
 import { type Formed, type Forming, formsOf, type ResourceForm } from './forms.ts'
 import { commonEntries, inOrder, type Packing, packAfter, prefixesOf } from './prefix.ts'
 import { rankAll } from './rank.ts'
-import { createReader, excluderOf } from './reader.ts'
+import { createReader, excluderOf, pathOf } from './reader.ts'
 import { blocksOf, type RenderedPart, type Renderer, rendererOf, timeOf } from './render.ts'
 import { openCounter } from './tokens.ts'
 import {
@@ -21,6 +21,7 @@ import {
   type ManifestEntry,
   type OmittedItem,
 } from './types.ts'
+import { sectionsOf } from './windows.ts'
 
 /** Maximum share of the budget for one resource while others fit. Figures: decision 21. */
 const capShare = 0.6
@@ -109,7 +110,7 @@ export async function assemble(view: View, options: AssembleOptions): Promise<As
     budget: options.budget,
     encoding,
     format,
-    items: await Promise.all(chosen.map(itemOf)),
+    items: await Promise.all(chosen.map((each) => itemOf(each, terms))),
     omitted: [...duplicates, ...omittedOf(packing, limits), ...late],
     manifest,
     ...(options.earlier === undefined ? {} : { reusedPrefixTokens: reusedOf(manifest, earlier, headTokens) }),
@@ -136,17 +137,27 @@ async function twinOf(
 
 type ChosenForm = Formed & { readonly form: ResourceForm }
 
-async function itemOf({ candidate, form, notes, levels }: ChosenForm): Promise<AssembledItem> {
+async function itemOf(
+  { candidate, form, reading, notes, levels }: ChosenForm,
+  terms: ReadonlySet<string>,
+): Promise<AssembledItem> {
   return {
     uri: candidate.resource.uri,
     resource: candidate.resource,
     level: form.part.level,
     tokens: form.tokens,
     required: candidate.required !== undefined,
+    matched: reading === undefined || !('text' in reading) ? 0 : matchedIn(candidate, reading.text, terms),
     ...(levels === undefined ? {} : { levels: await levels() }),
     explanation: candidate.explanation,
     notes,
   }
+}
+
+/** The number of different words of the query in the best section of a text. Ranking has divided the text already. */
+function matchedIn({ resource: { uri, mimeType } }: Candidate, text: string, terms: ReadonlySet<string>): number {
+  const sections = sectionsOf({ text, path: pathOf(uri), mimeType }, terms)
+  return Math.max(0, ...sections.map(({ found: { counts } }) => counts.filter((times) => times > 0).length))
 }
 
 function manifestOf({ candidate, form, reading }: ChosenForm, prefix: string | undefined): ManifestEntry {

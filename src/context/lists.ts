@@ -111,7 +111,7 @@ async function besideSearch(
   const leaders = bestOf(sumsOf(lists))
     .map(([uri]) => uri)
     .filter(isIn)
-    .slice(0, sectioned)
+    .slice(0, Math.min(sectioned, limits.searched))
   const texts = await sectionsOfAll(known, leaders, terms, reader)
   const counts = texts.map(([, sections]) => inAll(sections, terms.size))
   const leading = new Set(leaders)

@@ -105,7 +105,7 @@ export async function rankAll(
   const searched =
     query.trim() === ''
       ? { lists: [], lines: new Map<string, never>(), resources: [], covered: [], notes: [], freshness: {} }
-      : await searchAll(view, query, { audience, ...defined({ fresh: options.fresh, signal }) })
+      : await searchAll(view, query, { audience, limit: limits.searched, ...defined({ fresh: options.fresh, signal }) })
   const isListed = new Set(listed.resources.map(({ uri }) => uri))
   for (const found of searched.resources) {
     if (isListed.has(found.uri) || !isWanted(found)) continue

@@ -30,7 +30,6 @@ export interface Searched {
   readonly freshness: ContextFreshness
 }
 
-const most = 100
 /** Maximum length of a query that a search takes, in characters, and in bytes in its URI. */
 const maxQuery = { characters: 1000, bytes: 7000 }
 
@@ -45,7 +44,12 @@ function searchable(query: string): string {
 export async function searchAll(
   view: View,
   query: string,
-  { audience, fresh, signal }: { readonly audience: Audience } & Pick<AssembleOptions, 'fresh' | 'signal'>,
+  {
+    audience,
+    limit,
+    fresh,
+    signal,
+  }: { readonly audience: Audience; readonly limit: number } & Pick<AssembleOptions, 'fresh' | 'signal'>,
 ): Promise<Searched> {
   const options = signal === undefined ? {} : { signal }
   const templates: ResourceTemplate[] = []
@@ -60,11 +64,7 @@ export async function searchAll(
   const searched = searchable(query)
   for (const reason of searchMounts(templates)) {
     const [answer, status] = await Promise.all([
-      textAt(
-        view,
-        () => reason.uriOf({ query: searched, limit: most, audience, ...(fresh ? { fresh } : {}) }),
-        options,
-      ),
+      textAt(view, () => reason.uriOf({ query: searched, limit, audience, ...(fresh ? { fresh } : {}) }), options),
       textAt(view, () => reason.status, options),
     ])
     const found = answer === undefined ? undefined : parseFound(answer)
@@ -135,6 +135,7 @@ interface ListedResources {
 export async function listAll(view: View, limits: Limits, signal?: AbortSignal): Promise<ListedResources> {
   const notes = new Set<string>()
   const resources = new Map<string, Resource>()
+  if (limits.listed === 0) return { resources: [], notes: [] }
   for await (const page of pagesOf((query) => view.list(query, defined({ signal })), untilRepeated)) {
     for (const address of page.unavailable ?? []) notes.add(`${address} does not answer`)
     for (const resource of page.items) {

@@ -70,8 +70,10 @@ export interface AssembleOptions {
 
 /** Limits of the work. */
 export interface Limits {
-  /** Number of listed resources that are examined. */
+  /** Number of listed resources that are examined. With 0, nothing is listed, and only searches find candidates. */
   readonly listed: number
+  /** Number of hits of each search, from 1 to 100. */
+  readonly searched: number
   /** Number of resources that are read to search words, if no search covers them. */
   readonly read: number
   /** Number of bytes that are read and held in all. */
@@ -88,6 +90,7 @@ export interface Limits {
 
 export const defaultLimits: Limits = {
   listed: 20_000,
+  searched: 100,
   read: 2000,
   bytes: 64 * 1024 * 1024,
   item: 1024 * 1024,
@@ -139,6 +142,8 @@ export interface AssembledItem {
   /** Tokens of its part of the text. The sum over all items, plus the frame, is the whole. */
   readonly tokens: number
   readonly required: boolean
+  /** How many different words of the query its best section has; 0 if it was not read. */
+  readonly matched: number
   /** Set if `countLevels` is. */
   readonly levels?: LevelTokens
   readonly explanation: Explanation
@@ -243,6 +248,7 @@ export function checked(options: AssembleOptions): Limits {
     Object.values(limits).every(isCount) && limits.concurrency > 0 && limits.items <= 999
       ? ''
       : 'limits: not whole numbers, no concurrency, or more than 999 items',
+    limits.searched >= 1 && limits.searched <= 100 ? '' : 'limits: searched is not from 1 to 100',
   ].filter((fault) => fault !== '')
   if (faults.length > 0) throw invalid(faults.join('; '), 'argument')
   return limits

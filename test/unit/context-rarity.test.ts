@@ -8,7 +8,16 @@ import { rarityIn } from '../../src/text/relevance.ts'
 import { createTermCount } from '../../src/text/words.ts'
 import { type MemoryEntry, memory } from '../support/memory.ts'
 
-const limits = { listed: 1000, read: 1000, bytes: 1e6, item: 1e5, detailed: 200, items: 999, concurrency: 8 }
+const limits = {
+  listed: 1000,
+  searched: 100,
+  read: 1000,
+  bytes: 1e6,
+  item: 1e5,
+  detailed: 200,
+  items: 999,
+  concurrency: 8,
+}
 const terms = ['cursor', 'the']
 
 function openView(entries: Readonly<Record<string, MemoryEntry | string>>) {

@@ -1,7 +1,7 @@
 import { mkdir, readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { defaultConfig } from '../../config/folder.ts'
+import { defaultConfig } from '../../config/state-folder.ts'
 import { defined } from '../../core/kit/object.ts'
 import { parseDuration } from '../../schema/values.ts'
 import { absent, addToken, readTokenFile, revokeToken, type StoredToken } from '../../server/auth/token-file.ts'

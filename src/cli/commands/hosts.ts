@@ -1,6 +1,6 @@
 import { isAbsolute } from 'node:path'
 import { type Command, Option } from 'commander'
-import { textsIn } from '../../core/kit/object.ts'
+import { defined, textsIn } from '../../core/kit/object.ts'
 import { type LaunchWords, launchFor } from '../hosts/add-launch.ts'
 import {
   type FileReport,
@@ -20,6 +20,8 @@ import {
 } from '../hosts/change.ts'
 import { backupOf, writeHostFile } from '../hosts/files.ts'
 import { formatOf } from '../hosts/format.ts'
+import { openHook, withHook, withoutHook } from '../hosts/hook-files.ts'
+import { promptHooks } from '../hosts/hooks.ts'
 import { strayIn } from '../hosts/json.ts'
 import { entryName, hostArgument, hostNamed, scopeOption, hosts as table } from '../hosts/table.ts'
 import {
@@ -27,6 +29,7 @@ import {
   type EntryContext,
   type Host,
   type Launch,
+  type Machine,
   type Scope,
   thisMachine,
   valueAt,
@@ -39,6 +42,7 @@ import { createColumns, escapeText } from '../terminal/text.ts'
 
 interface AddOptions extends LaunchWords, RemoveOptions {
   readonly print?: true
+  readonly hook?: true
 }
 
 export function defineAdd(command: Command, io: Io): void {
@@ -66,6 +70,7 @@ itself), or connects to the server at --url. The old file is kept beside the new
       addHeaderEnv,
     )
     .option('--header <header>', `with --url: a header, 'Name: value' or 'Name: \${VARIABLE}' (repeatable)`, addWord)
+    .option('--hook', 'also let the host give each prompt the texts that help with it (claude-code, codex, gemini-cli)')
     .option('--force', 'replace another entry of that name')
     .option('--dry-run', 'print the change as a diff, and write nothing')
     .option('--print', 'print the entry, and other ways to add it')
@@ -76,6 +81,7 @@ itself), or connects to the server at --url. The old file is kept beside the new
   hikidashi add vscode docs --scope project
   hikidashi add codex --url https://context.example.org/mcp --token-env CONTEXT_TOKEN
   hikidashi add zed ~/notes --name notes --dry-run
+  hikidashi add claude-code --hook               and a context for each prompt
 
 hikidashi never writes a token or password into a file: name the variable that holds it.`),
     )
@@ -89,6 +95,8 @@ async function add(id: string, folders: readonly string[], options: AddOptions, 
   const machine = thisMachine()
   const context: EntryContext = { name: entryName(host, options.name), scope, machine }
   if (options.print) return print(host, launch, context, options, io)
+  // A host without hooks is refused before anything is written.
+  if (options.hook) await openHook(host, scope, machine)
   const opened = await openHostFile(host, scope, machine)
   const entry = host.entryOf(launch, context, opened.settings)
   const after = withEntry(opened, context.name, entry)
@@ -97,15 +105,26 @@ async function add(id: string, folders: readonly string[], options: AddOptions, 
   if (!isSame) refuseTaken(opened, context.name, options)
   if (options.dryRun) {
     await showDiff(unifiedDiff(before.file, before.text, after), io)
+    if (options.hook) await showHookDiff(host, scope, machine, isSame ? before.text : after, io)
     return isSame ? io.say(`${host.title} has it already: nothing would change.`) : undefined
   }
   // Writing the file creates its folder.
   const notes = notesOn(host, launch, entry, context, after)
   if (!isSame) await writeHostFile(before, after)
+  const hookFile = options.hook ? await addHook(host, scope, machine) : undefined
   const kept = options.config === undefined || (await keepTrust(options.config))
   const status = isSame ? 'unchanged' : 'added'
   const backup = isSame || before.text === undefined ? undefined : backupOf(before)
-  if (options.json) await writeJson(io.out, { host: id, scope, file: before.file, name: context.name, status, backup })
+  if (options.json)
+    await writeJson(io.out, {
+      host: id,
+      scope,
+      file: before.file,
+      name: context.name,
+      status,
+      backup,
+      ...defined({ hook: hookFile }),
+    })
   else if (isSame) io.say(`${host.title} has it already, as ${context.name} in ${before.file}.`)
   else
     io.say(
@@ -115,7 +134,26 @@ async function add(id: string, folders: readonly string[], options: AddOptions, 
         host.next,
       ].join('\n'),
     )
+  if (hookFile !== undefined && !options.json)
+    io.say(`It gives each prompt a context: ${hookFile}. To see which: hikidashi why --context`)
   for (const note of [...notes, ...(kept ? [] : [untrustedNote])]) io.say(`Note: ${note}`)
+}
+
+/** Writes the hook of a host. Returns its file. */
+async function addHook(host: Host, scope: Scope, machine: Machine): Promise<string> {
+  const hook = await openHook(host, scope, machine)
+  const after = withHook(hook)
+  if (after !== hook.opened.before.text) await writeHostFile(hook.opened.before, after)
+  return hook.opened.before.file
+}
+
+/** Shows the change of the file of the hooks, which may be the file of the servers with its change. */
+async function showHookDiff(host: Host, scope: Scope, machine: Machine, changed: string | undefined, io: Io) {
+  const hook = await openHook(host, scope, machine)
+  const { before, format } = hook.opened
+  const text = before.file === fileOf(host, scope, machine) ? (changed ?? '') : before.text
+  const opened = { ...hook.opened, before: { ...before, text }, settings: format.parse(text ?? '') }
+  await showDiff(unifiedDiff(before.file, text, withHook({ ...hook, opened })), io)
 }
 
 function refuseTaken({ host, before, settings }: Opened, name: string, { force }: AddOptions): void {
@@ -233,7 +271,7 @@ interface RemoveOptions {
 export function defineRemove(command: Command, io: Io): void {
   command
     .description(
-      'Removes hikidashi from a host: deletes its entry in the settings file of the host, and changes nothing else. The old file is kept beside the new one as FILE.hikidashi.bak.',
+      'Removes hikidashi from a host: deletes its entry in the settings file of the host, and its hook, and changes nothing else. The old file is kept beside the new one as FILE.hikidashi.bak.',
     )
     .addArgument(hostArgument())
     .option('--name <name>', 'the name of the server in the host', 'hikidashi')
@@ -259,9 +297,15 @@ async function remove(id: string, options: RemoveOptions, io: Io): Promise<void>
   if (options.dryRun) return showDiff(unifiedDiff(before.file, before.text, after), io)
   await writeHostFile(before, after)
   const backup = backupOf(before)
+  if (promptHooks[id] !== undefined) await removeHook(host, options.scope)
   if (options.json)
     return writeJson(io.out, { host: id, scope: options.scope, file: before.file, name, status: 'removed', backup })
   io.say(`Removed ${name} from ${host.title}, in ${before.file}.\nThe old file: ${backup}`)
+}
+
+async function removeHook(host: Host, scope: Scope): Promise<void> {
+  const hook = await openHook(host, scope, thisMachine())
+  if (hook.index !== -1) await writeHostFile(hook.opened.before, withoutHook(hook))
 }
 
 function refuseOthers(opened: Opened, name: string, { force }: RemoveOptions): void {

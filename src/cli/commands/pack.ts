@@ -8,8 +8,15 @@ import { isResourceError } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Audience } from '../../core/provider.ts'
 import type { View } from '../../core/view.ts'
+import { promptHooks } from '../hosts/hooks.ts'
 import { activityOf, explained, formatDifferences, readText, waitForIndexes, writeText } from '../operations/pack.ts'
-import { addSourceOptions, type CommandSource, type SourceOptions, withSource } from '../operations/source.ts'
+import {
+  addSourceOptions,
+  type CommandSource,
+  parseCount,
+  type SourceOptions,
+  withSource,
+} from '../operations/source.ts'
 import { addWord, CommandError, examples, exitCodes, misused } from '../terminal/exit.ts'
 import { count, type Io } from '../terminal/io.ts'
 import { createProgress, type Progress } from '../terminal/progress.ts'
@@ -34,6 +41,9 @@ interface PackOptions extends SourceOptions {
   readonly reuse?: string
   readonly explain?: true
   readonly fresh?: true
+  readonly hook?: string
+  readonly minScore?: number
+  readonly wait: number
 }
 
 const otherwise = { budget: 32_000 }
@@ -82,6 +92,14 @@ matches, outlines and links, best first. Without a query: only the pins, or else
     .option('--reuse <file>', 'keep the front of the context of this manifest, if that costs little, for prompt caches')
     .option('--fresh', 'wait until every change so far can be found')
     .option('--explain', 'print the reason for each resource, and the omitted resources')
+    .addOption(
+      new Option(
+        '--hook <host>',
+        'answer the hook of a host: read its JSON from stdin, and print a context for its prompt (see docs/hooks.md)',
+      ).choices(Object.keys(promptHooks)),
+    )
+    .option('--min-score <share>', 'with --hook: stay silent below this score, from 0 to 1; by default 0.5', parseScore)
+    .option('--wait <ms>', 'with --hook: answer within this time, or not at all', parseCount, 1000)
   addSourceOptions(command)
     .addHelpText(
       ...examples(`
@@ -117,6 +135,12 @@ function parseShare(value: string): number {
   return share
 }
 
+function parseScore(value: string): number {
+  const score = value.trim() === '' ? Number.NaN : Number(value)
+  if (!(score >= 0 && score <= 1)) throw new InvalidArgumentError('It is a number from 0 to 1.')
+  return score
+}
+
 function parseTime(value: string): number {
   const time = /^\d{4}-\d{2}-\d{2}/.test(value) ? Date.parse(value) : Number.NaN
   if (Number.isNaN(time)) throw new InvalidArgumentError('It is a time such as 2026-01-31 or 2026-01-31T12:00:00Z.')
@@ -124,6 +148,11 @@ function parseTime(value: string): number {
 }
 
 async function pack(query: string, options: PackOptions, io: Io): Promise<void> {
+  if (options.hook !== undefined) {
+    const { config, budget, minScore, wait: waitMs } = options
+    const { answerHook } = await import('../hosts/answer-hook.ts')
+    return answerHook(options.hook, { waitMs, ...defined({ config, budget, minScore }) }, io)
+  }
   // Faults of files are reported before any mount is opened.
   const { parseBasket, parseManifest, manifestFor, differences } = await import('../../context/manifest.ts')
   const before = options.against === undefined ? undefined : await readText(options.against, parseManifest)

@@ -70,6 +70,7 @@ open them. With a configuration, only its mounts are served; hikidashi init writ
         'begin the ids of sessions with this name, by which a proxy finds the replica of a session',
       ).argParser(parseReplica),
     )
+    .option('--alone', 'over stdio: serve only the client of this process, and join no other one')
     .option('--strict', 'open every mount at the start, and end if one cannot be opened')
     .addOption(new Option('--log-level <level>', 'the log level for stderr').choices(logLevels).default('info'))
     .addOption(new Option('--log-format <format>', 'the format of the log').choices(logFormats).default('text'))
@@ -179,7 +180,7 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
   })
   try {
     if (listen === undefined)
-      await serveOverStdio({ ...service, events: events.options }, opening, stop.signal, announce)
+      await serveOverStdio({ ...service, events: events.options }, opening, stop.signal, announce, local, io)
     else {
       const pages = await openPage(local.config?.http, listen, log)
       await serveOverHttp(
@@ -248,6 +249,8 @@ async function serveOverStdio(
   opening: Opening<OpenedCatalog>,
   stop: AbortSignal,
   announce: ReturnType<typeof createAnnouncer>,
+  local: Local,
+  { sharing, secrets }: Io,
 ): Promise<void> {
   const failure = new AbortController()
   const open = doneOnce(async () => {
@@ -258,7 +261,13 @@ async function serveOverStdio(
     )
   })
   const timer = setTimeout(open, latestOpeningMs)
-  await serveStdio({ ...service, onFirstAnswer: open, signal: AbortSignal.any([stop, failure.signal]) })
+  const signal = AbortSignal.any([stop, failure.signal])
+  sharing?.onClient((socket) => {
+    void import('../operations/joined.ts').then(({ serveJoined }) =>
+      serveJoined(socket, { ...service, signal }, { opening, secrets, hook: local.config?.context?.hook }),
+    )
+  })
+  await serveStdio({ ...service, ...sharing?.own, onFirstAnswer: open, signal })
   clearTimeout(timer)
   if (stop.aborted) return
   await open()

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { type Command, Option } from 'commander'
-import { defaultConfig } from '../../config/folder.ts'
+import { defaultConfig } from '../../config/state-folder.ts'
 import type { Withheld } from '../../config/untrusted.ts'
 import { errorCodeOf } from '../../core/errors.ts'
 import { reasonsOf, withheldJson } from '../operations/withheld.ts'

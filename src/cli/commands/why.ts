@@ -15,8 +15,8 @@ import { cleanView } from '../operations/clean-view.ts'
 import { explainLeftOut } from '../operations/left-out.ts'
 import { openLocal, requireLocal } from '../operations/local.ts'
 import { formatRuleMiss, rulesMissing } from '../operations/rule-globs.ts'
-import { pathIn, splitNames, uriOf } from '../operations/source.ts'
-import { CommandError, examples, exitCodes, failed } from '../terminal/exit.ts'
+import { parseCount, pathIn, splitNames, uriOf } from '../operations/source.ts'
+import { CommandError, examples, exitCodes, failed, misused } from '../terminal/exit.ts'
 import { formatSize, type Io, writeJson } from '../terminal/io.ts'
 import { createTextLog } from '../terminal/log.ts'
 import { coloursFor, escapeText } from '../terminal/text.ts'
@@ -24,6 +24,8 @@ import { coloursFor, escapeText } from '../terminal/text.ts'
 interface WhyOptions {
   readonly as?: readonly string[]
   readonly config?: string
+  /** Number of records; true for the last one. */
+  readonly context?: number | true
   readonly json?: true
 }
 
@@ -34,20 +36,38 @@ export function define(command: Command, io: Io): void {
 configuration, a symbolic link that leads outside, a hard link, a name of secrets, an access rule, a format that the mount does not
 read, an unknown encoding. Clients never get these reasons: to them the file looks missing.`,
     )
-    .argument('<path>', 'a file or folder of this machine, or a URI')
+    .argument('[path]', 'a file or folder of this machine, or a URI')
     .option(
       '--as <roles>',
       'the roles of the caller, separated by commas; by default those of the configuration',
       (value: string) => splitNames(value),
     )
     .option('--config <file>', 'use this configuration; by default hikidashi.json here, else the current folder')
+    .option(
+      '--context [number]',
+      'instead: tell what the hooks of hosts gave for the last prompts, and why; by default for the last one',
+      parseCount,
+    )
     .option('--json', 'print the answers as JSON')
     .addHelpText(
       ...examples(`
   hikidashi why notes/draft.log
-  hikidashi why file:///docs/plan.md --as guest --json`),
+  hikidashi why file:///docs/plan.md --as guest --json
+  hikidashi why --context 5`),
     )
-    .action((path: string, options: WhyOptions) => why(path, options, io))
+    .action((path: string | undefined, options: WhyOptions) => answerWhy(path, options, io))
+}
+
+async function answerWhy(path: string | undefined, options: WhyOptions, io: Io) {
+  if (options.context === undefined) {
+    if (path === undefined) throw misused('Name a file or a URI; or ask what a hook gave: --context.')
+    return why(path, options, io)
+  }
+  const { readHookRecords, formatHookRecord } = await import('../hosts/answer-hook.ts')
+  const records = await readHookRecords(options.context === true ? 1 : options.context)
+  if (options.json) return writeJson(io.out, { contexts: records })
+  if (records.length === 0) throw failed('No hook of a host has asked for a context yet.')
+  await io.out.write(records.map(formatHookRecord).join('\n'))
 }
 
 /** A mount that contains the path, with the path relative to the mount. */

@@ -146,6 +146,7 @@ export interface ServeOptions {
   readonly only?: 'files'
   readonly replica?: string
   readonly strict?: true
+  readonly alone?: true
   readonly logLevel: (typeof logLevels)[number]
   readonly logFormat: (typeof logFormats)[number]
 }

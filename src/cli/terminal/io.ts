@@ -1,5 +1,7 @@
 import { createWriteStream, openSync } from 'node:fs'
-import type { Writable } from 'node:stream'
+import type { Socket } from 'node:net'
+import type { Readable, Writable } from 'node:stream'
+import { defined } from '../../core/kit/object.ts'
 import type { Resource } from '../../core/view.ts'
 import { failed } from './exit.ts'
 import type { Secrets } from './secrets.ts'
@@ -14,6 +16,16 @@ export interface Io {
   readonly saysToTerminal: boolean
   /** Secrets that no output may contain. */
   readonly secrets: Secrets
+  /** Lets the processes of other hosts join this one. */
+  readonly sharing?: Sharing
+}
+
+/** The part of a process that lets others join it. */
+export interface Sharing {
+  /** Calls `serve` for every client that joins, also for those that joined before. */
+  readonly onClient: (serve: (socket: Socket) => void) => void
+  /** The streams of the own client, if this process was joined to another one before. */
+  readonly own?: { readonly input: Readable; readonly output: Writable }
 }
 
 /** The outputs of the process itself. */
@@ -22,7 +34,7 @@ export interface ProcessIo extends Io {
   complain(text: string): void
 }
 
-export function createIo(secrets: Secrets): ProcessIo {
+export function createIo(secrets: Secrets, sharing?: Sharing): ProcessIo {
   const out = createOutput(process.stdout)
   const saysToTerminal = () => standardError().isTTY === true
   const clean = (text: string) => escapeLines(secrets.scrub(text))
@@ -39,6 +51,7 @@ export function createIo(secrets: Secrets): ProcessIo {
       return saysToTerminal()
     },
     secrets,
+    ...defined({ sharing }),
   }
 }
 

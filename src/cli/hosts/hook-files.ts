@@ -1,0 +1,49 @@
+import { joinCommand, ownCommand } from '../operations/command-line.ts'
+import { misused } from '../terminal/exit.ts'
+import { type Opened, openHostFile } from './change.ts'
+import { promptHooks } from './hooks.ts'
+import { type Host, type JsonObject, type Machine, type Scope, valueAt } from './types.ts'
+
+/** How long a host waits for the hook at most, in milliseconds. The hook itself gives up earlier. */
+const timeoutMs = 5000
+
+/** The hook of a host, and the file of its hooks as it was read. */
+export interface OpenedHook {
+  readonly opened: Opened
+  readonly event: string
+  readonly entry: JsonObject
+  /** The index of our entry among the hooks of the event; -1: it is not there. */
+  readonly index: number
+}
+
+/** Reads the file of the hooks of a host. @throws CommandError for a host without such hooks. */
+export async function openHook(host: Host, scope: Scope, machine: Machine): Promise<OpenedHook> {
+  const hook = promptHooks[host.id]
+  if (hook === undefined)
+    throw misused(
+      `${host.title} has no hook that adds a context to a prompt. There are hooks of: ${Object.keys(promptHooks).join(', ')}.`,
+    )
+  const { event, files = host.files, unitMs } = hook
+  const opened = await openHostFile({ ...host, files, format: 'json' }, scope, machine)
+  const command = joinCommand(ownCommand(['pack', '--hook', host.id]))
+  const list = valueAt(opened.settings, ['hooks', event])
+  const index = Array.isArray(list)
+    ? list.findIndex((one) => JSON.stringify(one).includes(`pack --hook ${host.id}`))
+    : -1
+  return { opened, event, index, entry: { hooks: [{ type: 'command', command, timeout: timeoutMs / unitMs }] } }
+}
+
+/** Returns the text of the file with our hook, in place of an earlier one of ours. */
+export function withHook({ opened: { before, format, settings }, event, entry, index }: OpenedHook): string {
+  const text = before.text ?? ''
+  const list = valueAt(settings, ['hooks', event])
+  if (!Array.isArray(list)) return format.set(text, ['hooks', event], [entry])
+  if (JSON.stringify(list[index]) === JSON.stringify(entry)) return text
+  const rest = index === -1 ? text : format.remove(text, ['hooks', event, index])
+  return format.set(rest, ['hooks', event, index === -1 ? list.length : list.length - 1], entry)
+}
+
+/** Returns the text of the file without our hook. */
+export function withoutHook({ opened: { before, format }, event, index }: OpenedHook): string {
+  return format.remove(before.text ?? '', ['hooks', event, index])
+}

@@ -1,0 +1,63 @@
+import { type Host, inProject, isObject, joined, saying } from './types.ts'
+
+/** The question to a hook: the prompt of a person, and the folder in which the host works. */
+export interface HookQuestion {
+  readonly prompt: string
+  readonly folder: string
+}
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+/** How a host runs a program at each prompt, and adds what it answers to the prompt. */
+interface PromptHook {
+  /** The name of the event in the settings and messages of the host. */
+  readonly event: string
+  /** The environment variable with the folder of the project, if the host sets one: the agent may have changed its folder. */
+  readonly folder?: string
+  /** The files of its hooks, if they are not in its settings file. */
+  readonly files?: Host['files']
+  /** Its unit of time-outs, in milliseconds. */
+  readonly unitMs: number
+}
+
+/** The hosts that add the output of a program to a prompt. */
+export const promptHooks: Readonly<Record<string, PromptHook>> = {
+  'claude-code': {
+    ...{ event: 'UserPromptSubmit', folder: 'CLAUDE_PROJECT_DIR', unitMs: 1000 },
+    files: {
+      user: (machine) => [
+        joined(
+          machine,
+          saying(machine, 'CLAUDE_CONFIG_DIR') ?? joined(machine, machine.home, '.claude'),
+          'settings.json',
+        ),
+      ],
+      project: inProject('.claude', 'settings.json'),
+    },
+  },
+  codex: {
+    ...{ event: 'UserPromptSubmit', unitMs: 1000 },
+    files: {
+      user: (machine) => [
+        joined(machine, saying(machine, 'CODEX_HOME') ?? joined(machine, machine.home, '.codex'), 'hooks.json'),
+      ],
+      project: inProject('.codex', 'hooks.json'),
+    },
+  },
+  'gemini-cli': { event: 'BeforeAgent', folder: 'GEMINI_PROJECT_DIR', unitMs: 1 },
+}
+
+/** Parses the input of a hook. `undefined`: it is another event, or has no prompt. */
+export function parseQuestion(host: string, value: unknown, env: Environment): HookQuestion | undefined {
+  const hook = promptHooks[host]
+  if (hook === undefined || !isObject(value) || typeof value.prompt !== 'string') return undefined
+  const { hook_event_name: event = hook.event, prompt, cwd } = value
+  const folder = (hook.folder && env[hook.folder]) || cwd
+  return event === hook.event && typeof folder === 'string' && folder !== '' ? { prompt, folder } : undefined
+}
+
+/** Returns the answer of a hook with a context, as the host reads it. */
+export function formatAnswer(host: string, text: string): string {
+  const hookEventName = promptHooks[host]?.event
+  return `${JSON.stringify({ hookSpecificOutput: { hookEventName, additionalContext: text } })}\n`
+}

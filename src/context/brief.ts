@@ -1,0 +1,76 @@
+import { defined } from '../core/kit/object.ts'
+import type { View } from '../core/view.ts'
+import { parseQuery } from '../text/analyser.ts'
+import { assemble } from './assemble.ts'
+import type { Memory } from './memory.ts'
+import type { AssembledItem, Limits } from './types.ts'
+
+/** The budget of a brief in tokens, and the score below which it is silent. */
+export const briefDefaults = { budget: 1500, minScore: 0.5 }
+
+export interface BriefOptions {
+  /** The text that a person has typed. */
+  readonly prompt: string
+  /** Maximum number of tokens. Default {@link briefDefaults}. */
+  readonly budget?: number
+  /** Minimum score, from 0 to 1. Default {@link briefDefaults}. */
+  readonly minScore?: number
+  readonly now: number
+  readonly memory?: Memory
+  readonly signal?: AbortSignal
+}
+
+/** A context for a prompt, which nobody has asked for. */
+export interface Brief {
+  /** The context; empty if there is a reason for silence. */
+  readonly text: string
+  readonly tokens: number
+  /** The share of the words of the prompt that the best section has, from 0 to 1. */
+  readonly score: number
+  readonly items: readonly AssembledItem[]
+  /** Why the text is empty. */
+  readonly silence?: string
+}
+
+/** So little work that the answer comes at once: only the search finds candidates, and few of its hits are read. */
+const limits: Partial<Limits> = { listed: 0, searched: 16, read: 16, detailed: 12, items: 6 }
+/** Words of a conversation, which say nothing about a topic. */
+const chat: ReadonlySet<string> = new Set(
+  (
+    'a about after again all also an and any are as at back be because before been but by can could did do does done for from get ' +
+    'give go good great had has have hello help here hi how i if in into is it its just keep last let lets like look looks make ' +
+    'makes many maybe me more much my need next nice no not now of ok okay on one only or other our out over please proceed right ' +
+    'same see should show so some something still sure tell than thank thanks that the them then there these they thing things ' +
+    'think this those to too try up us use very want was way we well were what when where which who why will with would yes yet ' +
+    'you your'
+  ).split(' '),
+)
+/** A prompt with fewer words asks for nothing that can be found; of a long one, no text has more words. */
+const words = { least: 2, most: 8 }
+
+/** Assembles the little that helps with a prompt. It is silent about prompts that no text fits. */
+export async function briefFor(view: View, options: BriefOptions): Promise<Brief> {
+  const { prompt, budget = briefDefaults.budget, minScore = briefDefaults.minScore, now, memory, signal } = options
+  const silent = (silence: string, score = 0): Brief => ({ text: '', tokens: 0, score, items: [], silence })
+  if (/^\s*(?:\/[\w:-]+(?:\s|$)|[!#])/.test(prompt)) return silent('the prompt is a command of the host')
+  const query = prompt.replace(/(?<![\p{L}\p{N}_./-])[a-z']+(?![\p{L}\p{N}_/-])/giu, (word) =>
+    chat.has(word.toLowerCase().replace(/'.*/s, '')) ? '' : word,
+  )
+  const terms = parseQuery(query).terms.filter(
+    ({ light, prefix, loose, joined }) => !(light || prefix || loose || joined),
+  ).length
+  if (terms < words.least) return silent('the prompt has too few words')
+  const { text, tokens, items } = await assemble(view, {
+    query,
+    budget,
+    now,
+    limits,
+    ...defined({ memory, signal }),
+  })
+  if (items.length === 0) return silent('nothing was found')
+  const matched = Math.max(...items.map((item) => item.matched))
+  const score = Math.min(1, matched / Math.min(terms, words.most))
+  if (matched < words.least || score < minScore)
+    return silent(`the score ${score.toFixed(2)} is below ${minScore}`, score)
+  return { text, tokens, score, items }
+}
