@@ -1,44 +1,63 @@
 /**
- * Reads every document of a folder, and compares the words with those of the tools that a user would take instead, as far as they
- * are installed. Prints a table in Markdown.
+ * Reads every document of a folder in the worker of the product, and compares the words with those of the tools that a user would
+ * take instead, as far as they are installed. Prints a table in Markdown. It needs a build.
  *
- *   npm run eval:documents -- FOLDER [--all]
+ *   npm run eval:documents -- FOLDER [--all] [--only EXTENSION,…] [--libraries FOLDER]
  *
  * `--all`: each file that is not read, or whose words do not agree, is named as well.
+ * `--libraries`: a folder with `node_modules` that has libraries of others to compare with (`references`).
  */
-import { execFile } from 'node:child_process'
+import { type ChildProcess, execFile, fork } from 'node:child_process'
+import { once } from 'node:events'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { extname, join } from 'node:path'
-import { promisify } from 'node:util'
-import { isResourceError } from '../../src/core/errors.ts'
-import { formatOf } from '../../src/readings/formats.ts'
-import { readDocument } from '../../src/readings/worker.ts'
+import { parseArgs, promisify } from 'node:util'
+import { createHost, workerLimits } from '../../src/core/kit/workers.ts'
+import { formatOf, type ReadingAnswer, type ReadingJob } from '../../src/readings/formats.ts'
+import type { LibraryJob } from './libraries.ts'
 
 const limits = { characters: 8_000_000, unpacked: 256 * 2 ** 20 }
 const [maxBytes, maxOutputBytes, timeoutMs] = [32 * 2 ** 20, 64 * 2 ** 20, 20_000]
 /** The least share of the words of the reference that a reading has if it agrees. */
 const leastRecall = 0.9
 
+/** A command with its arguments; the file is the last one, or stands for `{}`. Or the name of a library. */
+type Reference = readonly string[] | string
+
 const pandoc = ['pandoc', '--to=plain', '--wrap=none']
-/** The commands that print a document as text, by extension. The file is their last argument, or stands for `{}`. */
-const references: Readonly<Record<string, readonly string[]>> = {
-  pdf: ['pdftotext', '-q', '{}', '-'],
-  doc: ['catdoc', '-d', 'utf-8'],
-  xls: ['xls2csv', '-d', 'utf-8'],
-  ppt: ['catppt', '-d', 'utf-8'],
-  html: ['lynx', '-dump', '-nolist', '-force_html', '-display_charset=utf-8'],
-  htm: ['lynx', '-dump', '-nolist', '-force_html', '-display_charset=utf-8'],
-  docx: pandoc,
-  odt: pandoc,
-  rtf: pandoc,
-  epub: pandoc,
-  ipynb: pandoc,
+const lynx = ['lynx', '-dump', '-nolist', '-force_html', '-display_charset=utf-8', '-assume_charset=utf-8']
+/** The references of each extension: the first that is installed is taken. */
+const references: Readonly<Record<string, readonly Reference[]>> = {
+  pdf: [['pdftotext', '-q', '{}', '-']],
+  doc: ['word-extractor', ['catdoc', '-d', 'utf-8']],
+  xls: ['xlsx', ['xls2csv', '-d', 'utf-8']],
+  xlsx: ['xlsx'],
+  xlsm: ['xlsx'],
+  xlsb: ['xlsx'],
+  ods: ['xlsx'],
+  ppt: [['catppt', '-d', 'utf-8']],
+  pptx: ['officeparser'],
+  odp: ['officeparser'],
+  msg: ['@kenjiuno/msgreader'],
+  eml: ['postal-mime'],
+  html: [lynx],
+  htm: [lynx],
+  xhtml: [lynx],
+  docx: ['mammoth', pandoc],
+  odt: [pandoc],
+  rtf: [pandoc],
+  epub: [pandoc],
+  ipynb: [pandoc],
 }
 
 interface FormatCount {
   files: number
   read: number
   encrypted: number
+  /** Scans: documents without text. */
+  empty: number
+  /** Files that end the worker. */
+  failed: number
   /** Files from which the reference has words. */
   compared: number
   agreed: number
@@ -46,79 +65,149 @@ interface FormatCount {
   missed: number
 }
 
-const run = promisify(execFile)
-const missing = new Set<string>()
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { all: { type: 'boolean' }, only: { type: 'string' }, libraries: { type: 'string' } },
+})
+const [folder] = positionals
+if (folder === undefined) throw new Error('Name a folder: npm run eval:documents -- FOLDER')
+const only = values.only?.split(',')
 
-/** The text that the reference prints; `undefined` if it is not installed or fails. */
+const run = promisify(execFile)
+const missing = new Set<Reference>()
+let libraries: ChildProcess | undefined
+
+function nameOf(reference: Reference): string {
+  return typeof reference === 'string' ? reference : (reference[0] ?? '')
+}
+
+function referenceOf(extension: string): Reference | undefined {
+  return references[extension]?.find((one) => !missing.has(one))
+}
+
+/** The text that the reference has; `undefined` if there is none, or it fails. */
 async function referenceText(extension: string, file: string): Promise<string | undefined> {
-  const [command, ...rest] = references[extension] ?? []
-  if (command === undefined || missing.has(command)) return undefined
+  const reference = referenceOf(extension)
+  if (reference === undefined) return undefined
+  const { text, isMissing } = await (typeof reference === 'string'
+    ? textOfLibrary({ library: reference, file })
+    : textOfCommand(reference, file))
+  if (!isMissing) return text
+  missing.add(reference)
+  return referenceText(extension, file)
+}
+
+interface ReferenceText {
+  readonly text?: string | undefined
+  readonly isMissing?: boolean
+}
+
+async function textOfCommand([command = '', ...rest]: readonly string[], file: string): Promise<ReferenceText> {
   const args = rest.includes('{}') ? rest.map((part) => (part === '{}' ? file : part)) : [...rest, file]
   try {
-    return (await run(command, args, { timeout: timeoutMs, maxBuffer: maxOutputBytes })).stdout
+    return { text: (await run(command, args, { timeout: timeoutMs, maxBuffer: maxOutputBytes })).stdout }
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') missing.add(command)
-    return undefined
+    return { isMissing: (error as NodeJS.ErrnoException).code === 'ENOENT' }
   }
 }
 
+async function textOfLibrary(job: LibraryJob): Promise<ReferenceText> {
+  if (values.libraries === undefined) return { isMissing: true }
+  libraries ??= fork(join(import.meta.dirname, 'libraries.ts'), [values.libraries], {
+    stdio: 'ignore',
+    env: { ...process.env, TZ: 'UTC' },
+  })
+  const child = libraries
+  child.send(job)
+  const done = new AbortController()
+  const late = AbortSignal.timeout(timeoutMs)
+  const signal = AbortSignal.any([done.signal, late])
+  try {
+    return (await Promise.race([
+      once(child, 'message', { signal }),
+      once(child, 'exit', { signal }).then(() => [{}]),
+    ]).then(([answer]) => answer)) as ReferenceText
+  } catch {
+    return {}
+  } finally {
+    done.abort()
+    if (late.aborted) child.kill('SIGKILL')
+    if (late.aborted || child.exitCode !== null || child.signalCode !== null) libraries = undefined
+  }
+}
+
+/** Each character is a word of a script that writes no spaces between words. */
 function wordsIn(text: string): ReadonlySet<string> {
   return new Set(
     text
       .normalize('NFKC')
       .toLowerCase()
-      .match(/[\p{L}\p{N}]+/gu),
+      .replaceAll('\u00ad', '')
+      .match(/[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Thai}]|[\p{L}\p{N}]+/gu),
   )
 }
 
+/** The share of words that a text has. Characters between words are not compared, since tools part words differently. */
 function recallOf(text: string, words: ReadonlySet<string>): number {
   const own = wordsIn(text)
   return [...words].filter((word) => own.has(word)).length / words.size
 }
 
-const [folder, ...options] = process.argv.slice(2)
-if (folder === undefined) throw new Error('Name a folder: npm run eval:documents -- FOLDER')
-const names = options.includes('--all')
+const worker = join(import.meta.dirname, '../../dist/readings/worker.js')
+const host = createHost<ReadingJob, ReadingAnswer>(worker, workerLimits.documents)
 const counts = new Map<string, FormatCount>()
-let peakMib = 0
+const peak = { mib: 0 }
+setInterval(() => {
+  peak.mib = Math.max(peak.mib, Math.round(process.memoryUsage.rss() / 2 ** 20))
+}, 20).unref()
 
 for (const path of readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort()) {
   const file = join(folder, path)
   const extension = extname(path).slice(1).toLowerCase()
   const format = formatOf(path, undefined)
+  if (format === undefined || only?.includes(extension) === false) continue
   const status = statSync(file)
-  if (format === undefined || !status.isFile() || status.size === 0 || status.size > maxBytes) continue
-  const count = counts.get(extension) ?? { files: 0, read: 0, encrypted: 0, compared: 0, agreed: 0, missed: 0 }
+  if (!status.isFile() || status.size === 0 || status.size > maxBytes) continue
+  const zero = { files: 0, read: 0, encrypted: 0, empty: 0, failed: 0, compared: 0, agreed: 0, missed: 0 }
+  const count: FormatCount = counts.get(extension) ?? zero
   counts.set(extension, count)
   count.files++
-  let text: string | undefined
-  let fault = ''
-  try {
-    text = (await readDocument({ format, form: 'text', bytes: readFileSync(file), limits })).text
-    count.read++
-  } catch (error) {
-    if (!isResourceError(error)) console.error(`${path}: ${String(error)}`)
-    fault = error instanceof Error ? error.message : String(error)
-    if (isResourceError(error) && error.detail.reason === 'withheld') count.encrypted++
-  }
-  peakMib = Math.max(peakMib, Math.round(process.memoryUsage.rss() / 2 ** 20))
+  const job: ReadingJob = { format, form: 'text', bytes: readFileSync(file), limits }
+  const outcome = await host.run(job, new AbortController().signal)
+  const answer = 'failure' in outcome ? undefined : outcome.result
+  const text = answer !== undefined && 'reading' in answer ? answer.reading.text : undefined
+  const fault = 'failure' in outcome ? outcome.failure : 'message' in outcome.result ? outcome.result.message : ''
+  if (text !== undefined) count.read++
+  else if (answer === undefined) count.failed++
+  else if ('reason' in answer && answer.reason === 'withheld') count.encrypted++
+  else if (fault.startsWith('The document holds no text')) count.empty++
   const words = wordsIn((await referenceText(extension, file)) ?? '')
-  if (words.size === 0) continue
+  if (answer === undefined) console.error(`${path}: ${fault}`)
+  if (words.size === 0) {
+    if (values.all === true && fault !== '') console.error(`(${path}: ${fault})`)
+    continue
+  }
   count.compared++
   const recall = text === undefined ? 0 : recallOf(text, words)
   if (text === undefined) count.missed++
   else if (recall >= leastRecall) count.agreed++
-  if (names && recall < leastRecall) console.error(`${path}: ${fault === '' ? `recall ${recall.toFixed(2)}` : fault}`)
+  if (values.all === true && recall < leastRecall)
+    console.error(`${path}: ${fault === '' ? `recall ${recall.toFixed(2)}` : fault}`)
 }
 
-console.log('| format | reference | files | read | encrypted | agree | not read, but by the reference |')
-console.log('|---|---|---|---|---|---|---|')
+console.log(
+  '| format | reference | files | read | encrypted | without text | failed | agree | not read, but by the reference |',
+)
+console.log('|---|---|---|---|---|---|---|---|---|')
 for (const [extension, count] of [...counts].sort(([a], [b]) => a.localeCompare(b))) {
-  const command = references[extension]?.[0]
-  const reference = command === undefined || missing.has(command) ? 'none' : command
+  const reference = referenceOf(extension)
   const agreed = count.compared === 0 ? '' : `${count.agreed} of ${count.compared}`
+  const { files, read, encrypted, empty, failed, missed } = count
+  const name = reference === undefined ? 'none' : nameOf(reference)
   console.log(
-    `| \`.${extension}\` | ${reference} | ${count.files} | ${count.read} | ${count.encrypted} | ${agreed} | ${count.missed} |`,
+    `| \`.${extension}\` | ${name} | ${files} | ${read} | ${encrypted} | ${empty} | ${failed} | ${agreed} | ${missed} |`,
   )
 }
-console.log(`\nPeak memory: ${peakMib} MiB.`)
+console.log(`\nPeak memory: ${peak.mib} MiB.`)
+libraries?.kill()
+host.close()

@@ -105,6 +105,15 @@ async function readBody(zip: Zip, part: string, surroundings: Surroundings): Pro
   await walkXml(zip.read(part), { skip: skipped, ...createBody(surroundings, links, chunks) })
 }
 
+/** The path of a picture's file, which Word writes as its alternative text by itself. */
+const filePath = /^(?:[a-z]:[\\/]|\\\\|file:)/i
+
+/** The alternative text of a picture, apart from the words around it. */
+function pictureIn(before: string, alternative: string, { image, plain }: Writer): string {
+  if (alternative === '' || filePath.test(alternative)) return ''
+  return `${/(?:^|\s)$/.test(before) ? '' : ' '}${image(plain(alternative))} `
+}
+
 /** Writes the elements of a text, as they open and close. */
 function createBody(
   { writer, styles, numbering }: Surroundings,
@@ -174,7 +183,7 @@ function createBody(
         append(writer.plain(`[${attributes.id ?? ''}]`))
         break
       case 'wp:docPr':
-        append(writer.image(writer.plain(attributes.descr ?? '')))
+        append(pictureIn(paragraph?.text ?? '', attributes.descr?.trim() ?? '', writer))
         break
       case 'w:hyperlink':
         if (paragraph === undefined) break

@@ -312,3 +312,14 @@ describe('a document within a Word document', () => {
     })
   })
 })
+
+test('the alternative text of a picture in a Word document stands apart from the words around it, and is no path of a file', async () => {
+  const picture = (descr: string) => `<w:drawing><wp:inline><wp:docPr id="1" descr="${descr}"/></wp:inline></w:drawing>`
+  const body = (descr: string) =>
+    `<w:p><w:r><w:t>before</w:t></w:r><w:r>${picture(descr)}</w:r><w:r><w:t>after</w:t></w:r></w:p>`
+  const shown = async (descr: string) => (await read('docx', docx({ body: body(descr) }))).split('\n')[0]
+  expect(await shown('A cat')).toBe('before A cat after')
+  expect(await shown('')).toBe('beforeafter')
+  for (const path of ['C:\\Users\\me\\cat.jpg', 'd:/cat.jpg', '\\\\server\\share\\cat.jpg', 'file:///home/me/cat.jpg'])
+    expect(await shown(path)).toBe('beforeafter')
+})

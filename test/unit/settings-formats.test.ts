@@ -63,6 +63,7 @@ describe('a YAML file', () => {
     ['# only a comment\n', null],
     ['', null],
     ['...\n# nothing\n', null],
+    ['%YAML 1.2\n---\na\n...\n%YAML 1.2\n---\nb\n', ['a', 'b']],
     ['a\n...\n# nothing\n...\nb\n', ['a', 'b']],
     ['a\n---\n---\nb\n', ['a', null, 'b']],
   ])('has the values of its specification: %j', async (text, wanted) => {
@@ -74,6 +75,8 @@ describe('a YAML file', () => {
     ['a: &a\n  b: *a\n', 2, 6],
     ['x: &a y\n*a : 1\ny: 2\n', 3, 1],
     ['%YAML 1.2\n', 2, 1],
+    ['%YAML 1.2\n# again\n%YAML 1.2\n---\n', 3, 1],
+    ['a\n...\n%YAML 1.2\n%YAML 1.1\n---\n', 4, 1],
     ['a: !!omap\n- b: [\n', 3, 1],
   ])('that is invalid is refused with the position: %j', async (text, line, column) => {
     await expect(shown('a.yaml', text)).rejects.toMatchObject({ kind: 'invalid', detail: { line, column } })

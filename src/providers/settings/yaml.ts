@@ -33,6 +33,7 @@ const maxBrackets = 1000
  */
 export function parseYaml(text: string, budget: Budget): SettingsTree {
   refuseBrackets(text)
+  refuseVersions(text)
   const parsed = parseAllDocuments(text, options)
   // Directives alone are no document, and an error only of a single one.
   if ('empty' in parsed) refuseErrors(parseDocument(text, options).errors)
@@ -94,6 +95,17 @@ const words: Readonly<Record<string, string>> = {
 function refuseBrackets(text: string): void {
   const index = deepNestingIn(text, maxBrackets)
   if (index !== undefined) throw fault('It is nested too deep to be read.', index, maxBrackets)
+}
+
+/** Refuses a second version of one document: the library takes the last one. */
+function refuseVersions(text: string): void {
+  let versions = 0
+  for (const { 0: line, index } of text.matchAll(/^.*$/gm)) {
+    if (line.startsWith('...')) versions = 0
+    else if (/^\ufeff?%YAML\s/.test(line)) versions++
+    else if (!/^\ufeff?\s*(?:[%#].*)?$/.test(line)) versions = Number.NEGATIVE_INFINITY
+    if (versions > 1) throw fault('A document has two versions of YAML.', index)
+  }
 }
 
 type Reader = (node: ParsedNode | null, depth: number, offset: number) => Node

@@ -1,0 +1,118 @@
+/**
+ * Reads damaged copies of documents, and fails if one of them crashes a reader or takes long.
+ *
+ *   npx tsx scripts/eval/mutations.ts FOLDER [COUNT] [EXTENSION,…]
+ *
+ * The small documents of the folder are changed in a few bytes, cut off, or repeated in part; of an archive, one of its parts is
+ * as well. COUNT, 10,000 by default, is the number of copies of each extension. A seed makes them the same in each run.
+ */
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { extname, join } from 'node:path'
+import { inflateRawSync } from 'node:zlib'
+import { fromBufferPromise } from 'yauzl'
+import { ZipFile } from 'yazl'
+import { isResourceError } from '../../src/core/errors.ts'
+import { formatOf } from '../../src/readings/formats.ts'
+import { readDocument } from '../../src/readings/worker.ts'
+
+const limits = { characters: 8_000_000, unpacked: 256 * 2 ** 20 }
+const [maxSeedBytes, maxSeeds, tooSlowMs] = [64 * 1024, 40, 5000]
+
+/** Numbers from 0 to below a limit (mulberry32). */
+function createRandom(seed: number): (below: number) => number {
+  let state = seed
+  return (below) => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) % below
+  }
+}
+const random = createRandom(47)
+const boundaries = [0, 1, 0x7f, 0x80, 0xff]
+
+function mutated(bytes: Buffer): Buffer {
+  if (bytes.length < 2) return bytes
+  const kind = random(10)
+  const at = random(bytes.length)
+  if (kind === 0) return bytes.subarray(0, at)
+  if (kind === 1) {
+    const end = at + random(Math.min(512, bytes.length - at))
+    return Buffer.concat([bytes.subarray(0, end), bytes.subarray(at)])
+  }
+  const copy = Buffer.from(bytes)
+  for (let count = 1 + random(8); count > 0; count--) {
+    const place = random(copy.length)
+    copy[place] = kind < 6 ? random(256) : (boundaries[random(boundaries.length)] ?? 0)
+  }
+  return copy
+}
+
+/** A copy of an archive of which one part is mutated. */
+async function mutatedArchive(bytes: Buffer): Promise<Buffer> {
+  const archive = await fromBufferPromise(bytes)
+  const parts: { readonly name: string; readonly data: Buffer }[] = []
+  for await (const entry of archive.eachEntry()) {
+    const { fileDataStart } = await archive.readLocalFileHeaderPromise(entry, { minimal: true })
+    const data = bytes.subarray(fileDataStart, fileDataStart + entry.compressedSize)
+    if (!entry.fileName.endsWith('/'))
+      parts.push({ name: entry.fileName, data: entry.compressionMethod === 0 ? data : inflateRawSync(data) })
+  }
+  const chosen = random(parts.length)
+  const copy = new ZipFile()
+  for (const [index, { name, data }] of parts.entries())
+    copy.addBuffer(index === chosen ? mutated(data) : data, name, { compress: false })
+  copy.end()
+  const pieces: Buffer[] = []
+  for await (const piece of copy.outputStream) pieces.push(piece as Buffer)
+  return Buffer.concat(pieces)
+}
+
+const [folder, count = '10000', only] = process.argv.slice(2)
+if (folder === undefined) throw new Error('Name a folder: npx tsx scripts/eval/mutations.ts FOLDER')
+const seeds = new Map<string, string[]>()
+for (const path of readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort()) {
+  const file = join(folder, path)
+  const extension = extname(path).slice(1).toLowerCase()
+  const status = statSync(file)
+  if (formatOf(path, undefined) === undefined || !status.isFile() || status.size > maxSeedBytes || status.size === 0)
+    continue
+  if (only?.split(',').includes(extension) === false) continue
+  seeds.set(extension, [...(seeds.get(extension) ?? []), file])
+}
+
+console.log('| format | documents | copies | read | refused | crashed | slowest, ms |')
+console.log('|---|---|---|---|---|---|---|')
+for (const [extension, files] of [...seeds].sort(([a], [b]) => a.localeCompare(b))) {
+  const step = Math.max(1, Math.floor(files.length / maxSeeds))
+  const chosen = files.filter((_, index) => index % step === 0).slice(0, maxSeeds)
+  const format = formatOf(`x.${extension}`, undefined)
+  if (format === undefined) continue
+  const originals = chosen.map((file) => readFileSync(file))
+  const result = { read: 0, refused: 0, crashed: 0, slowestMs: 0 }
+  for (let index = 0; index < Number(count); index++) {
+    const original = originals[index % originals.length] ?? Buffer.alloc(0)
+    const isArchive = original.subarray(0, 2).toString('latin1') === 'PK'
+    const bytes =
+      isArchive && random(4) > 0 ? await mutatedArchive(original).catch(() => mutated(original)) : mutated(original)
+    const from = performance.now()
+    try {
+      await readDocument({ format, form: random(2) === 0 ? 'text' : 'markdown', bytes, limits })
+      result.read++
+    } catch (error) {
+      if (isResourceError(error) && (error.kind === 'invalid' || error.kind === 'too-large')) result.refused++
+      else {
+        result.crashed++
+        if (result.crashed <= 5) console.error(chosen[index % originals.length], index, error)
+      }
+    }
+    const ms = performance.now() - from
+    if (ms > tooSlowMs) console.error(`${chosen[index % originals.length]} ${index}: ${Math.round(ms)} ms`)
+    result.slowestMs = Math.max(result.slowestMs, ms)
+  }
+  const { read, refused, crashed, slowestMs } = result
+  if (crashed > 0 || slowestMs > tooSlowMs) process.exitCode = 1
+  console.log(
+    `| \`.${extension}\` | ${chosen.length} | ${count} | ${read} | ${refused} | ${crashed} | ${Math.round(slowestMs)} |`,
+  )
+}
