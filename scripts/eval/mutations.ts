@@ -8,8 +8,7 @@
  */
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { extname, join } from 'node:path'
-import { inflateRawSync } from 'node:zlib'
-import { fromBufferPromise } from 'yauzl'
+import yauzl from 'yauzl'
 import { ZipFile } from 'yazl'
 import { isResourceError } from '../../src/core/errors.ts'
 import { formatOf } from '../../src/readings/formats.ts'
@@ -48,16 +47,35 @@ function mutated(bytes: Buffer): Buffer {
   return copy
 }
 
+/** The parts of an archive, unpacked. */
+function partsOf(bytes: Buffer): Promise<readonly { readonly name: string; readonly data: Buffer }[]> {
+  return new Promise((resolve, reject) => {
+    const parts: { readonly name: string; readonly data: Buffer }[] = []
+    yauzl.fromBuffer(bytes, { lazyEntries: true }, (error, archive) => {
+      if (error !== null) return reject(error)
+      archive.on('error', reject)
+      archive.on('end', () => resolve(parts))
+      archive.on('entry', (entry: yauzl.Entry) => {
+        if (entry.fileName.endsWith('/')) return archive.readEntry()
+        archive.openReadStream(entry, (failure, stream) => {
+          if (failure !== null) return reject(failure)
+          const pieces: Buffer[] = []
+          stream.on('error', reject)
+          stream.on('data', (piece: Buffer) => pieces.push(piece))
+          stream.on('end', () => {
+            parts.push({ name: entry.fileName, data: Buffer.concat(pieces) })
+            archive.readEntry()
+          })
+        })
+      })
+      archive.readEntry()
+    })
+  })
+}
+
 /** A copy of an archive of which one part is mutated. */
 async function mutatedArchive(bytes: Buffer): Promise<Buffer> {
-  const archive = await fromBufferPromise(bytes)
-  const parts: { readonly name: string; readonly data: Buffer }[] = []
-  for await (const entry of archive.eachEntry()) {
-    const { fileDataStart } = await archive.readLocalFileHeaderPromise(entry, { minimal: true })
-    const data = bytes.subarray(fileDataStart, fileDataStart + entry.compressedSize)
-    if (!entry.fileName.endsWith('/'))
-      parts.push({ name: entry.fileName, data: entry.compressionMethod === 0 ? data : inflateRawSync(data) })
-  }
+  const parts = await partsOf(bytes)
   const chosen = random(parts.length)
   const copy = new ZipFile()
   for (const [index, { name, data }] of parts.entries())

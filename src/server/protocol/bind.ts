@@ -22,7 +22,7 @@ import {
 } from '../messages/messages.ts'
 import type { Served } from './channel.ts'
 import type { ServerInfo } from './envelope.ts'
-import { type EventOptions, eventCapabilities, eventMethods } from './events.ts'
+import { type EventOptions, eventCapabilities, eventMethods } from './event-methods.ts'
 import type { Call, ExtraMethod, Method } from './method.ts'
 import { appAt, type Toolbox, toolMethods, withApps } from './tools.ts'
 import {

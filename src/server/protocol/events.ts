@@ -1,23 +1,10 @@
 import { foreignCursor, invalid, isResourceError } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/tool.ts'
-
-import {
-  eventsExtension,
-  isObject,
-  optionalString,
-  type Params,
-  ProtocolError,
-  requiredString,
-} from '../messages/messages.ts'
+import { isObject, optionalString, type Params, ProtocolError, requiredString } from '../messages/messages.ts'
 import type { Result } from './envelope.ts'
+import type { EventDialect, EventMethodName, EventOptions } from './event-methods.ts'
 import { type EventType, eventTypes, type Occurrence } from './event-types.ts'
 import type { Method } from './method.ts'
-
-/**
- * The form of the extension that clients speak. `sep`: that of SEP-3415. `sketch`: that of its earlier sketch, which ChatGPT and older
- * clients speak. They differ in the codes of errors, in the declaration and in the ids of webhook messages.
- */
-export type EventDialect = 'sep' | 'sketch'
 
 /** The codes of errors of the extension. */
 const errorCodes = {
@@ -38,20 +25,6 @@ const faultNames: Readonly<Record<EventFault, string>> = {
 /** Returns an error of the extension, as `data` describes it. */
 export function eventError(dialect: EventDialect, fault: EventFault, data: JsonObject): ProtocolError {
   return new ProtocolError(errorCodes[dialect][fault], faultNames[fault], data)
-}
-
-/** Settings of events. */
-export interface EventOptions {
-  /** Default `sep`. */
-  readonly dialect?: EventDialect
-  /** Serves webhooks. Undefined: there are none. */
-  readonly webhooks?: WebhookMethods | undefined
-}
-
-/** The methods of webhooks. */
-export interface WebhookMethods {
-  readonly subscribe: Method
-  readonly unsubscribe: Method
 }
 
 /** Number of events of one answer: when the client names none, and at most. */
@@ -107,7 +80,10 @@ export function occurrenceToWire(name: string, { id, time, data }: Occurrence) {
 }
 
 /** The methods of the extension that are answered at once. */
-export function eventMethods({ dialect = 'sep', webhooks }: EventOptions): Readonly<Record<string, Method>> {
+export function answeringMethods({
+  dialect = 'sep',
+  webhooks,
+}: EventOptions): Readonly<Record<EventMethodName, Method>> {
   const noWebhooks: Method = async ({ params }) => {
     askedIn(params, dialect)
     throw eventError(dialect, 'unsupported', { feature: 'deliveryMode', value: 'webhook' })
@@ -138,9 +114,4 @@ export function eventMethods({ dialect = 'sep', webhooks }: EventOptions): Reado
       return { events, cursor: position, truncated: gap, hasMore: more, nextPollMs }
     },
   }
-}
-
-/** The declaration of the extension, and of its earlier sketch. */
-export function eventCapabilities({ dialect = 'sep' }: EventOptions) {
-  return { extension: { [eventsExtension]: {} }, ...(dialect === 'sketch' ? { events: {} } : {}) }
 }

@@ -1,5 +1,4 @@
 import type { Request, Response } from '../messages/messages.ts'
-import { streamEvents } from './event-stream.ts'
 import { listen, type StreamOptions } from './listen.ts'
 
 /**
@@ -11,5 +10,5 @@ export type StreamMethod = (request: Request, options: StreamOptions) => Promise
 /** The methods of 2026-07-28 that are answered by a stream. */
 export const streams: ReadonlyMap<string, StreamMethod> = new Map([
   ['subscriptions/listen', listen],
-  ['events/stream', streamEvents],
+  ['events/stream', async (request, options) => (await import('./event-stream.ts')).streamEvents(request, options)],
 ])

@@ -48,14 +48,14 @@ function MarkedWords({ text, words }: { readonly text: string; readonly words: r
 /** Maximum number of rows and columns of a hit. */
 const [maxRows, maxColumns] = [4, 8]
 
-interface Table {
+interface SnippetTable {
   readonly head: readonly string[]
   readonly rows: readonly (readonly string[])[]
   readonly words: readonly string[]
 }
 
 /** The whole rows of a hit in a table, below their head. `undefined`: the hit has no whole row. */
-export function tableIn(hit: Found, type: string): Table | undefined {
+export function tableIn(hit: Found, type: string): SnippetTable | undefined {
   const { snippet, heading = '' } = hit
   const delimiter = delimiterOf(heading, type)
   const [head] = parseCsv(heading, delimiter)
@@ -71,7 +71,7 @@ export function tableIn(hit: Found, type: string): Table | undefined {
   return found.length === 0 ? undefined : { head, rows: found, words }
 }
 
-function SmallTable({ head, rows, words }: Table) {
+function SmallTable({ head, rows, words }: SnippetTable) {
   return (
     <div class="hit-table">
       <table>

@@ -1,4 +1,4 @@
-import { effect, signal, untracked } from '@preact/signals'
+import { effect, type Signal, signal, untracked } from '@preact/signals'
 import { isBelow } from '../../../browse/tree.ts'
 import { isResourceError } from '../../../core/errors.ts'
 import { defined } from '../../../core/kit/object.ts'
@@ -102,22 +102,10 @@ export function createReader(uri: string, isOriginal = false) {
       reading.value = { state: 'directory' }
       return
     }
-    let isFolder = false
-    const parent = parentOf(uri)
-    if (resource.value === undefined && parent !== undefined) {
-      const found = lookUp(bare(uri), parent, left).then(
-        (known) => {
-          if (known === undefined) return
-          resource.value = known
-          isFolder = known.uri === `${bare(uri)}/`
-        },
-        () => {},
-      )
-      await Promise.race([found, new Promise((resolve) => setTimeout(resolve, sizeTimeoutMs))])
-    }
+    if (resource.value === undefined) await lookUpBriefly(uri, resource, left)
     if (left.aborted) return
     // The address of a folder ends in a slash everywhere else.
-    if (isFolder && route.peek().uri === uri) go({ uri: `${uri}/` }, { replace: true })
+    if (resource.value?.uri === `${bare(uri)}/` && route.peek().uri === uri) go({ uri: `${uri}/` }, { replace: true })
     else await load()
   }
 
@@ -164,6 +152,19 @@ export function createReader(uri: string, isOriginal = false) {
       stop()
     },
   }
+}
+
+/** Looks for a resource in its directory, for a moment. Its facts are stored even if they come later. */
+async function lookUpBriefly(uri: string, resource: Signal<Resource | undefined>, left: AbortSignal): Promise<void> {
+  const parent = parentOf(uri)
+  if (parent === undefined) return
+  const found = lookUp(bare(uri), parent, left).then(
+    (known) => {
+      if (known !== undefined) resource.value = known
+    },
+    () => {},
+  )
+  await Promise.race([found, new Promise((resolve) => setTimeout(resolve, sizeTimeoutMs))])
 }
 
 interface FirstRead {

@@ -1,0 +1,41 @@
+import { eventsExtension } from '../messages/messages.ts'
+import type { Method } from './method.ts'
+
+/**
+ * The form of the extension that clients speak. `sep`: that of SEP-3415. `sketch`: that of its earlier sketch, which ChatGPT and older
+ * clients speak. They differ in the codes of errors, in the declaration and in the ids of webhook messages.
+ */
+export type EventDialect = 'sep' | 'sketch'
+
+/** Settings of events. */
+export interface EventOptions {
+  /** Default `sep`. */
+  readonly dialect?: EventDialect
+  /** Serves webhooks. Undefined: there are none. */
+  readonly webhooks?: WebhookMethods | undefined
+}
+
+/** The methods of webhooks. */
+export interface WebhookMethods {
+  readonly subscribe: Method
+  readonly unsubscribe: Method
+}
+
+const methodNames = ['events/list', 'events/poll', 'events/subscribe', 'events/unsubscribe'] as const
+
+export type EventMethodName = (typeof methodNames)[number]
+
+/** The methods of the extension that are answered at once. The first call loads them. */
+export function eventMethods(options: EventOptions): Readonly<Record<string, Method>> {
+  return Object.fromEntries(
+    methodNames.map((name): [string, Method] => [
+      name,
+      async (call) => (await import('./events.ts')).answeringMethods(options)[name](call),
+    ]),
+  )
+}
+
+/** The declaration of the extension, and of its earlier sketch. */
+export function eventCapabilities({ dialect = 'sep' }: EventOptions) {
+  return { extension: { [eventsExtension]: {} }, ...(dialect === 'sketch' ? { events: {} } : {}) }
+}
