@@ -22,7 +22,7 @@ import {
 } from '../messages/messages.ts'
 import type { Served } from './channel.ts'
 import type { ServerInfo } from './envelope.ts'
-import { type EventOptions, eventCapabilities, eventMethods } from './event-methods.ts'
+import { type EventOptions, eventCapabilities, eventMethodNames } from './event-options.ts'
 import type { Call, ExtraMethod, Method } from './method.ts'
 import { appAt, type Toolbox, toolMethods, withApps } from './tools.ts'
 import {
@@ -49,6 +49,16 @@ export interface Identity extends ServerInfo {
    * unchanged; any other error becomes a fixed answer, as everywhere.
    */
   readonly methods?: Readonly<Record<string, ExtraMethod>>
+}
+
+/** The methods of events. The first call loads them. */
+function eventMethods(options: EventOptions): Readonly<Record<string, Method>> {
+  return Object.fromEntries(
+    eventMethodNames.map((name): [string, Method] => [
+      name,
+      async (call) => (await import('./events.ts')).answeringMethods(options)[name](call),
+    ]),
+  )
 }
 
 /** Returns the capabilities for a view: `subscribe` and `listChanged` when some source can notify. */

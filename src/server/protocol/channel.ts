@@ -37,7 +37,7 @@ import {
   shakeHands,
   whenWorkable,
 } from './envelope.ts'
-import type { EventOptions } from './event-methods.ts'
+import type { EventOptions } from './event-options.ts'
 import type { Sending } from './large.ts'
 import { type Call, type HeadersFault, type Method, withProgress } from './method.ts'
 

@@ -2,7 +2,7 @@ import { foreignCursor, invalid, isResourceError } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/tool.ts'
 import { isObject, optionalString, type Params, ProtocolError, requiredString } from '../messages/messages.ts'
 import type { Result } from './envelope.ts'
-import type { EventDialect, EventMethodName, EventOptions } from './event-methods.ts'
+import type { EventDialect, EventMethodName, EventOptions } from './event-options.ts'
 import { type EventType, eventTypes, type Occurrence } from './event-types.ts'
 import type { Method } from './method.ts'
 

@@ -15,7 +15,7 @@ import {
   type WireError,
   wireError,
 } from '../messages/messages.ts'
-import type { EventOptions } from './event-methods.ts'
+import type { EventOptions } from './event-options.ts'
 
 /** Options of a request that is answered by a stream of notifications. */
 export interface StreamOptions {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type createEvent, sleep } from '../../core/kit/abort.ts'
 import type { Log } from '../../core/log.ts'
-import type { EventDialect } from '../protocol/event-methods.ts'
+import type { EventDialect } from '../protocol/event-options.ts'
 import type { EventReader } from '../protocol/event-types.ts'
 import { occurrenceToWire } from '../protocol/events.ts'
 import { type DeliveryState, messageId, type Outcome, type Receiver, type Sender } from './delivery.ts'

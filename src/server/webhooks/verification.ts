@@ -1,6 +1,6 @@
 import { createRecent } from '../../core/kit/lru.ts'
 import { jsonIn, memberOf } from '../../core/kit/object.ts'
-import type { EventDialect } from '../protocol/event-methods.ts'
+import type { EventDialect } from '../protocol/event-options.ts'
 import { eventError } from '../protocol/events.ts'
 import { messageId, type Receiver, reasonOf, type Sender } from './delivery.ts'
 import { createChallenge, isSameText } from './secret.ts'

@@ -21,19 +21,10 @@ export interface WebhookMethods {
   readonly unsubscribe: Method
 }
 
-const methodNames = ['events/list', 'events/poll', 'events/subscribe', 'events/unsubscribe'] as const
+/** The methods of the extension that are answered at once. */
+export const eventMethodNames = ['events/list', 'events/poll', 'events/subscribe', 'events/unsubscribe'] as const
 
-export type EventMethodName = (typeof methodNames)[number]
-
-/** The methods of the extension that are answered at once. The first call loads them. */
-export function eventMethods(options: EventOptions): Readonly<Record<string, Method>> {
-  return Object.fromEntries(
-    methodNames.map((name): [string, Method] => [
-      name,
-      async (call) => (await import('./events.ts')).answeringMethods(options)[name](call),
-    ]),
-  )
-}
+export type EventMethodName = (typeof eventMethodNames)[number]
 
 /** The declaration of the extension, and of its earlier sketch. */
 export function eventCapabilities({ dialect = 'sep' }: EventOptions) {
