@@ -109,7 +109,7 @@ describe('the documentation', () => {
         (match[1] ?? '')
           .toLowerCase()
           .replace(/[`*]/g, '')
-          .replace(/[^\p{L}\p{N} -]/gu, '')
+          .replace(/[^\p{L}\p{N} _-]/gu, '')
           .replaceAll(' ', '-'),
       )
     const broken = pages.flatMap((page) => {

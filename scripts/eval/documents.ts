@@ -4,7 +4,7 @@
  *
  *   npm run eval:documents -- FOLDER [--all] [--only EXTENSION,…] [--libraries FOLDER]
  *
- * `--all`: each file that is not read, or whose words do not agree, is named as well.
+ * `--all`: each file that is not read, or whose words do not agree, is named as well, with words that its reading has not.
  * `--libraries`: a folder with `node_modules` that has libraries of others to compare with (`references`).
  */
 import { type ChildProcess, execFile, fork } from 'node:child_process'
@@ -20,15 +20,25 @@ const limits = { characters: 8_000_000, unpacked: 256 * 2 ** 20 }
 const [maxBytes, maxOutputBytes, timeoutMs] = [32 * 2 ** 20, 64 * 2 ** 20, 20_000]
 /** The least share of the words of the reference that a reading has if it agrees. */
 const leastRecall = 0.9
+/** Maximum number of words that are named for a file. */
+const maxNamed = 30
 
 /** A command with its arguments; the file is the last one, or stands for `{}`. Or the name of a library. */
 type Reference = readonly string[] | string
 
 const pandoc = ['pandoc', '--to=plain', '--wrap=none']
-const lynx = ['lynx', '-dump', '-nolist', '-force_html', '-display_charset=utf-8', '-assume_charset=utf-8']
-/** The references of each extension: the first that is installed is taken. */
+const lynx = [
+  'lynx',
+  '-dump',
+  '-nolist',
+  '-width=1024',
+  '-force_html',
+  '-display_charset=utf-8',
+  '-assume_charset=utf-8',
+]
+/** The references of each extension. Those that are installed are asked until a reading agrees with one. */
 const references: Readonly<Record<string, readonly Reference[]>> = {
-  pdf: [['pdftotext', '-q', '{}', '-']],
+  pdf: [['pdftotext', '-q', '{}', '-'], 'pdfjs-dist'],
   doc: ['word-extractor', ['catdoc', '-d', 'utf-8']],
   xls: ['xlsx', ['xls2csv', '-d', 'utf-8']],
   xlsx: ['xlsx'],
@@ -45,7 +55,7 @@ const references: Readonly<Record<string, readonly Reference[]>> = {
   xhtml: [lynx],
   docx: ['mammoth', pandoc],
   odt: [pandoc],
-  rtf: [pandoc],
+  rtf: ['rtf-parser', pandoc],
   epub: [pandoc],
   ipynb: [pandoc],
 }
@@ -81,20 +91,16 @@ function nameOf(reference: Reference): string {
   return typeof reference === 'string' ? reference : (reference[0] ?? '')
 }
 
-function referenceOf(extension: string): Reference | undefined {
-  return references[extension]?.find((one) => !missing.has(one))
-}
-
-/** The text that the reference has; `undefined` if there is none, or it fails. */
-async function referenceText(extension: string, file: string): Promise<string | undefined> {
-  const reference = referenceOf(extension)
-  if (reference === undefined) return undefined
-  const { text, isMissing } = await (typeof reference === 'string'
-    ? textOfLibrary({ library: reference, file })
-    : textOfCommand(reference, file))
-  if (!isMissing) return text
-  missing.add(reference)
-  return referenceText(extension, file)
+/** The texts that the references have; those that fail have none. */
+async function* referenceTexts(extension: string, file: string): AsyncGenerator<string> {
+  for (const reference of references[extension] ?? []) {
+    if (missing.has(reference)) continue
+    const { text = '', isMissing } = await (typeof reference === 'string'
+      ? textOfLibrary({ library: reference, file })
+      : textOfCommand(reference, file))
+    if (isMissing) missing.add(reference)
+    else yield text
+  }
 }
 
 interface ReferenceText {
@@ -136,10 +142,28 @@ async function textOfLibrary(job: LibraryJob): Promise<ReferenceText> {
   }
 }
 
+/**
+ * What references print and documents do not show, by extension: lynx names the targets of a page's head, and catppt the designs,
+ * whose names are records of type 0xfba.
+ */
+function isShown(line: string, extension: string, source: string): boolean {
+  if (extension === 'ppt')
+    return !['\x20\0\xba\x0f', '\x30\0\xba\x0f'].some((head) =>
+      source.includes(
+        head +
+          Buffer.from([line.length * 2, 0, 0, 0]).toString('latin1') +
+          Buffer.from(line, 'utf16le').toString('latin1'),
+      ),
+    )
+  return !(references[extension]?.includes(lynx) && /^\s*(?:REFRESH\(|#)/.test(line))
+}
+
 /** Each character is a word of a script that writes no spaces between words. */
 function wordsIn(text: string): ReadonlySet<string> {
   return new Set(
     text
+      // The hyphen of a word that may be parted, but is not.
+      .replaceAll('\u00ad', '')
       .normalize('NFKC')
       .toLowerCase()
       .replaceAll('\u00ad', '')
@@ -147,18 +171,20 @@ function wordsIn(text: string): ReadonlySet<string> {
   )
 }
 
-/** The share of words that a text has. Characters between words are not compared, since tools part words differently. */
-function recallOf(text: string, words: ReadonlySet<string>): number {
+/** The words that a text has not. Characters between words are not compared, since tools part words differently. */
+function absentFrom(text: string, words: ReadonlySet<string>): readonly string[] {
   const own = wordsIn(text)
-  return [...words].filter((word) => own.has(word)).length / words.size
+  return [...words].filter((word) => !own.has(word))
 }
 
 const worker = join(import.meta.dirname, '../../dist/readings/worker.js')
 const host = createHost<ReadingJob, ReadingAnswer>(worker, workerLimits.documents)
 const counts = new Map<string, FormatCount>()
-const peak = { mib: 0 }
+const peak = { mib: 0, path: '' }
+let current = ''
 setInterval(() => {
-  peak.mib = Math.max(peak.mib, Math.round(process.memoryUsage.rss() / 2 ** 20))
+  const mib = Math.round(process.memoryUsage.rss() / 2 ** 20)
+  if (mib > peak.mib) Object.assign(peak, { mib, path: current })
 }, 20).unref()
 
 for (const path of readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort()) {
@@ -172,7 +198,9 @@ for (const path of readdirSync(folder, { recursive: true, encoding: 'utf8' }).so
   const count: FormatCount = counts.get(extension) ?? zero
   counts.set(extension, count)
   count.files++
-  const job: ReadingJob = { format, form: 'text', bytes: readFileSync(file), limits }
+  current = path
+  const bytes = readFileSync(file)
+  const job: ReadingJob = { format, form: 'text', bytes, limits }
   const outcome = await host.run(job, new AbortController().signal)
   const answer = 'failure' in outcome ? undefined : outcome.result
   const text = answer !== undefined && 'reading' in answer ? answer.reading.text : undefined
@@ -181,18 +209,33 @@ for (const path of readdirSync(folder, { recursive: true, encoding: 'utf8' }).so
   else if (answer === undefined) count.failed++
   else if ('reason' in answer && answer.reason === 'withheld') count.encrypted++
   else if (fault.startsWith('The document holds no text')) count.empty++
-  const words = wordsIn((await referenceText(extension, file)) ?? '')
+  const source = bytes.toString('latin1')
+  let [hasWords, recall] = [false, 0]
+  let absent: readonly string[] = []
+  for await (const referenceText of referenceTexts(extension, file)) {
+    const lines = referenceText.split(/[\n\f]/).filter((line) => isShown(line, extension, source))
+    const words = wordsIn(lines.join('\n'))
+    if (words.size === 0) continue
+    const without = absentFrom(text ?? '', words)
+    if (!hasWords || 1 - without.length / words.size > recall) {
+      absent = without
+      recall = 1 - without.length / words.size
+    }
+    hasWords = true
+    if (text === undefined || recall >= leastRecall) break
+  }
   if (answer === undefined) console.error(`${path}: ${fault}`)
-  if (words.size === 0) {
+  if (!hasWords) {
     if (values.all === true && fault !== '') console.error(`(${path}: ${fault})`)
     continue
   }
   count.compared++
-  const recall = text === undefined ? 0 : recallOf(text, words)
   if (text === undefined) count.missed++
   else if (recall >= leastRecall) count.agreed++
   if (values.all === true && recall < leastRecall)
-    console.error(`${path}: ${fault === '' ? `recall ${recall.toFixed(2)}` : fault}`)
+    console.error(
+      `${path}: ${fault === '' ? `recall ${recall.toFixed(2)}, without ${absent.slice(0, maxNamed).join(' ')}` : fault}`,
+    )
 }
 
 console.log(
@@ -200,14 +243,14 @@ console.log(
 )
 console.log('|---|---|---|---|---|---|---|---|---|')
 for (const [extension, count] of [...counts].sort(([a], [b]) => a.localeCompare(b))) {
-  const reference = referenceOf(extension)
+  const installed = (references[extension] ?? []).filter((reference) => !missing.has(reference))
   const agreed = count.compared === 0 ? '' : `${count.agreed} of ${count.compared}`
   const { files, read, encrypted, empty, failed, missed } = count
-  const name = reference === undefined ? 'none' : nameOf(reference)
+  const name = installed.length === 0 ? 'none' : installed.map(nameOf).join(' or ')
   console.log(
     `| \`.${extension}\` | ${name} | ${files} | ${read} | ${encrypted} | ${empty} | ${failed} | ${agreed} | ${missed} |`,
   )
 }
-console.log(`\nPeak memory: ${peak.mib} MiB.`)
+console.log(`\nPeak memory: ${peak.mib} MiB, with ${peak.path}.`)
 libraries?.kill()
 host.close()

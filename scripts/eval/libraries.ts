@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { promisify } from 'node:util'
 
 export interface LibraryJob {
   readonly library: string
@@ -19,18 +20,27 @@ const require = createRequire(join(process.argv[2] ?? '.', 'x.js'))
 const load = async (name: string): Promise<any> => import(pathToFileURL(require.resolve(name)).href)
 
 const readers: Readonly<Record<string, Reader>> = {
+  'pdfjs-dist': async (file) => {
+    const { getDocument } = await load('pdfjs-dist/legacy/build/pdf.mjs')
+    const document = await getDocument({ data: new Uint8Array(readFileSync(file)), verbosity: 0 }).promise
+    let text = ''
+    for (let number = 1; number <= document.numPages; number++) {
+      const { items } = await (await document.getPage(number)).getTextContent()
+      for (const { str = '', hasEOL = false } of items) text += hasEOL ? `${str}\n` : str
+      text += '\n'
+    }
+    await document.destroy()
+    return text
+  },
   mammoth: async (path) => (await (await load('mammoth')).default.extractRawText({ path })).value,
   officeparser: async (path) =>
     (await (await load('officeparser')).parseOffice(path, { ignoreSlideMasters: true })).toText(),
   xlsx: async (path) => {
     const { default: library } = await load('xlsx')
-    const { SheetNames, Sheets, Workbook } = library.readFile(path, { cellDates: true, cellNF: true })
-    // Cells are compared in the form that readings have: dates in ISO 8601, numbers without a pattern with all digits.
+    const { SheetNames, Sheets, Workbook } = library.readFile(path, { cellNF: true })
+    const date1904 = Workbook?.WBProps?.date1904 === true
     for (const sheet of Object.values<Record<string, Cell>>(Sheets))
-      for (const cell of Object.values(sheet))
-        if (cell.v instanceof Date) cell.w = isoOf(cell.v, Workbook?.WBProps?.date1904 === true)
-        else if (typeof cell.v === 'number' && /^$|general|e[+-]/i.test(cell.z ?? ''))
-          cell.w = String(Number(cell.v.toPrecision(15)))
+      for (const cell of Object.values(sheet)) if (cell.t === 'n') cell.w = shownIn(cell, library.SSF, date1904)
     return SheetNames.map((name: string) => `${name}\n${library.utils.sheet_to_csv(Sheets[name])}`).join('\n')
   },
   '@kenjiuno/msgreader': async (path) => {
@@ -44,29 +54,52 @@ const readers: Readonly<Record<string, Reader>> = {
     const document = await new Extractor().extract(path)
     return [document.getBody(), document.getFootnotes(), document.getEndnotes()].join('\n')
   },
+  'rtf-parser': async (path) => {
+    const { default: parse } = await load('rtf-parser')
+    const document = await promisify<string, Rtf>(parse.string)(readFileSync(path, 'latin1'))
+    const textOf = ({ value = '', content = [] }: Rtf): string => value + content.map(textOf).join('')
+    return (document.content ?? []).map(textOf).join('\n')
+  },
   'postal-mime': async (path) => {
     const { subject = '', text = '' } = await (await load('postal-mime')).default.parse(readFileSync(path))
     return `${subject}\n${text}`
   },
 }
 
-/** A cell of SheetJS: its value, its pattern, and what is shown. */
+/** A paragraph, or a span of it, of `rtf-parser`. */
+interface Rtf {
+  readonly value?: string
+  readonly content?: readonly Rtf[]
+}
+
+/** A cell of SheetJS: its type, its value, its number format, and the value in that format. */
 interface Cell {
+  readonly t?: string
   readonly v?: unknown
   readonly z?: string
   w?: string
 }
 
-const [secondMs, dayMs] = [1000, 86_400_000]
+/** Functions of SheetJS for number formats. */
+interface Formats {
+  is_date: (format: string) => boolean
+  parse_date_code: (
+    days: number,
+    options: { readonly date1904: boolean },
+  ) => Record<'y' | 'm' | 'd' | 'H' | 'M' | 'S', number>
+}
 
-/** A date as readings have it: rounded to a second, a day or a time only if there is one. SheetJS counts days from 1900 always. */
-function isoOf(date: Date, since1904: boolean): string {
-  const ms = Math.round(date.getTime() / secondMs) * secondMs
-  if (Number.isNaN(ms)) return ''
-  const isTime = ms < Date.UTC(1900, 0, 1)
-  const [day = '', time = ''] = new Date(ms + (since1904 && !isTime ? 1462 * dayMs : 0)).toISOString().split('T')
-  const shown = time.replace(/(?::00)?\.000Z$/, '')
-  return isTime ? shown : shown === '00:00' ? day : `${day} ${shown}`
+/** The value in the form that readings have: dates in ISO 8601, and all digits of numbers without a format or with an exponent. */
+function shownIn({ v, z = 'General', w = '' }: Cell, formats: Formats, date1904: boolean): string {
+  if (typeof v !== 'number') return w
+  if (/general|E[+-]/i.test(z)) return String(Number(v.toPrecision(15)))
+  if (/\[[hms]+\]/i.test(z) || !formats.is_date(z) || v < 0) return w
+  const { y, m, d, H, M, S } = formats.parse_date_code(Math.round(v * 86_400) / 86_400, { date1904 })
+  const two = (part: number) => String(part).padStart(2, '0')
+  const time = [H, M, ...(S === 0 ? [] : [S])].map(two).join(':')
+  const date = `${y}-${two(m)}-${two(d)}`
+  if (v < 1) return time
+  return H + M + S === 0 ? date : `${date} ${time}`
 }
 
 process.on('message', async ({ library, file }: LibraryJob) => {

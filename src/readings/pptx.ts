@@ -29,8 +29,13 @@ export async function readPptx(bytes: Uint8Array, form: ReadingForm, limits: Rea
     },
   })
   const writer = createWriter(form, limits.characters)
+  const repeated = new Set<string>()
   for (const [index, slide] of slides.entries()) {
-    const shapes = await shapesOf(zip, slide, writer)
+    const shapes = (await shapesOf(zip, slide, writer)).filter((shape) => {
+      if (!isRepeated(shape)) return true
+      const text = shape.lines.map((line) => line.text).join('\n')
+      return !repeated.has(text) && repeated.add(text)
+    })
     const isTitle = ({ kind }: Shape) => kind === 'title' || kind === 'ctrTitle'
     const title =
       shapes
@@ -48,6 +53,11 @@ export async function readPptx(bytes: Uint8Array, form: ReadingForm, limits: Rea
     for (const line of lines) writer.paragraph(line)
   }
   return { text: writer.finish(), parts: slides.length }
+}
+
+/** Whether a shape has a date or footer, which may be the same on every slide: it is written where it is first. */
+function isRepeated({ kind = '' }: Shape): boolean {
+  return ['dt', 'ftr', 'hdr'].includes(kind)
 }
 
 function writeShape(writer: Writer, { kind, lines, rows }: Shape): void {
@@ -103,6 +113,5 @@ async function shapesOf(zip: Zip, part: string, writer: Writer): Promise<readonl
       } else if (name === 'a:tr') shape.rows.push(row)
     },
   })
-  // Numbers, dates and footers are the same on every slide.
-  return shapes.filter(({ kind }) => !['sldNum', 'dt', 'ftr', 'hdr', 'sldImg'].includes(kind ?? ''))
+  return shapes.filter(({ kind }) => kind !== 'sldNum' && kind !== 'sldImg')
 }

@@ -109,7 +109,8 @@ test('a binary workbook (.xlsb) is read like one in XML', async () => {
   const item = (type: number, ...data: readonly Buffer[]) => {
     const all = Buffer.concat(data)
     const kind = type < 128 ? [type] : [(type & 127) | 128, type >> 7]
-    return Buffer.concat([Buffer.from([...kind, (all.length & 127) | 128, all.length >> 7]), all])
+    const length = [all.length & 127, (all.length >> 7) & 127, all.length >> 14]
+    return Buffer.concat([Buffer.from([...kind, (length[0] ?? 0) | 128, (length[1] ?? 0) | 128, length[2] ?? 0]), all])
   }
   const text = (value: string) => Buffer.concat([u32(value.length), wide(value)])
   const style = (format: number) => item(47, u16(0, format, 0), Buffer.alloc(10))
@@ -139,6 +140,8 @@ test('a binary workbook (.xlsb) is read like one in XML', async () => {
         item(7, u32(0, 0), u32(0)),
         item(5, u32(1, 1), f64(43_000)),
         item(2, u32(2, 2), u32((1234 << 2) | 2)),
+        // A record that is longer than what is unpacked at once.
+        item(1000, Buffer.alloc(100_000)),
         item(17, u32(0), text('next')),
         item(0, u32(2)),
         item(4, u32(0, 0), Buffer.from([1])),

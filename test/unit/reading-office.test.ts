@@ -272,6 +272,14 @@ describe('a symbol character', () => {
     expect(await inWord(run)).toBe(wanted)
   })
 
+  test('footers and dates of slides are read once, slide numbers are not', async () => {
+    const shape = (type: string, text: string) =>
+      `<p:sp><p:nvSpPr><p:nvPr><p:ph type="${type}"/></p:nvPr></p:nvSpPr><p:txBody><a:p><a:r><a:t>${text}</a:t></a:r></a:p></p:txBody></p:sp>`
+    const shapes = ['dt', 'ftr', 'sldNum'].map((type) => shape(type, `the ${type}`)).join('')
+    const text = await read('pptx', replaced(pptx, [/<\/p:spTree>/, `${shapes}</p:spTree>`]))
+    expect(text.match(/the \w+/g)).toEqual(['the dt', 'the ftr'])
+  })
+
   test('of a presentation is the visible character', async () => {
     const run = (properties: string, text: string) => `<a:r><a:rPr>${properties}</a:rPr><a:t>${text}</a:t></a:r>`
     const sign = '<a:latin typeface="Arial"/><a:sym typeface="Wingdings"/>'

@@ -28,6 +28,7 @@ const maxColumns = 16_384
 /** The cells of a sheet, in any order. */
 export function createCells(writer: Pick<Writer, 'plain' | 'row' | 'end'>) {
   const rows = new Map<number, Map<number, string>>()
+  let last = -1
   const add = (row: number, column: number, text: string) => {
     if (text === '' || column >= maxColumns) return
     const cells = rows.get(row) ?? new Map<number, string>()
@@ -41,15 +42,15 @@ export function createCells(writer: Pick<Writer, 'plain' | 'row' | 'end'>) {
       add(row, column, formatNumber(String(value), kind, since1904)),
     boolean: (row: number, column: number, value: boolean) => add(row, column, value ? 'TRUE' : 'FALSE'),
     error: (row: number, column: number, code: number) => add(row, column, errors[code] ?? '#ERR!'),
-    /** Writes the rows. An empty row separates two tables. */
+    /** Writes the rows that are there, and forgets them. An empty row separates two tables. */
     write: () => {
-      let last = -1
       for (const [number, cells] of [...rows].sort(([a], [b]) => a - b)) {
         if (number > last + 1) writer.end()
         const width = Math.max(...cells.keys()) + 1
         writer.row(Array.from({ length: width }, (_, column) => cells.get(column) ?? ''))
         last = number
       }
+      rows.clear()
     },
   }
 }

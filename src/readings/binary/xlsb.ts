@@ -1,6 +1,6 @@
 import { type Reading, type ReadingForm, type ReadingLimits, tooMuch, unreadable } from '../formats.ts'
 import { numberKindOf } from '../number-formats.ts'
-import { bytesOf, mainPartOf, openZip, relationshipsOf, type Zip } from '../package.ts'
+import { mainPartOf, openZip, relationshipsOf, type Zip } from '../package.ts'
 import { createWriter } from '../writer.ts'
 import { type CellStyle, createCells, readPackedNumber, type SheetCells } from './cells.ts'
 
@@ -43,15 +43,15 @@ export async function readXlsb(bytes: Uint8Array, form: ReadingForm, limits: Rea
   const targets = new Map(relationships.map(({ id, target }) => [id, target]))
   const sheets: { readonly name: string; readonly part: string }[] = []
   let since1904 = false
-  for (const { kind, data } of await recordsOf(zip, main)) {
+  await walkRecords(zip, main, (kind, data) => {
     if (kind === type.book) since1904 = ((data[0] ?? 0) & 1) === 1
-    if (kind !== type.sheet) continue
+    if (kind !== type.sheet) return
     // A beta of Excel 2007 wrote four bytes more.
     const [id, end] = [8, 12].map((at) => textAt(data, at)).find(([id]) => targets.has(id)) ?? ['', 0]
     const part = targets.get(id)
     if (part === undefined) throw unreadable('The document is damaged: it names a sheet without a part.')
     sheets.push({ name: textAt(data, end)[0], part })
-  }
+  })
   const workbook: Workbook = {
     strings: await readStrings(zip, partOf('sharedStrings'), limits.characters),
     styles: await readStyles(zip, partOf('styles')),
@@ -61,35 +61,50 @@ export async function readXlsb(bytes: Uint8Array, form: ReadingForm, limits: Rea
   for (const { name, part } of sheets) {
     writer.heading(1, writer.plain(name.toWellFormed()))
     const cells = createCells(writer)
-    readSheet(await recordsOf(zip, part), workbook, cells)
+    await walkRecords(zip, part, createSheetReader(workbook, cells))
     cells.write()
   }
   return { text: writer.finish(), parts: sheets.length }
 }
 
-interface SheetRecord {
-  readonly kind: number
-  readonly data: Buffer
-}
-
-async function recordsOf(zip: Zip, part: string | undefined): Promise<Iterable<SheetRecord>> {
-  return part === undefined || !zip.has(part) ? [] : recordsIn(await bytesOf(zip.read(part)))
-}
-
-/** The records of a part: a type of one or two bytes, a length of one to four, data. The upper bit tells that a byte follows. */
-function* recordsIn(bytes: Buffer): Generator<SheetRecord> {
-  for (let at = 0; at < bytes.length; ) {
-    let kind = bytes[at++] ?? 0
-    if (kind >= 128) kind = (kind & 127) + (bytes[at++] ?? 0) * 128
-    let length = 0
-    for (let index = 0; index < 4; index++) {
-      const byte = bytes[at++] ?? 0
-      length += (byte & 127) * 128 ** index
-      if (byte < 128) break
+/**
+ * Walks the records of a part, piece by piece: a type of one or two bytes, a length of one to four, data. The upper bit of a byte
+ * tells that another follows.
+ */
+async function walkRecords(zip: Zip, part: string | undefined, take: (kind: number, data: Buffer) => void) {
+  if (part === undefined || !zip.has(part)) return
+  let rest: Buffer = Buffer.alloc(0)
+  let missing = 0
+  const waiting: Buffer[] = []
+  for await (const piece of zip.read(part)) {
+    waiting.push(piece)
+    missing -= piece.length
+    if (missing > 0) continue
+    const bytes = Buffer.concat([rest, ...waiting.splice(0)])
+    let at = 0
+    let head = headAt(bytes, at)
+    for (; head.start + head.length <= bytes.length; head = headAt(bytes, at)) {
+      at = head.start + head.length
+      take(head.kind, bytes.subarray(head.start, at))
     }
-    yield { kind, data: bytes.subarray(at, at + length) }
-    at += length
+    rest = Buffer.from(bytes.subarray(at))
+    missing = head.start + head.length - bytes.length
   }
+}
+
+/** The head of a record. Beyond the end of the bytes, it counts as longer than they are. */
+function headAt(bytes: Buffer, begin: number) {
+  let at = begin
+  const next = () => bytes[at++] ?? 0
+  let kind = next()
+  if (kind >= 128) kind = (kind & 127) + next() * 128
+  let length = 0
+  for (let index = 0; index < 4; index++) {
+    const byte = next()
+    length += (byte & 127) * 128 ** index
+    if (byte < 128) break
+  }
+  return { kind, start: at, length }
 }
 
 /** A text whose length is four bytes, and the offset behind it. */
@@ -103,13 +118,13 @@ function textAt(data: Buffer, at: number): readonly [text: string, end: number] 
 async function readStrings(zip: Zip, part: string | undefined, limit: number): Promise<readonly string[]> {
   const strings: string[] = []
   let length = 0
-  for (const { kind, data } of await recordsOf(zip, part)) {
-    if (kind !== type.sharedText) continue
+  await walkRecords(zip, part, (kind, data) => {
+    if (kind !== type.sharedText) return
     const [text] = textAt(data, 1)
     length += text.length
     if (length > limit) throw tooMuch(`The document has more than ${limit} characters of text.`)
     strings.push(text)
-  }
+  })
   return strings
 }
 
@@ -118,7 +133,7 @@ async function readStyles(zip: Zip, part: string | undefined): Promise<readonly 
   const fonts: string[] = []
   const styles: CellStyle[] = []
   let isOfCells = false
-  for (const { kind, data } of await recordsOf(zip, part)) {
+  await walkRecords(zip, part, (kind, data) => {
     if (kind === stylesBegin || kind === stylesEnd) isOfCells = kind === stylesBegin
     else if (kind === type.font) fonts.push(textAt(data, 21)[0])
     else if (kind === type.format && data.length >= 2) codes.set(data.readUInt16LE(0), textAt(data, 2)[0])
@@ -126,17 +141,21 @@ async function readStyles(zip: Zip, part: string | undefined): Promise<readonly 
       const format = data.readUInt16LE(2)
       styles.push({ kind: numberKindOf(format, codes.get(format)), font: fonts[data.readUInt16LE(4)] ?? '' })
     }
-  }
+  })
   return styles
 }
 
-function readSheet(records: Iterable<SheetRecord>, { strings, styles, since1904 }: Workbook, cells: SheetCells): void {
+/** Takes the records of a sheet. A row is written when the next one begins. */
+function createSheetReader({ strings, styles, since1904 }: Workbook, cells: SheetCells) {
   let [row, column] = [0, -1]
-  for (const { kind, data } of records) {
-    if (kind === type.row && data.length >= 4) [row, column] = [data.readUInt32LE(0), -1]
+  return (kind: number, data: Buffer): void => {
+    if (kind === type.row && data.length >= 4) {
+      cells.write()
+      ;[row, column] = [data.readUInt32LE(0), -1]
+    }
     const value = kind === type.richText ? 'text' : values[kind]
     const start = isWithoutColumn(kind) ? 0 : 4
-    if ((value === undefined && kind !== 1 && kind !== 12) || data.length < start + 4) continue
+    if ((value === undefined && kind !== 1 && kind !== 12) || data.length < start + 4) return
     column = isWithoutColumn(kind) ? column + 1 : data.readUInt32LE(0)
     const style = styles[data.readUIntLE(start, 3)]
     const at = start + 4
