@@ -1,5 +1,6 @@
 import { DataTable } from '../preview/data-table.tsx'
 import { plainHtml } from '../preview/model/bounds.ts'
+import { maxMatches } from '../preview/model/lines.ts'
 import { htmlOf } from '../preview/model/markdown-html.ts'
 import { Binary } from '../preview/notes.tsx'
 import { TextView } from '../preview/text.tsx'
@@ -22,6 +23,28 @@ export const Pdf: typeof import('../preview/pdf.tsx').Pdf = ({ bytes }) => <Bina
 export const Page: typeof import('../preview/page.tsx').Page = ({ text }) => (
   <TextView text={text} language="html" wrap={true} />
 )
+
+/** In a host, the browser matches regular expressions. RE2 would take a quarter of the maximum size of the page. */
+export const finderOf: typeof import('../preview/model/pattern.ts').finderOf = (pattern) => {
+  try {
+    const compiled = new RegExp(pattern, 'giu')
+    return {
+      find: (lines) =>
+        lines
+          .flatMap((text, line) =>
+            Array.from(text.matchAll(compiled), ({ index, 0: found }) => ({
+              line,
+              start: index,
+              end: index + found.length,
+            })),
+          )
+          .filter(({ start, end }) => start < end)
+          .slice(0, maxMatches),
+    }
+  } catch (error) {
+    return { fault: error instanceof Error ? error.message : String(error) }
+  }
+}
 
 /** In a host there is no room for the facets of the tree. The search has facets. */
 export const FacetsBar: typeof import('../tree/facets-bar.tsx').FacetsBar = () => <></>

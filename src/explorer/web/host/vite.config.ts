@@ -11,6 +11,7 @@ const replaced: Readonly<Record<string, string>> = {
   'tree/facets-bar.tsx': 'views.tsx',
   'preview/chart.tsx': 'views.tsx',
   'preview/formulas.ts': 'views.tsx',
+  'preview/model/pattern.ts': 'views.tsx',
   'preview/workers.ts': 'views.tsx',
   'preview/page.tsx': 'views.tsx',
   'preview/pdf.tsx': 'views.tsx',
