@@ -95,6 +95,6 @@ function hitsIn({ text, version: _, ...facts }: SearchDocument, words: readonly 
       .sort((a, b) => a[0] - b[0])
       .filter(([start], at, all) => start >= (all[at - 1]?.[1] ?? 0))
     const lines = { start: index + 1, end: index + 1 }
-    return [{ ...facts, score: found.length, lines, snippet: { text: line, marks } }]
+    return [{ ...facts, score: found.length, lines, snippet: { text: line, line: lines.start, marks } }]
   })
 }
