@@ -40,7 +40,8 @@ export const copiedModules: readonly string[] = [join(jschardet, 'build/index.cj
 const tokenModule = /[\\/]gpt-tokenizer[\\/].*[\\/]bpeRanks[\\/](\w+)\.js$/
 const builtTokens = (encoding: string): string => `
   import { readFile } from 'node:fs/promises'
-  export default await readFile(__pathOf(__locate('vendor/${encoding}.tokens')))
+  import { gunzipSync } from 'node:zlib'
+  export default gunzipSync(await readFile(__pathOf(__locate('vendor/${encoding}.tokens.gz'))))
 `
 
 /** Makes the bundled code load these parts from `dist/vendor/`. `__pathOf` and `__locate` are those of scripts/bundle.ts. */
@@ -78,11 +79,13 @@ export function copyVendored(folder: string): void {
   const missing = supported.filter((name) => !builds.some((build) => build.name === `sqlite-${name}.node`))
   if (missing.length > 0) throw new Error(`@photostructure/sqlite has no build for ${missing.join(', ')}.`)
   for (const { file, name } of builds) copyFileSync(join(sqlite, 'prebuilds', file), join(target, name))
-  // Compressed, because it is half of its size then, and few processes read a PDF.
-  writeFileSync(join(target, 'pdfium.wasm.gz'), gzipSync(readFileSync(join(pdfium, 'dist/pdfium.wasm')), { level: 9 }))
+  // Compressed, because most processes need neither of them.
+  const compressed = (name: string, bytes: Uint8Array) =>
+    writeFileSync(join(target, `${name}.gz`), gzipSync(bytes, { level: 9 }))
+  compressed('pdfium.wasm', readFileSync(join(pdfium, 'dist/pdfium.wasm')))
   copyFileSync(join(jschardet, 'build/index.cjs'), join(target, 'jschardet.cjs'))
   for (const [name, tokens] of Object.entries({ o200k_base: o200k, cl100k_base: cl100k }))
-    writeFileSync(join(target, `${name}.tokens`), tokenFileOf(tokens))
+    compressed(`${name}.tokens`, tokenFileOf(tokens))
 }
 
 const supported = ['darwin', 'linux', 'win32'].flatMap((platform) =>

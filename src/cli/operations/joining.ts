@@ -185,11 +185,18 @@ function createSession() {
   const opening = new Map<string, string>()
   /** The requests without an answer, by the JSON of their ids. */
   const pending = new Map<string, string>()
+  /** The ids of those that a server has got. */
+  const sent = new Set<string>()
   /** Requests that are sent again only for the state of the server. Nobody waits for their answers. */
   const repeated = new Set<string>()
   let ended = false
   let send: ((line: string) => void) | undefined
   let tell = () => {}
+
+  const forget = (id: string): void => {
+    pending.delete(id)
+    sent.delete(id)
+  }
 
   const take = (line: string): void => {
     const messages = parsed(line)
@@ -199,14 +206,20 @@ function createSession() {
         opening.set(method, line)
       else if (method === 'resources/subscribe') opening.set(`subscribed ${uri}`, line)
       else if (method === 'resources/unsubscribe') opening.delete(`subscribed ${uri}`)
-      else if (method === 'notifications/cancelled') pending.delete(JSON.stringify(params?.requestId))
-      if (id !== undefined && method !== '') pending.set(JSON.stringify(id), line)
+      else if (method === 'notifications/cancelled') forget(JSON.stringify(params?.requestId))
+      if (id === undefined || method === '') continue
+      pending.set(JSON.stringify(id), line)
+      if (send !== undefined) sent.add(JSON.stringify(id))
     }
     send?.(line)
   }
+  const refuse = (id: unknown, code: number, message: string) =>
+    writer.write(() => `${JSON.stringify({ jsonrpc: '2.0', id, error: { code, message } })}\n`).catch(end)
   const pump = async () => {
     for await (const lines of readLines(process.stdin, maxLineBytes, stop.signal))
-      for (const line of lines) if (line !== 'too-long') take(Buffer.from(line).toString('utf8'))
+      for (const line of lines)
+        if (line === 'too-long') await refuse(null, -32700, 'The message is longer than the limit.')
+        else take(Buffer.from(line).toString('utf8'))
     ended = true
     tell()
   }
@@ -219,7 +232,17 @@ function createSession() {
       for (const { id } of parsed(line)) if (id !== undefined) repeated.add(JSON.stringify(id))
       to(line)
     }
+    for (const [id, line] of pending) {
+      if (!sent.has(id) || !callsOtherTool(line)) continue
+      forget(id)
+      void refuse(
+        JSON.parse(id),
+        -32603,
+        'The server ended while the tool ran. Look at its effects before you call it again.',
+      )
+    }
     for (const line of new Set(pending.values())) to(line)
+    for (const id of pending.keys()) sent.add(id)
     send = to
   }
   /** Passes an answer on, unless nobody waits for it. */
@@ -228,10 +251,10 @@ function createSession() {
     const isAnswer = of === 'result' || of === 'error'
     if (isAnswer && repeated.delete(id)) return
     await writer.write(() => `${line}\n`).catch(end)
-    if (isAnswer) pending.delete(id)
+    if (isAnswer) forget(id)
     // A batch, and an answer in another form.
     else if (!line.startsWith('{"jsonrpc":"2.0","method"'))
-      for (const { id } of parsed(line)) pending.delete(JSON.stringify(id))
+      for (const { id } of parsed(line)) forget(JSON.stringify(id))
   }
   const giveAll = async (from: Readable) => {
     for await (const lines of readLines(from, maxLineBytes, new AbortController().signal))
@@ -260,6 +283,17 @@ function createSession() {
       return { input, output }
     },
   }
+}
+
+/** The tools of hikidashi that only read. */
+const readingTools = new Set([
+  ...['list_resources', 'browse_directory', 'read_resource', 'search_in_resource', 'search_resources'],
+  ...['browse', 'assemble_context', 'what_changed', 'search', 'fetch'],
+])
+
+/** Whether a message calls a tool that may change something, such as one of a mounted server. */
+function callsOtherTool(line: string): boolean {
+  return parsed(line).some(({ method, params }) => method === 'tools/call' && !readingTools.has(String(params?.name)))
 }
 
 function isIn(lines: ReadonlyMap<string, string>, line: string): boolean {
