@@ -274,6 +274,23 @@ const ownTables = `${ownName}/reftable`
 
 type Links = ReturnType<typeof createLinks>
 
+/** Whether refs are copied: on Windows only administrators make symbolic links, and a junction leads to no network drive. */
+const copies = process.platform === 'win32'
+
+/** Makes a directory the same as another, without the symbolic links in that. */
+function copyDirectory(from: string, to: string): void {
+  fs.mkdirSync(to, { recursive: true })
+  const entries = fs.readdirSync(from, { withFileTypes: true })
+  const names = new Set(entries.map(({ name }) => name))
+  for (const name of fs.readdirSync(to))
+    if (!names.has(name)) fs.rmSync(join(to, name), { recursive: true, force: true })
+  for (const entry of entries) {
+    const [source, target] = [join(from, entry.name), join(to, entry.name)]
+    if (entry.isDirectory()) copyDirectory(source, target)
+    else if (entry.isFile()) fs.copyFileSync(source, target)
+  }
+}
+
 /** Creates the links of a mirror. Names are relative to it. */
 function createLinks(root: string) {
   const held = new Map<string, Folder>()
@@ -293,9 +310,11 @@ function createLinks(root: string) {
     const path = join(root, name)
     try {
       fs.mkdirSync(join(path, '..'), { recursive: true })
-      fs.rmSync(path, { force: true })
-      // Only administrators of Windows may make symbolic links; everybody may make junctions, to directories.
-      fs.symlinkSync(target, path, 'junction')
+      if (copies) copyDirectory(target, path)
+      else {
+        fs.rmSync(path, { force: true })
+        fs.symlinkSync(target, path)
+      }
     } catch (error) {
       throw unavailable('The temporary folder of the git provider cannot be written.', {}, error)
     }
@@ -305,7 +324,7 @@ function createLinks(root: string) {
   const forget = (name: string) => {
     for (const one of [...targets.keys(), ...held.keys()]) {
       if (one !== name && !one.startsWith(`${name}/`)) continue
-      if (targets.delete(one)) fs.rmSync(join(root, one), { force: true })
+      if (targets.delete(one)) fs.rmSync(join(root, one), { recursive: copies, force: true })
       retire(held.get(one))
       held.delete(one)
     }
@@ -319,14 +338,14 @@ function createLinks(root: string) {
     heldAt: (name: string) => held.get(name),
     /** Links to a file that may come and go; on Windows copies it. */
     toFile: (name: string, target: string): void => {
-      if (process.platform === 'win32') {
+      if (copies) {
         fs.rmSync(join(root, name), { force: true })
         if (fs.existsSync(target)) fs.copyFileSync(target, join(root, name))
         targets.set(name, target)
       } else if (targets.get(name) !== target) link(name, target)
     },
     /**
-     * Links to a directory of a folder, and holds it open. Returns it; undefined when there is none.
+     * Links to a directory of a folder, or copies it on Windows, and holds it open. Returns it; undefined when there is none.
      *
      * @throws LinkError for a symbolic link in its place.
      */
@@ -335,6 +354,7 @@ function createLinks(root: string) {
       const next = await openIn(parent, child)
       if (next !== undefined && next.identity === before?.identity) {
         next.close()
+        if (copies) link(name, before.shared)
         return before
       }
       forget(name)
