@@ -98,7 +98,7 @@ requires(
     expect(await page.locator('.folder .preview-note').first().innerText()).toContain('2 folders, 4 files')
     expect(await axe(page)).toEqual([])
     await page.getByRole('button', { name: 'Add all to the basket' }).click()
-    await page.getByRole('dialog').getByRole('button', { name: 'Add 6 files' }).waitFor()
+    await page.getByRole('dialog').getByRole('button', { name: 'Add 9 files' }).waitFor()
   })
 
   test('the search in a text covers more than the drawn part, and its lines have links', async () => {
