@@ -17,7 +17,8 @@ import { bytesSoFar } from './support/stream-bytes.ts'
  * decision. After one that is meant: `npx vitest run test/start.test.ts --update`.
  */
 const root = resolve(import.meta.dirname, '..')
-const folder = mkdtempSync(join(tmpdir(), 'hikidashi-start-'))
+// A short name: the path of a socket has a limit.
+const folder = mkdtempSync(join(tmpdir(), 'start-'))
 writeFileSync(join(folder, 'a.md'), '# A\n')
 afterAll(() => rmSync(folder, { recursive: true }))
 
