@@ -70,7 +70,8 @@ open them. With a configuration, only its mounts are served; hikidashi init writ
         'begin the ids of sessions with this name, by which a proxy finds the replica of a session',
       ).argParser(parseReplica),
     )
-    .option('--alone', 'over stdio: serve only the client of this process, and join no other one')
+    .option('--share', 'over stdio: pass messages on to the process that serves the same to another host')
+    .option('--alone', 'over stdio: listen at no socket, not even for hooks')
     .option('--strict', 'open every mount at the start, and end if one cannot be opened')
     .addOption(new Option('--log-level <level>', 'the log level for stderr').choices(logLevels).default('info'))
     .addOption(new Option('--log-format <format>', 'the format of the log').choices(logFormats).default('text'))

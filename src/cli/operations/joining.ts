@@ -8,7 +8,16 @@ import type { Sharing } from '../terminal/io.ts'
 const fs = process.getBuiltinModule('node:fs')
 
 /** The options with which a server can be shared, and those of them that take a value. */
-const options = new Set(['--stdio', '--strict', '--config', '--name', '--only', '--log-level', '--log-format'])
+const options = new Set([
+  '--stdio',
+  '--share',
+  '--strict',
+  '--config',
+  '--name',
+  '--only',
+  '--log-level',
+  '--log-format',
+])
 const valued = new Set(['--config', '--name', '--only', '--log-level', '--log-format'])
 /** Maximum length of the path of a socket in bytes: that of macOS, which has the shortest. */
 const maxPathBytes = 103
@@ -20,7 +29,8 @@ const trial = { times: 40, pauseMs: 25 }
 const maxConfigBytes = 1024 * 1024
 
 /**
- * Joins the process that serves the same to another host, or lets others join this one. Processes serve the same if they have the
+ * With `--share`, joins the process that serves the same to another host, or lets others join this one. Without it, listens for hooks
+ * only, unless another process does. Processes serve the same if they have the
  * same program, the same arguments, the same configuration with the same environment, and if they see the same names in the folders.
  * It loads next to nothing, because a process that joins only passes on messages.
  *
@@ -36,6 +46,7 @@ export async function joinServer(words: readonly string[]): Promise<Sharing | 's
     const onClient = await listen(path)
     if (onClient !== undefined) return { onClient, ...(session && { own: session.takeOver() }) }
     const socket = await connect(path)
+    if (socket !== undefined && !words.includes('--share')) return void socket.destroy()
     if (socket === undefined) {
       removeStale(path)
       await new Promise((done) => setTimeout(done, trial.pauseMs))

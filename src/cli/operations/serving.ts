@@ -147,6 +147,7 @@ export interface ServeOptions {
   readonly replica?: string
   readonly strict?: true
   readonly alone?: true
+  readonly share?: true
   readonly logLevel: (typeof logLevels)[number]
   readonly logFormat: (typeof logFormats)[number]
 }
