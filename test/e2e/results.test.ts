@@ -93,7 +93,9 @@ describe('over HTTP, with tokens', () => {
   const names = async (token: string) => {
     const { tools } = (await ask(server.url, token, 'tools/list')).json().result as { tools: { name: string }[] }
     // Everybody whose host is not known has the tools to read with besides.
-    return tools.map(({ name }) => name).filter((name) => !/_resources?$|_directory$|_context$|^browse$|^what_changed$/.test(name))
+    return tools
+      .map(({ name }) => name)
+      .filter((name) => !/_resources?$|_directory$|_context$|^browse$|^what_changed$/.test(name))
   }
   const post = (path: string, token: string | undefined, body: unknown, headers: Record<string, string> = {}) =>
     fetch(new URL(path, server.url), {
