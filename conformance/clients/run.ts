@@ -114,7 +114,7 @@ function planFor(transport: Transport, url: string, project: Project, config: st
     },
     expanded: { template: `${address}{+path}`, path: paths.module },
     word: rareWord,
-    searchTemplate: `search://${projectName}{?q,limit,mount,mime,since,minPriority,audience,path,after,as}`,
+    searchTemplate: `search://${projectName}{?q,limit,mount,mime,since,minPriority,audience,path,after,fresh,as}`,
     watched: { uri: uriOf(address, paths.watched), file: join(project.folder, paths.watched), text: '# Changed\n' },
     completion: { template: `${address}{+path}`, name: 'path', value: paths.module.slice(0, -3) },
     prompt: { name: 'review', arguments: { module: 'tea.ts' } },
