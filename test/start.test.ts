@@ -141,8 +141,8 @@ describe('a start loads the listed files only:', () => {
   })
 
   it('both without other modules of Node', async () => {
-    expect(await builtinsBeyondBare(['serve', folder, '--stdio'])).toEqual(ofShared)
-    expect(await builtinsBeyondBare(['serve', folder, '--stdio', '--alone'])).toEqual(ofNode)
+    expect(await builtinsBeyondBare(['serve', folder, '--stdio'])).toEqual(ofNode)
+    expect(await builtinsBeyondBare(['serve', folder, '--stdio', '--share'])).toEqual(ofShared)
     expect(await builtinsBeyondBare(['serve', '--config', tenMounts(), '--stdio'])).toEqual([
       ...namesOfNode('crypto'),
       ...ofNode,

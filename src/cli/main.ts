@@ -7,7 +7,7 @@ async function start(): Promise<void> {
   enableCache()
   // Dynamic imports, because a static one would be compiled before the cache is enabled.
   const words = process.argv.slice(2)
-  const isShared = words[0] === 'serve' && words.includes('--stdio')
+  const isShared = words[0] === 'serve' && words.includes('--share')
   const sharing = isShared ? await (await import('./operations/joining.ts')).joinServer(words) : undefined
   if (sharing === 'served') process.exit()
   const { runProcess } = await import('./run.ts')

@@ -60,6 +60,13 @@ async function openHost(...more: readonly string[]) {
   }
 }
 
+const acknowledged = 'notifications/subscriptions/acknowledged'
+const meta = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientInfo': { name: 'host', version: '1' },
+  'io.modelcontextprotocol/clientCapabilities': {},
+}
+
 const socketFolder = () => join(root, 's/hikidashi/run')
 const sockets = () => readdir(socketFolder()).catch(() => [])
 
@@ -76,16 +83,28 @@ describe.skipIf(process.platform === 'win32')('the servers of several hosts', ()
     expect(await sockets()).toEqual([socket])
     const uri = `file://${folder}/sealing.md`
     expect((await second.ask('resources/subscribe', { uri })).result).toEqual({})
+    const listening = third.ask('subscriptions/listen', {
+      notifications: { resourceSubscriptions: [uri] },
+      _meta: meta,
+    })
+    await vi.waitFor(() => expect(third.heard.map(({ method }) => method)).toContain(acknowledged), 20_000)
     const asked = [second.ask('resources/list'), third.ask('resources/read', { uri })]
     first.child.kill('SIGKILL')
     const [list, read] = await Promise.all(asked)
     expect(list?.result?.resources).toEqual(expect.arrayContaining([expect.objectContaining({ uri })]))
     expect(JSON.stringify(read?.result)).toContain('sealed with a secret')
+    // A change while nobody watched is told, too.
+    const updated = expect.objectContaining({ method: 'notifications/resources/updated', params: { uri } })
+    await vi.waitFor(() => expect(second.heard).toContainEqual(updated), 20_000)
+    expect(second.heard).toContainEqual(expect.objectContaining({ method: 'notifications/resources/list_changed' }))
+    // A stream of 2026-07-28 ends with its result, so that its client listens anew.
+    expect((await listening).result).toMatchObject({ resultType: 'complete' })
+    const known = second.heard.length
     // The subscription goes on at the new server, and its answer is not given twice.
     await vi.waitFor(
       async () => {
         await writeFile(join(folder, 'sealing.md'), `# Sealing\n\nA cursor is sealed with a secret of the server.\n\n`)
-        expect(second.heard).toContainEqual(expect.objectContaining({ method: 'notifications/resources/updated' }))
+        expect(second.heard.slice(known)).toContainEqual(updated)
       },
       { timeout: 20_000, interval: 300 },
     )

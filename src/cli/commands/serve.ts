@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import { resolve } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { OpenedCatalog } from '../../config/build.ts'
@@ -109,6 +110,8 @@ function parseReplica(value: string): string {
 
 /** @throws CommandError for options of HTTP over stdio, where they have no effect, and for tokens unless the user chose stdio. */
 function refuseUnasked({ config }: Local, options: ServeOptions, listen: Listen | undefined): void {
+  if (listen !== undefined && options.share)
+    throw misused('--share is for stdio: over HTTP one server serves every client.')
   if (listen !== undefined) return
   const { stdio, tokens, allowHost, insecure, replica } = options
   for (const [option, value] of Object.entries({
@@ -167,7 +170,7 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
     ...(auditFile === undefined ? {} : { audit: auditFile.write }),
     ...defined({ instructions, resourceOperations: experimental?.resourceOperations }),
   }
-  const events = await openEvents(local, log, service.audit, listen !== undefined)
+  const events = await openEvents(local, log, service.audit, secrets, listen !== undefined)
   const announce = createAnnouncer({
     log: format === 'json' ? log : undefined,
     say: io.say,
@@ -181,7 +184,11 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
   })
   try {
     if (listen === undefined)
-      await serveOverStdio({ ...service, events: events.options }, opening, stop.signal, announce, local, io)
+      await serveOverStdio({ ...service, events: events.options }, opening, stop.signal, announce, {
+        local,
+        options,
+        io,
+      })
     else {
       const pages = await openPage(local.config?.http, listen, log)
       await serveOverHttp(
@@ -214,7 +221,7 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
 }
 
 /** Opens the events of a configuration: over HTTP with webhooks, if it has them. */
-async function openEvents({ config }: Local, log: Log, audit: Audit | undefined, isHttp: boolean) {
+async function openEvents({ config }: Local, log: Log, audit: Audit | undefined, { scrub }: Scrubber, isHttp: boolean) {
   const { dialect = 'sep', webhooks: settings } = config?.events ?? {}
   if (config === undefined || settings === undefined || !isHttp) return { options: { dialect }, close: async () => {} }
   const [{ createWebhooks }, { createDeliveries }] = await Promise.all([
@@ -224,7 +231,7 @@ async function openEvents({ config }: Local, log: Log, audit: Audit | undefined,
   const deliveries = createDeliveries(config.store, log)
   const { allowAddresses, lifetime, perPrincipal, total } = settings
   const webhooks = createWebhooks({
-    ...{ dialect, log, audit, onDelivery: deliveries.add },
+    ...{ dialect, log, audit, clean: scrub, onDelivery: deliveries.add },
     ...defined({ allowAddresses, maxLifetimeMs: lifetime, maxPerPrincipal: perPrincipal, maxTotal: total }),
   })
   const close = async () => {
@@ -250,9 +257,9 @@ async function serveOverStdio(
   opening: Opening<OpenedCatalog>,
   stop: AbortSignal,
   announce: ReturnType<typeof createAnnouncer>,
-  local: Local,
-  { sharing, secrets }: Io,
+  { local, options, io }: { readonly local: Local; readonly options: ServeOptions; readonly io: Io },
 ): Promise<void> {
+  const { sharing, secrets } = io
   const failure = new AbortController()
   const open = doneOnce(async () => {
     boundHeap()
@@ -260,14 +267,17 @@ async function serveOverStdio(
       () => (process.stdin.isTTY ? announce.waiting() : announce.started(service.log)),
       () => failure.abort(),
     )
+    if (sharing === undefined && options.alone !== true) void listenForHooks()
   })
   const timer = setTimeout(open, latestOpeningMs)
   const signal = AbortSignal.any([stop, failure.signal])
-  sharing?.onClient((socket) => {
+  const serveClient = (socket: Socket) =>
     void import('../operations/joined.ts').then(({ serveJoined }) =>
       serveJoined(socket, { ...service, signal }, { opening, secrets, hook: local.config?.context?.hook }),
     )
-  })
+  const listenForHooks = async () =>
+    (await (await import('../operations/joining.ts')).listenForHooks(process.argv.slice(2)))?.(serveClient)
+  sharing?.onClient(serveClient)
   await serveStdio({ ...service, ...sharing?.own, onFirstAnswer: open, signal })
   clearTimeout(timer)
   if (stop.aborted) return

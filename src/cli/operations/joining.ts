@@ -29,24 +29,22 @@ const trial = { times: 40, pauseMs: 25 }
 const maxConfigBytes = 1024 * 1024
 
 /**
- * With `--share`, joins the process that serves the same to another host, or lets others join this one. Without it, listens for hooks
- * only, unless another process does. Processes serve the same if they have the
- * same program, the same arguments, the same configuration with the same environment, and if they see the same names in the folders.
- * It loads next to nothing, because a process that joins only passes on messages.
+ * Joins the process that serves the same to another host, or lets others join this one (`serve --stdio --share`). Processes serve the
+ * same if they have the same program, the same arguments, the same configuration with the same environment, and if they see the same
+ * names in the folders. It loads next to nothing, because a process that joins only passes on messages.
  *
  * Resolves to `served` when another process has served the client to its end, and to `undefined` if this one serves alone.
  *
  * @param words The command line: `serve` and its arguments.
  */
 export async function joinServer(words: readonly string[]): Promise<Sharing | 'served' | undefined> {
-  const path = socketOf(words)
-  if (path === undefined || !isPrivate(dirname(path))) return undefined
+  const path = placeOf(words)
+  if (path === undefined) return undefined
   let session: ReturnType<typeof createSession> | undefined
   for (let left = trial.times; left > 0; left--) {
     const onClient = await listen(path)
     if (onClient !== undefined) return { onClient, ...(session && { own: session.takeOver() }) }
     const socket = await connect(path)
-    if (socket !== undefined && !words.includes('--share')) return void socket.destroy()
     if (socket === undefined) {
       removeStale(path)
       await new Promise((done) => setTimeout(done, trial.pauseMs))
@@ -57,6 +55,24 @@ export async function joinServer(words: readonly string[]): Promise<Sharing | 's
     left = trial.times
   }
   return session && { onClient: () => {}, own: session.takeOver() }
+}
+
+/** Listens for hooks, which ask the server of their folder. `undefined`: another process does, or there is no place for a socket. */
+export async function listenForHooks(words: readonly string[]): Promise<Sharing['onClient'] | undefined> {
+  const path = placeOf(words)
+  if (path === undefined) return undefined
+  const onClient = await listen(path)
+  if (onClient !== undefined) return onClient
+  const socket = await connect(path)
+  if (socket !== undefined) return void socket.destroy()
+  removeStale(path)
+  return listen(path)
+}
+
+/** The socket of a command line, if its folder is private. */
+function placeOf(words: readonly string[]): string | undefined {
+  const path = socketOf(words)
+  return path !== undefined && isPrivate(dirname(path)) ? path : undefined
 }
 
 /** The sockets of running servers of a configuration, or of a folder without one, the newest first. */
@@ -186,6 +202,21 @@ function removeStale(path: string): void {
   }
 }
 
+/** The requests of a client that have no answer yet, by the JSON of their ids. */
+function createRequests() {
+  const pending = new Map<string, string>()
+  /** The ids of those that a server has got. */
+  const sent = new Set<string>()
+  /** The ids of streams of 2026-07-28 that a server has confirmed. */
+  const confirmed = new Set<string>()
+  const forget = (id: string): void => {
+    pending.delete(id)
+    sent.delete(id)
+    confirmed.delete(id)
+  }
+  return { pending, sent, confirmed, forget }
+}
+
 /** The messages of the client that a server must have seen, so that it can go on where another one has stopped. */
 function createSession() {
   const writer = createWriter(process.stdout)
@@ -194,20 +225,15 @@ function createSession() {
   process.once('SIGTERM', end).once('SIGINT', end)
   /** The messages that opened the session, by a name for each: a subscription that has ended is not made again. */
   const opening = new Map<string, string>()
-  /** The requests without an answer, by the JSON of their ids. */
-  const pending = new Map<string, string>()
-  /** The ids of those that a server has got. */
-  const sent = new Set<string>()
-  /** Requests that are sent again only for the state of the server. Nobody waits for their answers. */
-  const repeated = new Set<string>()
+  const { pending, sent, confirmed, forget } = createRequests()
+  /**
+   * Requests that are sent again only for the state of the server: nobody waits for their answers. With the URI of a subscription, whose
+   * changes may have been missed.
+   */
+  const repeated = new Map<string, string | undefined>()
   let ended = false
   let send: ((line: string) => void) | undefined
   let tell = () => {}
-
-  const forget = (id: string): void => {
-    pending.delete(id)
-    sent.delete(id)
-  }
 
   const take = (line: string): void => {
     const messages = parsed(line)
@@ -224,12 +250,12 @@ function createSession() {
     }
     send?.(line)
   }
-  const refuse = (id: unknown, code: number, message: string) =>
-    writer.write(() => `${JSON.stringify({ jsonrpc: '2.0', id, error: { code, message } })}\n`).catch(end)
+  const write = (message: object) =>
+    writer.write(() => `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`).catch(end)
   const pump = async () => {
     for await (const lines of readLines(process.stdin, maxLineBytes, stop.signal))
       for (const line of lines)
-        if (line === 'too-long') await refuse(null, -32700, 'The message is longer than the limit.')
+        if (line === 'too-long') await write({ id: null, error: tooLong })
         else take(Buffer.from(line).toString('utf8'))
     ended = true
     tell()
@@ -240,29 +266,41 @@ function createSession() {
   const resume = (to: (line: string) => void) => {
     for (const line of opening.values()) {
       if (isIn(pending, line)) continue
-      for (const { id } of parsed(line)) if (id !== undefined) repeated.add(JSON.stringify(id))
+      for (const { id, method, params } of parsed(line))
+        if (id !== undefined)
+          repeated.set(JSON.stringify(id), method === 'resources/subscribe' ? String(params?.uri) : undefined)
       to(line)
     }
-    for (const [id, line] of pending) {
-      if (!sent.has(id) || !callsOtherTool(line)) continue
-      forget(id)
-      void refuse(
-        JSON.parse(id),
-        -32603,
-        'The server ended while the tool ran. Look at its effects before you call it again.',
-      )
+    for (const [key, line] of pending) {
+      const id: unknown = JSON.parse(key)
+      // Changes may have been missed: the client listens anew, and reads again what it follows.
+      if (confirmed.has(key)) void write({ id, result: { resultType: 'complete', _meta: { [streamKey]: id } } })
+      else if (sent.has(key) && callsOtherTool(line)) void write({ id, error: unknownEffect })
+      else continue
+      forget(key)
     }
     for (const line of new Set(pending.values())) to(line)
     for (const id of pending.keys()) sent.add(id)
     send = to
   }
+  /** Tells a client of an earlier revision that something may have changed while nobody watched. */
+  const tellMissed = async (uri: string | undefined): Promise<void> => {
+    if (uri !== undefined) await write({ method: 'notifications/resources/updated', params: { uri } })
+    await write({ method: 'notifications/resources/list_changed' })
+  }
   /** Passes an answer on, unless nobody waits for it. */
   const give = async (line: string): Promise<void> => {
     const [, id = '', of] = /^\{"jsonrpc":"2\.0","id":("(?:[^"\\]|\\.)*"|-?[\d.eE+-]+),"(\w+)"/.exec(line) ?? []
     const isAnswer = of === 'result' || of === 'error'
-    if (isAnswer && repeated.delete(id)) return
+    if (isAnswer && repeated.has(id)) {
+      const uri = repeated.get(id)
+      repeated.delete(id)
+      return tellMissed(uri)
+    }
     await writer.write(() => `${line}\n`).catch(end)
     if (isAnswer) forget(id)
+    else if (/^\{"jsonrpc":"2\.0","method":"notifications\/(?:subscriptions\/acknowledged|events\/active)"/.test(line))
+      for (const { params } of parsed(line)) confirmed.add(JSON.stringify(memberOf(params?._meta, streamKey)))
     // A batch, and an answer in another form.
     else if (!line.startsWith('{"jsonrpc":"2.0","method"'))
       for (const { id } of parsed(line)) forget(JSON.stringify(id))
@@ -294,6 +332,18 @@ function createSession() {
       return { input, output }
     },
   }
+}
+
+/** The member of `_meta` with the id of a stream (2026-07-28). */
+const streamKey = 'io.modelcontextprotocol/subscriptionId'
+const tooLong = { code: -32700, message: 'The message is longer than the limit.' }
+const unknownEffect = {
+  code: -32603,
+  message: 'The server ended while the tool ran. Look at its effects before you call it again.',
+}
+
+function memberOf(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>)[name] : undefined
 }
 
 /** The tools of hikidashi that only read. */
