@@ -47,6 +47,15 @@ describe('events/subscribe', () => {
     expect(deliveries.map(({ kind, outcome }) => `${kind} ${outcome}`)).toEqual(['verification ok', 'event ok'])
   })
 
+  test('a known secret in a path does not reach the endpoint', async () => {
+    const clean = (text: string) => text.replaceAll('hunter2hunter2', '[redacted]')
+    const { source, endpoint, subscribe } = await start({ clean })
+    await subscribe()
+    source.set('hunter2hunter2', { text: 'x' })
+    await until(() => endpoint.events().length > 0)
+    expect(endpoint.events()[0]?.body.data).toEqual({ uri: 'x://m/[redacted]', listed: true })
+  })
+
   test('the sketch has the id of the event as the id of the message, and its own codes', async () => {
     const { source, endpoint, client, paramsOf, subscribe } = await start({ dialect: 'sketch' })
     await subscribe()

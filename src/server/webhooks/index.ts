@@ -26,6 +26,8 @@ export interface WebhookOptions {
   readonly maxTotal?: number
   readonly log: Log
   readonly audit?: Audit | undefined
+  /** Removes known secrets from a text. Default: none are known. */
+  readonly clean?: (text: string) => string
   /** Receives each attempt. */
   readonly onDelivery?: (delivery: Delivery) => void
   /** Resolver of host names. Default: that of the system. */
@@ -57,7 +59,8 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
   const closing = new AbortController()
   const sender = createSender({ guard, ca, retriesMs, audit, onDelivery, signal: closing.signal })
   const verify = createVerification(sender, dialect)
-  const run = createRun({ sender, dialect, log, remove: (one) => remove(one) })
+  const { clean = (text: string) => text } = options
+  const run = createRun({ sender, dialect, log, clean, remove: (one) => remove(one) })
 
   const remove = (one: Subscribed): void => {
     if (subscriptions.get(one.id) === one) subscriptions.delete(one.id)

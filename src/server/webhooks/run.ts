@@ -29,6 +29,8 @@ interface RunOptions {
   readonly sender: Sender
   readonly dialect: EventDialect
   readonly log: Log
+  /** Removes known secrets from a text. */
+  readonly clean: (text: string) => string
   readonly remove: (one: Subscribed) => void
 }
 
@@ -36,7 +38,7 @@ interface RunOptions {
 const readAgainMs = 5000
 
 /** Returns a function that sends the events of a subscription, in order and one after the other, until it ends. */
-export function createRun({ sender, dialect, log, remove }: RunOptions) {
+export function createRun({ sender, dialect, log, clean, remove }: RunOptions) {
   const tellGap = (to: Subscribed, cursor: string) =>
     sender.deliver(to, 'gap', messageId('gap'), JSON.stringify({ type: 'gap', cursor }), to.over.signal)
 
@@ -54,7 +56,10 @@ export function createRun({ sender, dialect, log, remove }: RunOptions) {
       for (const one of read.occurrences) {
         if (signal.aborted) return 'failed'
         const cursor = one.position()
-        const event = { ...occurrenceToWire(to.name, one), cursor }
+        const data = Object.fromEntries(
+          Object.entries(one.data).map(([name, value]) => [name, typeof value === 'string' ? clean(value) : value]),
+        )
+        const event = { ...occurrenceToWire(to.name, { ...one, data }), cursor }
         const body = JSON.stringify(event)
         const message = dialect === 'sketch' ? event.eventId : messageOf(to, event.eventId)
         const isFit = Buffer.byteLength(body) <= maxBodyBytes
