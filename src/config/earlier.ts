@@ -47,6 +47,7 @@ export function earlierInStore(
       }
     },
     put: async (key, text) => {
+      if ((await memory.get(key)) === text) return
       await memory.put(key, text)
       try {
         const texts = await rows()
