@@ -421,3 +421,52 @@ describe('events/stream', () => {
     await ended
   })
 })
+
+describe('other types of events', () => {
+  test('search.matched: a changed text has every word of the query, in any form', async () => {
+    const { source, client } = await start()
+    const asked = { name: 'search.matched', arguments: { query: 'sealed cursors' } }
+    const { cursor } = await client.poll(asked)
+    source.set('a.md', { text: 'A cursor is open.' })
+    source.set('docs/b.md', { text: 'Each cursor is sealed.' })
+    source.set('docs/c.md', undefined)
+    source.set('last.md', { text: 'The sealed cursor.' })
+    const { events, truncated } = await pollUntil(client, asked, cursor, ({ length }) => length > 1)
+    expect(events.map(({ name, data }) => [name, data.uri, data.listed])).toEqual([
+      ['search.matched', 'x://m/docs/b.md', false],
+      ['search.matched', 'x://m/last.md', true],
+    ])
+    expect(truncated).toBe(false)
+    expect((await client.ask('events/poll', { name: 'search.matched' })).error?.code).toBe(-32602)
+    const empty = { name: 'search.matched', arguments: { query: ' ' } }
+    expect((await client.ask('events/poll', empty)).error?.code).toBe(-32602)
+  })
+
+  test('search.matched: a change in a whole directory is a gap, because its texts are unknown', async () => {
+    const { source, client } = await start()
+    const asked = { name: 'search.matched', arguments: { query: 'sealed' } }
+    const { cursor } = await client.poll(asked)
+    source.tell({ path: 'docs/', listed: true })
+    source.set('a.md', { text: 'It is sealed.' })
+    const { events, truncated } = await pollUntil(client, asked, cursor, ({ length }) => length > 0)
+    expect([urisOf(events), truncated]).toEqual([['x://m/a.md'], true])
+  })
+
+  test('result.stored: a record is stored in a mount of results, and neither removals nor other mounts count', async () => {
+    const results = live({ old: 'r' })
+    const files = live({ a: 'a' })
+    const put = async () => ({ id: 'new', status: 'created' as const, created: '2026-01-01T00:00:00Z' })
+    const catalog = catalogOf([
+      { address: 'x://results', provider: { ...results, put } },
+      { address: 'x://files', provider: files },
+    ])
+    const client = eventClient((await serve({ view: catalog.view })).url)
+    const asked = { name: 'result.stored', arguments: {} }
+    const { cursor } = await client.poll(asked)
+    files.set('b', { text: 'b' })
+    results.set('old', undefined)
+    results.set('new', { text: 'r' })
+    const { events } = await pollUntil(client, asked, cursor, ({ length }) => length > 0)
+    expect(events.map(({ name, data }) => [name, data])).toEqual([['result.stored', { uri: 'x://results/new' }]])
+  })
+})

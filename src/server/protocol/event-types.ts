@@ -11,7 +11,7 @@ import type {
   ReadResult,
   View,
 } from '../../core/view.ts'
-import { queryTerms, termsIn } from '../../text/analyser.ts'
+import { termsIn } from '../../text/analyser.ts'
 
 /** One occurrence of an event. */
 export interface Occurrence {
@@ -108,7 +108,7 @@ const matched: EventType = {
   payloadSchema: objectSchema(['uri', 'listed'], changeSchema),
   open: async (view, given, options) => {
     const { text, required } = argumentsIn(given, matched.inputSchema)
-    const wanted = queryTerms(required('query', maxQuery))
+    const wanted = termsIn(required('query', maxQuery))
     if (wanted.length === 0) throw invalid('query: It has no word to look for.', 'argument')
     const reader = await readerOf(view, defined({ uri: text('uri'), glob: text('glob') }), options)
     return eventsOf(reader, async (change, { signal }) => {
