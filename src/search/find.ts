@@ -39,6 +39,9 @@ const looseHits =
 const partialHits =
   'No passage has all parts of the words that are written together. The passages below have only some of the parts.'
 
+/** Note with hits that lack the quotation of the query. */
+const unquotedHits = 'No passage has the quoted text. The passages below have only words of the query.'
+
 interface RankedQuery extends Query, Ranking {
   /** The number of passages with each of the ranker's terms. */
   readonly counts: readonly number[]
@@ -70,42 +73,53 @@ export async function* findPassages(
   const near = meaning === undefined ? [] : await meaning.nearest(query.text, visible?.has, signal)
   const isFor = eligible(query)
   const required = asked.isQuoted ? asked.phrases : []
-  const choose = chooser(isFor, required, compoundTest(asked, near))
   const where = filterOf(query.where)
-  const seen = new Set<number>()
   const { terms } = asked.ranker
   const parts = new Set(asked.compounds.flatMap((compound) => compound.parts))
   const marker = createRanker(terms.filter(({ term, loose }) => !loose || parts.has(term)))
-
-  let isFound = false
-  for await (const { found, score } of rankedPages(texts, asked, where, near, seen, isFor, signal)) {
-    if (!choose(found)) continue
-    isFound = true
-    yield hitOf(found, score, marker)
-  }
-  if (isFound) return
+  const ways: SearchWay[] = [{ asked, near, choose: chooser(isFor, required, compoundTest(asked, near)), marker }]
   if (terms.some(({ loose }) => loose)) {
-    const characters = { ...asked, ranker: createRanker(terms.map((term) => ({ ...term, loose: false }))) }
-    const chooseLoose = chooser(isFor, required)
-    for await (const { found, score } of rankedPages(texts, characters, where, [], new Set(), isFor, signal)) {
-      if (!chooseLoose(found)) continue
-      if (!isFound) query.fallback?.(asked.compounds.length > 0 ? partialHits : looseHits)
+    const ranker = createRanker(terms.map((term) => ({ ...term, loose: false })))
+    const fallback = asked.compounds.length > 0 ? partialHits : looseHits
+    ways.push({ asked: { ...asked, ranker }, near: [], choose: chooser(isFor, required), marker: ranker, fallback })
+  }
+  if (required.length > 0)
+    ways.push({ asked, near, choose: chooser(isFor, [], compoundTest(asked, near)), marker, fallback: unquotedHits })
+
+  for (const { fallback, ...way } of ways) {
+    let isFound = false
+    for await (const { found, score } of rankedPages(texts, way.asked, where, way.near, isFor, signal)) {
+      if (!way.choose(found)) continue
+      if (!isFound && fallback !== undefined) query.fallback?.(fallback)
       isFound = true
-      yield hitOf(found, score, characters.ranker)
+      yield hitOf(found, score, way.marker)
     }
+    if (isFound) return
   }
 }
 
-/** Yields the passages with any of the finding terms, page by page, each page best first, without those in `seen`. */
+/** One way to find passages. It is used if those before it found nothing. */
+interface SearchWay {
+  readonly asked: RankedQuery
+  /** Passages that are near the query in meaning. */
+  readonly near: readonly number[]
+  readonly choose: (found: FoundPassage) => boolean
+  /** Finds the words that are marked in a snippet. */
+  readonly marker: ReturnType<typeof createRanker>
+  /** What is said about the hits. */
+  readonly fallback?: string
+}
+
+/** Yields the passages with any of the finding terms, page by page, each page best first, each passage once. */
 async function* rankedPages(
   texts: Texts,
   asked: RankedQuery,
   where: TextFilter | undefined,
   near: readonly number[],
-  seen: Set<number>,
   isFor: (found: FoundPassage) => boolean,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<ScoredPassage> {
+  const seen = new Set<number>()
   let isFirst = true
   for await (const { ids, ...documents } of pages(texts, asked, where, near)) {
     signal?.throwIfAborted()

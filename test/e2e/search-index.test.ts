@@ -43,9 +43,9 @@ describe('the search index', () => {
     const index = await begin()
     await index.put([documentOf('src/listing.ts', 'A cursor of a listing outlives restarts of the server.')])
     expect(pathsOf(await find(index, issue))).toEqual(['src/listing.ts'])
-    expect(await find(index, 'listing "cursor is not valid"')).toEqual([])
-    const quote = issue.replaceAll('"', "'")
-    expect(await find(index, `"${quote}"`)).toEqual([])
+    const told: string[] = []
+    await find(index, issue, { fallback: (why: string) => told.push(why) })
+    expect(told).toEqual([])
   })
 
   test('ranks passages with the quoted text of a question first, and requires it only beside fewer than three words', async () => {
@@ -58,8 +58,14 @@ describe('the search index', () => {
     expect(pathsOf(await find(index, question))).toEqual(['faq.md', 'tls.md'])
     const allows: Allows = ({ uri }) => !uri.endsWith('faq.md')
     expect(pathsOf(await find(index, question, { allows }))).toEqual(['tls.md'])
-    for (const text of ['"hostname does not match"', 'errors "hostname does not match"'])
-      expect(await find(index, text, { allows })).toEqual([])
+    for (const text of ['"hostname does not match"', 'errors "hostname does not match"']) {
+      const told: string[] = []
+      const fallback = (why: string) => told.push(why)
+      expect(pathsOf(await find(index, text, { fallback })), 'only the passage with the quotation').toEqual(['faq.md'])
+      expect(told).toEqual([])
+      expect(pathsOf(await find(index, text, { allows, fallback })), 'no visible passage has it').toEqual(['tls.md'])
+      expect(told).toEqual([expect.stringContaining('No passage has the quoted text.')])
+    }
   })
 
   test('finds the code that a sentence quotes in another spelling', async () => {
