@@ -123,7 +123,7 @@ export function createEntries({ walk, permit, rules, headings, pool, leaveOut }:
     looked: FactsByName | undefined,
     signal: AbortSignal,
   ): Promise<readonly Entry[]> => {
-    const known = looked === undefined || rules !== undefined ? undefined : knownOf(directory, group, looked)
+    const known = looked === undefined || rules !== undefined ? undefined : cachedEntries(directory, group, looked)
     if (known !== undefined) return known
     const seen = group.map((index) => looked?.at(index))
     const missing = [...seen.keys()].filter((i) => seen[i] === undefined)
@@ -168,7 +168,7 @@ export function createEntries({ walk, permit, rules, headings, pool, leaveOut }:
  * Returns the entries of a group of names without rules, if the facts of all are cached; otherwise undefined. It is a fast path,
  * which avoids the arrays of the general case.
  */
-function knownOf(
+function cachedEntries(
   { position, names: { names, links } }: ListedDirectory,
   group: readonly number[],
   looked: FactsByName,

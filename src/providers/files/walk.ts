@@ -167,7 +167,7 @@ interface WalkOptions {
   /** Returns the names that a directory lists, sorted. */
   readonly names: ListedNames
   /** Looks a child up. Default: in the file system. */
-  readonly look?: Look
+  readonly look?: StatEntry
   readonly symlinks: 'deny' | 'beneath'
   readonly ignoreFiles: IgnoreFiles
 }
@@ -334,13 +334,13 @@ interface ListedNames {
 }
 
 /** Returns the stats of one child of a directory, without following links; undefined when it is missing or inaccessible. */
-export type Look = (place: Place, name: string, signal: AbortSignal) => Promise<fs.BigIntStats | undefined>
+export type StatEntry = (place: Place, name: string, signal: AbortSignal) => Promise<fs.BigIntStats | undefined>
 
 /**
  * Tells the listed names of files. A file system may accept several spellings of one name: in another case, composed or decomposed, with ignored
  * characters, or a short one (`SECRET~1.TXT`, FAT and NTFS). Rules judge the listed name, so no other spelling opens anything.
  */
-function createSpelling(names: ListedNames, look: Look) {
+function createSpelling(names: ListedNames, look: StatEntry) {
   const facts = createDirectoryFacts()
   const composed = new WeakMap<DirectoryNames, ReadonlyMap<string, readonly string[]>>()
 

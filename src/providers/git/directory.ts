@@ -532,7 +532,7 @@ export async function readConfig(gitDir: Folder, launcher: Launcher): Promise<Re
   const values = await parse(await load(gitDir), launcher)
   const format = values.get('extensions.objectformat') ?? 'sha1'
   if (format !== 'sha1' && format !== 'sha256')
-    throw configFault(`uses object ids of a kind that is not known: ${JSON.stringify(format)}.`)
+    throw repositoryConfigError(`uses object ids of a kind that is not known: ${JSON.stringify(format)}.`)
   const workTree = values.get('core.worktree')
   return {
     format,
@@ -553,7 +553,9 @@ async function load(gitDir: Folder): Promise<Buffer> {
   try {
     return (await readIn(gitDir, 'config', maxConfigBytes)) ?? Buffer.alloc(0)
   } catch (error) {
-    throw configFault(`has a config that cannot be read: ${error instanceof Error ? error.message : 'unknown'}.`)
+    throw repositoryConfigError(
+      `has a config that cannot be read: ${error instanceof Error ? error.message : 'unknown'}.`,
+    )
   }
 }
 
@@ -568,7 +570,7 @@ async function parse(text: Buffer, launcher: Launcher): Promise<ReadonlyMap<stri
     // Error messages of git would repeat the content of the file.
     quiet: true,
   })
-  if (code !== 0) throw configFault('has a config that git cannot parse. See git config --list there.')
+  if (code !== 0) throw repositoryConfigError('has a config that git cannot parse. See git config --list there.')
   const records = bytes.toString('utf8').split('\0')
   return new Map(
     records
@@ -581,6 +583,6 @@ async function parse(text: Buffer, launcher: Launcher): Promise<ReadonlyMap<stri
   )
 }
 
-export function configFault(what: string) {
+export function repositoryConfigError(what: string) {
   return invalid(`The repository ${what}`, 'configuration')
 }

@@ -163,11 +163,11 @@ export async function parseRefs(
     if (isText && end - start <= maxNameBytes + 1 && isServable(name) && keeps(name)) starts[length++] = at + 1
     if (slices.due()) await slices.rest()
   }
-  return inOrder({ length, bytes, starts: starts.subarray(0, length), idLength }, slices)
+  return sortRefs({ length, bytes, starts: starts.subarray(0, length), idLength }, slices)
 }
 
 /** Sorts a list by `name/`. git has nearly this order: it sorts names without a final `/`. */
-async function inOrder(list: RefList, slices: Slices): Promise<RefList> {
+async function sortRefs(list: RefList, slices: Slices): Promise<RefList> {
   let isSorted = true
   for (let i = 1; i < list.length && isSorted; i++) {
     isSorted = compareRefs(list, i - 1, list, i) < 0

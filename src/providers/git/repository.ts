@@ -10,7 +10,6 @@ import {
   type Anchored,
   type Anchors,
   anchor,
-  configFault,
   entriesOf,
   type Folder,
   LinkError,
@@ -25,6 +24,7 @@ import {
   type RepositoryConfig,
   readConfig,
   readIn,
+  repositoryConfigError,
 } from './directory.ts'
 import { createLauncher, type Launcher } from './launch.ts'
 import { createObjects, createTrees, type Objects, type Trees } from './objects.ts'
@@ -615,9 +615,9 @@ function isOlder([major, minor]: Version, than: Version): boolean {
 function requireReader({ refStorage }: RepositoryConfig, version: Version): void {
   const needed = storages.get(refStorage)
   if (needed === undefined)
-    throw configFault(`keeps its refs in a format that is not known: ${JSON.stringify(refStorage)}.`)
+    throw repositoryConfigError(`keeps its refs in a format that is not known: ${JSON.stringify(refStorage)}.`)
   if (!isOlder(version, needed)) return
-  throw configFault(
+  throw repositoryConfigError(
     `keeps its refs as ${refStorage}, which git ${needed.join('.')} or newer reads, and this is git ${version.join('.')}. Install a newer one, or name its path in the option "git".`,
   )
 }
