@@ -4,11 +4,18 @@ import { baseName } from '../../core/path.ts'
 import type { Content, Context, Provider, ReadRequest, Template } from '../../core/provider.ts'
 import { createIgnoreFiles } from './ignore-files.ts'
 import { createHeadings, createLister } from './list.ts'
-import { createNameCache } from './names.ts'
 import { completeOptions, createRules, type FilesOptions, mimeTypeFor } from './options.ts'
 import { createLeaveOut, createPool, type Places, type Pool, readStable, stampOf, textOf } from './place.ts'
 import { openRoot } from './root.ts'
-import { createVisibility, createWalk, ignoreOptions, rememberVerdicts, type StatEntry } from './walk.ts'
+import {
+  createNameCache,
+  createVisibility,
+  createWalk,
+  ignoreOptions,
+  rememberVerdicts,
+  type StatEntry,
+} from './walk.ts'
+
 import { createWatch } from './watch.ts'
 
 export { type LeftOut, type LeftOutCounts, type LeftOutFiles, type LeftOutReason, openLeftOut } from './left-out.ts'

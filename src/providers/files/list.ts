@@ -9,7 +9,6 @@ import { baseName, comparePaths, resumeIn } from '../../core/path.ts'
 import type { Context, Entry, ListQuery } from '../../core/provider.ts'
 import { directoryMimeType } from '../../core/view.ts'
 import { headingBytes, headingIn } from '../../text/front-matter.ts'
-import { createLookedCache, type FactsByName, type FileFacts, type LookedCache, type NameCache } from './names.ts'
 import { mimeTypeOf, noFacts, type RuleFacts, type Rules } from './options.ts'
 import {
   isSettled,
@@ -23,7 +22,21 @@ import {
   type Pool,
   stampOf,
 } from './place.ts'
-import { type Allows, type DirectoryNames, identityOf, maxDepth, mayRead, type Position, type Walk } from './walk.ts'
+import {
+  type Allows,
+  createLookedCache,
+  type DirectoryNames,
+  type FactsByName,
+  type FileFacts,
+  identityOf,
+  type LookedCache,
+  maxDepth,
+  mayRead,
+  type NameCache,
+  type Position,
+  type Walk,
+} from './walk.ts'
+
 import type { Confirmed } from './watch.ts'
 
 export interface EntriesOptions {

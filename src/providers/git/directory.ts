@@ -5,12 +5,11 @@ import { basename, dirname, isAbsolute, join, resolve, sep } from 'node:path'
 import { errorCodeOf, invalid, isResourceError, type ResourceError, unavailable } from '../../core/errors.ts'
 import { isLocalDisk } from '../../core/kit/local-disk.ts'
 import { defined } from '../../core/kit/object.ts'
-import { LeadsOutError, pathWithin } from '../../core/kit/within.ts'
+import { LeadsOutError, pathWithin, type Within } from '../../core/kit/within.ts'
 import { checkoutAround } from '../checkout.ts'
 import { adviceOn } from '../files/place.ts'
 import type { Launcher } from './launch.ts'
 import type { ObjectFormat } from './objects.ts'
-import type { GitOptions } from './options.ts'
 
 /**
  * A directory of a repository, held open, so that paths through it stay in the same directory when its name changes. On Linux it is a
@@ -159,7 +158,7 @@ function openAs(path: string, flags: number): Promise<number> {
  *
  * @throws Error for anything but a regular file, and for one that is too large.
  */
-export async function readSmallFile(path: string, limit: number): Promise<Buffer | undefined> {
+async function readSmallFile(path: string, limit: number): Promise<Buffer | undefined> {
   let handle: Awaited<ReturnType<typeof open>>
   try {
     handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
@@ -310,6 +309,14 @@ type WorkTreeOf = (gitDir: string) => Promise<string | undefined>
 
 const maxPointerBytes = 4096 + 'gitdir: \n'.length
 
+/** The path of a repository, and its limits. */
+export interface RepositoryPlace {
+  /** The absolute path of a working tree, of a bare repository, or of a `.git` directory. There is no search for a repository. */
+  readonly repository: string
+  /** Limits of the path of the repository, if no person named it. By default its symbolic links are followed. */
+  readonly within?: Within
+}
+
 /**
  * Finds the directories of a repository, starting only at the path that the operator named: it searches neither above it nor inside it.
  *
@@ -319,7 +326,7 @@ const maxPointerBytes = 4096 + 'gitdir: \n'.length
  * @throws ResourceError `invalid` (reason `repository`); the message says what to do.
  */
 export async function locateRepository(
-  { repository, within }: Pick<GitOptions, 'repository' | 'within'>,
+  { repository, within }: RepositoryPlace,
   workTreeOf: WorkTreeOf,
 ): Promise<Location> {
   const fault = (what: string) => invalid(`The repository ${JSON.stringify(repository)} ${what}`, 'configuration')
