@@ -116,8 +116,8 @@ const paths: readonly SpecialPath[] = [
     file: 'providers/files/list.ts',
     replaced: [
       [
-        'const known = looked === undefined || rules !== undefined ? undefined : knownOf(directory, group, looked)',
-        'const known = looked === undefined || rules !== undefined || group.length >= 0 ? undefined : knownOf(directory, group, looked)',
+        'const known = looked === undefined || rules !== undefined ? undefined : cachedEntries(directory, group, looked)',
+        'const known = looked === undefined || rules !== undefined || group.length >= 0 ? undefined : cachedEntries(directory, group, looked)',
       ],
     ],
   },

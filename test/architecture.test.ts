@@ -243,6 +243,15 @@ describe('the source code', () => {
     },
   )
 
+  test.each([
+    ['providers/git', 12],
+    ['providers/files', 14],
+  ])('has at most the files in %s that its concepts need: %i', (folder, most) => {
+    const names = files.map((file) => file.replaceAll('\\', '/')).filter((file) => file.startsWith(`${folder}/`))
+    expect(names.length).toBeGreaterThan(5)
+    expect(names.length).toBeLessThanOrEqual(most)
+  })
+
   test('declares a type name in few files, and has a unit in the names of numbers', () => {
     expect(repeatedNames(code)).toEqual([])
     expect(code.flatMap(({ file, withoutUnit }) => withoutUnit.map((name) => `${file} ${name}`))).toEqual([])

@@ -3,7 +3,7 @@ import { isResourceError, type ResourceError } from '../core/errors.ts'
 import type { Connection, Link } from './connection.ts'
 import { statusOf, unavailable } from './errors.ts'
 import { createFeed, type Feed } from './feed.ts'
-import { type Batch, type ChangeSet, createListeners, isNothing, nothing } from './listeners.ts'
+import { type Batch, type ChangeSet, createListeners, emptyChangeSet, isEmptyChangeSet } from './listeners.ts'
 
 /** The subscriptions of all listeners of one server. They share one feed. */
 export type RemoteChanges = ReturnType<typeof createRemoteChanges>
@@ -98,7 +98,7 @@ const stableMs = 30_000
 function createSteadyFeed(link: Link, options: SteadyOptions) {
   const { closing, log } = link
   const { wanted, hear, onGap, maxFailures } = options
-  let agreed = nothing
+  let agreed = emptyChangeSet
   let feed: Feed | undefined
   let since = 0
   let failures = 0
@@ -109,7 +109,7 @@ function createSteadyFeed(link: Link, options: SteadyOptions) {
     over ??= reason
     link.giveUp(reason)
   }
-  const isIdle = () => isNothing(wanted())
+  const isIdle = () => isEmptyChangeSet(wanted())
   const watchEnd = (connection: Connection) =>
     void connection.ended.then(() => {
       if (connection === link.connection && !recovering && isIdle()) giveUp(unavailable('The connection has ended.'))

@@ -1,6 +1,6 @@
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client'
 import { type ErrorDetail, isResourceError, ResourceError } from '../core/errors.ts'
-import { unreadable } from './messages.ts'
+import { unreadableCode } from './messages.ts'
 import { contentLinkIn } from './wire.ts'
 
 export const codes = {
@@ -75,7 +75,7 @@ function fromProtocol(error: ProtocolError, method: string): ResourceError {
       return new ResourceError('invalid', message, { reason: 'params', ...detail }, options)
     case codes.methodNotFound:
       return new ResourceError('internal', `The server does not know ${method}.`, { code: error.code }, options)
-    case unreadable:
+    case unreadableCode:
       return new ResourceError('internal', `The server's answer to ${method} is malformed: ${message}.`, {}, options)
     case streamEnded:
       return unavailable(`The connection ended before ${method} was answered. Try again.`, error)

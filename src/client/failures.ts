@@ -1,7 +1,7 @@
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client'
 import { isResourceError } from '../core/errors.ts'
 import { codes, memoryFault, printable, streamEnded } from './errors.ts'
-import { unreadable } from './messages.ts'
+import { unreadableCode } from './messages.ts'
 
 /** Whether the server answered that it does not know the method. */
 export function isUnknownMethod(error: unknown): boolean {
@@ -36,6 +36,6 @@ export function refusalOf(error: unknown): string | undefined {
   if (isResourceError(error, 'invalid')) return error.message
   if (!isResourceError(error, 'internal') || !(error.cause instanceof ProtocolError)) return undefined
   const { code, message } = error.cause
-  const isOwn = code === unreadable || code === codes.methodNotFound || code === codes.headerMismatch
+  const isOwn = code === unreadableCode || code === codes.methodNotFound || code === codes.headerMismatch
   return isOwn || message === '' ? undefined : printable(message)
 }

@@ -3,7 +3,7 @@ import { isResourceError } from '../core/errors.ts'
 import type { Connection } from './connection.ts'
 import { isUnknownMethod } from './failures.ts'
 import type { ServerStream } from './http.ts'
-import { type ChangeSet, type ChangeStream, createSteadyStream, keyOf, nothing } from './listeners.ts'
+import { type ChangeSet, type ChangeStream, createSteadyStream, emptyChangeSet, keyOf } from './listeners.ts'
 
 /** The notifications of one connection. They arrive through `Connection.hear`. */
 export type Feed = ReturnType<typeof createFeed>
@@ -32,7 +32,7 @@ export function createFeed(connection: Connection, onLost: () => void) {
      */
     ask: ({ uris, list, prompts, tools }: ChangeSet): Promise<ChangeSet> =>
       feed.ask({
-        uris: tells.updated ? uris : nothing.uris,
+        uris: tells.updated ? uris : emptyChangeSet.uris,
         list: list && tells.listed,
         prompts: prompts && tells.prompts,
         tools: tools && tells.tools,
@@ -123,7 +123,7 @@ function requesting(connection: Connection, lose: () => void): FeedTerms {
   return {
     ask: async ({ uris, list, prompts, tools }) => {
       const hasLists = list || prompts || tools
-      if ((uris.size > 0 || hasLists) && !(await hears())) return nothing
+      if ((uris.size > 0 || hasLists) && !(await hears())) return emptyChangeSet
       const fresh = [...uris].filter((uri) => !asked.has(uri))
       const heard: string[] = []
       try {

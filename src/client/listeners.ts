@@ -11,9 +11,9 @@ export interface ChangeSet {
   readonly tools: boolean
 }
 
-export const nothing: ChangeSet = { uris: new Set(), list: false, prompts: false, tools: false }
+export const emptyChangeSet: ChangeSet = { uris: new Set(), list: false, prompts: false, tools: false }
 
-export function isNothing({ uris, list, prompts, tools }: ChangeSet): boolean {
+export function isEmptyChangeSet({ uris, list, prompts, tools }: ChangeSet): boolean {
   return uris.size === 0 && !list && !prompts && !tools
 }
 
@@ -244,7 +244,7 @@ export function createSteadyStream(
      */
     ask: async (wanted: ChangeSet): Promise<ChangeSet> => {
       if (current !== undefined && suffices(current, wanted, spare)) return current.told
-      const next = isNothing(wanted) ? undefined : await open(wanted)
+      const next = isEmptyChangeSet(wanted) ? undefined : await open(wanted)
       // The old stream has carried the changes until now, so none is missed.
       replace(next)
       void next?.ended.then(() => {
@@ -252,7 +252,7 @@ export function createSteadyStream(
         current = undefined
         onLost()
       })
-      return next?.told ?? nothing
+      return next?.told ?? emptyChangeSet
     },
     close: () => replace(undefined),
   }
@@ -260,7 +260,7 @@ export function createSteadyStream(
 
 /** Whether a stream covers the wanted changes, and not many others. */
 function suffices({ asked, told }: ChangeStream, wanted: ChangeSet, spare: number): boolean {
-  if (isNothing(wanted) || asked > 2 * wanted.uris.size + spare) return false
+  if (isEmptyChangeSet(wanted) || asked > 2 * wanted.uris.size + spare) return false
   const kinds = ['list', 'prompts', 'tools'] as const
   return kinds.every((kind) => told[kind] || !wanted[kind]) && [...wanted.uris].every((uri) => told.uris.has(uri))
 }

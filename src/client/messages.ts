@@ -2,7 +2,7 @@ import { isObject } from '../core/kit/object.ts'
 import type { Wire } from './wire.ts'
 
 /** JSON-RPC error code with which this client answers its own request when it cannot read the answer of the server. */
-export const unreadable = -32_098
+export const unreadableCode = -32_098
 
 type RequestId = string | number
 
@@ -94,7 +94,7 @@ function withoutNulls(value: unknown): unknown {
 }
 
 function refused(id: RequestId, message: string): unknown {
-  return { jsonrpc: '2.0', id, error: { code: unreadable, message } }
+  return { jsonrpc: '2.0', id, error: { code: unreadableCode, message } }
 }
 
 function isId(id: unknown): id is RequestId {

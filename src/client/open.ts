@@ -15,7 +15,7 @@ import {
 } from './errors.ts'
 import { createFlood, type Flood } from './flood.ts'
 import { type OnTooLarge, sseTransport, streamableHttp } from './http.ts'
-import { unreadable } from './messages.ts'
+import { unreadableCode } from './messages.ts'
 import { childTransport } from './stdio.ts'
 import type { CommandTarget, Target, UrlTarget } from './target.ts'
 
@@ -219,7 +219,7 @@ function networkFault(url: URL, error: unknown): string | undefined {
 
 /** Whether this client cannot read the answer of the server. */
 function isUnreadable(error: unknown): error is ProtocolError {
-  return error instanceof ProtocolError && error.code === unreadable
+  return error instanceof ProtocolError && error.code === unreadableCode
 }
 
 /** Whether the server did not answer in time. */

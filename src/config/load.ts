@@ -75,7 +75,7 @@ export async function loadConfig(file: string, options: LoadOptions = {}): Promi
   try {
     content = await readFile(file)
   } catch (error) {
-    return { problems: [unreadable(file, error)] }
+    return { problems: [missingFileProblem(file, error)] }
   }
   const absolute = resolve(file)
   const folder = dirname(absolute)
@@ -178,7 +178,7 @@ function withModules(mounts: ConfigFile['mounts'], modules: ReadonlyMap<string, 
   return Object.fromEntries(opened)
 }
 
-function unreadable(file: string, error: unknown): ConfigProblem {
+function missingFileProblem(file: string, error: unknown): ConfigProblem {
   const code = errorCodeOf(error) ?? 'unknown'
   const missing = code === 'ENOENT' || code === 'ENOTDIR'
   return {

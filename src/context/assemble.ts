@@ -4,7 +4,7 @@ import { defined, requireKeys } from '../core/kit/object.ts'
 import type { View } from '../core/view.ts'
 import { type Collapse, createCollapse, shinglesOf } from './collapse.ts'
 import { type Formed, type Forming, formsOf, type ResourceForm } from './forms.ts'
-import { commonEntries, inOrder, type Packing, packAfter, prefixesOf } from './prefix.ts'
+import { commonEntries, orderItems, type Packing, packAfter, prefixesOf } from './prefix.ts'
 import { rankAll } from './rank.ts'
 import { createReader, excluderOf, pathOf } from './reader.ts'
 import { blocksOf, type RenderedPart, type Renderer, rendererOf, timeOf } from './render.ts'
@@ -96,7 +96,7 @@ export async function assemble(view: View, options: AssembleOptions): Promise<As
     const form = each.forms[packed.taken.get(item) ?? -1]
     return form === undefined ? [] : [{ ...each, form }]
   })
-  const chosen = inOrder(taken, earlier, renderer)
+  const chosen = orderItems(taken, earlier, renderer)
   const parts = chosen.map(({ form }) => form.part)
   const prefixes = prefixesOf(parts, renderer)
   const manifest = chosen.map((each, index) => manifestOf(each, prefixes[index]))

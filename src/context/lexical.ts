@@ -4,7 +4,7 @@ import { bm25, rarityIn, rarityOf, type TermCounts } from '../text/relevance.ts'
 import { bagOf, createBagCount, createTermCount } from '../text/words.ts'
 import type { Memory } from './memory.ts'
 import { type ContextReader, pathOf, type ReadOutcome } from './reader.ts'
-import { compare, type ScoredDocument, scaled } from './searched.ts'
+import { compare, type ScoredDocument, scaleScores } from './searched.ts'
 import type { Limits } from './types.ts'
 
 /** Number of resources read at a time, and number of UTF-16 units examined before the task yields to the event loop. */
@@ -90,7 +90,7 @@ export async function matchWords(
     return terms.filter(has).length >= least
   }
   const listOf = (scores: Iterable<readonly [index: number, score: number]>) =>
-    scaled(
+    scaleScores(
       [...scores].flatMap(([index, score]) => (score > 0 && matches(index) ? [[uriAt(index), score] as const] : [])),
     )
   const uriAt = (index: number) => resources[index]?.uri ?? ''

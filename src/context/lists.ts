@@ -4,7 +4,7 @@ import { bm25, type TermCounts } from '../text/relevance.ts'
 import { estimateRarity, isReadable, type Lexical, matchWords } from './lexical.ts'
 import type { Memory } from './memory.ts'
 import { type ContextReader, folderOf, pathOf } from './reader.ts'
-import { compare, type RankedList, type ScoredDocument, type Searched, scaled, sumsOf } from './searched.ts'
+import { compare, type RankedList, type ScoredDocument, type Searched, scaleScores, sumsOf } from './searched.ts'
 import type { Limits } from './types.ts'
 import { bestSection, type Section, sectionsOf } from './windows.ts'
 
@@ -82,7 +82,7 @@ export async function lookedFor(
     entries:
       labelScore === undefined || isSearched
         ? []
-        : lessOutside(scaled(resources.map(({ uri }) => [uri, labelScore(pathOf(uri))] as const))),
+        : lessOutside(scaleScores(resources.map(({ uri }) => [uri, labelScore(pathOf(uri))] as const))),
     weight: weights.label,
   }
   const sections = await bySection(known, names, contents, words, terms, reader)
@@ -120,8 +120,8 @@ async function besideSearch(
   )
   const rarity = await estimateRarity(counts, texts.length === 0 ? [] : others, [...terms], reader, memory)
   const scores = bm25(counts, rarity)
-  const words = scaled(texts.map(([uri], index) => [uri, scores[index] ?? 0] as const))
-  const sections = scaled(texts.map(([uri, of]) => [uri, bestSection(of, rarity)] as const))
+  const words = scaleScores(texts.map(([uri], index) => [uri, scores[index] ?? 0] as const))
+  const sections = scaleScores(texts.map(([uri, of]) => [uri, bestSection(of, rarity)] as const))
   return [
     { name: 'words', entries: words, weight: weights.wordsBesideSearch },
     { name: 'section', entries: sections, weight: weights.sectionBesideSearch },
@@ -151,7 +151,7 @@ async function bySection(
     .filter((uri) => hasWords.has(uri))
     .slice(0, sectioned)
   const texts = await sectionsOfAll(known, leaders, terms, reader)
-  return scaled(texts.map(([uri, sections]) => [uri, bestSection(sections, rarity)] as const))
+  return scaleScores(texts.map(([uri, sections]) => [uri, bestSection(sections, rarity)] as const))
 }
 
 /** Reads resources, and splits texts into their sections. */

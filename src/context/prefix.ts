@@ -160,7 +160,7 @@ function worthOf({ packed }: Packing): number {
  * Orders the chosen items: first those of the earlier context in their order, up to and including the first one that differs (a
  * file that grew at its end still begins with the same text); then all others, best first.
  */
-export function inOrder<Chosen extends { readonly candidate: Formed['candidate']; readonly form: ResourceForm }>(
+export function orderItems<Chosen extends { readonly candidate: Formed['candidate']; readonly form: ResourceForm }>(
   chosen: readonly Chosen[],
   earlier: readonly ManifestEntry[],
   renderer: Renderer,

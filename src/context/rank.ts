@@ -9,7 +9,17 @@ import { queryTerms } from '../text/analyser.ts'
 import { createLabelScore } from '../text/relevance.ts'
 import { lookedFor, neighboursOf } from './lists.ts'
 import { type ContextReader, canonical, excluderOf, folderOf, isHistory, withinOf } from './reader.ts'
-import { compare, explain, type Fused, fuse, isFor, listAll, searchAll, sumsOf, untilRepeated } from './searched.ts'
+import {
+  compare,
+  explain,
+  type Fused,
+  fuseRankings,
+  isFor,
+  listAll,
+  searchAll,
+  sumsOf,
+  untilRepeated,
+} from './searched.ts'
 import { belowSources } from './tests.ts'
 import type { AssembleOptions, Candidate, ContextFreshness, Level, Limits, Pin } from './types.ts'
 
@@ -96,7 +106,7 @@ export async function rankAll(
   }
 
   // A pinned resource is wanted in any mount and for any audience.
-  const bySpelling = await knownOf(view, pins.map(uriOf), listed.resources, signal)
+  const bySpelling = await findPinned(view, pins.map(uriOf), listed.resources, signal)
   const required = requiredOf(pins, resources, bySpelling, isExcluded)
   // Read pins first, so that other reads do not use up the limit.
   await reader.read([...required.keys()])
@@ -129,7 +139,7 @@ export async function rankAll(
   const looking = { terms, labelScore, searched, isSearched, isCovered, isRead, isDouble, reader, limits, memory }
   const { lists, notes: said } = await lookedFor(known, looking)
   const near = await neighboursOf([...required.keys()], sumsOf(lists), known, reader)
-  const fused = fuse([...lists, ...near])
+  const fused = fuseRankings([...lists, ...near])
   const whole = { relevance: 1, because: query.trim() === '' ? 'no query' : 'required' }
   const candidateOf = (resource: Resource, rank: Pick<Fused, 'relevance' | 'because'>): Candidate => {
     const pinned = required.get(resource.uri)
@@ -175,7 +185,7 @@ async function onlyPins(view: View, options: AssembleOptions, isExcluded: (uri: 
 }
 
 /** Returns the resources of pins, by canonical URI: from the listing, or else from the folder that contains the pin. */
-async function knownOf(
+async function findPinned(
   view: View,
   pins: readonly string[],
   listed: readonly Resource[],

@@ -109,7 +109,7 @@ function collect({ hits }: SearchAnswer, lines: Map<string, LineRange[]>): reado
     documents.set(document, Math.max(score, documents.get(document) ?? 0))
     lines.set(document, [...(lines.get(document) ?? []), range])
   }
-  return scaled(documents)
+  return scaleScores(documents)
 }
 
 function resourceOf({ document, title, mimeType, modified, priority, audience }: FoundHit): Resource {
@@ -197,7 +197,7 @@ export function sumsOf(lists: readonly RankedList[]): Map<string, number> {
 }
 
 /** Fuses lists: adds the weighted scores of each resource, and divides by the best sum. */
-export function fuse(lists: readonly RankedList[]): ReadonlyMap<string, Fused> {
+export function fuseRankings(lists: readonly RankedList[]): ReadonlyMap<string, Fused> {
   const found = new Map<string, { relevance: number; because: string }>()
   let best = 0
   for (const { name, entries, weight } of lists)
@@ -216,7 +216,7 @@ export function fuse(lists: readonly RankedList[]): ReadonlyMap<string, Fused> {
 }
 
 /** Scores relative to the best of them, best first; equal scores in the order of their URIs. Scores of 0 are left out. */
-export function scaled(scores: Iterable<readonly [uri: string, score: number]>): readonly ScoredDocument[] {
+export function scaleScores(scores: Iterable<readonly [uri: string, score: number]>): readonly ScoredDocument[] {
   const entries = [...scores].filter(([, score]) => score > 0)
   const best = entries.reduce((most, [, score]) => Math.max(most, score), 0)
   return entries

@@ -94,7 +94,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
   const mounts = options.mounts.map(createMount)
   const route = createRouter(mounts)
   const state: CatalogState = {
-    mounts: inOrder(mounts),
+    mounts: sortMounts(mounts),
     seal: createCursorSeal(options.secret ?? randomBytes(32), options.earlierSecrets),
     paging: createPaging(options.pages),
     log: options.log ?? (() => {}),
@@ -107,7 +107,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
     mounts: options.mounts,
     view: (principal) => createView({ state, listing, directories, changes, route }, principal),
     narrowed: (narrowing) => {
-      const shown = inOrder(narrowMounts(options.mounts, narrowing).map(createMount))
+      const shown = sortMounts(narrowMounts(options.mounts, narrowing).map(createMount))
       const own = { ...state, mounts: shown }
       const parts = { state: own, listing: createListing(own, narrowing), directories: createDirectoryReader(own) }
       const narrow = { ...parts, changes, route: createRouter(shown) }
@@ -142,7 +142,7 @@ function allowsAt(route: Parts['route'], principal: Principal, uri: string): boo
   return parsed.directory ? mount.reach(principal, path) !== 'none' : mount.access(principal, path)
 }
 
-function inOrder(mounts: Mounted[]): Mounted[] {
+function sortMounts(mounts: Mounted[]): Mounted[] {
   return mounts.sort((a, b) => Buffer.compare(Buffer.from(a.address.text), Buffer.from(b.address.text)))
 }
 

@@ -141,18 +141,18 @@ function encodePieces(text: string): string {
 function decodePieces(path: string): string {
   return path
     .split('/')
-    .map((piece) => (piece.startsWith('=') ? piece.slice(1) : spell(piece)))
+    .map((piece) => (piece.startsWith('=') ? piece.slice(1) : encodeInUsualForm(piece)))
     .join('/')
 }
 
 function encodePiece(raw: string): string {
   const plain = decodeComponent(raw)
   const isPlain = plain !== undefined && !plain.startsWith('=') && segmentFault(plain) === undefined
-  return isPlain && spell(plain) === raw ? plain : `=${raw}`
+  return isPlain && encodeInUsualForm(plain) === raw ? plain : `=${raw}`
 }
 
 /** Encodes a segment in the usual spelling of URIs. Characters that begin a query or a fragment stay unescaped. */
-function spell(plain: string): string {
+function encodeInUsualForm(plain: string): string {
   return plain
     .split(/([?#])/)
     .map((part, index) => (index % 2 === 1 ? part : encodeSegment(part)))

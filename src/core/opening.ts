@@ -5,10 +5,10 @@ import { untilAborted } from './kit/abort.ts'
 import type { Principal } from './provider.ts'
 import type { CallOptions, ChangeHistory, ChangeListener, PromptView, Subscription, View } from './view.ts'
 
-export type Opening<T> = ReturnType<typeof createOpening<T>>
+export type PendingOpen<T> = ReturnType<typeof createPendingOpen<T>>
 
 /** A resource that is opened once, when it is first needed or when `start` is called. */
-export function createOpening<T>(open: () => Promise<T>) {
+export function createPendingOpen<T>(open: () => Promise<T>) {
   let opened: T | undefined
   let opening: Promise<T> | undefined
   /** Starts to open the resource, unless that has begun already. Rejects with the error of the opening. */
@@ -60,7 +60,7 @@ export interface Abilities {
 export type Views = Pick<Catalog, 'view' | 'narrowed'>
 
 /** Creates the views of a catalog that is still being opened. Their abilities are known at once; every method waits for the catalog. */
-export function createOpeningViews(opening: Opening<Catalog>, abilities: Abilities): Views {
+export function createOpeningViews(opening: PendingOpen<Catalog>, abilities: Abilities): Views {
   return {
     view: (principal) => createOpeningView(opening, abilities, (catalog) => catalog.view(principal)),
     narrowed: (narrowing) => {
@@ -79,7 +79,11 @@ function narrowOnce(narrowing: Narrowing): (catalog: Catalog) => (principal: Pri
   }
 }
 
-function createOpeningView(opening: Opening<Catalog>, abilities: Abilities, viewOf: (catalog: Catalog) => View): View {
+function createOpeningView(
+  opening: PendingOpen<Catalog>,
+  abilities: Abilities,
+  viewOf: (catalog: Catalog) => View,
+): View {
   let made: View | undefined
   const whole = async (options: CallOptions | undefined): Promise<View> => {
     const { opened } = opening
@@ -147,7 +151,7 @@ function openingHistory(whole: (options: CallOptions | undefined) => Promise<Vie
 
 /** Creates a subscription that begins when the catalog is open. Before that it has no notifications, since nothing can be added to it. */
 function openingSubscription(
-  opening: Opening<Catalog>,
+  opening: PendingOpen<Catalog>,
   whole: (options: CallOptions | undefined) => Promise<View>,
   listener: ChangeListener,
 ): Subscription {

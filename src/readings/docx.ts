@@ -1,6 +1,6 @@
 import { decodeBytes } from '../text/encoding/decode.ts'
 import { detectEncoding } from '../text/encoding/detect.ts'
-import { type Reading, type ReadingForm, type ReadingLimits, tooMuch, unreadable } from './formats.ts'
+import { type Reading, type ReadingForm, type ReadingLimits, tooMuch, unreadableError } from './formats.ts'
 import { readHtml } from './html.ts'
 import { type Attributes, bytesOf, mainPartOf, openZip, relationshipsOf, walkXml, type Zip } from './package.ts'
 import { readRtf } from './rtf.ts'
@@ -82,7 +82,7 @@ async function readChunks(zip: Zip, parts: ReadonlyMap<string, string>, { form, 
 async function readChunk(bytes: Buffer, form: ReadingForm, limits: ReadingLimits, depth: number): Promise<string> {
   const head = bytes.toString('latin1', 0, 4096)
   if (head.startsWith('PK')) {
-    if (depth > maxChunkDepth) throw unreadable('The document is nested too deep.')
+    if (depth > maxChunkDepth) throw unreadableError('The document is nested too deep.')
     return (await readDocx(bytes, form, limits, depth)).text
   }
   if (/^\s*\{\\rtf/.test(head)) return readRtf(bytes, form, limits).text
@@ -197,7 +197,7 @@ function createBody(
         break
       case 'w:altChunk': {
         const chunk = chunks.get(attributes['r:id'] ?? '')
-        if (chunk === undefined) throw unreadable('The document is damaged: it names a part that is not there.')
+        if (chunk === undefined) throw unreadableError('The document is damaged: it names a part that is not there.')
         if (!tables.add(chunk)) writer.document(chunk)
         break
       }

@@ -1,7 +1,7 @@
 import { isResourceError } from '../core/errors.ts'
 import { decodeBytes } from '../text/encoding/decode.ts'
 import { detectEncoding } from '../text/encoding/detect.ts'
-import { type Reading, type ReadingForm, type ReadingLimits, tooMuch, unreadable } from './formats.ts'
+import { type Reading, type ReadingForm, type ReadingLimits, tooMuch, unreadableError } from './formats.ts'
 import { readPage } from './html.ts'
 import { type Attributes, bytesOf, openZip, partName, partNamed, walkXml, type Zip } from './package.ts'
 import { createWriter, type Writer } from './writer.ts'
@@ -17,7 +17,7 @@ export async function readEpub(bytes: Uint8Array, form: ReadingForm, limits: Rea
   const writer = createWriter(form, limits.characters)
   for (const chapter of book.chapters) {
     if (encrypted.has(chapter))
-      throw unreadable('The book is encrypted: its rights management allows no other reader.', 'withheld')
+      throw unreadableError('The book is encrypted: its rights management allows no other reader.', 'withheld')
     await writeChapter(zip, chapter, { writer, form, limits, label: labels.get(chapter) })
   }
   const title = Array.from(book.title.replace(/\s+/g, ' ').trim()).slice(0, 200).join('')
@@ -68,7 +68,7 @@ async function readContents(zip: Zip): Promise<BookContents> {
   await walkBook(zip, 'META-INF/container.xml', (name, attributes) => {
     if (name === 'rootfile') main ??= attributes['full-path']
   })
-  if (main === undefined || !zip.has(main)) throw unreadable('The book is damaged: it names no contents.')
+  if (main === undefined || !zip.has(main)) throw unreadableError('The book is damaged: it names no contents.')
   const package_ = main
   const items = new Map<string, { readonly part: string; readonly type: string }>()
   const spine: string[] = []
@@ -95,7 +95,7 @@ async function readContents(zip: Zip): Promise<BookContents> {
   )
   const chapters = spine.flatMap((id) => {
     const item = items.get(id)
-    if (item === undefined) throw unreadable('The book is damaged: it names a chapter that is not there.')
+    if (item === undefined) throw unreadableError('The book is damaged: it names a chapter that is not there.')
     return /html|oeb1-document/.test(item.type) ? [item.part] : []
   })
   return { title, chapters, table: table ?? items.get(tableId ?? '')?.part }

@@ -41,7 +41,7 @@ export type ReadingAnswer =
   | { readonly kind: 'invalid' | 'too-large'; readonly reason: ErrorReason; readonly message: string }
 
 /** Returns the error for a document without a reading. The message is for the client. */
-export function unreadable(message: string, reason: 'unreadable' | 'withheld' = 'unreadable'): ResourceError {
+export function unreadableError(message: string, reason: 'unreadable' | 'withheld' = 'unreadable'): ResourceError {
   return new ResourceError('invalid', message, { reason })
 }
 

@@ -1,7 +1,7 @@
 import { Parser } from 'htmlparser2'
 import { decodeBytes } from '../text/encoding/decode.ts'
 import { detectEncoding } from '../text/encoding/detect.ts'
-import { type Reading, type ReadingForm, type ReadingLimits, unreadable } from './formats.ts'
+import { type Reading, type ReadingForm, type ReadingLimits, unreadableError } from './formats.ts'
 import { createWriter, type Writer } from './writer.ts'
 
 /** Elements that are not displayed as text. */
@@ -40,7 +40,7 @@ const maxDepth = 20_000
 export function readHtml(bytes: Uint8Array, form: ReadingForm, limits: ReadingLimits): Reading {
   const encoding = detectEncoding(bytes)
   if (encoding === undefined)
-    throw unreadable(
+    throw unreadableError(
       'The encoding of the page is not known: it declares none that fits. The operator can name it ("encodings").',
     )
   return readPage(decodeBytes(bytes, encoding) ?? '', form, limits)
@@ -54,7 +54,7 @@ export function readPage(html: string, form: ReadingForm, limits: ReadingLimits)
   const parser = new Parser(
     {
       onopentag: (name, attributes) => {
-        if (++depth > maxDepth) throw unreadable(`The page is nested deeper than ${maxDepth} elements.`)
+        if (++depth > maxDepth) throw unreadableError(`The page is nested deeper than ${maxDepth} elements.`)
         page.open(localName(name), attributes)
       },
       ontext: page.text,

@@ -13,7 +13,7 @@ import {
   type ReadingJob,
   type ReadingLimits,
   tooMuch,
-  unreadable,
+  unreadableError,
 } from './formats.ts'
 import { readPage } from './html.ts'
 import type { AttachedPart, StoredMessage } from './message.ts'
@@ -126,7 +126,7 @@ async function parse(message: Uint8Array): Promise<Email> {
   try {
     return await PostalMime.parse(decoded ?? source, { forceRfc822Attachments: true, maxNestingDepth: maxNesting })
   } catch {
-    throw unreadable('The mail is damaged, or its parts are nested too deep.')
+    throw unreadableError('The mail is damaged, or its parts are nested too deep.')
   }
 }
 

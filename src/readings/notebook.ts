@@ -1,5 +1,5 @@
 import { isObject } from '../core/kit/object.ts'
-import { type Reading, type ReadingForm, type ReadingLimits, unreadable } from './formats.ts'
+import { type Reading, type ReadingForm, type ReadingLimits, unreadableError } from './formats.ts'
 import { createWriter } from './writer.ts'
 
 /** Reads a Jupyter notebook of format 4: its cells, and their outputs as text. Pictures and HTML are left out. */
@@ -24,7 +24,7 @@ function cellsIn(bytes: Uint8Array): readonly unknown[] {
   } catch {
     // The error below says it.
   }
-  throw unreadable('The document is damaged: it is no notebook of format 4.')
+  throw unreadableError('The document is damaged: it is no notebook of format 4.')
 }
 
 function outputText(output: unknown): string {

@@ -1,4 +1,4 @@
-import { type Reading, type ReadingForm, type ReadingLimits, tooMuch, unreadable } from './formats.ts'
+import { type Reading, type ReadingForm, type ReadingLimits, tooMuch, unreadableError } from './formats.ts'
 import { readPage } from './html.ts'
 import { type Attributes, bytesOf, openZip, walkXml, type Zip } from './package.ts'
 import { createTables } from './tables.ts'
@@ -32,7 +32,7 @@ export async function readOdf(bytes: Uint8Array, form: ReadingForm, limits: Read
   const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const zip = file.subarray(0, 2).toString('latin1') === 'PK' ? await openZip(bytes, limits.unpacked) : undefined
   if (zip === undefined && !file.includes('office:document'))
-    throw unreadable('The document is damaged: it is no OpenDocument file.')
+    throw unreadableError('The document is damaged: it is no OpenDocument file.')
   const partOf = (name: string) => (zip === undefined ? piecesOf(file) : zip.read(name))
   const formulas = zip === undefined ? new Map() : await readFormulas(zip, form, limits)
   const facts = await readFacts(['styles.xml', 'content.xml'].filter((part) => zip?.has(part) ?? true).map(partOf))
@@ -55,7 +55,7 @@ async function readFormulas(zip: Zip, form: ReadingForm, limits: ReadingLimits):
       allowsDefinition: true,
       open: (name, { 'media-type': type = '', 'full-path': path = '' }) => {
         if (name === 'manifest:encryption-data')
-          throw unreadable('The document is encrypted: save it without a password.', 'withheld')
+          throw unreadableError('The document is encrypted: save it without a password.', 'withheld')
         if (type.endsWith('opendocument.formula') && path !== '/') names.push(path.replace(/\/$/, ''))
       },
     })

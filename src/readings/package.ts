@@ -1,7 +1,7 @@
 import { posix } from 'node:path'
 import { Parser } from 'htmlparser2'
 import yauzl from 'yauzl'
-import { tooMuch, unreadable } from './formats.ts'
+import { tooMuch, unreadableError } from './formats.ts'
 
 const maxEntries = 10_000
 
@@ -15,7 +15,7 @@ export async function openZip(bytes: Uint8Array, limit: number) {
   const buffer = archiveIn(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
   // An encrypted document is in a container of the old format.
   if (buffer.subarray(0, 4).toString('hex') === 'd0cf11e0')
-    throw unreadable(
+    throw unreadableError(
       'The document is encrypted, or in the format of Office 97: save it without a password, in a current format.',
       'withheld',
     )
@@ -29,9 +29,9 @@ export async function openZip(bytes: Uint8Array, limit: number) {
     read: async function* (name: string) {
       const entry = entries.get(partName(name))
       if (entry === undefined)
-        throw unreadable(`The document is damaged: it has no part ${JSON.stringify(name.slice(0, 100))}.`)
+        throw unreadableError(`The document is damaged: it has no part ${JSON.stringify(name.slice(0, 100))}.`)
       if ((entry.generalPurposeBitFlag & 1) !== 0)
-        throw unreadable('The document is encrypted: save it without a password.', 'withheld')
+        throw unreadableError('The document is encrypted: save it without a password.', 'withheld')
       if (entry.uncompressedSize > left) throw unpacksToTooMuch(limit)
       try {
         for await (const piece of await streamOf(file, entry)) {
@@ -121,7 +121,7 @@ function unpacksToTooMuch(limit: number): Error {
 /** Any failure of the library counts as damage of the document. */
 function asDamage(error: unknown): Error {
   if (error instanceof Error && error.name === 'ResourceError') return error
-  return unreadable('The document is damaged: it is no valid zip archive.')
+  return unreadableError('The document is damaged: it is no valid zip archive.')
 }
 
 /** Returns the name of the part to which a reference in another part leads. */
@@ -218,7 +218,7 @@ export async function walkXml(pieces: AsyncIterable<Buffer>, handlers: XmlHandle
   const parser = new Parser(
     {
       onopentag: (written, attributes) => {
-        if (elements.length >= maxDepth) throw unreadable('The document is nested too deep.')
+        if (elements.length >= maxDepth) throw unreadableError('The document is nested too deep.')
         const namespaces = namespacesIn(attributes, elements.at(-1)?.namespaces ?? Object.create(null))
         const name = nameIn(written, namespaces)
         const own = attributesOf(attributes, name, namespaces)
@@ -236,7 +236,7 @@ export async function walkXml(pieces: AsyncIterable<Buffer>, handlers: XmlHandle
       },
       onprocessinginstruction: (name) => {
         if (name.startsWith('!') && handlers.allowsDefinition !== true)
-          throw unreadable('The document has a document type definition, as no Office document does.')
+          throw unreadableError('The document has a document type definition, as no Office document does.')
       },
     },
     { xmlMode: true, decodeEntities: true },
@@ -307,6 +307,6 @@ export async function relationshipsOf(zip: Zip, part: string): Promise<readonly 
 /** The main part of an Office document. */
 export async function mainPartOf(zip: Zip): Promise<string> {
   const main = (await relationshipsOf(zip, '')).find(({ type }) => type === 'officeDocument')
-  if (main === undefined) throw unreadable('The document is damaged: it names no main part.')
+  if (main === undefined) throw unreadableError('The document is damaged: it names no main part.')
   return main.target
 }

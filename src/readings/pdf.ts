@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import type { WrappedPdfiumModule } from '@embedpdf/pdfium'
 import { pdfiumMemoryBytes } from '../core/kit/workers.ts'
-import { type Reading, type ReadingLimits, tooMuch, unreadable } from './formats.ts'
+import { type Reading, type ReadingLimits, tooMuch, unreadableError } from './formats.ts'
 import { createWriter } from './writer.ts'
 
 const maxPdfPages = 10_000
@@ -81,7 +81,7 @@ function readPdfPages(pdfium: WrappedPdfiumModule, document: number, limits: Rea
     pdfium.PDFiumExt_ExitFormFillEnvironment(form)
     pdfium.PDFiumExt_CloseFormFillInfo(info)
   }
-  if (!any) throw unreadable('The document holds no text, only pictures: its pages may have been scanned.')
+  if (!any) throw unreadableError('The document holds no text, only pictures: its pages may have been scanned.')
   return { text: writer.finish(), parts: pages }
 }
 
@@ -111,9 +111,9 @@ function readPdfPage(pdfium: WrappedPdfiumModule, document: number, form: number
 
 /** FPDF_ERR_PASSWORD and FPDF_ERR_SECURITY are 4 and 5. */
 function pdfFailure(code: number): Error {
-  if (code === 4) return unreadable('The document is encrypted: save it without a password.', 'withheld')
-  if (code === 5) return unreadable('The document is encrypted by a method that is not supported.', 'withheld')
-  return unreadable('The document is damaged: it is no valid PDF.')
+  if (code === 4) return unreadableError('The document is encrypted: save it without a password.', 'withheld')
+  if (code === 5) return unreadableError('The document is encrypted by a method that is not supported.', 'withheld')
+  return unreadableError('The document is damaged: it is no valid PDF.')
 }
 
 async function loadPdfium(): Promise<WrappedPdfiumModule> {

@@ -1,4 +1,4 @@
-import { type Reading, type ReadingForm, type ReadingLimits, tooMuch, unreadable } from './formats.ts'
+import { type Reading, type ReadingForm, type ReadingLimits, tooMuch, unreadableError } from './formats.ts'
 import { mainPartOf, openZip, relationshipsOf, walkXml, type Zip } from './package.ts'
 import { isSymbolFont, symbolsIn } from './symbols.ts'
 import { createWriter, type Writer } from './writer.ts'
@@ -23,7 +23,7 @@ export async function readPptx(bytes: Uint8Array, form: ReadingForm, limits: Rea
     open: (name, attributes) => {
       if (name !== 'p:sldId') return
       const target = targets.get(attributes['r:id'] ?? '')
-      if (target === undefined) throw unreadable('The document is damaged: it names a slide without a part.')
+      if (target === undefined) throw unreadableError('The document is damaged: it names a slide without a part.')
       if (slides.length >= maxSlides) throw tooMuch(`The document has more than ${maxSlides} slides.`)
       slides.push(target)
     },

@@ -1,6 +1,6 @@
 import { detectEncoding } from '../text/encoding/detect.ts'
 import { isCompound, openCompound } from './binary/compound.ts'
-import { type DocumentFormat, unreadable } from './formats.ts'
+import { type DocumentFormat, unreadableError } from './formats.ts'
 import { openZip, relationshipsOf, type Zip } from './package.ts'
 
 /** Formats whose files people also give the names of other formats. */
@@ -44,7 +44,7 @@ export async function recognise(
   if (isCompound(bytes)) return formatOfCompound(bytes, limit) ?? named
   const told = signs.find(([sign]) => sign.test(head))?.[1]
   if (told !== undefined) return told
-  if (named === 'mail' && !/^\s*[\w-]+:/.test(head)) throw unreadable('This is no mail: it has no headers.')
+  if (named === 'mail' && !/^\s*[\w-]+:/.test(head)) throw unreadableError('This is no mail: it has no headers.')
   return exported.has(named) && detectEncoding(bytes) !== undefined ? 'text' : named
 }
 
@@ -61,7 +61,7 @@ function formatOfCompound(bytes: Uint8Array, limit: number): DocumentFormat | un
   const root = openCompound(bytes, limit)
   // An encrypted document of today is a stream in a compound file.
   if (root.has('EncryptedPackage'))
-    throw unreadable('The document is encrypted: save it without a password.', 'withheld')
+    throw unreadableError('The document is encrypted: save it without a password.', 'withheld')
   return streams.find(([stream]) => root.has(stream))?.[1]
 }
 

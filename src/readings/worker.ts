@@ -15,7 +15,7 @@ import {
   type ReadingForm,
   type ReadingJob,
   type ReadingLimits,
-  unreadable,
+  unreadableError,
 } from './formats.ts'
 import { readHtml } from './html.ts'
 import { readMail } from './mail.ts'
@@ -33,17 +33,17 @@ import { readSheets, readXlsx } from './xlsx.ts'
  * not be used again.
  */
 export async function readDocument({ format: named, form, bytes, limits }: ReadingJob): Promise<Reading> {
-  if (bytes.length === 0) throw unreadable('The document is empty.')
+  if (bytes.length === 0) throw unreadableError('The document is empty.')
   const format = await recognise(bytes, named, limits.unpacked)
   if (form === 'csv') {
     if (format === 'xlsx') return readSheets(bytes, limits)
-    throw unreadable('Only a workbook has sheets.')
+    throw unreadableError('Only a workbook has sheets.')
   }
   if (format === 'text') return readText(bytes, form, limits)
   const reading = await readers[format](bytes, form, limits)
   // A page, or a notebook, may well be empty.
   if (reading.text.trim() === '' && format !== 'html' && format !== 'ipynb')
-    throw unreadable('The document holds no text.')
+    throw unreadableError('The document holds no text.')
   return reading
 }
 

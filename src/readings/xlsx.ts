@@ -1,4 +1,11 @@
-import { type Reading, type ReadingForm, type ReadingLimits, type SheetText, tooMuch, unreadable } from './formats.ts'
+import {
+  type Reading,
+  type ReadingForm,
+  type ReadingLimits,
+  type SheetText,
+  tooMuch,
+  unreadableError,
+} from './formats.ts'
 import { formatNumber, formatText, type NumberKind, numberKindOf } from './number-formats.ts'
 import { mainPartOf, openZip, relationshipsOf, walkXml, type Zip } from './package.ts'
 import { symbolsIn } from './symbols.ts'
@@ -52,7 +59,7 @@ async function writeSheets(bytes: Uint8Array, limits: ReadingLimits, writer: Row
       if (name === 'x:workbookPr') since1904 = /^(?:1|true|on)$/.test(attributes.date1904 ?? '')
       if (name !== 'x:sheet') return
       const part = targets.get(attributes['r:id'] ?? '')
-      if (part === undefined) throw unreadable('The document is damaged: it names a sheet without a part.')
+      if (part === undefined) throw unreadableError('The document is damaged: it names a sheet without a part.')
       sheets.push({ name: attributes.name ?? '', part })
     },
   })
@@ -167,7 +174,7 @@ function shownValue(text: string, type: string, { kind, font }: CellStyle, { str
   if (type === 'e' || type === 'd') return text
   if (type !== 's') return formatText(symbolsIn(unescapeText(text), font), kind)
   const shared = strings[Number(text)]
-  if (shared === undefined) throw unreadable('The document is damaged: a cell has a text that is not there.')
+  if (shared === undefined) throw unreadableError('The document is damaged: a cell has a text that is not there.')
   return formatText(symbolsIn(shared, font), kind)
 }
 

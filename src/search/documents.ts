@@ -1,6 +1,6 @@
 import { firstIndex } from '../core/kit/sorted.ts'
 import type { PartQuery, TextSet, Texts, WeightedTerm } from '../store/index.ts'
-import { classOf, fold, tokenize, word } from '../text/analyser.ts'
+import { classOf, fold, tokenize, wordClass } from '../text/analyser.ts'
 import { impactOf, rarityOf } from '../text/relevance.ts'
 import { documentBeginning, documentForms, pathOf } from './part.ts'
 import type { RatedTerm } from './rank.ts'
@@ -48,7 +48,7 @@ export function documentWords(
   { texts, parts }: { readonly texts: number; readonly parts: number },
 ): readonly RatedTerm[] {
   if (parts < long.averagePassages * texts) return []
-  const words = terms.filter(({ term, prefix }) => !prefix && classOf(term.codePointAt(0) ?? 0) === word)
+  const words = terms.filter(({ term, prefix }) => !prefix && classOf(term.codePointAt(0) ?? 0) === wordClass)
   return countOf(words) < long.words.least ? [] : words
 }
 

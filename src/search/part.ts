@@ -2,7 +2,7 @@ import { defined } from '../core/kit/object.ts'
 import { baseName } from '../core/path.ts'
 import { parseAddress, parseUri } from '../core/uri.ts'
 import type { FoundPart, NewText } from '../store/index.ts'
-import { classOf, edition, fold, tokenize, word } from '../text/analyser.ts'
+import { classOf, edition, fold, tokenize, wordClass } from '../text/analyser.ts'
 import { kindOf, type Passage, passagesOf } from '../text/structure.ts'
 import type { DocumentFacts, SearchDocument } from './search-index.ts'
 
@@ -94,7 +94,7 @@ function cutOf({ text, start, end, heading }: Passage, names: NameTerms, whole: 
     if (kind !== 'tail') length++
   })
   // Pairs and single characters begin with a character of another class.
-  for (const [term, count] of counts) if (classOf(term.codePointAt(0) ?? 0) === word) addTo(whole, term, count)
+  for (const [term, count] of counts) if (classOf(term.codePointAt(0) ?? 0) === wordClass) addTo(whole, term, count)
   const terms = [...new Set([...counts.keys(), ...names.terms])].slice(0, mostTerms)
   const stored: Stored = { t: plain, s: start, e: end, ...(heading === undefined ? {} : { h: heading.toWellFormed() }) }
   return { stored, terms, length }

@@ -6,7 +6,7 @@ import {
   fold,
   type QueryTerm,
   tokenize,
-  word,
+  wordClass,
 } from '../text/analyser.ts'
 import { impactOf } from '../text/relevance.ts'
 import type { FoundPassage } from './part.ts'
@@ -78,7 +78,7 @@ export function createRanker(terms: readonly RatedTerm[]) {
   const beginning = new Map(terms.flatMap(({ term, prefix }, index) => (prefix ? [[term, index] as const] : [])))
   const wanted = beginningsOf([...complete.keys(), ...beginning.keys()])
   const matchesOf = (text: string) => findMatches(text, complete, beginning, wanted)
-  const areWords = terms.map(({ term }) => classOf(term.codePointAt(0) ?? 0) === word)
+  const areWords = terms.map(({ term }) => classOf(term.codePointAt(0) ?? 0) === wordClass)
   const isOfWords = !areWords.includes(false)
   const together = isOfWords ? nearness.words : nearness.characters
   const lookAt = (text: string): TextMatches => {

@@ -1,6 +1,6 @@
 import { defined } from '../core/kit/object.ts'
 import type { Texts } from '../store/index.ts'
-import { classOf, fold, other, tokenize, widthAt, word } from '../text/analyser.ts'
+import { classOf, fold, otherClass, tokenize, widthAt, wordClass } from '../text/analyser.ts'
 import { type FoundPassage, foundOf, named } from './part.ts'
 import type { Suggestion, SuggestQuery } from './search-index.ts'
 import { filterOf, type Visibility, type Visible, whereTest } from './visible.ts'
@@ -154,8 +154,8 @@ function continues(text: string, at: number, kind: string): boolean {
 function kindAt(text: string, at: number): 'none' | 'word' | 'hiragana' | 'katakana' | 'han' | 'syllable' {
   const point = text.codePointAt(at) ?? 0
   const found = classOf(point)
-  if (found === other) return 'none'
-  if (found === word) return 'word'
+  if (found === otherClass) return 'none'
+  if (found === wordClass) return 'word'
   if (point >= 0x3041 && point <= 0x309f) return 'hiragana'
   if (point >= 0x30a1 && point <= 0x30ff) return 'katakana'
   return point >= 0x1000 && point <= 0x11ff ? 'syllable' : found === 2 ? 'han' : 'syllable'

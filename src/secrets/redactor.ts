@@ -34,7 +34,7 @@ export function createRedactor(options: RedactorOptions = {}): Redactor {
     const outcome = await host.run(job, signal)
     return 'failure' in outcome ? outcome.failure : outcome.result
   }
-  const harmless = createHarmless()
+  const harmless = createSecretFreeCache()
   return {
     window: async (window, { path, without }, signal) => {
       signal.throwIfAborted()
@@ -78,7 +78,7 @@ const maxContents = 16_384
  * SHA-256 hashes: the cache holds no part of a content. A content with a secret is never cached. The values are the ends of the
  * harmless parts.
  */
-export function createHarmless() {
+export function createSecretFreeCache() {
   const { get, set } = createRecent<number>(maxContents)
   return { get, set }
 }

@@ -8,7 +8,7 @@ import { createNews, type Engine, type Remote } from './engine.ts'
 import { failure, fault, notLoaded } from './rules.ts'
 import { loadFaultOf } from './sqlite/codes.ts'
 import type { Message, Question, SqliteOperations } from './sqlite/operations.ts'
-import type { Changed } from './sqlite/rows.ts'
+import type { CollectionChange } from './sqlite/rows.ts'
 
 /** Interval at which the file is checked for writes of other processes while there is a listener, in milliseconds. */
 const checkIntervalMs = 150
@@ -95,7 +95,7 @@ function createWatching(changes: Remote<SqliteOperations>['changes']) {
     look()
     timer = setTimeout(tick, checkIntervalMs)
   }
-  const take = ({ collection, revision, keys }: Changed) => {
+  const take = ({ collection, revision, keys }: CollectionChange) => {
     known.set(collection, revision)
     news.tell(collection, keys)
   }

@@ -92,13 +92,13 @@ export function widthAt(text: string, index: number): 1 | 2 {
 }
 
 /** Kinds of characters for the index. Scripts without spaces between words are cut into bigrams. */
-export const other = 0
-export const word = 1
-export const han = 2
+export const otherClass = 0
+export const wordClass = 1
+export const hanClass = 2
 /** Kana, Hangul, and the scripts of South East Asia that are written without spaces. */
-const syllable = 3
+const syllableClass = 3
 
-type CharacterClass = typeof other | typeof word | typeof han | typeof syllable
+type CharacterClass = typeof otherClass | typeof wordClass | typeof hanClass | typeof syllableClass
 
 const hanText = /[\p{Script=Han}々〆〇]/u
 // The marks that lengthen or repeat a kana are in several scripts, or in none.
@@ -111,16 +111,16 @@ let table: Uint8Array | undefined
 export function classOf(point: number): CharacterClass {
   if (point > 0xffff) return classify(point)
   table ??= Uint8Array.from({ length: 0x10000 }, (_, each) =>
-    each >= 0xd800 && each < 0xe000 ? other : classify(each),
+    each >= 0xd800 && each < 0xe000 ? otherClass : classify(each),
   )
   return table[point] as CharacterClass
 }
 
 function classify(point: number): CharacterClass {
   const text = String.fromCodePoint(point)
-  if (hanText.test(text)) return han
-  if (!wordText.test(text) && point !== 0x309b && point !== 0x309c) return other
-  return syllableText.test(text) ? syllable : word
+  if (hanText.test(text)) return hanClass
+  if (!wordText.test(text) && point !== 0x309b && point !== 0x309c) return otherClass
+  return syllableText.test(text) ? syllableClass : wordClass
 }
 
 /**
@@ -156,8 +156,10 @@ export function tokenize(text: string, emit: Emit, wanted?: Beginnings): void {
   for (let index = 0; index < text.length; ) {
     const point = pointAt(units, index)
     const found = classOf(point)
-    if (found === other) index += point > 0xffff ? 2 : 1
-    else index = found === word ? emitWord(text, units, index, emit, wanted) : emitRun(text, units, index, emit, wanted)
+    if (found === otherClass) index += point > 0xffff ? 2 : 1
+    else
+      index =
+        found === wordClass ? emitWord(text, units, index, emit, wanted) : emitRun(text, units, index, emit, wanted)
   }
 }
 
@@ -215,14 +217,14 @@ function emitRun(text: string, units: Units, start: number, emit: Emit, wanted?:
   for (;;) {
     const point = index < text.length ? pointAt(units, index) : 0
     const found = classOf(point)
-    const isMore = found !== other && found !== word
+    const isMore = found !== otherClass && found !== wordClass
     const end = index + (point > 0xffff ? 2 : 1)
     if (before >= 0 && (wanted === undefined || wanted[units[before] ?? 0] === 1)) {
       if (isMore) emit(text.slice(before, end), before, end, 'bigram')
-      else if (classOf(pointAt(units, before)) !== han) emit(text.slice(before, index), before, index, 'tail')
+      else if (classOf(pointAt(units, before)) !== hanClass) emit(text.slice(before, index), before, index, 'tail')
     }
     if (!isMore) return index
-    if (found === han && (wanted === undefined || wanted[units[index] ?? 0] === 1))
+    if (found === hanClass && (wanted === undefined || wanted[units[index] ?? 0] === 1))
       emit(text.slice(index, end), index, end, 'single')
     before = index
     index = end
@@ -319,8 +321,8 @@ function endOfSmall(text: string, units: Units, start: number): number {
   }
   if (index === text.length) return index
   const unit = units[index] ?? 0
-  if (unit < 0x80) return classOf(unit) === word || isJoiner(text, unit, index) ? start : index
-  return classOf(pointAt(units, index)) === word || unit === joiner.quote ? start : index
+  if (unit < 0x80) return classOf(unit) === wordClass || isJoiner(text, unit, index) ? start : index
+  return classOf(pointAt(units, index)) === wordClass || unit === joiner.quote ? start : index
 }
 
 function wellFormed(text: string): string {
@@ -333,11 +335,11 @@ function endOfWord(text: string, units: Units, start: number): number {
   for (;;) {
     while (index < text.length) {
       const point = pointAt(units, index)
-      if (classOf(point) !== word) break
+      if (classOf(point) !== wordClass) break
       index += point > 0xffff ? 2 : 1
     }
     if (index >= text.length || !isJoiner(text, units[index] ?? 0, index)) return index
-    if (classOf(pointAt(units, index + 1)) !== word) return index
+    if (classOf(pointAt(units, index + 1)) !== wordClass) return index
     index++
   }
 }
@@ -619,8 +621,8 @@ function isWordAlone(text: string, start: number, end: number): boolean {
 function endsWord(point: number | undefined): boolean {
   if (point === undefined) return true
   const found = classOf(point)
-  if (found === other || found === word) return true
-  return found !== han && particles.test(String.fromCodePoint(point))
+  if (found === otherClass || found === wordClass) return true
+  return found !== hanClass && particles.test(String.fromCodePoint(point))
 }
 
 function weightOfPair(pair: string): number {

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { createRecent } from '../../src/core/kit/lru.ts'
 import { indexAfter } from '../../src/core/kit/sorted.ts'
 import { comparePaths } from '../../src/core/path.ts'
-import { sortNames } from '../../src/providers/files/names.ts'
+import { sortNames } from '../../src/providers/files/walk.ts'
 
 test('names are sorted by their bytes in any number, each once', async () => {
   const parts = ['a', 'b', 'é', '\uff61', '𠮷', '-', '.', '0']

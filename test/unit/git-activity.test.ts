@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from 'vitest'
 import { activityOf } from '../../src/cli/operations/pack.ts'
 import { planFolders } from '../../src/config/plan.ts'
-import { countActivity } from '../../src/providers/git/history.ts'
+import { countActivity } from '../../src/providers/git/list.ts'
 import { createGitFolder } from '../support/git.ts'
 
 const folder = createGitFolder()

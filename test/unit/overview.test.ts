@@ -10,7 +10,7 @@ import { planConfig, searchesOf } from '../../src/config/plan.ts'
 import { listAll } from '../../src/context/searched.ts'
 import { defaultLimits } from '../../src/context/types.ts'
 import { overviewUri } from '../../src/core/meta.ts'
-import { createOpening, createOpeningViews } from '../../src/core/opening.ts'
+import { createOpeningViews, createPendingOpen } from '../../src/core/opening.ts'
 import type { Principal } from '../../src/core/provider.ts'
 import type { View, ViewChange } from '../../src/core/view.ts'
 import { createFolder, type Folder } from '../support/folder.ts'
@@ -204,7 +204,7 @@ describe('the text of the overview', () => {
     const planned = await plannedOf({ 'docs://a': docs, 'docs://b': secret })
     const views = withOverview(
       createOpeningViews(
-        createOpening(() => new Promise<OpenedCatalog>(() => {})),
+        createPendingOpen(() => new Promise<OpenedCatalog>(() => {})),
         { live: true, prompts: undefined },
       ),
       { name: 'test', mounts: planned, opened: () => undefined },

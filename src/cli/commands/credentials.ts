@@ -6,7 +6,7 @@ import { defined } from '../../core/kit/object.ts'
 import { parseDuration } from '../../schema/values.ts'
 import { absent, addToken, readTokenFile, revokeToken, type StoredToken } from '../../server/auth/token-file.ts'
 import { loadFound, trustCommand, withheldNote } from '../operations/withheld.ts'
-import { CommandError, examples, exitCodes, failed, failedBy, misused } from '../terminal/exit.ts'
+import { CommandError, examples, exitCodes, failed, misused, rethrowAsFailure } from '../terminal/exit.ts'
 import { type Io, writeJson } from '../terminal/io.ts'
 import { createColumns, escapeText } from '../terminal/text.ts'
 
@@ -75,7 +75,7 @@ async function add({ role: roles = [], name, expires, ...options }: AddOptions, 
     roles,
     ...defined({ name }),
     ...(expires === undefined ? {} : { expires: Date.now() + expires }),
-  }).catch(failedBy)
+  }).catch(rethrowAsFailure)
   if (options.json) await writeJson(io.out, { token, ...publicPart(stored) })
   else await io.out.write(`${token}\n`)
   io.say(`Added ${stored.id} to ${file}. The token is printed only this once: store it with your secrets.`)
@@ -84,7 +84,7 @@ async function add({ role: roles = [], name, expires, ...options }: AddOptions, 
 
 async function list(options: FileOptions, io: Io): Promise<void> {
   const file = await fileOf(options)
-  const { tokens, mark } = await readTokenFile(file).catch(failedBy)
+  const { tokens, mark } = await readTokenFile(file).catch(rethrowAsFailure)
   if (options.json) return writeJson(io.out, tokens.map(publicPart))
   if (tokens.length === 0)
     return io.say(mark === absent ? `There is no file ${file} yet: no tokens.` : 'There are no tokens.')
@@ -106,7 +106,7 @@ function expiry(expires: string | undefined): string {
 
 async function revoke(id: string, options: FileOptions, io: Io): Promise<void> {
   const file = await fileOf(options)
-  const revoked = await revokeToken(file, id).catch(failedBy)
+  const revoked = await revokeToken(file, id).catch(rethrowAsFailure)
   if (revoked === undefined)
     throw new CommandError(exitCodes.notFound, `There is no token with the id ${id} in ${file}.`)
   if (options.json) await writeJson(io.out, publicPart(revoked))
@@ -213,7 +213,7 @@ async function authorize(address: string | undefined, { config, open, wait }: Au
     await replaceFile(file, text)
     io.say(`hikidashi may read Drive. The token is in ${file}: protect it like a password.`)
   } catch (error) {
-    failedBy(error)
+    rethrowAsFailure(error)
   }
 }
 

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { createDeliveries } from '../../config/deliveries.ts'
 import { requireLocal } from '../operations/local.ts'
-import { examples, failed, failedBy } from '../terminal/exit.ts'
+import { examples, failed, rethrowAsFailure } from '../terminal/exit.ts'
 import { type Io, writeJson } from '../terminal/io.ts'
 import { createTextLog } from '../terminal/log.ts'
 import { createColumns, escapeText } from '../terminal/text.ts'
@@ -45,7 +45,7 @@ async function show(
     throw failed('Only a server with a configuration delivers events: there is no hikidashi.json.')
   const deliveries = createDeliveries(config.store, createTextLog(io, 'warn'))
   try {
-    const found = await deliveries.latest(limit, subscription).catch(failedBy)
+    const found = await deliveries.latest(limit, subscription).catch(rethrowAsFailure)
     if (json) return await writeJson(io.out, found)
     if (found.length === 0) return io.say('No delivery is recorded.')
     const layOut = createColumns()

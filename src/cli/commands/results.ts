@@ -8,7 +8,7 @@ import { defined, jsonIn } from '../../core/kit/object.ts'
 import { formatUri, parseAddress } from '../../core/uri.ts'
 import type { Stored } from '../../providers/results/index.ts'
 import { type Local, requireLocal } from '../operations/local.ts'
-import { examples, failed, failedBy, misused } from '../terminal/exit.ts'
+import { examples, failed, misused, rethrowAsFailure } from '../terminal/exit.ts'
 import { count, type Io, writeJson } from '../terminal/io.ts'
 import { createTextLog } from '../terminal/log.ts'
 import { createColumns, escapeText } from '../terminal/text.ts'
@@ -54,7 +54,7 @@ async function put(file: string, { mount, json, ...options }: PutOptions, io: Io
     log,
     scrubber: io.secrets,
     ...defined({ store }),
-  }).catch(failedBy)
+  }).catch(rethrowAsFailure)
   try {
     const [opened] = catalog.mounts.filter(isWritable)
     if (opened === undefined) throw failed('The mount keeps no results.')

@@ -6,7 +6,7 @@ import { isResourceError } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import { doneOnce } from '../../core/kit/once.ts'
 import type { Log } from '../../core/log.ts'
-import type { Opening } from '../../core/opening.ts'
+import type { PendingOpen } from '../../core/opening.ts'
 import type { Scrubber } from '../../core/scrub.ts'
 import { type Listen, parseListen } from '../../schema/values.ts'
 import type { Audit, AuditFile, HttpOptions, ServeOptions as Service } from '../../server/index.ts'
@@ -31,7 +31,7 @@ import {
   tokensOf,
   warnOfLargeFolders,
 } from '../operations/serving.ts'
-import { addWord, createStop, exitCodeHelp, failed, failedBy, misused, type Stop } from '../terminal/exit.ts'
+import { addWord, createStop, exitCodeHelp, failed, misused, rethrowAsFailure, type Stop } from '../terminal/exit.ts'
 import { type Io, standardError, writeError } from '../terminal/io.ts'
 import { createLog, logFormats, logLevels } from '../terminal/log.ts'
 
@@ -245,7 +245,7 @@ async function openAudit({ config }: Local, log: Log, scrubber: Scrubber): Promi
   if (config?.audit === undefined) return undefined
   const { openAuditFile } = await import('../../server/telemetry/audit-file.ts')
   const { file, ...options } = config.audit
-  return openAuditFile({ ...options, file: resolve(config.folder, file), scrubber, log }).catch(failedBy)
+  return openAuditFile({ ...options, file: resolve(config.folder, file), scrubber, log }).catch(rethrowAsFailure)
 }
 
 /**
@@ -254,7 +254,7 @@ async function openAudit({ config }: Local, log: Log, scrubber: Scrubber): Promi
  */
 async function serveOverStdio(
   service: Service,
-  opening: Opening<OpenedCatalog>,
+  opening: PendingOpen<OpenedCatalog>,
   stop: AbortSignal,
   announce: ReturnType<typeof createAnnouncer>,
   { local, options, io }: { readonly local: Local; readonly options: ServeOptions; readonly io: Io },
@@ -289,7 +289,7 @@ async function serveOverStdio(
 /** Serves over HTTP. It listens at once, and opens the mounts in the background. */
 async function serveOverHttp(
   options: HttpOptions,
-  opening: Opening<OpenedCatalog>,
+  opening: PendingOpen<OpenedCatalog>,
   { signal, stopped }: Stop,
   announce: ReturnType<typeof createAnnouncer>,
 ): Promise<void> {

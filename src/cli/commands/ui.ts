@@ -8,7 +8,7 @@ import { stateFolder } from '../../config/state-folder.ts'
 import type { Log } from '../../core/log.ts'
 import { packageVersion } from '../operations/command-line.ts'
 import { addSourceOptions, type CommandSource, type SourceOptions, withSource } from '../operations/source.ts'
-import { createStop, examples, failed, failedBy, misused } from '../terminal/exit.ts'
+import { createStop, examples, failed, misused, rethrowAsFailure } from '../terminal/exit.ts'
 import type { Io } from '../terminal/io.ts'
 
 interface UiOptions extends SourceOptions {
@@ -64,7 +64,7 @@ async function show(source: CommandSource, options: UiOptions, io: Io, log: Log)
       ),
   })
   let handover: Handover | undefined
-  const page = await createPage({ path: guarded.path, isPrivate: true }).catch(failedBy)
+  const page = await createPage({ path: guarded.path, isPrivate: true }).catch(rethrowAsFailure)
   await feedSearches(source)
   const turns = createAssembleTurns()
   const memoryOf = createMemory()
@@ -87,7 +87,7 @@ async function show(source: CommandSource, options: UiOptions, io: Io, log: Log)
       port: options.port,
       path: guarded.path,
       pages: guarded.guard(page),
-    }).catch(failedBy)
+    }).catch(rethrowAsFailure)
     try {
       const address = `${running.url.slice(0, running.url.lastIndexOf('/'))}/#token=${guarded.token}`
       await io.out.write(`${address}\n`)

@@ -44,7 +44,7 @@ async function watch(named: readonly string[], options: WatchOptions, io: Io): P
   await withSource(options, io, async (source, log) => {
     const printer = createPrinter(io, options.json === true)
     const subscription = source.view.subscribe?.(printer.add)
-    if (subscription === undefined) throw nothing('Nothing here reports changes.')
+    if (subscription === undefined) throw nothingFound('Nothing here reports changes.')
     // Neither watches nor the wait for a server keep a process alive.
     const alive = setInterval(() => {}, 1_000_000_000)
     const stop = createStop(log)
@@ -75,7 +75,7 @@ async function begin(
   if (heard.size === 0 && !isListed) {
     const [only = '', ...others] = uris
     const meant = others.length === 0 ? await nearestUri(view, only) : undefined
-    throw nothing(`No changes can be reported for ${listOf(uris, list === true)}.`, meant)
+    throw nothingFound(`No changes can be reported for ${listOf(uris, list === true)}.`, meant)
   }
   const unheard = uris.filter((uri) => !heard.has(uri))
   // If the user named no URIs, a mount that cannot be watched, such as a search, is no error.
@@ -91,7 +91,7 @@ async function begin(
   io.say(`Watching ${what.join(' and ')}. Ctrl-C ends it.`)
 }
 
-function nothing(message: string, meant?: string): CommandError {
+function nothingFound(message: string, meant?: string): CommandError {
   const advice = meant === undefined ? 'To list the resources: hikidashi ls' : `Did you mean ${meant} ?`
   return new CommandError(exitCodes.notFound, `${message} ${advice}`)
 }

@@ -8,6 +8,7 @@ import {
   defaultEntry,
   type Entry,
   type EntryContext,
+  formatValues,
   type Host,
   inProject,
   isObject,
@@ -17,7 +18,6 @@ import {
   type Scope,
   type Spelling,
   saying,
-  spellAll,
   spellCommand,
   unlessEmpty,
   valueAt,
@@ -247,10 +247,10 @@ export const opencode: Host = {
   entryOf: (launch, _, settings) => {
     const enabled = isSecond(settings) ? {} : { enabled: true }
     if (launch.transport === 'http') {
-      const headers = unlessEmpty('headers', spellAll(launch.headers, opencode, opencodeSpelling))
+      const headers = unlessEmpty('headers', formatValues(launch.headers, opencode, opencodeSpelling))
       return { value: { type: 'remote', url: launch.url, ...headers, ...enabled } }
     }
-    const environment = unlessEmpty('environment', spellAll(launch.env, opencode, opencodeSpelling))
+    const environment = unlessEmpty('environment', formatValues(launch.env, opencode, opencodeSpelling))
     return {
       value: { type: 'local', command: spellCommand(launch, opencode, opencodeSpelling), ...environment, ...enabled },
     }

@@ -98,12 +98,12 @@ async function refuseChanged({ file, target, bytes }: HostFile): Promise<void> {
 const isEqual = (one: Buffer | undefined, other: Buffer | undefined) =>
   one === other || (one !== undefined && other?.equals(one) === true)
 
-type Owner = Pick<Stats, 'uid' | 'gid' | 'mode'>
+type FileOwner = Pick<Stats, 'uid' | 'gid' | 'mode'>
 
 /** Default mode: readable by the user alone. */
 const privateMode = 0o600
 
-async function replace(file: string, bytes: Buffer, owner: Owner | undefined): Promise<void> {
+async function replace(file: string, bytes: Buffer, owner: FileOwner | undefined): Promise<void> {
   const written = await writeBeside(file, bytes, owner)
   await rename(written, file).catch(async (error: unknown) => {
     await unlink(written).catch(() => {})
@@ -112,7 +112,7 @@ async function replace(file: string, bytes: Buffer, owner: Owner | undefined): P
 }
 
 /** Writes a temporary file in the folder of `file`, and returns its path. */
-async function writeBeside(file: string, bytes: Buffer, owner: Owner | undefined): Promise<string> {
+async function writeBeside(file: string, bytes: Buffer, owner: FileOwner | undefined): Promise<string> {
   const fresh = join(dirname(file), `.${basename(file)}.${randomBytes(6).toString('hex')}.tmp`)
   const handle = await open(fresh, 'wx', privateMode)
   try {
@@ -128,7 +128,7 @@ async function writeBeside(file: string, bytes: Buffer, owner: Owner | undefined
   return fresh
 }
 
-async function keepOwner(handle: FileHandle, { uid, gid, mode }: Owner, file: string): Promise<void> {
+async function keepOwner(handle: FileHandle, { uid, gid, mode }: FileOwner, file: string): Promise<void> {
   const mine = await handle.stat()
   if (mine.uid !== uid || mine.gid !== gid)
     await handle.chown(uid, gid).catch(() => {

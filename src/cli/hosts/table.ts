@@ -8,6 +8,8 @@ import {
   applicationFolder,
   configFolder,
   defaultEntry,
+  formatValue,
+  formatValues,
   type Host,
   inProject,
   type JsonObject,
@@ -17,8 +19,6 @@ import {
   type Spelling,
   saying,
   scopes,
-  spell,
-  spellAll,
   spellCommand,
   unlessEmpty,
   type Value,
@@ -64,7 +64,7 @@ function codexLocal(launch: Extract<Launch, { transport: 'stdio' }>): JsonObject
     command,
     args,
     ...(passed.length === 0 ? {} : { env_vars: passed }),
-    ...unlessEmpty('env', spellAll(literal, codex, {})),
+    ...unlessEmpty('env', formatValues(literal, codex, {})),
   }
 }
 
@@ -80,7 +80,7 @@ function codexRemote({ url, headers }: Extract<Launch, { transport: 'http' }>): 
   let bearer: string | undefined
   for (const [name, value] of Object.entries(headers)) {
     const variable = value.map((piece) => (typeof piece === 'object' && 'variable' in piece ? piece.variable : ''))
-    if (value.every((piece) => typeof piece === 'string')) literal[name] = spell(value, codex, {})
+    if (value.every((piece) => typeof piece === 'string')) literal[name] = formatValue(value, codex, {})
     else if (isVariable(value)) named[name] = variable.join('')
     else if (/^authorization$/i.test(name) && value[0] === 'Bearer ' && isVariable(value.slice(1)))
       bearer = variable.join('')
@@ -197,11 +197,11 @@ function gooseValue(launch: Launch, name: string): JsonObject {
 function gooseLocal(launch: Extract<Launch, { transport: 'stdio' }>, keys: readonly string[]): JsonObject {
   const [cmd, ...args] = spellCommand(launch, goose, {})
   const literal = Object.fromEntries(Object.entries(launch.env).filter(([key]) => !keys.includes(key)))
-  return { cmd, args, ...unlessEmpty('envs', spellAll(literal, goose, {})) }
+  return { cmd, args, ...unlessEmpty('envs', formatValues(literal, goose, {})) }
 }
 
 function gooseRemote({ url, headers }: Extract<Launch, { transport: 'http' }>): JsonObject {
-  return { uri: url, ...unlessEmpty('headers', spellAll(headers, goose, dollarSpelling)) }
+  return { uri: url, ...unlessEmpty('headers', formatValues(headers, goose, dollarSpelling)) }
 }
 
 /** All hosts that hikidashi can be added to. */

@@ -214,7 +214,7 @@ type Titled = Pick<Host, 'title'>
  *
  * @throws CommandError if the host has no notation for it.
  */
-export function spell(value: Value, { title }: Titled, { variable, input, fills, otherwise }: Spelling): string {
+export function formatValue(value: Value, { title }: Titled, { variable, input, fills, otherwise }: Spelling): string {
   return value
     .map((piece) => {
       if (typeof piece === 'string') return literal(piece, title, fills)
@@ -235,12 +235,12 @@ function literal(text: string, title: string, fills: RegExp | undefined): string
   )
 }
 
-export function spellAll(
+export function formatValues(
   values: Readonly<Record<string, Value>>,
   host: Titled,
   spelling: Spelling,
 ): Readonly<Record<string, string>> {
-  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, spell(value, host, spelling)]))
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, formatValue(value, host, spelling)]))
 }
 
 /**
@@ -278,9 +278,9 @@ export function defaultEntry(
   const type = types?.[launch.transport]
   const named = type === undefined ? {} : { type }
   if (launch.transport === 'http')
-    return { ...named, url: launch.url, ...unlessEmpty('headers', spellAll(launch.headers, host, spelling)) }
+    return { ...named, url: launch.url, ...unlessEmpty('headers', formatValues(launch.headers, host, spelling)) }
   const [command, ...args] = spellCommand(launch, host, spelling, machine)
-  return { ...named, command, args, ...unlessEmpty('env', spellAll(launch.env, host, spelling)) }
+  return { ...named, command, args, ...unlessEmpty('env', formatValues(launch.env, host, spelling)) }
 }
 
 /** Returns a path relative to the project folder; undefined for a path elsewhere. */

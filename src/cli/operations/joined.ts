@@ -3,7 +3,7 @@ import type { OpenedCatalog } from '../../config/build.ts'
 import { type Brief, type BriefOptions, briefFor } from '../../context/brief.ts'
 import { createMemory, type Memory } from '../../context/memory.ts'
 import { defined, isObject, jsonIn } from '../../core/kit/object.ts'
-import type { Opening } from '../../core/opening.ts'
+import type { PendingOpen } from '../../core/opening.ts'
 import type { View } from '../../core/view.ts'
 import { redactPhrase } from '../../secrets/find.ts'
 import { localPrincipal } from '../../server/serve.ts'
@@ -41,7 +41,7 @@ export async function answerBrief(
 }
 
 interface Joinable {
-  readonly opening: Opening<OpenedCatalog>
+  readonly opening: PendingOpen<OpenedCatalog>
   readonly secrets: Secrets
   /** Whether hooks are answered. Default true. */
   readonly hook?: boolean | undefined

@@ -13,7 +13,7 @@ import type { Log, Measurements } from '../../core/log.ts'
 import type { Principal } from '../../core/provider.ts'
 import type { Scrubber } from '../../core/scrub.ts'
 import { isInside } from '../../schema/values.ts'
-import { failed, failedBy, misused } from '../terminal/exit.ts'
+import { failed, misused, rethrowAsFailure } from '../terminal/exit.ts'
 import { count, type Io } from '../terminal/io.ts'
 import type { Secrets } from '../terminal/secrets.ts'
 import { escapeText } from '../terminal/text.ts'
@@ -194,7 +194,7 @@ export async function openLocal(
   }
   // The code that opens mounts is large, so it is loaded after the server has answered `initialize`.
   const { openCatalog } = await import('../../config/build.ts')
-  return openCatalog((await complete?.()) ?? mounts, settings).catch(failedBy)
+  return openCatalog((await complete?.()) ?? mounts, settings).catch(rethrowAsFailure)
 }
 
 /** Refuses the root and the home folder, in which some hosts start servers: the user does not want to serve all of that. */
@@ -216,6 +216,6 @@ export function scopesOfMounts({ mounts }: Local): (uri: string) => readonly str
   try {
     return scopesIn(mounts)
   } catch (error) {
-    return failedBy(error)
+    return rethrowAsFailure(error)
   }
 }

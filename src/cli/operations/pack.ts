@@ -104,7 +104,7 @@ function shown(uri: string): string {
 export async function activityOf(mounts: readonly PlannedMount[], log: Log, timeoutMs = 3000) {
   const repositories = mounts.flatMap(repositoryOf)
   if (repositories.length === 0) return { changes: () => undefined, known: [] }
-  const { countActivity } = await import('../../providers/git/history.ts')
+  const { countActivity } = await import('../../providers/git/list.ts')
   const counted = await Promise.all(
     repositories.map(async (found) => ({
       ...found,

@@ -11,7 +11,7 @@ import { isResourceError } from '../../core/errors.ts'
 import { homeFolder } from '../../core/kit/home.ts'
 import { defined } from '../../core/kit/object.ts'
 import { createMeasurements, type Log } from '../../core/log.ts'
-import { createOpening, createOpeningViews, type Opening, type Views } from '../../core/opening.ts'
+import { createOpeningViews, createPendingOpen, type PendingOpen, type Views } from '../../core/opening.ts'
 import type { Principal } from '../../core/provider.ts'
 import type { Tool } from '../../core/tool.ts'
 import { isLoopback } from '../../core/uri.ts'
@@ -75,7 +75,7 @@ export function createAnnouncer({ say, log, server, addresses, assumed }: Announ
 interface ServedLater
   extends Pick<StdioOptions, 'view' | 'profileOf' | 'guide' | 'readingTools' | 'explorerApp' | 'tools'>,
     Pick<HttpOptions, 'postings' | 'llms'> {
-  readonly opening: Opening<OpenedCatalog>
+  readonly opening: PendingOpen<OpenedCatalog>
 }
 
 /**
@@ -87,7 +87,7 @@ interface ServedLater
 export function openLater(local: Local, open: () => Promise<OpenedCatalog>, log: Log): ServedLater {
   const { config, mounts } = local
   let writing: WriteAccess | undefined
-  const opening = createOpening(async () => {
+  const opening = createPendingOpen(async () => {
     const catalog = await open()
     writing = writingOf(catalog)
     for (const { provider } of searchesOf(catalog)) provider.feed()

@@ -36,7 +36,7 @@ export function misused(message: string): CommandError {
 }
 
 /** Rethrows an error of a source, a file or a service as a failure: it is not a fault of the command line. */
-export function failedBy(error: unknown): never {
+export function rethrowAsFailure(error: unknown): never {
   throw isResourceError(error) ? failed(error.message) : error
 }
 

@@ -4,11 +4,18 @@ import { baseName } from '../../core/path.ts'
 import type { Content, Context, Provider, ReadRequest, Template } from '../../core/provider.ts'
 import { createIgnoreFiles } from './ignore-files.ts'
 import { createHeadings, createLister } from './list.ts'
-import { createNameCache } from './names.ts'
 import { completeOptions, createRules, type FilesOptions, mimeTypeFor } from './options.ts'
 import { createLeaveOut, createPool, type Places, type Pool, readStable, stampOf, textOf } from './place.ts'
 import { openRoot } from './root.ts'
-import { createVisibility, createWalk, ignoreOptions, type Look, rememberVerdicts } from './walk.ts'
+import {
+  createNameCache,
+  createVisibility,
+  createWalk,
+  ignoreOptions,
+  rememberVerdicts,
+  type StatEntry,
+} from './walk.ts'
+
 import { createWatch } from './watch.ts'
 
 export { type LeftOut, type LeftOutCounts, type LeftOutFiles, type LeftOutReason, openLeftOut } from './left-out.ts'
@@ -50,7 +57,7 @@ export interface FilesSystem {
   readonly pool?: Pool
   /** Wraps the access to the root, and `look` replaces the look-up of one child, so that a test can simulate a file system. */
   readonly places?: (opened: Places) => Places
-  readonly look?: Look
+  readonly look?: StatEntry
 }
 
 /** Does the same as {@link files}, with additional options for tests. */

@@ -7,11 +7,18 @@ import { defined } from '../../core/kit/object.ts'
 import { canonicalPath, isComposable } from '../../core/path.ts'
 import { createIgnoreFiles, refusedCheckout, refusedGitDirectory } from './ignore-files.ts'
 import { type IgnoreLine, ignoringLine, isSecretName } from './ignores.ts'
-import { createNameCache } from './names.ts'
 import { completeOptions, type FilesOptions } from './options.ts'
 import { createPool, kindOf, lookAt, type Pool } from './place.ts'
 import { openRoot } from './root.ts'
-import { createNameJudge, createWalk, ignoreOptions, mayRead, type NameRule, type Position } from './walk.ts'
+import {
+  createNameCache,
+  createNameJudge,
+  createWalk,
+  ignoreOptions,
+  mayRead,
+  type NameRule,
+  type Position,
+} from './walk.ts'
 
 /** Why a file or a folder is not served. */
 export type LeftOutReason =

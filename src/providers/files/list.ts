@@ -9,7 +9,6 @@ import { baseName, comparePaths, resumeIn } from '../../core/path.ts'
 import type { Context, Entry, ListQuery } from '../../core/provider.ts'
 import { directoryMimeType } from '../../core/view.ts'
 import { headingBytes, headingIn } from '../../text/front-matter.ts'
-import { createLookedCache, type FactsByName, type FileFacts, type LookedCache, type NameCache } from './names.ts'
 import { mimeTypeOf, noFacts, type RuleFacts, type Rules } from './options.ts'
 import {
   isSettled,
@@ -23,7 +22,21 @@ import {
   type Pool,
   stampOf,
 } from './place.ts'
-import { type Allows, type DirectoryNames, identityOf, maxDepth, mayRead, type Position, type Walk } from './walk.ts'
+import {
+  type Allows,
+  createLookedCache,
+  type DirectoryNames,
+  type FactsByName,
+  type FileFacts,
+  identityOf,
+  type LookedCache,
+  maxDepth,
+  mayRead,
+  type NameCache,
+  type Position,
+  type Walk,
+} from './walk.ts'
+
 import type { Confirmed } from './watch.ts'
 
 export interface EntriesOptions {
@@ -123,7 +136,7 @@ export function createEntries({ walk, permit, rules, headings, pool, leaveOut }:
     looked: FactsByName | undefined,
     signal: AbortSignal,
   ): Promise<readonly Entry[]> => {
-    const known = looked === undefined || rules !== undefined ? undefined : knownOf(directory, group, looked)
+    const known = looked === undefined || rules !== undefined ? undefined : cachedEntries(directory, group, looked)
     if (known !== undefined) return known
     const seen = group.map((index) => looked?.at(index))
     const missing = [...seen.keys()].filter((i) => seen[i] === undefined)
@@ -168,7 +181,7 @@ export function createEntries({ walk, permit, rules, headings, pool, leaveOut }:
  * Returns the entries of a group of names without rules, if the facts of all are cached; otherwise undefined. It is a fast path,
  * which avoids the arrays of the general case.
  */
-function knownOf(
+function cachedEntries(
   { position, names: { names, links } }: ListedDirectory,
   group: readonly number[],
   looked: FactsByName,

@@ -7,7 +7,6 @@ import { indexAfter } from '../../core/kit/sorted.ts'
 import type { Log } from '../../core/log.ts'
 import type { Degradation } from '../../core/provider.ts'
 import { createIgnoreFiles } from './ignore-files.ts'
-import { createNameCache, type NameCache, sameAliases } from './names.ts'
 import {
   createLeaveOut,
   createPool,
@@ -25,6 +24,7 @@ import {
 } from './place.ts'
 import { openAgain } from './root.ts'
 import {
+  createNameCache,
   createVisibility,
   createWalk,
   type DirectoryNames,
@@ -32,9 +32,12 @@ import {
   ignoreOptions,
   maxDepth,
   mayRead,
+  type NameCache,
   type Position,
+  sameAliases,
   type Walk,
 } from './walk.ts'
+
 import {
   createLedger,
   createLooks,

@@ -98,8 +98,8 @@ export function createClient(options: GcsOptions) {
         try {
           const answer = await sendOnce(`${url}/storage/v1/${path}?${query.join('&')}`, headers, signal)
           const { statusCode = 0 } = answer
-          const isPassing = statusCode === 408 || statusCode === 429 || statusCode >= 500
-          if (!isPassing || !mayRepeat()) return answer
+          const isTransient = statusCode === 408 || statusCode === 429 || statusCode >= 500
+          if (!isTransient || !mayRepeat()) return answer
           release(answer)
         } catch (error) {
           if (!isPassingError(error) || !mayRepeat()) throw error

@@ -13,8 +13,8 @@ import {
   errorOf,
   faultOf,
   isExpired,
-  isPassing,
   isQuota,
+  isTransientFault,
   type RequestFault,
   type RequestSubject,
 } from './transport.ts'
@@ -179,7 +179,7 @@ function createRequests({ credentials, endpoint, timeoutMs }: DriveClientOptions
 
   /** Returns the wait before the next attempt, in milliseconds; undefined if there must be none. */
   const waitAfter = (fault: RequestFault, attempt: number): number | undefined => {
-    if (attempt >= attempts || !isPassing(fault)) return undefined
+    if (attempt >= attempts || !isTransientFault(fault)) return undefined
     const mostMs = Math.min(firstWaitMs * 2 ** (attempt - 1), longestWaitMs)
     const waitMs = Math.max(fault.retryAfterMs ?? 0, mostMs * (0.5 + Math.random() * 0.5))
     if (isQuota(fault)) quietUntil = Math.max(quietUntil, performance.now() + Math.min(waitMs, maxQuietMs))

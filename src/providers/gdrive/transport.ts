@@ -164,7 +164,7 @@ export function isQuota({ status, reason }: RequestFault): boolean {
 const quota: ReadonlySet<string> = new Set(['userRateLimitExceeded', 'rateLimitExceeded', 'sharingRateLimitExceeded'])
 
 /** Whether a retry may succeed. */
-export function isPassing(fault: RequestFault): boolean {
+export function isTransientFault(fault: RequestFault): boolean {
   const { status, code } = fault
   if (status !== undefined) return status === 408 || status >= 500 || isQuota(fault)
   return code !== 'EREFUSED' && code !== tooLong

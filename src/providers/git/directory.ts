@@ -5,12 +5,11 @@ import { basename, dirname, isAbsolute, join, resolve, sep } from 'node:path'
 import { errorCodeOf, invalid, isResourceError, type ResourceError, unavailable } from '../../core/errors.ts'
 import { isLocalDisk } from '../../core/kit/local-disk.ts'
 import { defined } from '../../core/kit/object.ts'
-import { LeadsOutError, pathWithin } from '../../core/kit/within.ts'
+import { LeadsOutError, pathWithin, type Within } from '../../core/kit/within.ts'
 import { checkoutAround } from '../checkout.ts'
 import { adviceOn } from '../files/place.ts'
 import type { Launcher } from './launch.ts'
 import type { ObjectFormat } from './objects.ts'
-import type { GitOptions } from './options.ts'
 
 /**
  * A directory of a repository, held open, so that paths through it stay in the same directory when its name changes. On Linux it is a
@@ -159,7 +158,7 @@ function openAs(path: string, flags: number): Promise<number> {
  *
  * @throws Error for anything but a regular file, and for one that is too large.
  */
-export async function readSmallFile(path: string, limit: number): Promise<Buffer | undefined> {
+async function readSmallFile(path: string, limit: number): Promise<Buffer | undefined> {
   let handle: Awaited<ReturnType<typeof open>>
   try {
     handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
@@ -310,6 +309,14 @@ type WorkTreeOf = (gitDir: string) => Promise<string | undefined>
 
 const maxPointerBytes = 4096 + 'gitdir: \n'.length
 
+/** The path of a repository, and its limits. */
+export interface RepositoryPlace {
+  /** The absolute path of a working tree, of a bare repository, or of a `.git` directory. There is no search for a repository. */
+  readonly repository: string
+  /** Limits of the path of the repository, if no person named it. By default its symbolic links are followed. */
+  readonly within?: Within
+}
+
 /**
  * Finds the directories of a repository, starting only at the path that the operator named: it searches neither above it nor inside it.
  *
@@ -319,7 +326,7 @@ const maxPointerBytes = 4096 + 'gitdir: \n'.length
  * @throws ResourceError `invalid` (reason `repository`); the message says what to do.
  */
 export async function locateRepository(
-  { repository, within }: Pick<GitOptions, 'repository' | 'within'>,
+  { repository, within }: RepositoryPlace,
   workTreeOf: WorkTreeOf,
 ): Promise<Location> {
   const fault = (what: string) => invalid(`The repository ${JSON.stringify(repository)} ${what}`, 'configuration')
@@ -532,7 +539,7 @@ export async function readConfig(gitDir: Folder, launcher: Launcher): Promise<Re
   const values = await parse(await load(gitDir), launcher)
   const format = values.get('extensions.objectformat') ?? 'sha1'
   if (format !== 'sha1' && format !== 'sha256')
-    throw configFault(`uses object ids of a kind that is not known: ${JSON.stringify(format)}.`)
+    throw repositoryConfigError(`uses object ids of a kind that is not known: ${JSON.stringify(format)}.`)
   const workTree = values.get('core.worktree')
   return {
     format,
@@ -553,7 +560,9 @@ async function load(gitDir: Folder): Promise<Buffer> {
   try {
     return (await readIn(gitDir, 'config', maxConfigBytes)) ?? Buffer.alloc(0)
   } catch (error) {
-    throw configFault(`has a config that cannot be read: ${error instanceof Error ? error.message : 'unknown'}.`)
+    throw repositoryConfigError(
+      `has a config that cannot be read: ${error instanceof Error ? error.message : 'unknown'}.`,
+    )
   }
 }
 
@@ -568,7 +577,7 @@ async function parse(text: Buffer, launcher: Launcher): Promise<ReadonlyMap<stri
     // Error messages of git would repeat the content of the file.
     quiet: true,
   })
-  if (code !== 0) throw configFault('has a config that git cannot parse. See git config --list there.')
+  if (code !== 0) throw repositoryConfigError('has a config that git cannot parse. See git config --list there.')
   const records = bytes.toString('utf8').split('\0')
   return new Map(
     records
@@ -581,6 +590,6 @@ async function parse(text: Buffer, launcher: Launcher): Promise<ReadonlyMap<stri
   )
 }
 
-export function configFault(what: string) {
+export function repositoryConfigError(what: string) {
   return invalid(`The repository ${what}`, 'configuration')
 }

@@ -3,17 +3,17 @@ import { defined, requireKeys } from '../../core/kit/object.ts'
 import type { Content, Context, Entry, Provider, ReadRequest, Template } from '../../core/provider.ts'
 import { directoryMimeType } from '../../core/view.ts'
 import { untilAbort } from '../files/place.ts'
-import { createDates, dateKey } from './history.ts'
 import { explained } from './launch.ts'
-import { createCompleter, createGitDirectories, createLister, describeFile } from './list.ts'
+import { createCompleter, createDates, createGitDirectories, createLister, dateKey, describeFile } from './list.ts'
+
 import { createBlobReader, isMissing } from './objects.ts'
-import { completeOptions, type GitOptions } from './options.ts'
 import { createPages, pageType } from './pages.ts'
 import { type Commits, createCommits, type RefTable } from './refs.ts'
-import { openRepository, type Repository } from './repository.ts'
+import { completeOptions, type GitOptions, openRepository, type Repository } from './repository.ts'
+
 import { createWatch, type ReadStatus } from './watch.ts'
 
-export type { GitOptions } from './options.ts'
+export type { GitOptions } from './repository.ts'
 
 /** Maximum age of an answer, in milliseconds. */
 const maxAgeMs = 1000

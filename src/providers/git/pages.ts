@@ -13,7 +13,6 @@ import { detectEncoding } from '../../text/encoding/detect.ts'
 import { type Folder, lookIn, withFolder } from './directory.ts'
 import type { Launcher } from './launch.ts'
 import type { ObjectFormat, TreeEntry } from './objects.ts'
-import type { Settings } from './options.ts'
 import {
   type Commits,
   type IndexRange,
@@ -24,7 +23,7 @@ import {
   rangeBelow,
   refAt,
 } from './refs.ts'
-import type { Repository } from './repository.ts'
+import type { Repository, Settings } from './repository.ts'
 
 /** Characters that hide adjacent text or control a terminal: control characters, and those that change the writing direction. */
 const hidden = /[\p{Cc}\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]/gu

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { createHash, type Hash } from 'node:crypto'
 import { invalid, type ResourceError, unavailable } from '../../core/errors.ts'
+import type { PathTest } from '../../core/glob.ts'
 import { createSlices, type Slices, sortInSlices } from '../../core/kit/breath.ts'
 import { createRecent } from '../../core/kit/lru.ts'
 import { defined } from '../../core/kit/object.ts'
@@ -8,7 +9,6 @@ import { firstIndex } from '../../core/kit/sorted.ts'
 import { comparePaths, isPath } from '../../core/path.ts'
 import type { Launcher } from './launch.ts'
 import { missing, type Objects } from './objects.ts'
-import type { Settings } from './options.ts'
 
 /** The format of `git for-each-ref` that a {@link RefList} is read from. It begins with `*` for the branch of `HEAD`, with a space otherwise. */
 const refFormat = '%(HEAD)%(objectname) %(refname)/'
@@ -34,7 +34,7 @@ export interface IndexRange {
 }
 
 /** A ref that is served, with the id of its object: a commit, or a tag that leads to one. */
-export interface Ref {
+interface Ref {
   /** Full name of the ref: `refs/heads/main`. */
   readonly name: string
   readonly oid: string
@@ -46,7 +46,7 @@ const maxRefs = 1_000_000
 export const maxNameBytes = 4096
 
 /** Returns the offset of `name/` of a ref. A line feed follows it. */
-export function nameStart({ starts, idLength }: RefList, index: number): number {
+function nameStart({ starts, idLength }: RefList, index: number): number {
   return (starts[index] ?? 0) + idLength + 1
 }
 
@@ -95,7 +95,7 @@ export function rangeBelow(
 }
 
 /** Returns 0 when `name/` begins with the key; negative when it sorts before all names that do, positive when it sorts after them. */
-export function comparePrefix(list: RefList, index: number, key: Uint8Array): number {
+function comparePrefix(list: RefList, index: number, key: Uint8Array): number {
   const start = nameStart(list, index)
   for (let k = 0; k < key.length; k++) {
     const difference = (list.bytes[start + k] ?? 0) - (key[k] ?? 0)
@@ -120,11 +120,7 @@ export function isSameId(a: RefList, i: number, b: RefList, j: number): boolean 
 }
 
 /** Whether a ref of the list has the object id. Compares the ids in time slices. */
-export async function holdsId(
-  { bytes, starts, idLength, length }: RefList,
-  oid: string,
-  slices: Slices,
-): Promise<boolean> {
+async function holdsId({ bytes, starts, idLength, length }: RefList, oid: string, slices: Slices): Promise<boolean> {
   const id = Buffer.from(oid)
   if (id.length !== idLength) return false
   for (let i = 0; i < length; i++) {
@@ -163,11 +159,11 @@ export async function parseRefs(
     if (isText && end - start <= maxNameBytes + 1 && isServable(name) && keeps(name)) starts[length++] = at + 1
     if (slices.due()) await slices.rest()
   }
-  return inOrder({ length, bytes, starts: starts.subarray(0, length), idLength }, slices)
+  return sortRefs({ length, bytes, starts: starts.subarray(0, length), idLength }, slices)
 }
 
 /** Sorts a list by `name/`. git has nearly this order: it sorts names without a final `/`. */
-async function inOrder(list: RefList, slices: Slices): Promise<RefList> {
+async function sortRefs(list: RefList, slices: Slices): Promise<RefList> {
   let isSorted = true
   for (let i = 1; i < list.length && isSorted; i++) {
     isSorted = compareRefs(list, i - 1, list, i) < 0
@@ -189,12 +185,12 @@ async function inOrder(list: RefList, slices: Slices): Promise<RefList> {
 }
 
 /** Returns the end of the child of a directory of names that a ref is in: the offset after its `/`. */
-export function childEnd(list: RefList, index: number, prefixLength: number): number {
+function childEnd(list: RefList, index: number, prefixLength: number): number {
   return list.bytes.indexOf(slash, nameStart(list, index) + prefixLength) + 1
 }
 
 /** Whether a ref of this name can be served: valid in git, and valid as a path. */
-export function isServable(name: string): boolean {
+function isServable(name: string): boolean {
   return isRefName(name) && isPath(name)
 }
 
@@ -205,7 +201,7 @@ function isRefName(name: string): boolean {
   return name.split('/').every((part) => part !== '' && !part.startsWith('.') && !part.endsWith('.lock'))
 }
 
-export function tooManyRefs(): ResourceError {
+function tooManyRefs(): ResourceError {
   return unavailable('The repository has too many refs. Serve fewer: see the option "refs".')
 }
 
@@ -317,7 +313,7 @@ export function createNames(list: RefList) {
   }
 }
 
-export type RefNames = ReturnType<typeof createNames>
+type RefNames = ReturnType<typeof createNames>
 
 /** Returns the children in one or two ranges of refs: of a full name, or of a short name among branches and among tags. */
 async function childrenIn(list: RefList, ranges: readonly RefsBelow[], slices: Slices): Promise<NameChildren> {
@@ -393,7 +389,13 @@ export interface RefTable {
   readonly fingerprint: string
 }
 
-interface RefsOptions extends Pick<Settings, 'serves' | 'patterns' | 'heard'> {
+export interface RefsOptions {
+  /** Whether a ref (its full name, or `HEAD`) is served. */
+  readonly serves: PathTest
+  /** Names of the refs and ref directories to read: the parts of the globs before their first wildcard. */
+  readonly patterns: readonly string[]
+  /** Receives the number of entries processed at once; only for tests. */
+  readonly heard?: (entries: number) => void
   readonly launcher: Launcher
   /** Called before refs are read: checks that the repository is still valid, and shows git its current state. */
   readonly refresh: () => Promise<Refreshed>

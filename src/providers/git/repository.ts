@@ -1,16 +1,19 @@
+import { constants } from 'node:buffer'
 import type { BigIntStats } from 'node:fs'
 import * as fs from 'node:fs'
 import { mkdir, mkdtemp, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, isAbsolute, join } from 'node:path'
 import { invalid, type ResourceError, unavailable } from '../../core/errors.ts'
+import { compileGlobs, type PathTest } from '../../core/glob.ts'
 import { createSlices } from '../../core/kit/breath.ts'
+import { defined } from '../../core/kit/object.ts'
+import type { Log } from '../../core/log.ts'
 import { findProgram, isProgram } from '../program.ts'
 import {
   type Anchored,
   type Anchors,
   anchor,
-  configFault,
   entriesOf,
   type Folder,
   LinkError,
@@ -23,20 +26,92 @@ import {
   openIn,
   openStores,
   type RepositoryConfig,
+  type RepositoryPlace,
   readConfig,
   readIn,
+  repositoryConfigError,
 } from './directory.ts'
 import { createLauncher, type Launcher } from './launch.ts'
 import { createObjects, createTrees, type Objects, type Trees } from './objects.ts'
-import type { Settings } from './options.ts'
-import { createRefs, type Refs } from './refs.ts'
+import { createRefs, type Refs, type RefsOptions } from './refs.ts'
+
+export interface GitOptions extends RepositoryPlace {
+  /**
+   * Globs over full ref names: only these refs, and the commits reachable from them, are served. `HEAD` is served when a glob matches it, or
+   * when it is on a served branch. Default `HEAD`, `refs/heads/**` and `refs/tags/**`.
+   */
+  readonly refs?: readonly string[]
+  /** Absolute paths of folders outside the repository that it may borrow objects from (`objects/info/alternates`). */
+  readonly alternates?: readonly string[]
+  /** Maximum size of a file, or of a range, that is read at once, and of a text page, in bytes. Default 16 MiB. */
+  readonly maxBytes?: number
+  /** Maximum number of commits of a log, and of a search for the dates of files. Default 10,000. */
+  readonly maxCommits?: number
+  /** Time-out of one answer of a git process, in milliseconds. Default 10,000. */
+  readonly timeoutMs?: number
+  /** The git to run: an absolute path, or a name to search on PATH. Default `git`. */
+  readonly git?: string
+  /** Whether changes are notified. Default true. */
+  readonly watch?: boolean
+  /**
+   * Interval at which refs and the working tree are compared with their last known state, in milliseconds: the longest delay of a change that
+   * the system does not report. Default 30,000, at least 100.
+   */
+  readonly reconcile?: number
+  /** Whether a file is withheld: pages about the history name it, but show nothing of its content. Default: no file. */
+  readonly withheld?: PathTest
+  readonly log?: Log
+}
+
+/** The options with their defaults. */
+export interface Settings
+  extends Required<Omit<GitOptions, 'refs' | 'within'>>,
+    Pick<GitOptions, 'within'>,
+    Pick<RefsOptions, 'serves' | 'patterns' | 'heard'> {}
+
+const defaultRefs = ['HEAD', 'refs/heads/**', 'refs/tags/**']
+const mostBytes = Math.min(256 * 1024 * 1024, constants.MAX_STRING_LENGTH)
+
+/** @throws ResourceError `invalid` for a limit out of range, and for a malformed glob. */
+export function completeOptions(options: GitOptions): Settings {
+  const { refs = defaultRefs } = options
+  return {
+    repository: options.repository,
+    ...defined({ within: options.within }),
+    alternates: options.alternates ?? [],
+    maxBytes: whole('maxBytes', options.maxBytes ?? 16 * 1024 * 1024, mostBytes),
+    maxCommits: whole('maxCommits', options.maxCommits ?? 10_000, 1_000_000),
+    timeoutMs: whole('timeoutMs', options.timeoutMs ?? 10_000, 600_000),
+    git: options.git ?? 'git',
+    watch: options.watch ?? true,
+    reconcile: whole('reconcile', options.reconcile ?? 30_000, 24 * 3_600_000, 100),
+    withheld: options.withheld ?? (() => false),
+    log: options.log ?? (() => {}),
+    serves: compileGlobs(refs),
+    patterns: [...new Set(refs.flatMap(patternsOf))],
+  }
+}
+
+function whole(name: string, value: number, most: number, least = 1): number {
+  if (Number.isSafeInteger(value) && value >= least && value <= most) return value
+  throw invalid(`${name} must be a whole number from ${least} to ${most}.`, 'configuration')
+}
+
+/** Returns the ref, or the directory of all refs, that a glob can match: its segments before the first wildcard. Empty for `HEAD`. */
+function patternsOf(glob: string): readonly string[] {
+  if (glob === 'HEAD') return []
+  const segments = glob.replace(/^\//, '').split('/')
+  const magic = segments.findIndex((segment) => /[*?[{\\]/.test(segment))
+  const literal = magic === -1 ? segments : segments.slice(0, magic)
+  return [literal.length > 1 && literal[0] === 'refs' ? literal.join('/').replace(/\/$/, '') : 'refs']
+}
 
 /**
  * The mirror: the git directory in which git runs. It is a folder of the provider's own, with a configuration of the provider's own, copies of small
  * files of the repository, and links to its refs and objects. So git reads refs and objects in every format that it knows, and never sees the
  * configuration, hooks, attributes, grafts or alternates of the repository. On Linux the links lead to directories that this process holds open.
  */
-export type Mirror = Awaited<ReturnType<typeof createMirror>>
+type Mirror = Awaited<ReturnType<typeof createMirror>>
 
 /** The result of an update of the mirror. */
 interface Seen {
@@ -78,7 +153,7 @@ function watchExit(): void {
 }
 
 /** Creates an empty folder in the temporary folder of the system, with access only for this user. */
-export async function createMirror() {
+async function createMirror() {
   const folder = await mkdtemp(join(tmpdir(), 'hikidashi-git-'))
   const commonDir = join(folder, 'shadow.git')
   const refsDir = join(folder, 'refs.git')
@@ -615,9 +690,9 @@ function isOlder([major, minor]: Version, than: Version): boolean {
 function requireReader({ refStorage }: RepositoryConfig, version: Version): void {
   const needed = storages.get(refStorage)
   if (needed === undefined)
-    throw configFault(`keeps its refs in a format that is not known: ${JSON.stringify(refStorage)}.`)
+    throw repositoryConfigError(`keeps its refs in a format that is not known: ${JSON.stringify(refStorage)}.`)
   if (!isOlder(version, needed)) return
-  throw configFault(
+  throw repositoryConfigError(
     `keeps its refs as ${refStorage}, which git ${needed.join('.')} or newer reads, and this is git ${version.join('.')}. Install a newer one, or name its path in the option "git".`,
   )
 }

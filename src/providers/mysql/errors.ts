@@ -80,7 +80,7 @@ export function brokenView(): ResourceError {
 }
 
 /** Whether trying once more, over another connection, may help: the catalog changed, or the connection had ended. */
-export function isPassing(error: unknown): boolean {
+export function isTransientError(error: unknown): boolean {
   return isResourceError(error) && (error.detail.fault === 'gone' || error.detail.fault === 'ended')
 }
 

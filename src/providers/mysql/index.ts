@@ -11,7 +11,7 @@ import {
   type ServerOptions,
 } from '../relational/open.ts'
 import { describeRelations } from './describe.ts'
-import { isPassing } from './errors.ts'
+import { isTransientError } from './errors.ts'
 import { hasRows, readKeys, readPage, readRows, tableFacts } from './page.ts'
 import { describeRoutines } from './routines.ts'
 import { openSession, type Session, targetOf } from './session.ts'
@@ -52,7 +52,7 @@ function createSource(options: MysqlOptions) {
   const pageOptions: PageOptions = { schemas, only, views: options.rows?.views ?? false }
 
   const pool = createPool((signal) => openSession(target, settings, signal), settings)
-  const ask = askingAgain(pool, isPassing)
+  const ask = askingAgain(pool, isTransientError)
   const source: Source = {
     schema: only,
     kinds: ['function'],

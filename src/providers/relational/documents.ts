@@ -135,7 +135,7 @@ export async function readOverview(
   const relations: Relation[] = []
   for (let at = 0; at < names.length; at += chunk)
     relations.push(...(await source.relations(names.slice(at, at + chunk), context)))
-  const sorted = inOrder(names, relations).map((relation) => ({
+  const sorted = inOrderOfNames(names, relations).map((relation) => ({
     ...relation,
     foreignKeys: relation.foreignKeys.filter(({ references }) => sees(references)),
   }))
@@ -174,7 +174,7 @@ export async function* pagesFrom(
   }
 }
 
-function inOrder(names: readonly ObjectName[], relations: readonly Relation[]): readonly Relation[] {
+function inOrderOfNames(names: readonly ObjectName[], relations: readonly Relation[]): readonly Relation[] {
   const byName = new Map(relations.map((relation) => [identityOf(relation), relation]))
   return names.flatMap((name) => byName.get(identityOf(name)) ?? [])
 }
@@ -219,7 +219,7 @@ export function diagramOf(relations: readonly Relation[], only: string | undefin
     const columns = [...relation.columns].sort((a, b) => Number(isKey(b.name)) - Number(isKey(a.name)))
     for (const { name, type } of columns.slice(0, maxColumns)) {
       const keys = [...(primary.has(name) ? ['PK'] : []), ...(foreign.has(name) ? ['FK'] : [])].join(', ')
-      lines.push(`    ${word(type)} ${word(name)}${keys === '' ? '' : ` ${keys}`}`)
+      lines.push(`    ${oneWord(type)} ${oneWord(name)}${keys === '' ? '' : ` ${keys}`}`)
     }
     lines.push('  }')
   }
@@ -240,7 +240,7 @@ function quoted(text: string): string {
 }
 
 /** Returns the type or name of a column as one word, because Mermaid has no quotes for them. */
-function word(text: string): string {
+function oneWord(text: string): string {
   const plain = text.replace(/[^\p{L}\p{N}_()[\]-]+/gu, '_')
   return /^[\p{L}_]/u.test(plain) ? plain : `_${plain}`
 }

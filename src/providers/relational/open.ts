@@ -6,7 +6,7 @@ import { createSemaphore } from '../../wrap/slots.ts'
 import { type RelationalOptions, relational } from './index.ts'
 import type { SourceContext } from './model.ts'
 
-interface Opening extends Omit<RelationalOptions, 'rows' | 'watch' | 'reconcile'> {
+interface RelationalOpenOptions extends Omit<RelationalOptions, 'rows' | 'watch' | 'reconcile'> {
   readonly pool: { use(signal: AbortSignal, work: () => Promise<void>): Promise<void> }
   /** Whether an operator must correct something: a retry does not help. Default: errors with the reason `refused`. */
   readonly isFault?: (error: ResourceError) => boolean
@@ -21,7 +21,7 @@ interface Opening extends Omit<RelationalOptions, 'rows' | 'watch' | 'reconcile'
  *
  * @throws ResourceError `invalid` for a fault that the operator must correct.
  */
-export async function openRelational(opening: Opening): Promise<Provider> {
+export async function openRelational(opening: RelationalOpenOptions): Promise<Provider> {
   const { source, pool, explain = ({ message }) => message, options } = opening
   const { isFault = ({ detail }) => detail.fault === 'refused' } = opening
   try {
@@ -206,13 +206,13 @@ export function createPool<C extends PooledConnection>(
 }
 
 /** Runs work with a connection, and once more after a temporary failure: a pooled connection may have ended meanwhile. */
-export function askingAgain<C extends PooledConnection>(pool: Pool<C>, isPassing: (error: unknown) => boolean) {
+export function askingAgain<C extends PooledConnection>(pool: Pool<C>, isTransient: (error: unknown) => boolean) {
   return async <T>({ signal }: SourceContext, work: (connection: C) => Promise<T>): Promise<T> => {
     try {
       return await pool.use(signal, work)
     } catch (error) {
       signal.throwIfAborted()
-      if (!isPassing(error)) throw error
+      if (!isTransient(error)) throw error
       return pool.use(signal, work)
     }
   }

@@ -39,7 +39,7 @@ export interface RemoteEntry {
  *
  * @param mark Mark that this process puts on everything it relays.
  */
-export function knownOf(
+export function toRemoteEntry(
   { uri, name, size, modified, version, ...facts }: Resource,
   mark: string,
 ): RemoteEntry | undefined {

@@ -9,7 +9,7 @@ import type { Prompt, PromptArgument, PromptMessage, PromptPart, Prompts } from 
 import { nameOfAddress, parseAddress } from '../../core/uri.ts'
 import type { ListedPrompt, PromptContent } from '../../core/view.ts'
 import { shorten } from '../../text/excerpt.ts'
-import { collect, describe, knownOf, longest, relayed } from './entries.ts'
+import { collect, describe, longest, relayed, toRemoteEntry } from './entries.ts'
 import { faultOf, type ServerSession } from './session.ts'
 import { currentOf, type SnapshotKeeper } from './snapshot.ts'
 
@@ -136,7 +136,7 @@ export function partOf(content: PromptContent, mark: string): PromptPart {
     return { content: { ...rest, ...kept, path: pathOfForeign(uri) } }
   }
   if ('link' in content) {
-    const known = knownOf(content.link, mark)
+    const known = toRemoteEntry(content.link, mark)
     return known === undefined ? { text: content.link.uri } : { entry: known.entry }
   }
   return content

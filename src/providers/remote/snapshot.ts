@@ -9,7 +9,7 @@ import type { Log } from '../../core/log.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Entry, ListQuery } from '../../core/provider.ts'
 import { directoryMimeType, type Resource } from '../../core/view.ts'
-import { knownOf, type RemoteEntry } from './entries.ts'
+import { type RemoteEntry, toRemoteEntry } from './entries.ts'
 import { listFaultOf } from './session.ts'
 
 /** The list of a server, in path order. */
@@ -53,7 +53,7 @@ export async function takeSnapshot(
     listed += items.length
     if (listed > maxResources) throw endless(`it has over ${maxResources} resources`, 'maxResources')
     for (const resource of items) {
-      const known = knownOf(resource, mark)
+      const known = toRemoteEntry(resource, mark)
       if (known === undefined) back++
       // Ignore a resource that is listed twice.
       else if (!found.has(known.entry.path)) {
@@ -163,7 +163,7 @@ async function readDirectory(
 }
 
 function entryOf(resource: Resource, mark: string): Entry | undefined {
-  if (resource.mimeType !== directoryMimeType) return knownOf(resource, mark)?.entry
+  if (resource.mimeType !== directoryMimeType) return toRemoteEntry(resource, mark)?.entry
   return { path: `${pathOfForeign(resource.uri.replace(/\/$/, ''))}/`, mimeType: directoryMimeType }
 }
 

@@ -54,7 +54,7 @@ export async function watchResults(
     }
     for (const id of changed) {
       const row = all === undefined ? await rowOf(records, id) : undefined
-      yield* tellOf(id, all === undefined ? row && knownOf(row) : all.get(id))
+      yield* tellOf(id, all === undefined ? row && toWatchedResult(row) : all.get(id))
     }
     if (changed.size > 0) yield* [{ path: 'recent' }, { path: 'lookup' }]
   }
@@ -67,7 +67,7 @@ export async function watchResults(
     for (const id of over) {
       const row = await rowOf(records, id)
       if (row === undefined) gone.push(id)
-      else known.set(id, knownOf(row))
+      else known.set(id, toWatchedResult(row))
     }
     return gone
   }
@@ -133,7 +133,7 @@ function waitUntil(time: number, signal: AbortSignal) {
 
 async function scan(records: Collection, signal: AbortSignal): Promise<Map<string, WatchedResult>> {
   const known = new Map<string, WatchedResult>()
-  for await (const row of rowsIn(records, { limit: pageSize }, signal)) known.set(row.key, knownOf(row))
+  for await (const row of rowsIn(records, { limit: pageSize }, signal)) known.set(row.key, toWatchedResult(row))
   return known
 }
 
@@ -143,6 +143,6 @@ async function rowOf(records: Collection, id: string): Promise<Row | undefined> 
   return row?.key === id ? row : undefined
 }
 
-function knownOf({ revision, terms, expires = Number.POSITIVE_INFINITY }: Row): WatchedResult {
+function toWatchedResult({ revision, terms, expires = Number.POSITIVE_INFINITY }: Row): WatchedResult {
   return { revision, tags: tagsIn(terms), expires }
 }

@@ -97,7 +97,7 @@ export function createWriter(records: Collection, tags: Tags, options: WriteOpti
       ...defined({ expires }),
       tags: given.tags ?? before?.tags ?? [],
     }
-    return inOrder({ id: id ?? idOf(digestOf(analysis)), ...analysis })
+    return withFixedKeyOrder({ id: id ?? idOf(digestOf(analysis)), ...analysis })
   }
 
   const write = async (given: NewAnalysis): Promise<Stored> => {
@@ -172,7 +172,7 @@ function storedOf({ id, created, expires }: Analysis, status: Stored['status']):
 }
 
 /** Returns an analysis with its members in a fixed order, so that equal analyses have the same JSON. */
-function inOrder(analysis: Analysis): Analysis {
+function withFixedKeyOrder(analysis: Analysis): Analysis {
   const { id, prompt, taskType, language, rounds, consensus, thresholds, votes, totalCost, ...rest } = analysis
   const { created, expires, tags } = rest
   const head = { id, prompt, taskType, language, rounds, consensus, thresholds, votes, totalCost, created }

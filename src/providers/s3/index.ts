@@ -96,7 +96,7 @@ function createClient(options: S3ClientOptions): S3Client {
     responseChecksumValidation: 'WHEN_SUPPORTED',
     useArnRegion: false,
     // Without these loggers, both the client and its request handler log to the console.
-    logger: { debug: nothing, info: nothing, warn: nothing, error: nothing },
+    logger: { debug: doNothing, info: doNothing, warn: doNothing, error: doNothing },
     requestHandler: {
       httpAgent: agent,
       httpsAgent: agent,
@@ -104,7 +104,7 @@ function createClient(options: S3ClientOptions): S3Client {
       requestTimeout: attemptTimeoutMs,
       socketTimeout: attemptTimeoutMs,
       throwOnRequestTimeout: true,
-      logger: { debug: nothing, info: nothing, warn: nothing, error: nothing },
+      logger: { debug: doNothing, info: doNothing, warn: doNothing, error: doNothing },
     },
     ...credentialsOf(credentials),
   }
@@ -130,7 +130,7 @@ function createClient(options: S3ClientOptions): S3Client {
   return client
 }
 
-function nothing(): void {}
+function doNothing(): void {}
 
 function regionOf(region: string | undefined, endpoint: Endpoint | undefined): Pick<S3ClientConfig, 'region'> {
   if (region !== undefined) return { region }

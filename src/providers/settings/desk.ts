@@ -3,7 +3,7 @@ import { invalid, isResourceError, ResourceError, tooLarge } from '../../core/er
 import { createHost, workerLimits } from '../../core/kit/workers.ts'
 import type { Content, Context, Provider, ReadRequest } from '../../core/provider.ts'
 import type { Layer } from '../../secrets/find.ts'
-import { createHarmless, keyOf } from '../../secrets/redactor.ts'
+import { createSecretFreeCache, keyOf } from '../../secrets/redactor.ts'
 import type { Reply, SettingsPart, SettingsRequest } from './answer.ts'
 import type { Format } from './formats.ts'
 import type { Policy } from './hiding.ts'
@@ -26,7 +26,7 @@ export function createDesk(options: DeskOptions) {
   const { source, policy, limits, without, timeoutMs } = options
   const file = options.file ?? join(import.meta.dirname, '../../../dist/providers/settings/worker.js')
   const host = createHost<SettingsRequest, Reply>(file, { ...workerLimits.settings, timeoutMs })
-  const harmless = createHarmless()
+  const harmless = createSecretFreeCache()
   return {
     /**
      * Resolves to the answer, with the facts of the file.
@@ -40,7 +40,7 @@ export function createDesk(options: DeskOptions) {
       const key = want.kind === 'source' ? keyOf([path, format], text) : undefined
       if (key !== undefined && harmless.get(key) !== undefined) return { answer: { text }, facts: content }
       const outcome = await host.run({ text, path, format, want, policy, limits, without }, context.signal)
-      if ('failure' in outcome || 'error' in outcome.result) throw unreadable(outcome)
+      if ('failure' in outcome || 'error' in outcome.result) throw unreadableFileError(outcome)
       const answer = outcome.result
       if ('fault' in answer) throw faulty(answer.fault, text, format)
       if (key !== undefined && 'text' in answer && answer.text === text) harmless.set(key, text.length)
@@ -81,7 +81,7 @@ function faulty({ what, offset, limit }: SettingsFault, text: string, format: Fo
   return tooLarge(message, { reason: 'too-much', line, column, limit })
 }
 
-function unreadable(outcome: { readonly failure: string } | { readonly result: unknown }): ResourceError {
+function unreadableFileError(outcome: { readonly failure: string } | { readonly result: unknown }): ResourceError {
   if ('failure' in outcome && outcome.failure === 'late')
     return tooLarge('Reading this file exceeds the time limit: it is too complex.', {
       reason: 'too-much',

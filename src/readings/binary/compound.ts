@@ -1,4 +1,4 @@
-import { tooMuch, unreadable } from '../formats.ts'
+import { tooMuch, unreadableError } from '../formats.ts'
 
 /** A folder of a compound file. Names are equal without regard to case. */
 export interface Storage {
@@ -22,7 +22,7 @@ const maxEntries = 200_000
 /** Numbers of sectors from here on are no sectors: the end of a chain, a free sector, a sector of a table. */
 const noSector = 0xfffffffa
 
-const damaged = (what: string) => unreadable(`The document is damaged: ${what}.`)
+const damaged = (what: string) => unreadableError(`The document is damaged: ${what}.`)
 
 /** Whether bytes are a compound file, which is a file system in a file. */
 export function isCompound(bytes: Uint8Array): boolean {

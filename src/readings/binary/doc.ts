@@ -1,5 +1,5 @@
 import { decodeCodePage } from '../code-pages.ts'
-import { type Reading, type ReadingForm, type ReadingLimits, unreadable } from '../formats.ts'
+import { type Reading, type ReadingForm, type ReadingLimits, unreadableError } from '../formats.ts'
 import { isSymbolFont, symbolOf, symbolsIn } from '../symbols.ts'
 import { createTables } from '../tables.ts'
 import { createWriter, type Writer } from '../writer.ts'
@@ -52,7 +52,7 @@ const codePages: Readonly<Record<number, number>> = {
 /** The character set of documents of Word 6 and 95 that were written on a Mac. */
 const macintosh = 256
 
-const damaged = (what: string) => unreadable(`The document is damaged: ${what}.`)
+const damaged = (what: string) => unreadableError(`The document is damaged: ${what}.`)
 
 /** A part of the text that lies in one piece in the file. */
 interface Piece {
@@ -78,7 +78,7 @@ interface WordFile {
 /** Reads a document of Word 6 to 2003 ([MS-DOC]): headings, lists, tables, links, notes, text boxes. */
 export function readDoc(bytes: Uint8Array, form: ReadingForm, limits: ReadingLimits): Reading {
   if (!isCompound(bytes))
-    throw unreadable('The document is in a format before Word 6, or it is damaged: save it as .docx.')
+    throw unreadableError('The document is in a format before Word 6, or it is damaged: save it as .docx.')
   const file = openDoc(bytes, limits)
   const writer = createWriter(form, limits.characters)
   const body = createBody(file, writer)
@@ -100,7 +100,7 @@ function openDoc(bytes: Uint8Array, limits: ReadingLimits): WordFile {
   const stream = root.stream('WordDocument')
   if (stream === undefined || stream.length < 0x200) throw damaged('it holds no text of Word')
   const flags = stream.readUInt16LE(10)
-  if ((flags & 0x100) !== 0) throw unreadable('The document is encrypted: save it without a password.', 'withheld')
+  if ((flags & 0x100) !== 0) throw unreadableError('The document is encrypted: save it without a password.', 'withheld')
   const isUnicode = stream.readUInt16LE(2) >= 0xc0
   const table = isUnicode ? (root.stream((flags & 0x200) === 0 ? '0Table' : '1Table') ?? Buffer.alloc(0)) : stream
   const part = (at: number) => {

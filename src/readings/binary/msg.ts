@@ -1,7 +1,7 @@
 import { decodeBytes } from '../../text/encoding/decode.ts'
 import { detectEncoding } from '../../text/encoding/detect.ts'
 import { decodeCodePage } from '../code-pages.ts'
-import { unreadable } from '../formats.ts'
+import { unreadableError } from '../formats.ts'
 import type { AttachedPart, StoredMessage } from '../message.ts'
 import { openCompound, type Storage } from './compound.ts'
 
@@ -35,7 +35,7 @@ const [numberType, dateType, narrowType, wideType, bytesType, objectType] = [0x0
 /** Opens a message of Outlook ([MS-OXMSG]). */
 export function openMsg(bytes: Uint8Array, limit: number): StoredMessage {
   const root = openCompound(bytes, limit)
-  if (!root.has('__properties_version1.0')) throw unreadable('The document is damaged: it holds no message.')
+  if (!root.has('__properties_version1.0')) throw unreadableError('The document is damaged: it holds no message.')
   return messageIn(root, 32)
 }
 

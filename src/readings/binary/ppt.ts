@@ -1,4 +1,4 @@
-import { type Reading, type ReadingForm, type ReadingLimits, tooMuch, unreadable } from '../formats.ts'
+import { type Reading, type ReadingForm, type ReadingLimits, tooMuch, unreadableError } from '../formats.ts'
 import { createWriter, type Writer } from '../writer.ts'
 import { isCompound, openCompound } from './compound.ts'
 
@@ -49,7 +49,7 @@ interface ListedSlide {
   readonly texts: SlideText[]
 }
 
-const damaged = (what: string) => unreadable(`The document is damaged: ${what}.`)
+const damaged = (what: string) => unreadableError(`The document is damaged: ${what}.`)
 
 /** Reads a presentation of PowerPoint 97 to 2003 ([MS-PPT]): slide by slide, with its notes. */
 export function readPpt(bytes: Uint8Array, form: ReadingForm, limits: ReadingLimits): Reading {
@@ -58,9 +58,9 @@ export function readPpt(bytes: Uint8Array, form: ReadingForm, limits: ReadingLim
   const stream = root.stream('PowerPoint Document')
   const user = root.stream('Current User')
   if (stream === undefined)
-    throw unreadable('The document is in a format before PowerPoint 97, or it is damaged: save it as .pptx.')
+    throw unreadableError('The document is in a format before PowerPoint 97, or it is damaged: save it as .pptx.')
   if (root.has('EncryptedSummary') || (user !== undefined && user.length >= 16 && user.readUInt32LE(12) === encrypted))
-    throw unreadable('The document is encrypted: save it without a password.', 'withheld')
+    throw unreadableError('The document is encrypted: save it without a password.', 'withheld')
   const { document, places } = readPlaces(stream, user)
   const slides = slidesIn(document, slideList)
   const notes = notesIn(stream, places, slidesIn(document, notesList))
@@ -119,7 +119,7 @@ function readPlaces(stream: Buffer, user: Buffer | undefined) {
     seen.add(at)
     // A reference to a key follows in encrypted presentations.
     if (edit.data.length >= 32 && edit.data.readUInt32LE(28) !== 0)
-      throw unreadable('The document is encrypted: save it without a password.', 'withheld')
+      throw unreadableError('The document is encrypted: save it without a password.', 'withheld')
     documentPlace ??= edit.data.readUInt32LE(16)
     const directory = recordAt(stream, edit.data.readUInt32LE(12))
     if (directory?.type === type.places) readDirectory(directory.data, places)

@@ -1,5 +1,5 @@
 import { decodeCodePage } from '../code-pages.ts'
-import { type Reading, type ReadingForm, type ReadingLimits, tooMuch, unreadable } from '../formats.ts'
+import { type Reading, type ReadingForm, type ReadingLimits, tooMuch, unreadableError } from '../formats.ts'
 import { numberKindOf } from '../number-formats.ts'
 import { createWriter, type Writer } from '../writer.ts'
 import { type CellStyle, createCells, readPackedNumber, type SheetCells } from './cells.ts'
@@ -72,11 +72,11 @@ export function readXls(bytes: Uint8Array, form: ReadingForm, limits: ReadingLim
   const stream = workbookIn(bytes, limits)
   const writer = createWriter(form, limits.characters)
   const version = versionAt(stream, 0)
-  if (version === undefined) throw unreadable('The document is damaged: it does not begin as a workbook.')
+  if (version === undefined) throw unreadableError('The document is damaged: it does not begin as a workbook.')
   const workbook = readGlobals(stream, version, limits.characters)
   for (const { name, start } of workbook.sheets) {
     if (versionAt(stream, start) === undefined)
-      throw unreadable('The document is damaged: it names a sheet that is not there.')
+      throw unreadableError('The document is damaged: it names a sheet that is not there.')
     writer.heading(1, writer.plain(name.toWellFormed()))
     readSheet(stream, start, workbook, writer)
   }
@@ -89,7 +89,7 @@ function workbookIn(bytes: Uint8Array, limits: ReadingLimits): Buffer {
   if (!isCompound(bytes)) return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const root = openCompound(bytes, limits.unpacked)
   const stream = root.stream('Workbook') ?? root.stream('Book')
-  if (stream === undefined) throw unreadable('The document is damaged: it holds no workbook.')
+  if (stream === undefined) throw unreadableError('The document is damaged: it holds no workbook.')
   return stream
 }
 
@@ -131,7 +131,7 @@ function readGlobals(stream: Buffer, version: number, limit: number): Workbook {
     const [data] = record.pieces
     if (record.type === type.end && version >= 5) break
     if (record.type === type.encryption)
-      throw unreadable('The document is encrypted: save it without a password.', 'withheld')
+      throw unreadableError('The document is encrypted: save it without a password.', 'withheld')
     if (record.type === type.codePage && data.length >= 2) workbook.codePage = codePageNamed(data.readUInt16LE(0))
     else if (record.type === type.dates) workbook.since1904 = data[0] === 1
     else if (record.type === type.strings && version === 8) workbook.strings = readStrings(record.pieces, limit)
@@ -291,7 +291,7 @@ function readCell({ type: kind, pieces }: SheetRecord, workbook: Workbook, cells
     }
   else if (kind === type.sharedText && has(4)) {
     const text = strings[data.readUInt32LE(at)]
-    if (text === undefined) throw unreadable('The document is damaged: a cell has a text that is not there.')
+    if (text === undefined) throw unreadableError('The document is damaged: a cell has a text that is not there.')
     cells.text(row, column, text, style)
   } else if (kind === type.text || kind === type.richText)
     cells.text(row, column, longText([data.subarray(at), ...pieces.slice(1)], workbook), style)

@@ -1,4 +1,4 @@
-import { type Reading, type ReadingForm, type ReadingLimits, tooMuch, unreadable } from '../formats.ts'
+import { type Reading, type ReadingForm, type ReadingLimits, tooMuch, unreadableError } from '../formats.ts'
 import { numberKindOf } from '../number-formats.ts'
 import { mainPartOf, openZip, relationshipsOf, type Zip } from '../package.ts'
 import { createWriter } from '../writer.ts'
@@ -49,7 +49,7 @@ export async function readXlsb(bytes: Uint8Array, form: ReadingForm, limits: Rea
     // A beta of Excel 2007 wrote four bytes more.
     const [id, end] = [8, 12].map((at) => textAt(data, at)).find(([id]) => targets.has(id)) ?? ['', 0]
     const part = targets.get(id)
-    if (part === undefined) throw unreadable('The document is damaged: it names a sheet without a part.')
+    if (part === undefined) throw unreadableError('The document is damaged: it names a sheet without a part.')
     sheets.push({ name: textAt(data, end)[0], part })
   })
   const workbook: Workbook = {
@@ -168,7 +168,7 @@ function createSheetReader({ strings, styles, since1904 }: Workbook, cells: Shee
     else if (value === 'text') cells.text(row, column, textAt(data, kind === type.richText ? at + 1 : at)[0], style)
     else if (value === 'shared' && data.length >= at + 4) {
       const text = strings[data.readUInt32LE(at)]
-      if (text === undefined) throw unreadable('The document is damaged: a cell has a text that is not there.')
+      if (text === undefined) throw unreadableError('The document is damaged: a cell has a text that is not there.')
       cells.text(row, column, text, style)
     }
   }

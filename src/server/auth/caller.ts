@@ -61,12 +61,12 @@ export function callAt(time: number, call: () => void): () => void {
 }
 
 /** The owner of a session: always the same principal, with the rights of the latest token. */
-export interface Owner extends Principal {
+export interface SessionOwner extends Principal {
   renew(latest: Principal): void
 }
 
 /** Creates an owner whose roles and scopes are always the current ones: a session outlives the tokens that it is used with. */
-export function ownerOf(first: Principal): Owner {
+export function ownerOf(first: Principal): SessionOwner {
   let { roles, scopes } = first
   return {
     id: first.id,

@@ -152,10 +152,13 @@ function freeId(tokens: readonly StoredToken[]): string {
   }
 }
 
-type Changed<T> = { readonly tokens: readonly StoredToken[]; readonly value: T }
+type TokenFileChange<T> = { readonly tokens: readonly StoredToken[]; readonly value: T }
 
 /** Changes a file atomically, under a lock against other processes. */
-async function changeTokens<T>(file: string, change: (tokens: readonly StoredToken[]) => Changed<T>): Promise<T> {
+async function changeTokens<T>(
+  file: string,
+  change: (tokens: readonly StoredToken[]) => TokenFileChange<T>,
+): Promise<T> {
   const unlock = await lock(file)
   try {
     const { tokens: before } = await readTokenFile(file)

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Principal } from '../../core/provider.ts'
-import type { Owner } from '../auth/caller.ts'
+import type { SessionOwner } from '../auth/caller.ts'
 import type { EventStream } from '../exchange.ts'
 import type { Notification } from '../messages/messages.ts'
 import type { Connection } from '../protocol/connection.ts'
@@ -8,7 +8,7 @@ import type { Connection } from '../protocol/connection.ts'
 /** A client of a revision with sessions. */
 export interface HttpSession {
   readonly id: string
-  readonly owner: Owner
+  readonly owner: SessionOwner
   readonly connection: Connection
   /** The stream for notifications, while the client holds one open. */
   stream: EventStream | undefined
@@ -51,7 +51,7 @@ export function createSessions({ most, mostOf = most, idleTimeoutMs, replica }: 
 
   return {
     /** Opens a session. Returns undefined when the maximum is reached. */
-    open: (owner: Owner, connection: Connection, mailbox?: Mailbox): HttpSession | undefined => {
+    open: (owner: SessionOwner, connection: Connection, mailbox?: Mailbox): HttpSession | undefined => {
       const isFull = () => sessions.size >= most || (mostOf < most && countOf(owner) >= mostOf)
       if (isFull()) sweep()
       if (isFull()) return undefined

@@ -26,9 +26,9 @@ import { type EventOptions, eventCapabilities, eventMethodNames } from './event-
 import type { Call, ExtraMethod, Method } from './method.ts'
 import { appAt, type Toolbox, toolMethods, withApps } from './tools.ts'
 import {
-  cached,
+  cacheHintFields,
   completionToWire,
-  paged,
+  pageFields,
   promptsToWire,
   promptToWire,
   readToWire,
@@ -240,17 +240,17 @@ const skillMethods: Readonly<Record<string, Method>> = {
     const query = pageIn(params)
     if (skills === undefined) {
       if (query.cursor !== undefined) throw foreignCursor()
-      return { skills: [], ...cached({ ttlMs: 0, scope: 'private' }, revision) }
+      return { skills: [], ...cacheHintFields({ ttlMs: 0, scope: 'private' }, revision) }
     }
     const page = await skills.list(query, { signal })
-    return { skills: page.items, ...paged(page, revision) }
+    return { skills: page.items, ...pageFields(page, revision) }
   },
   'skills/get': async ({ params, revision, signal, view: { skills } }) => {
     const uri = requiredString(params, 'uri')
     const found = await skills?.get(uri, { signal }).catch(fallbackTo(undefined, 'not-found'))
     // The extension wants this code on every revision. Absent and denied are the same bytes.
     if (found === undefined) throw new ProtocolError(codes.invalidParams, 'No skill is served there')
-    return { skill: found.skill, ...cached(found.cache, revision) }
+    return { skill: found.skill, ...cacheHintFields(found.cache, revision) }
   },
 }
 

@@ -8,7 +8,7 @@ import type { ResourceState, View } from '../../core/view.ts'
 import { codes, isObject, type Params, ProtocolError, requiredString } from '../messages/messages.ts'
 import type { Result } from './envelope.ts'
 import type { Call, Method } from './method.ts'
-import { cached, resourceToWire } from './wire.ts'
+import { cacheHintFields, resourceToWire } from './wire.ts'
 
 /**
  * The draft of the Files working group: facts and version of a resource without its content, and operations that no resource here supports.
@@ -22,7 +22,7 @@ export const operationMethods = {
   'resources/stat': modernOnly(async (call) => {
     const uri = uriIn(call.params)
     const { resource, version, cache } = await stateOf(call.view, uri, call)
-    return { resource: resourceToWire(resource, call.revision), version, ...cached(cache, call.revision) }
+    return { resource: resourceToWire(resource, call.revision), version, ...cacheHintFields(cache, call.revision) }
   }),
   'resources/create': modernOnly(async ({ params }) => refuse(uriIn(params), params.contents)),
   'resources/update': modernOnly(async ({ params }) => {

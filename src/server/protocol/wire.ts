@@ -100,7 +100,7 @@ export function resourcesToWire(page: Page<Resource>, revision: Revision, mounts
   }
   return {
     resources: page.items.map((resource) => resourceToWire(resource, revision)),
-    ...paged(page, revision),
+    ...pageFields(page, revision),
     ...(Object.keys(meta).length === 0 ? {} : { _meta: meta }),
   }
 }
@@ -108,7 +108,7 @@ export function resourcesToWire(page: Page<Resource>, revision: Revision, mounts
 export function templatesToWire(page: Page<ResourceTemplate>, revision: Revision): Wire {
   return {
     resourceTemplates: page.items.map((template) => templateToWire(template, revision)),
-    ...paged(page, revision),
+    ...pageFields(page, revision),
   }
 }
 
@@ -129,7 +129,7 @@ export async function readToWire(
     contents.push(contentToWire(streams ? content : await collected(content), revision))
   // Formatting it as JSON, which follows, blocks all other requests.
   if (contents.some(({ text, blob }) => String(text ?? blob).length > longText)) await turn()
-  return { contents, ...cached(result.cache, revision) }
+  return { contents, ...cacheHintFields(result.cache, revision) }
 }
 
 /** Returns a content with its bytes, if it is a stream. */
@@ -149,7 +149,7 @@ export function promptsToWire(page: Page<ListedPrompt>, revision: Revision): Wir
       ...(declared === undefined ? {} : { arguments: declared.map((argument) => argumentToWire(argument, revision)) }),
       ...addMeta({}, facts, undefined, revision, textsIn(facts)),
     })),
-    ...paged(page, revision),
+    ...pageFields(page, revision),
   }
 }
 
@@ -226,11 +226,14 @@ function contentToWire(content: ResourceContent, revision: Revision): Wire {
   return addMeta(wire, content, content.version, revision, isTitled ? textsIn(content) : noTexts)
 }
 
-export function paged(page: Page<unknown>, revision: Revision): Wire {
-  return { ...(page.nextCursor === undefined ? {} : { nextCursor: page.nextCursor }), ...cached(page.cache, revision) }
+export function pageFields(page: Page<unknown>, revision: Revision): Wire {
+  return {
+    ...(page.nextCursor === undefined ? {} : { nextCursor: page.nextCursor }),
+    ...cacheHintFields(page.cache, revision),
+  }
 }
 
-export function cached(hint: CacheHint, revision: Revision): Wire {
+export function cacheHintFields(hint: CacheHint, revision: Revision): Wire {
   if (revision !== modern) return {}
   const ttlMs = Number.isFinite(hint.ttlMs) ? Math.max(0, Math.floor(hint.ttlMs)) : 0
   return { ttlMs, cacheScope: hint.scope === 'public' ? 'public' : 'private' }

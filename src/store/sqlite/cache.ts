@@ -87,17 +87,17 @@ export function createKnown() {
 const limits = { rows: 50_000, removed: 20_000 }
 
 /** A text, the id of its first part, and the number of its parts, whose ids are consecutive. */
-export type Owner = readonly [text: number, first: number, count: number]
+export type TextParts = readonly [text: number, first: number, count: number]
 
 /**
  * The text of each part. It is loaded once, and then only new texts are, because ids are never reused.
  *
  * @param read Texts after an id, in the order of their ids.
  */
-export function createOwners(read: (after: number, limit: number) => readonly Owner[], count: () => number) {
+export function createTextParts(read: (after: number, limit: number) => readonly TextParts[], count: () => number) {
   const revisions = new Map<number, number>()
   /** Sorted by the ids of the texts, which is also the order of the ids of their parts, because a single writer makes both. */
-  let owners: Owner[] = []
+  let owners: TextParts[] = []
 
   const catchUp = () => {
     for (;;) {
@@ -135,7 +135,7 @@ export function createOwners(read: (after: number, limit: number) => readonly Ow
 }
 
 /** Galloping search: the position, at or after `from`, of the last text whose first part is not after a part. */
-function lastNotAfter(owners: readonly Owner[], part: number, from: number): number {
+function lastNotAfter(owners: readonly TextParts[], part: number, from: number): number {
   let low = from
   let step = 1
   while ((owners[low + step]?.[1] ?? Number.POSITIVE_INFINITY) <= part) {

@@ -6,7 +6,7 @@ import { type Database, type SqliteRow, type SqliteValue, type Statement, transa
 import { dialect, prepareRows, type RowStatements } from './statements.ts'
 
 /** Changes of a collection since a revision: some keys, or everything. */
-export interface Changed {
+export interface CollectionChange {
   readonly collection: string
   readonly revision: number
   readonly keys: readonly string[] | undefined
@@ -14,7 +14,7 @@ export interface Changed {
 
 export interface RowOperations extends Operations {
   /** Returns those of the collections that have changed since their known revisions. -1: everything counts as changed. */
-  changes(known: Readonly<Record<string, number>>): readonly Changed[]
+  changes(known: Readonly<Record<string, number>>): readonly CollectionChange[]
 }
 
 /** Number of rows that one step of an eviction removes. */

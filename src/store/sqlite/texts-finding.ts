@@ -1,6 +1,6 @@
 import { readerOf, type TextOperations } from '../engine.ts'
 import type { PartQuery, TextSet, WeightedTerm } from '../texts.ts'
-import { createKnown, createOwners, type Ids, type Owner } from './cache.ts'
+import { createKnown, createTextParts, type Ids, type TextParts } from './cache.ts'
 import { type Database, listIn } from './database.ts'
 import { filterSql, type TextStatements } from './statements.ts'
 
@@ -39,8 +39,8 @@ function idsOfList(ids: readonly number[]): Ids {
 /** Looks up terms in the index: the ids of their parts, and the numbers of these. */
 function createLookup(statements: TextStatements) {
   const known = createKnown()
-  const owners = createOwners(
-    (after, limit) => listIn(statements.partOwners.get(after, limit)?.owners) as readonly Owner[],
+  const owners = createTextParts(
+    (after, limit) => listIn(statements.partOwners.get(after, limit)?.owners) as readonly TextParts[],
     () => Number(statements.howMany.get()?.n),
   )
   const tokensOf = (home: Home, { term, prefix }: WeightedTerm) =>

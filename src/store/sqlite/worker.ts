@@ -66,7 +66,7 @@ export function createKeeper(file: string, warn: Warn) {
     }
   }
   /** After these errors the file can still be used. After any other, opening it again may help. */
-  const isPassing = (error: unknown) => {
+  const isTransientError = (error: unknown) => {
     const reason = reasonOf(error)
     return reason === 'busy' || reason === 'full' || (isResourceError(error) && reason === undefined)
   }
@@ -79,7 +79,7 @@ export function createKeeper(file: string, warn: Warn) {
         } catch (error) {
           const isDamaged = reasonOf(error) === 'damaged'
           if (isDamaged && look === looks - 1) open?.putAside()
-          if (!isPassing(error)) close()
+          if (!isTransientError(error)) close()
           if (!isDamaged || look === looks) throw failureOf(error)
         }
       }

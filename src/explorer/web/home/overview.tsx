@@ -13,10 +13,10 @@ import { copyText } from '../state/announce.ts'
 import { onListChange } from '../state/live.ts'
 import {
   asideOfMount,
+  cachedResource,
   iconOfMount,
   isSearchMount,
   kindAt,
-  knownOf,
   loadNames,
   names,
   searchable,
@@ -170,7 +170,7 @@ function Recent() {
           <h3 id="home-opened">{t('opened')}</h3>
           <ul class="home-list">
             {lately.map((uri) => (
-              <RecentLink key={uri} uri={uri} mimeType={knownOf(uri)?.mimeType} />
+              <RecentLink key={uri} uri={uri} mimeType={cachedResource(uri)?.mimeType} />
             ))}
           </ul>
           <Button name={t('forget')} class="button-quiet" onClick={() => forgetOpened(server.name)} />

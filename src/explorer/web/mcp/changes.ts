@@ -3,9 +3,9 @@ import {
   type ChangeStream,
   createListeners,
   createSteadyStream,
-  isNothing,
+  emptyChangeSet,
+  isEmptyChangeSet,
   type Listeners,
-  nothing,
 } from '../../../client/listeners.ts'
 import type { Wire } from '../../../client/wire.ts'
 import { ResourceError } from '../../../core/errors.ts'
@@ -151,10 +151,10 @@ export function createChanges(endpoint: Endpoint, options: ChangesOptions = {}):
     // If the stream is lost, callers are told that everything was agreed to, because the stream will be opened again.
     let told = want
     try {
-      if (state !== 'lost' && stream.told === undefined && !isNothing(want)) setState('opening')
+      if (state !== 'lost' && stream.told === undefined && !isEmptyChangeSet(want)) setState('opening')
       told = await stream.ask(want)
       if (isPaused || isClosed) return stream.close()
-      if (isNothing(want)) return setState('off')
+      if (isEmptyChangeSet(want)) return setState('off')
       timer.reset()
       setState('live')
       if (isGap) listeners.tell({ uris: [...want.uris], listed: true, prompts: true, missed: true })
@@ -176,7 +176,7 @@ export function createChanges(endpoint: Endpoint, options: ChangesOptions = {}):
   }
   const listeners = createListeners({
     ask,
-    agreed: () => stream.told ?? nothing,
+    agreed: () => stream.told ?? emptyChangeSet,
     shrink: () => void ask(),
     maxUris,
     onFault: throwLater,
@@ -205,7 +205,7 @@ export function createChanges(endpoint: Endpoint, options: ChangesOptions = {}):
       timer.cancel()
       stream.close()
       listeners.clear()
-      for (const resolve of waiting) resolve(nothing)
+      for (const resolve of waiting) resolve(emptyChangeSet)
     },
   }
 }

@@ -9,7 +9,7 @@ import { Button } from '../shell/fields.tsx'
 import { Shape as Icon, iconOf } from '../shell/icons.tsx'
 import { movedIndex } from '../shell/keys.ts'
 import { onListChange } from '../state/live.ts'
-import { knownOf, remember } from '../state/offered.ts'
+import { cachedResource, remember } from '../state/offered.ts'
 import { go, linkTo } from '../state/route.ts'
 import { connected } from '../state/session.ts'
 import { formatSize, formatTime, langOf, shown } from '../words/texts.ts'
@@ -147,7 +147,7 @@ function useListing(uri: string) {
   const held = useRef(0)
   held.current = listing.items.length
   const page = async (cursor: string | undefined, signal?: AbortSignal) => {
-    const directory = uri.endsWith('/') || knownOf(uri)?.mimeType === directoryMimeType ? uri : `${uri}/`
+    const directory = uri.endsWith('/') || cachedResource(uri)?.mimeType === directoryMimeType ? uri : `${uri}/`
     const options = signal === undefined ? {} : { signal }
     const found = await connected().view.directory({ uri: directory, ...defined({ cursor }) }, options)
     remember(found.items)

@@ -6,7 +6,7 @@ import { metaKeys } from '../../../core/meta.ts'
 import { directoryMimeType, type Resource, type ResourceContent } from '../../../core/view.ts'
 import { healed } from '../listing/browse.ts'
 import { markSeen, onChange } from '../state/live.ts'
-import { knownOf, lookUp } from '../state/offered.ts'
+import { cachedResource, lookUp } from '../state/offered.ts'
 import { go, route } from '../state/route.ts'
 import { connected } from '../state/session.ts'
 import { documentFormOf, mediaTypeOf } from './model/kind.ts'
@@ -43,7 +43,7 @@ export type PreviewReader = ReturnType<typeof createReader>
 export function createReader(uri: string, isOriginal = false) {
   const reading = signal<PreviewState>({ state: 'loading' })
   const standing = signal<PreviewNote>({})
-  const resource = signal<Resource | undefined>(knownOf(bare(uri)))
+  const resource = signal<Resource | undefined>(cachedResource(bare(uri)))
   const more = signal<'idle' | 'busy' | 'failed'>('idle')
   /** Why a document is shown in its original form, and not as text. */
   const noText = signal<string | undefined>(undefined)

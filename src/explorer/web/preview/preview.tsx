@@ -10,7 +10,7 @@ import { Button, Text } from '../shell/fields.tsx'
 import { hasSingleKeys } from '../shell/keys.ts'
 import { announce, copyText } from '../state/announce.ts'
 import { canDownload } from '../state/browser.ts'
-import { isSearchMount, knownOf, neighbours } from '../state/offered.ts'
+import { cachedResource, isSearchMount, neighbours } from '../state/offered.ts'
 import { noteOpened } from '../state/remembered.ts'
 import { go, linkTo, peek, route } from '../state/route.ts'
 import { connected } from '../state/session.ts'
@@ -46,7 +46,8 @@ export function Preview({ uri }: { readonly uri: string }) {
 
 function useReader(uri: string): PreviewReader {
   // For a document (Word, Excel, PowerPoint, PDF), `source` shows the original, which needs a read of its own.
-  const isOriginal = route.value.source === '1' && documentFormOf(uri, knownOf(bare(uri))?.mimeType) !== undefined
+  const isOriginal =
+    route.value.source === '1' && documentFormOf(uri, cachedResource(bare(uri))?.mimeType) !== undefined
   const reader = useMemo(() => createReader(uri, isOriginal), [uri, isOriginal])
   useEffect(() => () => reader.close(), [reader])
   const isOpened = reader.reading.value.state === 'ready' && peek.value === undefined

@@ -104,7 +104,7 @@ export function remember(resources: Iterable<Resource>): void {
   }
 }
 
-export function knownOf(uri: string): Resource | undefined {
+export function cachedResource(uri: string): Resource | undefined {
   return known.get(uri)
 }
 

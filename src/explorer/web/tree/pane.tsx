@@ -10,7 +10,7 @@ import { browse, isFiltered, isRevealing, progress, selected, treeState } from '
 import { type Sort, sortOf, sorts } from '../listing/columns.ts'
 import { Shape } from '../shell/icons.tsx'
 import { announce, reasonOf } from '../state/announce.ts'
-import { knownOf } from '../state/offered.ts'
+import { cachedResource } from '../state/offered.ts'
 import { go, linkTo, route } from '../state/route.ts'
 import { shown } from '../words/texts.ts'
 import { FacetsBar } from './facets-bar.tsx'
@@ -82,7 +82,7 @@ function Scope() {
         <a href={linkTo({ in: undefined })}>{t('everything')}</a>
       </p>
     )
-  if (uri === undefined || knownOf(uri)?.mimeType !== directoryMimeType) return null
+  if (uri === undefined || cachedResource(uri)?.mimeType !== directoryMimeType) return null
   return (
     <p class="browse-in">
       <span>{t('everything')}</span>
