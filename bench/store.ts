@@ -74,7 +74,7 @@ async function run(engine: string, store: Store): Promise<void> {
 
 /** Runs the same calls of SQLite in this thread, to show how much they would block the event loop. */
 async function runWithoutThread(file: string): Promise<void> {
-  const keeper = createKeeper(file, progress)
+  const keeper = createKeeper({ file }, progress)
   for (const size of sizes) {
     progress(`SQLite without a thread, ${size} bytes`)
     const row = { value: Buffer.alloc(size, 'x') }

@@ -22,3 +22,12 @@ export async function installNode(version: string, platform = process.platform):
   await promisify(execFile)('npm', args, { cwd: folder, shell: process.platform === 'win32' })
   return join(folder, 'node_modules', name, 'bin', isForWindows ? 'node.exe' : 'node')
 }
+
+/** Installs a package into the cache folder of the user. Returns the path of its program, which has the name of the package. */
+export async function installPackage(name: string): Promise<string> {
+  const folder = join(cache, name)
+  mkdirSync(folder, { recursive: true })
+  const args = ['install', '--prefix', folder, '--no-save', '--no-audit', '--no-fund', name]
+  await promisify(execFile)('npm', args, { cwd: folder, shell: process.platform === 'win32' })
+  return join(folder, 'node_modules', '.bin', name)
+}

@@ -80,8 +80,8 @@ async function main(): Promise<number> {
   const named = process.argv.indexOf('--json')
   const report = named < 0 ? join(folder, 'report.json') : resolve(process.argv[named + 1] ?? 'windows.json')
   const windowsPath = (path: string) => `Z:${path.replaceAll('/', '\\')}`
-  const drive = join(import.meta.dirname, 'windows/drive.mjs')
-  const { err } = await wine([node, ...[drive, installed, report].map(windowsPath)], 240_000)
+  const drive = join(import.meta.dirname, 'platforms/drive.mjs')
+  const { err } = await wine([node, ...[drive, installed, report].map(windowsPath)], 420_000)
   let results: readonly Result[]
   try {
     results = JSON.parse(readFileSync(report, 'utf8')) as readonly Result[]

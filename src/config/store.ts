@@ -63,14 +63,17 @@ export async function loadStore(
     const findings = 'message' in found ? [{ path: ['store', 'postgres'], ...found }] : []
     return { store: { postgres: options }, findings }
   }
-  const file = sqlite === undefined ? defaultStoreFile([folder], env) : resolveFolder(sqlite, folder)
+  const place =
+    sqlite === undefined
+      ? { file: defaultStoreFile([folder], env), orMemory: true }
+      : { file: resolveFolder(sqlite, folder) }
   const isNeeded =
     sqlite !== undefined ||
     [...mounts.values()].some((mount) => sourceNamed(memberOf(mount, 'provider'))?.keeps === true)
-  const address = isNeeded ? servedBy(file) : undefined
-  const found = { store: { sqlite: { file } }, findings: [] }
+  const address = isNeeded ? servedBy(place.file) : undefined
+  const found = { store: { sqlite: place }, findings: [] }
   if (address === undefined) return found
   const path = sqlite === undefined ? ['mounts', address, 'root'] : ['store', 'sqlite']
   const fix = 'Keep it elsewhere: { "store": { "sqlite": "path" } }.'
-  return { ...found, findings: [{ ...servedFinding(path, `The store ${file}`, address), fix }] }
+  return { ...found, findings: [{ ...servedFinding(path, `The store ${place.file}`, address), fix }] }
 }

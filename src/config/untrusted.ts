@@ -1,5 +1,6 @@
-import { mkdir, readdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { readdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
+import { makeFolder } from '../core/kit/make-folder.ts'
 import { memberOf, objectOf } from '../core/kit/object.ts'
 import { isLoopback } from '../core/uri.ts'
 import { sourceNamed } from '../providers/index.ts'
@@ -61,7 +62,7 @@ export async function isTrusted(file: string, content: Uint8Array, env: Env = pr
 export async function recordTrust(file: string, content: Uint8Array, env: Env = process.env): Promise<TrustRecord> {
   const record = { file: await trustedPath(file), sha256: digestOf(content), at: new Date().toISOString() }
   const folder = recordsFolder(env)
-  await mkdir(folder, { recursive: true, mode: 0o700 })
+  makeFolder(folder, 0o700)
   const temporary = join(folder, `.${process.getBuiltinModule('node:crypto').randomBytes(8).toString('hex')}`)
   try {
     await writeFile(temporary, `${JSON.stringify(record)}\n`, { flag: 'wx', mode: 0o600 })

@@ -10,6 +10,8 @@ export interface SqliteStore {
   readonly sqlite: {
     /** An absolute path. The file and missing folders above it are created, readable only for this user. */
     readonly file: string
+    /** Keeps the store in memory, with a warning, if the file cannot be written. By default requests fail until it can. */
+    readonly orMemory?: boolean
   }
 }
 

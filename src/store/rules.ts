@@ -25,6 +25,8 @@ export const limits = {
   queryTerms: 4096,
   found: 1_000_000,
   vector: 65_536,
+  /** Size of a store in memory, in bytes. */
+  memory: 512 * 1024 * 1024,
 } as const
 
 /** The collection whose notifications name released leases. It has no rows. */
@@ -83,7 +85,8 @@ function checkText(text: string, what: string, most: number): void {
 /** Why a store could not do an operation, as `detail.reason`. */
 export type Reason = 'gone' | 'busy' | 'full' | 'read-only' | 'damaged'
 
-const elsewhere = 'keep the store elsewhere: "store" in the configuration, or the variable XDG_STATE_HOME.'
+/** What to do about a store that cannot be written, as the end of a sentence. */
+export const elsewhere = 'keep the store elsewhere: "store" in the configuration, or the variable XDG_STATE_HOME.'
 
 const sentences: Readonly<Record<Reason, string>> = {
   gone: 'The store does not answer. The next request tries it again.',
@@ -95,6 +98,7 @@ const sentences: Readonly<Record<Reason, string>> = {
 
 /** Sentences for codes of the system whose remedy differs from that of other causes of the same reason. */
 const sentencesOfCodes: Readonly<Record<string, string>> = {
+  memory: `The store is in memory, and full: ${elsewhere}`,
   EROFS: `The store is on a file system that is mounted read-only: ${elsewhere}`,
 }
 

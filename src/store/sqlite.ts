@@ -5,6 +5,7 @@ import { repeatedly } from '../core/kit/once.ts'
 import { youngGenerationMb } from '../core/kit/workers.ts'
 import type { Log } from '../core/log.ts'
 import { createNews, type Engine, type Remote } from './engine.ts'
+import type { SqliteStore } from './options.ts'
 import { failure, fault, notLoaded } from './rules.ts'
 import { loadFaultOf } from './sqlite/codes.ts'
 import type { Message, Question, SqliteOperations } from './sqlite/operations.ts'
@@ -17,8 +18,8 @@ const checkIntervalMs = 150
 const writing: ReadonlySet<string> = new Set(['put', 'delete', 'evict', 'dropLease'])
 
 /** Opens a store in a file. Everything that waits for the disk does so in a thread. */
-export async function openSqlite({ file }: { readonly file: string }, log: Log): Promise<Engine> {
-  const thread = createThread(file, (message) => log('warn', message))
+export async function openSqlite({ file, orMemory = false }: SqliteStore['sqlite'], log: Log): Promise<Engine> {
+  const thread = createThread({ file, orMemory }, (message) => log('warn', message))
   const engine = engineOver(thread)
   try {
     await thread.ask('open', [])
@@ -169,7 +170,7 @@ interface Waiting {
 }
 
 /** The worker thread that has a store's file open. SQLite blocks its caller: it waits for the disk, and for other processes. */
-function createThread(file: string, warn: (message: string) => void) {
+function createThread(place: SqliteStore['sqlite'], warn: (message: string) => void) {
   const waiting = new Map<number, Waiting>()
   let worker: Worker | undefined
   /** Requests of this turn, which go to the worker as one message: a message takes longer than most requests. */
@@ -188,7 +189,7 @@ function createThread(file: string, warn: (message: string) => void) {
   }
 
   const start = (): Worker => {
-    const started = startWorker(file)
+    const started = startWorker(place)
     started.on('message', (message: Message) => {
       if ('warning' in message) return warn(message.warning)
       if ('leaving' in message) return follow(started)
@@ -283,10 +284,10 @@ function createThread(file: string, warn: (message: string) => void) {
 }
 
 /** Starts the worker, without an environment. */
-function startWorker(file: string): Worker {
+function startWorker(place: SqliteStore['sqlite']): Worker {
   const settings = {
     name: 'hikidashi-store',
-    workerData: file,
+    workerData: place,
     env: {},
     execArgv: [],
     resourceLimits: { maxYoungGenerationSizeMb: youngGenerationMb },

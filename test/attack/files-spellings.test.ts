@@ -37,12 +37,12 @@ const folding: FilesSystem = {
     fs.lstatSync(`${place.at}/${resolve(place.at, name)}`, { bigint: true, throwIfNoEntry: false }),
 }
 
-async function open() {
+async function open(portable: boolean) {
   folder.write({
     'secret/plan.md': 'CANARY', 'pub/open.md': 'open', 'pub/が.md': 'composed', '123': 'CANARY 123', 'a~1': 'tilde',
     'confidential.txt': 'CANARY long', 'ignored.txt': 'CANARY ignored', '.gitignore': 'ignored.txt\n',
   }) // biome-ignore format: a tree
-  const provider = await createFiles({ root: folder.root, exclude: ['123'] }, folding)
+  const provider = await createFiles({ root: folder.root, exclude: ['123'] }, { ...folding, portable })
   opened.push(provider)
   return provider
 }
@@ -53,34 +53,40 @@ const aliases = [
   ...['ignore~1.txt', 'Confidential.txt'],
 ]
 
-test('PT36 on a file system that folds names, only the listed spelling and its canonical equivalents are found', async () => {
-  const provider = await open()
-  // The file system itself knows them all.
-  for (const path of aliases) {
-    let at: string = folder.root
-    for (const segment of path.split('/')) at = `${at}/${resolve(at, segment)}`
-    expect(fs.existsSync(at), path).toBe(true)
-  }
-  const listed = ['.gitignore', 'a~1', 'confidential.txt', 'pub/open.md', 'pub/が.md', 'secret/plan.md']
-  expect(await listPaths(provider)).toEqual(listed)
-  for (const path of listed) expect(await textAt(provider, path), path).not.toMatch(/^!/)
-  for (const path of aliases) {
-    expect(await textAt(provider, path), path).toBe('!not-found')
-    await expect(provider.stat?.(path, contextOf()), path).rejects.toMatchObject({ kind: 'not-found' })
-  }
-  for (const prefix of ['SECRET/', 'PUB/']) expect(await listPaths(provider, { prefix })).toEqual([])
-  expect(await textAt(provider, 'pub/が.md'.normalize('NFD'))).toBe('composed')
-})
+test.each([false, true])(
+  'PT36 on a file system that folds names, only the listed spelling and its canonical equivalents are found (portable: %s)',
+  async (portable) => {
+    const provider = await open(portable)
+    // The file system itself knows them all.
+    for (const path of aliases) {
+      let at: string = folder.root
+      for (const segment of path.split('/')) at = `${at}/${resolve(at, segment)}`
+      expect(fs.existsSync(at), path).toBe(true)
+    }
+    const listed = ['.gitignore', 'a~1', 'confidential.txt', 'pub/open.md', 'pub/が.md', 'secret/plan.md']
+    expect(await listPaths(provider)).toEqual(listed)
+    for (const path of listed) expect(await textAt(provider, path), path).not.toMatch(/^!/)
+    for (const path of aliases) {
+      expect(await textAt(provider, path), path).toBe('!not-found')
+      await expect(provider.stat?.(path, contextOf()), path).rejects.toMatchObject({ kind: 'not-found' })
+    }
+    for (const prefix of ['SECRET/', 'PUB/']) expect(await listPaths(provider, { prefix })).toEqual([])
+    expect(await textAt(provider, 'pub/が.md'.normalize('NFD'))).toBe('composed')
+  },
+)
 
-test('PT36 another spelling of a path does not bypass an access rule', async () => {
-  const access = compileAccess([{ allow: ['*'] }, { deny: ['*'], match: ['secret/**', 'confidential.txt'] }])
-  const catalog = createCatalog({ mounts: [{ address: 'file:///docs', provider: await open(), access }] })
-  const view = catalog.view({ id: 'guest', roles: [] })
-  for (const path of ['secret/plan.md', 'confidential.txt', ...aliases])
-    await expect(view.read(`file:///docs/${encodeURI(path)}`), path).rejects.toMatchObject({ kind: 'not-found' })
-  expect((await view.read('file:///docs/pub/open.md')).contents).toMatchObject([{ text: 'open' }])
-  await catalog.close()
-})
+test.each([false, true])(
+  'PT36 another spelling of a path does not bypass an access rule (portable: %s)',
+  async (portable) => {
+    const access = compileAccess([{ allow: ['*'] }, { deny: ['*'], match: ['secret/**', 'confidential.txt'] }])
+    const catalog = createCatalog({ mounts: [{ address: 'file:///docs', provider: await open(portable), access }] })
+    const view = catalog.view({ id: 'guest', roles: [] })
+    for (const path of ['secret/plan.md', 'confidential.txt', ...aliases])
+      await expect(view.read(`file:///docs/${encodeURI(path)}`), path).rejects.toMatchObject({ kind: 'not-found' })
+    expect((await view.read('file:///docs/pub/open.md')).contents).toMatchObject([{ text: 'open' }])
+    await catalog.close()
+  },
+)
 
 /** The names that Windows takes for something else than a file in the folder: other folders, streams, devices, names without their ends. */
 const windowsAliases = [

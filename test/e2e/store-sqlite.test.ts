@@ -289,7 +289,7 @@ describe('a damaged file of a store', () => {
       fs.writeFileSync(file, sound)
       const bytes = Buffer.from(Array.from({ length: 1 + next(300) }, () => next(256)))
       overwrite(next(sound.length - bytes.length), bytes)
-      const keeper = createKeeper(file, () => {})
+      const keeper = createKeeper({ file }, () => {})
       const listed = () => keeper.perform((from) => from.list('c', { limit: 1000, values: true }))
       for (const { key, value } of listed())
         expect(Buffer.compare(value, Buffer.alloc(500, `value-${key.slice(4)};`))).toBe(0)

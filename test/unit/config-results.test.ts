@@ -33,7 +33,9 @@ describe('the store of a configuration', () => {
     const loaded = await load({ mounts: { 'a://b': results } })
     const { store } = 'config' in loaded ? loaded.config : { store: undefined }
     const start = join(folder, 'state', 'hikidashi', 'hikidashi-config-results-')
-    expect(store).toEqual({ sqlite: { file: expect.stringMatching(/-[0-9a-f]{8}\/store\.sqlite$/) } })
+    expect(store).toEqual({
+      sqlite: { file: expect.stringMatching(/-[0-9a-f]{8}\/store\.sqlite$/), orMemory: true },
+    })
     expect(JSON.stringify(store)).toContain(start)
     const named = await load({ mounts: { 'a://b': results }, store: { sqlite: 'own.sqlite' } })
     expect(named).toMatchObject({ config: { store: { sqlite: { file: join(folder, 'own.sqlite') } } } })

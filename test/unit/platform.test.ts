@@ -1,12 +1,15 @@
-import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir, userInfo } from 'node:os'
 import { basename, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { joinCommand } from '../../src/cli/operations/command-line.ts'
 import { speaksNoTls } from '../../src/core/http-url.ts'
+import { makeFolder } from '../../src/core/kit/make-folder.ts'
 import { fileAddress, parseUri } from '../../src/core/uri.ts'
 import { findProgram } from '../../src/providers/program.ts'
+import { startProcess } from '../../src/providers/sqlite/process.ts'
+import { openStore } from '../../src/store/index.ts'
 import { failure, notLoaded } from '../../src/store/rules.ts'
 import { loadFaultOf } from '../../src/store/sqlite/codes.ts'
 import { bundled } from '../support/bundled.ts'
@@ -155,4 +158,81 @@ describe.runIf(process.platform === 'linux')('an empty HOME', () => {
     const cwd = userInfo().homedir
     expect(() => list(cwd, { HOME: '', XDG_STATE_HOME: tmpdir() })).toThrow(/too much to serve/)
   })
+})
+
+test('a folder is made with those above it, and a second time without an error; a file in the way is one', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'hikidashi-made-'))
+  try {
+    const made = join(folder, 'a/b/資料')
+    makeFolder(made, 0o700)
+    makeFolder(made)
+    expect(statSync(made).mode & 0o777).toBe(process.platform === 'win32' ? 0o777 : 0o700)
+    writeFileSync(join(folder, 'file'), '')
+    for (const name of ['file', 'file/below'])
+      expect(() => makeFolder(join(folder, name))).toThrow(/EEXIST|ENOTDIR|ENOENT/)
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+})
+
+describe.runIf(process.platform === 'linux')('a state folder that cannot be written', () => {
+  const cwd = join(import.meta.dirname, '../data/start')
+  const run = (args: readonly string[], env: Readonly<Record<string, string>>, user?: number) =>
+    spawnSync(process.execPath, [bundled('cli/main'), ...args], {
+      cwd,
+      env: { PATH: process.env.PATH ?? '', ...env },
+      encoding: 'utf8',
+      timeout: 60_000,
+      ...(user === undefined ? {} : { uid: user, gid: user }),
+    })
+
+  test.each([
+    ['below /proc', { XDG_STATE_HOME: '/proc/x' }],
+    ['below a file', { XDG_STATE_HOME: '', HOME: '/dev/null' }],
+  ])('(%s) does not stop a search: its index is in memory, and standard error says so', (_, env) => {
+    const { status, stdout, stderr } = run(['search', 'kit'], env)
+    expect({ status, stderr }).toMatchObject({
+      status: 0,
+      stderr: expect.stringMatching(/index is in memory and lost with this process/),
+    })
+    expect(stdout).toContain('.txt?lines=')
+  })
+
+  test.runIf(process.getuid?.() === 0)('of a user without a name or a home does not stop a search', () => {
+    const { status, stderr } = run(['search', 'the'], {}, 64_242)
+    expect({ status, stderr }).toMatchObject({ status: 0, stderr: expect.stringContaining('EACCES') })
+  })
+
+  test('is a note of doctor, which checks the rest', () => {
+    const { status, stdout } = run(['doctor'], { XDG_STATE_HOME: '/proc/x' })
+    expect(stdout).toMatch(/^note +store +.*\/proc cannot be written \(ENOENT\)\. The index is kept in memory\.$/m)
+    expect({ status, isComplete: /^ok +mount +search:/m.test(stdout) }).toEqual({ status: 0, isComplete: true })
+  })
+
+  test('gives the error of the system if the configuration names the file of the store', async () => {
+    const warnings: string[] = []
+    const log = (_: string, message: string) => void warnings.push(message)
+    const store = await openStore({ sqlite: { file: '/proc/x/store.sqlite' }, log })
+    await expect(store.collection('c').get('a')).rejects.toMatchObject({ kind: 'unavailable' })
+    await store.close()
+    expect(warnings).toEqual([expect.stringContaining('(ENOENT)')])
+  })
+
+  test('gives a store in memory that keeps rows and texts', async () => {
+    const store = await openStore({ sqlite: { file: '/proc/x/store.sqlite', orMemory: true } })
+    const rows = store.collection('c')
+    await rows.put({ key: 'a', value: Buffer.from('one') })
+    expect(Buffer.from((await rows.get('a'))?.value ?? '').toString()).toBe('one')
+    await store.close()
+    expect(existsSync('/proc/x')).toBe(false)
+  })
+})
+
+test('a database of SQLite is refused in Deno, which cannot start the process that reads it', async () => {
+  Object.defineProperty(process.versions, 'deno', { value: '2.9.6', configurable: true })
+  try {
+    await expect(startProcess()).rejects.toMatchObject({ message: expect.stringContaining('not of Deno') })
+  } finally {
+    Reflect.deleteProperty(process.versions, 'deno')
+  }
 })

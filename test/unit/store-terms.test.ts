@@ -54,7 +54,7 @@ const fileOf = () => {
 
 /** Puts, replaces and removes texts in many writes, so that the index has many parts that FTS5 merges now and then. */
 function fill(file: string, writes: number, each: number): void {
-  const keeper = createKeeper(file, () => {})
+  const keeper = createKeeper({ file }, () => {})
   const next = chance(11)
   for (let write = 0; write < writes; write++) {
     const texts = new Map(Array.from({ length: each }, () => `k${next(writes * each)}`).map((key) => [key, key]))
@@ -81,7 +81,7 @@ function notClosed(file: string): void {
 /** Everything that the index answers: the parts of each term. */
 function answersOf(file: string) {
   const warnings: string[] = []
-  const keeper = createKeeper(file, (warning) => warnings.push(warning))
+  const keeper = createKeeper({ file }, (warning) => warnings.push(warning))
   const counts = keeper.perform((from) => from.textsCounts('x', vocabulary))
   const found = vocabulary.map((term) =>
     keeper.perform((from) => from.textsFind('x', { terms: [{ term, weight: 1 }], limit: 10_000 })),
@@ -159,7 +159,7 @@ describe('the term index of a store', () => {
     migrate(database, migrations.slice(0, 2))
     database.exec(`insert into part_terms (rowid, terms) values (7, '1~old 1~older')`)
     database.close()
-    const keeper = createKeeper(file, () => {})
+    const keeper = createKeeper({ file }, () => {})
     keeper.perform((to) => to.textsPut('x', [textOf('k', chance(3))]))
     expect(keeper.perform((from) => from.textsSize('x'))).toMatchObject({ texts: 1 })
     keeper.close()

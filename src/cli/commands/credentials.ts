@@ -1,7 +1,8 @@
-import { mkdir, readFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { defaultConfig } from '../../config/state-folder.ts'
+import { makeFolder } from '../../core/kit/make-folder.ts'
 import { defined } from '../../core/kit/object.ts'
 import { parseDuration } from '../../schema/values.ts'
 import { absent, addToken, readTokenFile, revokeToken, type StoredToken } from '../../server/auth/token-file.ts'
@@ -209,7 +210,7 @@ async function authorize(address: string | undefined, { config, open, wait }: Au
       },
     })
     const { replaceFile } = await import('../../server/auth/token-file.ts')
-    await mkdir(dirname(file), { recursive: true, mode: 0o700 }).catch(() => {})
+    makeFolder(dirname(file), 0o700)
     await replaceFile(file, text)
     io.say(`hikidashi may read Drive. The token is in ${file}: protect it like a password.`)
   } catch (error) {

@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { type Command, InvalidArgumentError } from 'commander'
 import { stateFolder } from '../../config/state-folder.ts'
+import { makeFolder } from '../../core/kit/make-folder.ts'
 import type { Log } from '../../core/log.ts'
 import { packageVersion } from '../operations/command-line.ts'
 import { addSourceOptions, type CommandSource, type SourceOptions, withSource } from '../operations/source.ts'
@@ -171,7 +172,7 @@ export function openInBrowser(url: string, opener = openerFor(process.platform, 
  */
 export async function createHandover(address: string, env: Readonly<Record<string, string | undefined>> = process.env) {
   const folder = join(stateFolder(env), 'ui')
-  await mkdir(folder, { recursive: true, mode: 0o700 })
+  makeFolder(folder, 0o700)
   const file = join(folder, `open-${randomBytes(8).toString('hex')}.html`)
   await writeFile(file, pageFor(address), { flag: 'wx', mode: 0o600 })
   return {

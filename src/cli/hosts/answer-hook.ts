@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { appendFile, readFile, rename, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { defaultConfig, stateFolder } from '../../config/state-folder.ts'
+import { makeFolder } from '../../core/kit/make-folder.ts'
 import { defined, isObject, jsonIn } from '../../core/kit/object.ts'
 import type { BriefRequest, HookAnswer } from '../operations/joined.ts'
 import { connect, socketsOf } from '../operations/joining.ts'
@@ -154,8 +155,7 @@ function recordOf(
 const logFile = () => join(stateFolder(), 'hooks.jsonl')
 
 async function record(one: HookRecord, { secrets }: Io): Promise<void> {
-  const { mkdir } = await import('node:fs/promises')
-  await mkdir(stateFolder(), { recursive: true, mode: 0o700 })
+  makeFolder(stateFolder(), 0o700)
   const size = await stat(logFile()).then(
     ({ size }) => size,
     () => 0,

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import type { Stats } from 'node:fs'
-import { type FileHandle, lstat, mkdir, open, readFile, readlink, rename, stat, unlink } from 'node:fs/promises'
+import { type FileHandle, lstat, open, readFile, readlink, rename, stat, unlink } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { errorCodeOf } from '../../core/errors.ts'
 import { syncFolder } from '../../core/kit/local-disk.ts'
+import { makeFolder } from '../../core/kit/make-folder.ts'
 import { failed } from '../terminal/exit.ts'
 
 /** A settings file of a host as it was read. `bytes` and `text` are undefined if the file does not exist. */
@@ -71,7 +72,7 @@ export async function writeHostFile(before: HostFile, text: string): Promise<voi
   const fresh = Buffer.from((hasMark(bytes) ? mark : '') + text)
   try {
     await refuseChanged(before)
-    if (bytes === undefined) await mkdir(dirname(target), { recursive: true })
+    if (bytes === undefined) makeFolder(dirname(target))
     const owner = bytes === undefined ? undefined : await stat(target)
     const written = await writeBeside(target, fresh, owner)
     try {

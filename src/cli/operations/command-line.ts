@@ -151,5 +151,6 @@ export function ownCommand(
 ): readonly string[] {
   // The cache of npx may be removed at any time, so use npx itself.
   if (/[\\/]_npx[\\/]/.test(main) && published()) return npxCommand(args, platform)
-  return [process.execPath, resolve(main), ...args]
+  const run = 'deno' in process.versions ? ['run', '--allow-all', '--no-config'] : []
+  return [process.execPath, ...run, resolve(main), ...args]
 }

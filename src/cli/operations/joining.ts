@@ -2,6 +2,7 @@ import type { Server, Socket } from 'node:net'
 import { dirname, join, resolve } from 'node:path'
 import { PassThrough, type Readable } from 'node:stream'
 import { defaultConfig, stateFolder } from '../../config/state-folder.ts'
+import { makeFolder } from '../../core/kit/make-folder.ts'
 import { createWriter, readLines } from '../../server/stdio/lines.ts'
 import type { Sharing } from '../terminal/io.ts'
 
@@ -154,7 +155,7 @@ function digest(text: string): string {
 /** Makes the folder of the sockets, which only this user may enter. Returns whether it is so. */
 function isPrivate(folder: string): boolean {
   try {
-    fs.mkdirSync(folder, { recursive: true, mode: 0o700 })
+    makeFolder(folder, 0o700)
     const { uid, mode } = fs.lstatSync(folder)
     return uid === process.getuid?.() && (mode & 0o077) === 0
   } catch {

@@ -117,6 +117,7 @@ async function planFoldersWhole(
         get file() {
           return defaultStoreFile(folders)
         },
+        orMemory: true,
       },
     }
     return { mounts, complete, store }

@@ -7,6 +7,7 @@ import { isAbsolute, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { errorCodeOf } from '../../core/errors.ts'
 import { homeFolder } from '../../core/kit/home.ts'
+import { makeFolder } from '../../core/kit/make-folder.ts'
 import { failed, misused } from '../terminal/exit.ts'
 import type { Io } from '../terminal/io.ts'
 
@@ -85,7 +86,7 @@ export async function fetchRemote(text: string, io: Pick<Io, 'say'>): Promise<Fe
   const repository = join(folder, '.git')
   /** Exists while the files of a commit are complete. */
   const complete = join(repository, 'hikidashi-complete')
-  await mkdir(folder, { recursive: true, mode: 0o700 })
+  makeFolder(folder, 0o700)
   const unlock = await lock(join(cacheFolder(), 'remote', digest, 'lock'), io)
   try {
     await removeRemains(repository)

@@ -7,7 +7,7 @@ import { residentBytes } from '../../core/kit/process-group.ts'
 import { type ChildLimits, childLimits } from '../../core/kit/workers.ts'
 import { findShell, spawnLimited } from '../program.ts'
 import type { ChildAnswer, Question } from './child.ts'
-import { away, exceeded } from './errors.ts'
+import { away, exceeded, refused } from './errors.ts'
 
 /** Time that a process may take to start, in milliseconds. */
 export const startMs = 30_000
@@ -20,6 +20,8 @@ const memoryIntervalMs = 250
 export type ReaderProcess = ReturnType<typeof converse>
 
 export async function startProcess(): Promise<ReaderProcess> {
+  if ('deno' in process.versions)
+    throw refused('Databases of SQLite are read in a process of Node or Bun, not of Deno.')
   return converse(childLimits.sqlite(await measureBase()))
 }
 
@@ -75,7 +77,7 @@ function converse(limits: ChildLimits) {
   /** While a request is running, the child process keeps this process alive. */
   const hold = (isBusy: boolean) => {
     const set = isBusy ? 'ref' : 'unref'
-    for (const held of [child, child.channel, child.stderr as Socket | null]) held?.[set]()
+    for (const held of [child, child.channel, child.stderr as Socket | null]) held?.[set]?.()
     clearInterval(memoryTimer)
     if (isBusy && !isLimited()) memoryTimer = setInterval(() => void checkMemory(), memoryIntervalMs)
   }
@@ -159,6 +161,7 @@ function guard(child: ChildProcess): void {
   watching.on('error', () => {})
   input?.on('error', () => {})
   watching.unref()
-  input?.unref()
+  // In Bun, streams of processes have no such method.
+  input?.unref?.()
   child.once('exit', () => input?.end('\n'))
 }

@@ -4,7 +4,6 @@ import {
   closeSync,
   constants,
   lstatSync,
-  mkdirSync,
   openSync,
   renameSync,
   type Stats,
@@ -12,7 +11,9 @@ import {
 } from 'node:fs'
 import { dirname } from 'node:path'
 import { errorCodeOf, isResourceError, type ResourceError } from '../../core/errors.ts'
-import { failure, fault, type Reason, refused } from '../rules.ts'
+import { makeFolder } from '../../core/kit/make-folder.ts'
+import type { SqliteStore } from '../options.ts'
+import { elsewhere, failure, fault, limits, type Reason, refused } from '../rules.ts'
 import { codeOf, systemCodeOf } from './codes.ts'
 import { type Database, openDatabase, transaction } from './database.ts'
 import { createOperations, type SqliteOperations } from './operations.ts'
@@ -29,6 +30,7 @@ export const looks = 3
 
 /** An open file of a store. */
 export interface OpenFile {
+  readonly isInMemory: boolean
   readonly operations: SqliteOperations
   /** Whether it is still the file at its path. Another process may have put it aside, or somebody may have deleted it. */
   isCurrent(): boolean
@@ -40,13 +42,44 @@ export interface OpenFile {
 /** Reports a file that is put aside. */
 export type Warn = (message: string) => void
 
+/** Opens the file of a store, or a store in memory if it may be there, and the file cannot be written. */
+export function openFile({ file, orMemory }: SqliteStore['sqlite'], warn: Warn): OpenFile {
+  try {
+    return openOnDisk(file, warn)
+  } catch (error) {
+    if (!orMemory || !isUnwritable(error)) throw error
+    const cause = systemCodeOf(error) ?? 'read-only'
+    warn(`${file} cannot be written (${cause}), so the index is in memory and lost with this process. Or ${elsewhere}`)
+    return openInMemory()
+  }
+}
+
+/** Whether a file cannot be created or written where it should be, by an error of its opening. */
+function isUnwritable(error: unknown): boolean {
+  const code = systemCodeOf(error)
+  return reasonOf(error) === 'read-only' || (code !== undefined && impossible.has(code))
+}
+
+/** Codes of the system for a path at which there can be no file. */
+const impossible: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'EEXIST', 'ELOOP', 'ENAMETOOLONG', 'EINVAL'])
+
+function openInMemory(): OpenFile {
+  const database = openDatabase(':memory:', busyTimeoutMs)
+  database.exec('pragma trusted_schema = off; pragma temp_store = memory')
+  migrate(database)
+  const { page_size: pageBytes } = database.prepare('pragma page_size').get() ?? {}
+  database.exec(`pragma max_page_count = ${Math.floor(limits.memory / Number(pageBytes))}`)
+  const close = () => tryTo(() => database.close())
+  return { isInMemory: true, operations: prepare(database), isCurrent: () => true, close, putAside: close }
+}
+
 /**
  * Opens the file of a store. It creates a missing file. It renames a damaged file and begins a new one beside it.
  *
  * @throws ResourceError `invalid` for a file that is not a store; errors of SQLite and of the file system.
  */
-export function openFile(file: string, warn: Warn): OpenFile {
-  makeFolder(dirname(file))
+function openOnDisk(file: string, warn: Warn): OpenFile {
+  makeWritableFolder(dirname(file))
   for (const name of [file, `${file}-wal`, `${file}-shm`, `${file}-guard`]) checkOwn(name)
   return alone(file, () => {
     make(file)
@@ -64,12 +97,12 @@ export function openFile(file: string, warn: Warn): OpenFile {
 }
 
 /** Creates a folder and those above it. It must be possible to write to it: SQLite would only report that it cannot open the file. */
-function makeFolder(folder: string): void {
+function makeWritableFolder(folder: string): void {
   let existing = folder
   while (look(existing) === undefined && dirname(existing) !== existing) existing = dirname(existing)
   // On a read-only file system, `mkdir` would only report that a folder above is missing.
   accessSync(existing, constants.W_OK)
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  makeFolder(folder, 0o700)
   accessSync(folder, constants.W_OK)
 }
 
@@ -96,6 +129,7 @@ function openSound(file: string, warn: Warn): OpenFile {
     const isCurrent = () => identify(file) === identity
     const close = () => tryTo(() => database.close())
     return {
+      isInMemory: false,
       operations,
       isCurrent,
       close,
@@ -246,10 +280,10 @@ export function reasonOf(error: unknown): Reason | undefined {
 }
 
 /** Converts an error to a ResourceError without a path and without text of SQLite. */
-export function failureOf(error: unknown): ResourceError {
+export function failureOf(error: unknown, isInMemory = false): ResourceError {
   if (isResourceError(error)) return error
   const code = codeOf(error)
   const name = code === undefined ? (systemCodeOf(error) ?? 'unknown') : `SQLite ${code}`
   const reason = reasonOf(error)
-  return reason === undefined ? fault(name) : failure(reason, name)
+  return reason === undefined ? fault(name) : failure(reason, isInMemory && reason === 'full' ? 'memory' : name)
 }

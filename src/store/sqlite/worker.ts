@@ -1,11 +1,12 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { isResourceError } from '../../core/errors.ts'
+import type { SqliteStore } from '../options.ts'
 import { failureOf, looks, type OpenFile, openFile, reasonOf, type Warn } from './file.ts'
 import type { Message, Question, SqliteOperations } from './operations.ts'
 
 const port = parentPort
 const say = (message: Message) => port?.postMessage(message)
-const keeper = createKeeper(String(workerData), (warning) => say({ warning }))
+const keeper = createKeeper(workerData as SqliteStore['sqlite'], (warning) => say({ warning }))
 
 function answer({ name, values }: Question): unknown {
   if (name === 'close') return keeper.close()
@@ -42,7 +43,7 @@ port?.on('message', (questions: readonly Question[]) => {
 })
 
 /** Keeps the file of a store: opened at the first use, opened again after it was lost, and repaired if it is damaged. */
-export function createKeeper(file: string, warn: Warn) {
+export function createKeeper(place: SqliteStore['sqlite'], warn: Warn) {
   let open: OpenFile | undefined
   let isStale = false
   /** The fault because of which it could not be opened. This worker does not try again. */
@@ -57,7 +58,7 @@ export function createKeeper(file: string, warn: Warn) {
     if (open !== undefined && !open.isCurrent()) close()
     if (open === undefined && refusal !== undefined) throw refusal
     try {
-      open ??= openFile(file, warn)
+      open ??= openFile(place, warn)
       return open
     } catch (error) {
       isStale = true
@@ -79,8 +80,9 @@ export function createKeeper(file: string, warn: Warn) {
         } catch (error) {
           const isDamaged = reasonOf(error) === 'damaged'
           if (isDamaged && look === looks - 1) open?.putAside()
+          const isInMemory = open?.isInMemory
           if (!isTransientError(error)) close()
-          if (!isDamaged || look === looks) throw failureOf(error)
+          if (!isDamaged || look === looks) throw failureOf(error, isInMemory)
         }
       }
     },

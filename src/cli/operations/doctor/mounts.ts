@@ -1,6 +1,6 @@
-import { constants } from 'node:fs'
-import { access, readFile, stat } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { constants, existsSync } from 'node:fs'
+import { access, mkdtemp, readFile, rmdir, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { isSearch, type PlannedMount, sourceOf } from '../../../config/plan.ts'
 import type { PathStep } from '../../../config/problem.ts'
 import { createCatalog, type Mount } from '../../../core/catalog.ts'
@@ -150,8 +150,10 @@ export async function checkStore(
     const fix = /\(EROFS\)/.test(refused)
       ? `The file system is mounted read-only. Keep the store elsewhere: ${elsewhere}`
       : `Let this user write there, or keep the store elsewhere: ${elsewhere}`
-    tell('store', failed(`The store ${where} cannot be opened: ${refused}`, fix))
-    return false
+    const { orMemory = false } = 'sqlite' in kept ? kept.sqlite : {}
+    const said = `The store ${where} cannot be opened: ${refused}`
+    tell('store', orMemory ? warning(`${said} The index is kept in memory.`, fix) : failed(said, fix))
+    return orMemory
   }
   try {
     const size = 'sqlite' in kept ? await sizeOf(kept.sqlite.file) : undefined
@@ -189,15 +191,20 @@ function fixOfFile(file: string, { detail: { fault } }: ResourceError): string {
   }
 }
 
+/** Makes a folder in a folder, and removes it. A folder of /proc seems writable, and is not. */
+async function tryFolder(folder: string): Promise<void> {
+  await rmdir(await mkdtemp(join(folder, '.hikidashi-')))
+}
+
 async function faultOfFile(file: string): Promise<string | undefined> {
   // Opening the store creates the missing folders above it.
   for (let path = file; ; path = dirname(path)) {
-    const code = await access(path, constants.W_OK).then(
+    const code = await (path === file ? access(path, constants.W_OK) : tryFolder(path)).then(
       () => undefined,
       (error: NodeJS.ErrnoException) => error.code ?? 'unknown',
     )
     if (code === undefined) return undefined
-    if (code !== 'ENOENT' || dirname(path) === path) return `${path} cannot be written (${code}).`
+    if (code !== 'ENOENT' || existsSync(path)) return `${path} cannot be written (${code}).`
   }
 }
 

@@ -20,7 +20,11 @@ export async function checkMachine(
   const wanted = ownPackage().engines.node
   const found = `Node ${version}, hikidashi ${packageVersion()}, ${process.platform} ${process.arch}`
   const fix = 'Install it from https://nodejs.org, or: nvm install 24'
-  tell('node', isWithin(version, wanted) ? ok(found) : failed(`${found}: it needs Node ${wanted}.`, fix))
+  const { bun, deno } = process.versions
+  const other = deno === undefined ? bun && `Bun ${bun}` : `Deno ${deno}`
+  if (!isWithin(version, wanted)) tell('node', failed(`${found}: it needs Node ${wanted}.`, fix))
+  else if (other === undefined) tell('node', ok(found))
+  else tell('node', warning(`${found}, in ${other}: not all works there as in Node (docs/platforms.md).`, fix))
   const installed = statSync(new URL('../../../../package.json', import.meta.url)).mtimeMs
   // Tolerate one hour, for file systems of other machines and for a wrong daylight saving time.
   if (now > installed - 3_600_000) return tell('clock', ok(formatTime(now)))
