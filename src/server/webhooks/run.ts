@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type createEvent, sleep } from '../../core/kit/abort.ts'
 import type { Log } from '../../core/log.ts'
+import type { JsonObject } from '../../core/tool.ts'
 import type { EventDialect } from '../protocol/event-options.ts'
 import type { EventReader } from '../protocol/event-types.ts'
 import { occurrenceToWire } from '../protocol/events.ts'
@@ -56,9 +57,9 @@ export function createRun({ sender, dialect, log, clean, remove }: RunOptions) {
       for (const one of read.occurrences) {
         if (signal.aborted) return 'failed'
         const cursor = one.position()
-        const data = Object.fromEntries(
-          Object.entries(one.data).map(([name, value]) => [name, typeof value === 'string' ? clean(value) : value]),
-        )
+        const data = JSON.parse(
+          JSON.stringify(one.data, (_, value) => (typeof value === 'string' ? clean(value) : value)),
+        ) as JsonObject
         const event = { ...occurrenceToWire(to.name, { ...one, data }), cursor }
         const body = JSON.stringify(event)
         const message = dialect === 'sketch' ? event.eventId : messageOf(to, event.eventId)
