@@ -2,17 +2,19 @@ import { createGuard, parseAllowed, type Resolve } from '../../core/address-guar
 import { createEvent } from '../../core/kit/abort.ts'
 import type { Log } from '../../core/log.ts'
 import type { Delivery } from '../../core/shared.ts'
+import type { Caller } from '../auth/caller.ts'
 import { requiredString, toWireError } from '../messages/messages.ts'
 import type { Result } from '../protocol/envelope.ts'
-import type { EventDialect, WebhookMethods } from '../protocol/event-options.ts'
-import type { EventReader } from '../protocol/event-types.ts'
+import type { EventDialect, SubscriptionService, WebhookMethods } from '../protocol/event-options.ts'
+import { type EventReader, eventTypes } from '../protocol/event-types.ts'
 import { asExhausted, askedIn, eventError } from '../protocol/events.ts'
 import type { Call } from '../protocol/method.ts'
 import type { Audit } from '../telemetry/audit.ts'
-import { createSender, messageId, reasonOf } from './delivery.ts'
+import { createSender, messageId, type Receiver, reasonOf } from './delivery.ts'
+import { type KeptSubscription, noSubscriptions, type SubscriptionKeeper } from './kept.ts'
 import { createRun, type Subscribed } from './run.ts'
 import { createSigner } from './secret.ts'
-import { endpointIn, idOf, type Lifetimes, lifetimeIn } from './subscribing.ts'
+import { endpointAt, endpointIn, idOf, type Lifetimes, lifetimeIn } from './subscribing.ts'
 import { createVerification } from './verification.ts'
 
 export interface WebhookOptions {
@@ -30,6 +32,8 @@ export interface WebhookOptions {
   readonly clean?: (text: string) => string
   /** Receives each attempt. */
   readonly onDelivery?: (delivery: Delivery) => void
+  /** Keeps the subscriptions, so that a later process continues them. Default: they end with this process. */
+  readonly keeper?: SubscriptionKeeper
   /** Resolver of host names. Default: that of the system. */
   readonly resolve?: Resolve
   /** Certificates of authorities, in PEM. Default: those that Node trusts. */
@@ -42,7 +46,7 @@ const usualRetriesMs = [1000, 5000, 25_000, 120_000]
 const minuteMs = 60_000
 const hourMs = 60 * minuteMs
 export interface Webhooks extends WebhookMethods {
-  /** Ends all subscriptions, without a message: their clients make them anew. */
+  /** Ends all deliveries, without a message. Kept subscriptions are continued by the next process. */
   close(): void
 }
 
@@ -59,31 +63,44 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
   const closing = new AbortController()
   const sender = createSender({ guard, ca, retriesMs, audit, onDelivery, signal: closing.signal })
   const verify = createVerification(sender, dialect)
-  const { clean = (text: string) => text } = options
-  const run = createRun({ sender, dialect, log, clean, remove: (one) => remove(one) })
+  const { clean = (text: string) => text, keeper = noSubscriptions } = options
+  /** What is kept of each subscription that can be continued, but for its position. */
+  const kept = new WeakMap<Subscribed, Omit<KeptSubscription, 'position'>>()
+  const keep = (one: Subscribed): void => {
+    const facts = kept.get(one)
+    if (facts !== undefined && !one.over.signal.aborted) keeper.put({ ...facts, position: one.position })
+  }
+  const run = createRun({ sender, dialect, log, clean, remove: (one) => remove(one), onTaken: keep })
 
-  const remove = (one: Subscribed): void => {
+  const end = (one: Subscribed): void => {
     if (subscriptions.get(one.id) === one) subscriptions.delete(one.id)
     one.over.abort()
     one.news.set()
     one.release()
   }
+  const remove = (one: Subscribed): void => {
+    end(one)
+    if (kept.has(one)) keeper.remove(one.id)
+  }
 
-  /** Ends a subscription whose caller has lost its access, and tells its endpoint. */
-  const terminate = async (one: Subscribed): Promise<void> => {
-    // Its end comes with that of its credentials: the client knew of it.
-    if (Date.now() >= one.until - 1000) return remove(one)
-    remove(one)
+  /** Tells an endpoint that the caller has lost its access. */
+  const tellEnd = async (one: Receiver, signal: AbortSignal): Promise<void> => {
     const error = toWireError(eventError(dialect, 'forbidden', { reason: 'credentials' }))
     const body = JSON.stringify({ type: 'terminated', error })
-    await sender.deliver(one, 'terminated', messageId('terminated'), body, one.over.signal)
+    const state = { ...one, lastDeliveryAt: undefined, lastError: undefined, failedSince: undefined }
+    await sender.deliver(state, 'terminated', messageId('terminated'), body, signal)
+  }
+  const terminate = (one: Subscribed): void => {
+    remove(one)
+    // When its end comes with that of its credentials, the client knew of it.
+    if (Date.now() < one.until - 1000) void tellEnd(one, one.over.signal)
   }
 
   /** Follows the credentials and the lifetime of a subscription. Returns a function that ends this. */
-  const hold = (one: Subscribed, call: Call): (() => void) => {
+  const hold = (one: Subscribed, caller: Caller | undefined): (() => void) => {
     const timer = setTimeout(() => remove(one), Math.min(one.until - Date.now(), 2 ** 31 - 1))
     timer.unref()
-    const forget = call.caller?.untilEnd(() => void terminate(one)) ?? (() => {})
+    const forget = caller?.untilEnd(() => terminate(one)) ?? (() => {})
     const stop = one.reader.follow(one.news.set)
     return () => {
       clearTimeout(timer)
@@ -107,11 +124,12 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
   const unsupported = (mode: string) => eventError(dialect, 'unsupported', { feature: 'deliveryMode', value: mode })
 
   const subscribe = async (call: Call): Promise<Result> => {
-    const { params, view, signal } = call
+    const { params, view, signal, caller } = call
     const asked = askedIn(params, dialect)
     const principal = principalOf(call)
     const { delivery, endpoint } = endpointIn(params, unsupported)
-    const signer = createSigner(requiredString(delivery, 'secret'))
+    const secret = requiredString(delivery, 'secret')
+    const signer = createSigner(secret)
     const lifetime = lifetimeIn(params, lifetimes)
     const reader = await asked.type.open(view, asked.given, { signal })
     const { name } = asked.type
@@ -119,16 +137,23 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
     refuseTooMany(id, principal)
     await verify({ id, name, principal, endpoint, signer })
     const first = await beginningOf(reader, asked.cursor, asked.maxAgeMs, signal)
-    const until = Math.min(Date.now() + lifetime, call.caller?.expires ?? Number.POSITIVE_INFINITY)
+    const until = Math.min(Date.now() + lifetime, caller?.expires ?? Number.POSITIVE_INFINITY)
+    const keepFor = (one: Subscribed): void => {
+      if (caller?.credential === undefined || caller.isRestorable !== true) return
+      const facts = { id, name, given: asked.given, url: endpoint.text, secret, principal, until }
+      kept.set(one, { ...facts, credential: caller.credential })
+      keep(one)
+    }
     // Another request may have made it meanwhile.
     const known = subscriptions.get(id)
     if (known !== undefined) {
       const status = statusOf(known)
-      known.signer.replace(requiredString(delivery, 'secret'))
+      known.signer.replace(secret)
       known.release()
       Object.assign(known, { reader, until, isActive: true })
-      known.release = hold(known, call)
+      known.release = hold(known, caller)
       known.news.set()
+      keepFor(known)
       // Events that it has not got yet are still sent.
       return answerOf(known, false, status)
     }
@@ -136,21 +161,52 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
     const made: Subscribed = {
       ...{ id, name, principal, endpoint, signer, reader, until, isActive: true },
       ...{ position: first.position, maxAgeMs: asked.maxAgeMs },
-      ...{ lastDeliveryAt: undefined, lastError: undefined, failedSince: undefined },
-      ...{ news: createEvent(), over: new AbortController(), release: () => {} },
+      ...createState(),
     }
     try {
-      made.release = hold(made, call)
+      made.release = hold(made, caller)
     } catch (error) {
       throw asExhausted(error, dialect)
     }
     subscriptions.set(id, made)
+    keepFor(made)
     void run(made)
     return answerOf(made, first.isTruncated)
   }
 
+  /** Continues a subscription, with the rights that its caller has now. */
+  const resume = async (one: KeptSubscription, { callerOf, viewOf }: SubscriptionService): Promise<void> => {
+    const { id, name, principal, position, ...facts } = one
+    const type = eventTypes.find((known) => known.name === name)
+    if (type === undefined || one.until <= Date.now()) return keeper.remove(id)
+    const receiver = { id, name, principal, endpoint: endpointAt(one.url), signer: createSigner(one.secret) }
+    const caller = await callerOf(one.credential)
+    if (caller?.principal.id !== principal) {
+      keeper.remove(id)
+      return tellEnd(receiver, closing.signal)
+    }
+    const reader = await type.open(await viewOf(caller.principal), one.given, { signal: closing.signal })
+    if (closing.signal.aborted || subscriptions.has(id)) return
+    const until = Math.min(one.until, caller.expires ?? Number.POSITIVE_INFINITY)
+    const made: Subscribed = {
+      ...{ ...receiver, reader, until, position, isActive: true, maxAgeMs: undefined, ...createState() },
+    }
+    made.release = hold(made, caller)
+    subscriptions.set(id, made)
+    kept.set(made, { id, name, principal, ...facts })
+    void run(made)
+  }
+
   return {
     subscribe,
+    resume: async (service) => {
+      for (const one of await keeper.all(closing.signal)) {
+        if (subscriptions.has(one.id) || closing.signal.aborted) continue
+        await resume(one, service).catch((error: unknown) =>
+          log('warn', 'a subscription cannot be continued', { subscription: one.id, error }),
+        )
+      }
+    },
     unsubscribe: async (call) => {
       const { params } = call
       const asked = askedIn(params, dialect)
@@ -162,11 +218,16 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
       return {}
     },
     close: () => {
-      for (const one of subscriptions.values()) remove(one)
+      for (const one of subscriptions.values()) end(one)
       closing.abort()
     },
   }
 }
+
+const createState = () => ({
+  ...{ lastDeliveryAt: undefined, lastError: undefined, failedSince: undefined },
+  ...{ news: createEvent(), over: new AbortController(), release: () => {} },
+})
 
 /** Returns the position from which on a new subscription gets events. */
 async function beginningOf(
