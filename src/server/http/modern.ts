@@ -177,7 +177,7 @@ async function answerStreaming(
     events: channel.events,
     server: { name: options.name, version: options.version },
     write: async (notification) => {
-      stream ??= openEventStream(response)
+      stream ??= openEventStream(response, {}, message.method !== 'events/stream')
       stream.send(notification)
       await stream.ready()
     },
