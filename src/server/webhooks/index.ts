@@ -1,7 +1,7 @@
 import { createGuard, parseAllowed, type Resolve } from '../../core/address-guard.ts'
 import { createEvent } from '../../core/kit/abort.ts'
 import type { Log } from '../../core/log.ts'
-import type { Delivery } from '../../core/shared.ts'
+import type { Delivery, KeptSubscription, SubscriptionKeeper } from '../../core/shared.ts'
 import type { Caller } from '../auth/caller.ts'
 import { requiredString, toWireError } from '../messages/messages.ts'
 import type { Result } from '../protocol/envelope.ts'
@@ -11,7 +11,6 @@ import { asExhausted, askedIn, eventError } from '../protocol/events.ts'
 import type { Call } from '../protocol/method.ts'
 import type { Audit } from '../telemetry/audit.ts'
 import { createSender, messageId, type Receiver, reasonOf } from './delivery.ts'
-import { type KeptSubscription, noSubscriptions, type SubscriptionKeeper } from './kept.ts'
 import { createRun, type Subscribed } from './run.ts'
 import { createSigner } from './secret.ts'
 import { endpointAt, endpointIn, idOf, type Lifetimes, lifetimeIn } from './subscribing.ts'
@@ -41,6 +40,9 @@ export interface WebhookOptions {
   /** Pauses between the attempts to send one message, in milliseconds. */
   readonly retriesMs?: readonly number[]
 }
+
+/** Keeps nothing. */
+const noSubscriptions: SubscriptionKeeper = { put: () => {}, remove: () => {}, all: async () => [] }
 
 const usualRetriesMs = [1000, 5000, 25_000, 120_000]
 const minuteMs = 60_000
