@@ -103,8 +103,13 @@ requires(
     }
     const noted = (name: string) =>
       expect
-        .poll(() => page.evaluate((uri) => JSON.stringify(localStorage).includes(uri), `file:///site/log/${name}`))
-        .toBe(true)
+        .poll(() =>
+          page.evaluate(() => {
+            const [, text = ''] = Object.entries(localStorage).find(([key]) => key.startsWith('hikidashi.looked')) ?? []
+            return String(text)
+          }),
+        )
+        .toContain(`file:///site/log/${name}`)
     await first.waitFor()
     await noted('day.txt')
     expect(await page.getByText('has changed since').count()).toBe(0)

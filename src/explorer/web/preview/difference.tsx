@@ -17,7 +17,6 @@ export function EarlierNote({ state }: { readonly state: EarlierState }) {
       <Button
         name={value.isShown ? t('showContent') : t('showChanges')}
         class="small"
-        aria-pressed={value.isShown}
         onClick={() => {
           state.value = { ...value, isShown: !value.isShown }
         }}
