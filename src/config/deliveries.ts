@@ -1,8 +1,7 @@
 import { isObject, jsonIn } from '../core/kit/object.ts'
 import type { Log } from '../core/log.ts'
 import type { Delivery } from '../core/shared.ts'
-import { lazyStore } from '../providers/source.ts'
-import type { StoreOptions } from '../store/index.ts'
+import type { LazyStore } from '../providers/source.ts'
 
 /** The collection of the deliveries in the store. */
 const collection = 'deliveries'
@@ -14,8 +13,7 @@ const writesPerEviction = 1000
 const maxWaiting = 1000
 
 /** The deliveries of webhooks in the store: what was sent to whom, without contents and secrets. */
-export function createDeliveries(options: StoreOptions, log: Log) {
-  const store = lazyStore(options, log)
+export function createDeliveries(store: LazyStore, log: Log) {
   let last: Promise<unknown> = Promise.resolve()
   let waiting = 0
   let count = 0
@@ -44,10 +42,8 @@ export function createDeliveries(options: StoreOptions, log: Log) {
       const found = await rows.list({ newest: true, limit, values: true, ...query })
       return found.map(({ value }) => jsonIn(Buffer.from(value).toString())).filter(isDelivery)
     },
-    close: async (): Promise<void> => {
-      await last
-      await store.close()
-    },
+    /** Waits until everything is written. */
+    close: async (): Promise<void> => void (await last),
   }
 }
 

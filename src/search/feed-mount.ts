@@ -14,6 +14,7 @@ import {
   readDocument,
 } from './feed-documents.ts'
 import {
+  countBelow,
   countKnown,
   createNaming,
   createTasks,
@@ -48,6 +49,14 @@ const defaultWindow = 50_000
 /** Number of consecutive failures of documents after which the source itself counts as unavailable. */
 const mostFailures = 20
 
+interface Comparison {
+  readonly directory: string
+  readonly known: number
+  /** Number of documents that were compared, and of all that were listed, once they are. */
+  looked: number
+  of?: number
+}
+
 /**
  * Keeps the index of a mount equal to its source: compares the listing with the index, reads new and changed documents, and then
  * follows announced changes, which also go first during a comparison. Temporary failures are retried; nothing is removed from
@@ -58,7 +67,11 @@ export function createFeedMount(options: FeedMountOptions) {
   const tasks = createTasks()
   let state: MountState = 'waiting'
   let since = Date.now()
-  let counts: { looked: number; of?: number; indexed: number } = { looked: 0, indexed: 0 }
+  let indexed = 0
+  /** Number of documents in the index, since everything was compared once. */
+  let total: number | undefined
+  /** The running comparison: of a directory (`''`: everything), with the number of its documents in the index when it began. */
+  let comparison: Comparison | undefined
   let failures = 0
   /** Whether `run` waits for changes. */
   let isIdle = false
@@ -121,7 +134,7 @@ export function createFeedMount(options: FeedMountOptions) {
   const put = async (documents: readonly SearchDocument[]): Promise<void> => {
     const kept = await keep(documents)
     for (const document of documents) noteCut(document)
-    counts.indexed += kept
+    indexed += kept
   }
 
   /** Indexes the parts of an entry. `false`: it has no parts. */
@@ -130,7 +143,8 @@ export function createFeedMount(options: FeedMountOptions) {
     cut.delete(path)
     if (parts === undefined) return false
     const fed = await feedParts(parts, known, { ...options, keep }, signal)
-    counts = { ...counts, looked: counts.looked + fed.looked, indexed: counts.indexed + fed.indexed }
+    if (comparison !== undefined) comparison.looked += fed.looked
+    indexed += fed.indexed
     if (fed.isCut) cut.add(path)
     return true
   }
@@ -148,7 +162,10 @@ export function createFeedMount(options: FeedMountOptions) {
   /** Indexes the current documents at these paths. */
   const renew = async (paths: readonly string[], signal: AbortSignal): Promise<void> => {
     const gone: string[] = []
-    const before = counts.of === undefined ? 0 : await countKnown(index, paths.map(mount.uriOf))
+    // A running comparison counts its documents when it ends.
+    const counted = paths.filter((path) => comparison === undefined || !path.startsWith(comparison.directory))
+    const uris = total === undefined ? [] : counted.map(mount.uriOf)
+    const before = await countKnown(index, uris)
     const found = await mapConcurrently(paths, options.concurrent, async (path) => {
       const entry = await mount.find(path, signal)
       if (entry !== undefined && (await mount.parts?.(path, signal)) !== undefined) {
@@ -164,8 +181,10 @@ export function createFeedMount(options: FeedMountOptions) {
     await remove(gone)
     const documents = found.filter((one) => one !== undefined && one !== 'later')
     await put(documents)
-    const later = found.filter((one) => one === 'later').length
-    if (later === 0) countMore(documents.length - before)
+    // Those that cannot be read now may be in the index or not.
+    const isKnown = !found.includes('later')
+    const after = isKnown ? documents.filter(({ uri }) => uris.includes(uri)).length : await countKnown(index, uris)
+    if (total !== undefined) total += after - before
   }
 
   /** @param before Called before documents are indexed again. */
@@ -189,7 +208,7 @@ export function createFeedMount(options: FeedMountOptions) {
         const gone = batch.filter((_, index) => found[index] === undefined)
         await remove(gone.map(({ path }) => mount.uriOf(path)))
         await writer.add(found.filter((one) => one !== undefined && one !== 'later'))
-        counts.looked = Math.min(counts.looked + batch.length, counts.of ?? Number.POSITIVE_INFINITY)
+        if (comparison !== undefined) comparison.looked += batch.length
         // Requests to the server go first.
         await breathe()
         // A text that was read before a change must not be written after it.
@@ -204,8 +223,8 @@ export function createFeedMount(options: FeedMountOptions) {
   /** Compares a directory (`''`: everything) with its indexed documents. */
   const compare = async (directory: string, signal: AbortSignal): Promise<void> => {
     const known = await knownBelow(index, mount.uriOf(directory), signal)
-    const knownSize = known.size
-    const all = directory === '' ? undefined : counts.of
+    const current: Comparison = { directory, known: known.size, looked: 0 }
+    comparison = current
     const touched = new Set<string>()
     let changed: Entry[] = []
     let fresh: Entry[] = []
@@ -217,7 +236,7 @@ export function createFeedMount(options: FeedMountOptions) {
     }
     let listed = 0
     let isNamedAhead = false
-    counts = { looked: 0, indexed: counts.indexed }
+    let isChanged = false
     for await (const entry of mount.list({ prefix: directory }, signal)) {
       signal.throwIfAborted()
       listed++
@@ -227,13 +246,17 @@ export function createFeedMount(options: FeedMountOptions) {
       if (mount.parts !== undefined && (await renewParts(entry.path, known, signal))) {
         const document = entryWithParts(entry, options)
         if (version !== document.version) await put([document])
-        counts.looked++
+        current.looked++
+        isChanged = true
         continue
       }
       if (version !== undefined && isVersionOf(version, entry, options)) {
         noteCut({ uri, version })
-        counts.looked++
-      } else changed.push(entry)
+        current.looked++
+      } else {
+        changed.push(entry)
+        isChanged = true
+      }
       if (version === undefined) fresh.push(entry)
       if (listed % pageSize === 0) await renewHeard(signal, touched)
       if (changed.length < window) continue
@@ -247,22 +270,25 @@ export function createFeedMount(options: FeedMountOptions) {
     }
     // Nothing is listed below an entry, so indexed documents there are its parts.
     if (listed === 0 && directory.endsWith('/')) await renewParts(directory.slice(0, -1), known, signal)
-    counts = { ...counts, of: counts.looked + changed.length }
+    current.of = current.looked + changed.length
     const gone = [...known.keys()].filter((uri) => !touched.has(uri))
     for (let at = 0; at < gone.length; at += pageSize) await remove(gone.slice(at, at + pageSize))
     await readChanged()
-    countAll(all === undefined ? (counts.of ?? counts.looked) : all - knownSize + counts.looked)
+    // Documents may have come and gone since they were listed: only the index knows how many there are.
+    const isSame = !isChanged && listed > 0 && gone.length + touched.size === 0
+    const now = isSame ? current.known : await countBelow(index, mount.uriOf(directory), signal)
+    if (directory === '') total = now
+    else if (total !== undefined) total += now - current.known
+    comparison = undefined
   }
 
-  const countAll = (number: number): void => {
-    counts = { ...counts, looked: Math.max(0, number), of: Math.max(0, number) }
-  }
-
-  /** Counts documents that came (or, if it is negative, went) meanwhile: a comparison continues with the others. */
-  const countMore = (number: number): void => {
-    if (counts.of === undefined) return
-    const of = Math.max(0, counts.of + number)
-    counts = { ...counts, looked: Math.min(of, Math.max(0, counts.looked + number)), of }
+  /** Number of compared documents, and of all as far as it is known. Those outside of a compared directory count as compared. */
+  const countsNow = (): { readonly looked: number; readonly of?: number } => {
+    if (comparison === undefined) return total === undefined ? { looked: 0 } : { looked: total, of: total }
+    const { directory, known, looked, of } = comparison
+    if (directory === '' || total === undefined) return { looked, ...defined({ of }) }
+    const others = total - known
+    return { looked: others + looked, of: others + (of ?? Math.max(known, looked)) }
   }
 
   const work = async (signal: AbortSignal): Promise<void> => {
@@ -337,7 +363,8 @@ export function createFeedMount(options: FeedMountOptions) {
     const isDirectory = (path: string) => path === '' || path.endsWith('/')
     const pending = tasks.pending().filter(([path]) => isDirectory(path) || isCounted?.(path) !== false)
     const documents = pending.filter(([path]) => !isDirectory(path)).length
-    const uncompared = state === 'comparing' ? Math.max(0, (counts.of ?? counts.looked) - counts.looked) : 0
+    const { looked, of = looked } = countsNow()
+    const uncompared = state === 'comparing' ? of - looked : 0
     const known = currentUntil()
     const asOf = known && pending.reduce((least, [, since]) => Math.min(least, since), known)
     const isCountable = isCounted === undefined || state === 'current'
@@ -370,9 +397,8 @@ export function createFeedMount(options: FeedMountOptions) {
       address: mount.address,
       state,
       since,
-      ...counts,
-      // While documents come and go, the number of all is at least that of the compared ones.
-      ...(counts.of === undefined ? {} : { of: Math.max(counts.of, counts.looked) }),
+      ...countsNow(),
+      indexed,
       ...freshnessOf(),
       changes: mount.watch === undefined ? 'compared' : 'watched',
       ...defined({ degraded: mount.degraded() }),

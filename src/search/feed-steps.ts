@@ -91,21 +91,35 @@ export async function countKnown(index: SearchIndex, uris: readonly string[]): P
   return known
 }
 
-/** The indexed versions at a URI and below it. */
-export async function knownBelow(index: SearchIndex, base: string, signal: AbortSignal): Promise<Map<string, string>> {
-  const known = new Map<string, string>()
+/** Yields the indexed documents at a URI and below it, in pages. */
+async function* documentsBelow(index: SearchIndex, base: string, signal: AbortSignal) {
   // No URI with this prefix comes before the prefix itself.
-  const [first] = await index.documents({ prefix: base, limit: 1 })
-  if (first?.uri === base) known.set(first.uri, first.version)
+  const first = await index.documents({ prefix: base, limit: 1 })
+  yield first.filter(({ uri }) => uri === base && !base.endsWith('/'))
   const prefix = base.endsWith('/') ? base : `${base}/`
   let after: string | undefined
   for (;;) {
     signal.throwIfAborted()
     const page = await index.documents({ prefix, limit: pageSize, ...defined({ after }) })
-    for (const { uri, version } of page) known.set(uri, version)
+    yield page
     after = page.at(-1)?.uri
-    if (page.length < pageSize) return known
+    if (page.length < pageSize) return
   }
+}
+
+/** The indexed versions at a URI and below it. */
+export async function knownBelow(index: SearchIndex, base: string, signal: AbortSignal): Promise<Map<string, string>> {
+  const known = new Map<string, string>()
+  for await (const page of documentsBelow(index, base, signal))
+    for (const { uri, version } of page) known.set(uri, version)
+  return known
+}
+
+/** The number of indexed documents at a URI and below it. */
+export async function countBelow(index: SearchIndex, base: string, signal: AbortSignal): Promise<number> {
+  let count = 0
+  for await (const page of documentsBelow(index, base, signal)) count += page.length
+  return count
 }
 
 /** Number of names indexed at once. */

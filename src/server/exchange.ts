@@ -206,7 +206,8 @@ export type EventStream = ReturnType<typeof openEventStream>
 const maxWaitingBytes = 16 * 1024 * 1024
 const heartbeatIntervalMs = 15_000
 
-export function openEventStream(response: ServerResponse, headers: Headers = {}) {
+/** @param hasComments Whether comments are sent: not needed for a stream with heartbeats of its own. */
+export function openEventStream(response: ServerResponse, headers: Headers = {}, hasComments = true) {
   response.writeHead(200, {
     ...common,
     'Cache-Control': 'no-store, no-transform',
@@ -224,7 +225,7 @@ export function openEventStream(response: ServerResponse, headers: Headers = {})
     response.write(text)
     return true
   }
-  const timer = setInterval(() => write(': still here\n\n'), heartbeatIntervalMs)
+  const timer = hasComments ? setInterval(() => write(': still here\n\n'), heartbeatIntervalMs) : undefined
   response.on('close', () => clearInterval(timer))
   return {
     // JSON has no raw line breaks, so one line of data holds all of it.

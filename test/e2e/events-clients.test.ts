@@ -85,7 +85,7 @@ requires(
       return text.includes(word)
     }
     await until(() => said('"subscribed"'), 30_000)
-    expect(text).toContain('"listed":["resource.changed","search.matched","result.stored"]')
+    expect(text).toContain('"listed":["resource.changed","search.matched","result.stored","metric.crossed"]')
     source.set('a', { text: 'x' })
     await until(() => said('x://m/a'), 30_000)
     child.stdin.write('\n')

@@ -92,6 +92,52 @@ requires(
     expect(await axe(page)).toEqual([])
   })
 
+  test('a text that was opened before and has changed since shows the difference, and says so when it is not known', async () => {
+    const lines = Array.from({ length: 80 }, (_, at) => `line ${at}`)
+    folder.write({ 'site/log/day.txt': `${lines.join('\n')}\n`, 'site/log/short.txt': 'one\n' })
+    const page = await open('file:///site/log/day.txt')
+    const first = page.locator('.text .line', { hasText: 'line 1' }).first()
+    const look = async (name: string, text: string) => {
+      await show(page, `file:///site/log/${name}`)
+      await page.locator('.text .line', { hasText: text }).first().waitFor()
+    }
+    const noted = (name: string) =>
+      expect
+        .poll(() =>
+          page.evaluate(() => {
+            const [, text = ''] = Object.entries(localStorage).find(([key]) => key.startsWith('hikidashi.looked')) ?? []
+            return String(text)
+          }),
+        )
+        .toContain(`file:///site/log/${name}`)
+    await first.waitFor()
+    await noted('day.txt')
+    expect(await page.getByText('has changed since').count()).toBe(0)
+    await look('short.txt', 'one')
+    await noted('short.txt')
+    folder.write({ 'site/log/day.txt': `${lines.toSpliced(40, 1, 'another line').join('\n')}\n` })
+    await look('day.txt', 'line 1')
+    await page.getByRole('button', { name: 'Show the changes' }).click()
+    const diff = page.getByRole('region', { name: 'Show the changes' })
+    await diff.locator('.added', { hasText: '+another line' }).waitFor()
+    expect(await diff.locator('.removed', { hasText: '-line 40' }).count()).toBe(1)
+    expect(await axe(page)).toEqual([])
+    await page.getByRole('button', { name: 'Show the text' }).click()
+    await first.waitFor()
+    folder.write({ 'site/log/short.txt': 'two\n' })
+    await look('short.txt', 'two')
+    await page.getByText('The text is shorter than a list of its changes.').waitFor()
+    await look('day.txt', 'line 1')
+    expect(await page.getByText('has changed since').count()).toBe(0)
+    await page.evaluate(() => {
+      for (const [key, text] of Object.entries(localStorage))
+        if (key.startsWith('hikidashi.looked'))
+          localStorage.setItem(key, String(text).replaceAll('sha256.', 'sha256.x'))
+    })
+    await look('short.txt', 'two')
+    await page.getByText('The text of then is not kept any more.').waitFor()
+  })
+
   test('a search hit is marked with its context, and a long text is loaded in parts', async () => {
     const page = await open('file:///site/long.log?lines=500-502')
     await page.locator('.line.marked').first().waitFor()

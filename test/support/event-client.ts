@@ -84,6 +84,7 @@ async function collect(response: Response, heard: Message[]): Promise<void> {
     const blocks = rest.split('\n\n')
     rest = blocks.pop() ?? ''
     for (const block of blocks) {
+      if (block.startsWith(':')) heard.push({ jsonrpc: '2.0', method: 'comment' } as Message)
       const data = /^data: (.*)$/m.exec(block)?.[1]
       if (data !== undefined) heard.push(JSON.parse(data) as Message)
     }

@@ -490,6 +490,62 @@ describe('the feed of a search index', () => {
     expect(seen).toMatchObject({ looked: 210, of: 210 })
   })
 
+  test('a document that changes, comes or goes while everything is compared is counted once', async () => {
+    const names = Array.from({ length: 8 }, (_, at) => `${at}.txt`)
+    const source = live(Object.fromEntries(names.map((name) => [name, { text: 'x', version: '1' }])))
+    const inner = source.read
+    let isFirst = true
+    source.read = async (request, context) => {
+      if (isFirst) {
+        isFirst = false
+        for (const name of names.slice(2, 5)) source.set(name, { text: 'y', version: '2' })
+        source.set('new.txt', { text: 'n', version: '1' })
+        source.set('7.txt', undefined)
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+      return inner(request, context)
+    }
+    const index = memoryIndex()
+    const { running, current } = feed({ docs: source }, { index })
+    await current()
+    const status = async () => (await running.status())?.mounts[0]
+    await becomes(index, {
+      ...Object.fromEntries(['0', '1', '5', '6'].map((name) => [`memory://docs/${name}.txt`, 'x'])),
+      ...Object.fromEntries(['2', '3', '4'].map((name) => [`memory://docs/${name}.txt`, 'y'])),
+      'memory://docs/new.txt': 'n',
+    })
+    await eventually(status, (seen) => seen?.state === 'current' && seen.pending === 0)
+    expect(await status()).toMatchObject({ looked: 8, of: 8 })
+  })
+
+  test('while a directory is compared, the documents outside of it count as compared', async () => {
+    const names = ['a/1', 'a/2', ...Array.from({ length: 30 }, (_, at) => `b/${at}`)]
+    const source = live(Object.fromEntries(names.map((name) => [name, { text: 'x', version: '1' }])))
+    const { running, current } = feed({ docs: source })
+    await current()
+    const status = async () => (await running.status())?.mounts[0]
+    const inner = source.read
+    let seen: Awaited<ReturnType<typeof status>>
+    source.read = async (request, context) => {
+      seen ??= await status()
+      return inner(request, context)
+    }
+    source.entries.set('a/2', { text: 'y', version: '2' })
+    source.entries.set('a/3', { text: 'y', version: '1' })
+    source.tell({ path: 'a/', listed: true })
+    await eventually(status, (now) => now?.state === 'current' && now.of === 33)
+    expect(seen).toMatchObject({ state: 'comparing', looked: 31, of: 33 })
+    source.read = async () => {
+      throw new ResourceError('unavailable', 'The source does not answer.')
+    }
+    for (let at = 0; at < 30; at++) source.entries.set(`b/${at}`, { text: 'z', version: '2' })
+    source.tell({ path: 'b/', listed: true })
+    await eventually(status, (now) => now?.state === 'unavailable')
+    source.read = inner
+    await eventually(status, (now) => now?.state === 'current' && now.pending === 0)
+    expect(await status()).toMatchObject({ looked: 33, of: 33 })
+  })
+
   test('redacts secrets before indexing', async () => {
     const [known, found] = ['a-value-that-is-known', `ghp_${'0123456789abcdefghijklmnopqrstuvwxyz'}`]
     const source = memory({

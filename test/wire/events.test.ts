@@ -342,6 +342,15 @@ describe('events/stream', () => {
     await stream.ended
   })
 
+  test('without events sends heartbeats with the position, and no comments of the transport', async () => {
+    const { client } = await start()
+    const stream = await client.stream(changed)
+    await until(() => stream.of('heartbeat').length > 1, 45_000)
+    for (const { cursor } of stream.of('heartbeat')) expect(cursor).toEqual(expect.any(String))
+    expect(stream.heard.filter(({ method }) => method === 'comment')).toEqual([])
+    stream.close()
+  }, 60_000)
+
   test('resumes after the position of an event, also in a poll, with the same ids', async () => {
     const { source, client } = await start({})
     const stream = await client.stream(changed)

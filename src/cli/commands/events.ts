@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { createDeliveries } from '../../config/deliveries.ts'
+import { lazyStore } from '../../providers/source.ts'
 import { requireLocal } from '../operations/local.ts'
 import { examples, failed, rethrowAsFailure } from '../terminal/exit.ts'
 import { type Io, writeJson } from '../terminal/io.ts'
@@ -43,7 +44,9 @@ async function show(
   const { config } = await requireLocal(options, io)
   if (config === undefined)
     throw failed('Only a server with a configuration delivers events: there is no hikidashi.json.')
-  const deliveries = createDeliveries(config.store, createTextLog(io, 'warn'))
+  const log = createTextLog(io, 'warn')
+  const store = lazyStore(config.store, log)
+  const deliveries = createDeliveries(store, log)
   try {
     const found = await deliveries.latest(limit, subscription).catch(rethrowAsFailure)
     if (json) return await writeJson(io.out, found)
@@ -57,6 +60,6 @@ async function show(
       ),
     )
   } finally {
-    await deliveries.close()
+    await store.close()
   }
 }

@@ -224,19 +224,24 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
 async function openEvents({ config }: Local, log: Log, audit: Audit | undefined, { scrub }: Scrubber, isHttp: boolean) {
   const { dialect = 'sep', webhooks: settings } = config?.events ?? {}
   if (config === undefined || settings === undefined || !isHttp) return { options: { dialect }, close: async () => {} }
-  const [{ createWebhooks }, { createDeliveries }] = await Promise.all([
+  const [{ createWebhooks }, { createDeliveries }, { createSubscriptionKeeper }, { lazyStore }] = await Promise.all([
     import('../../server/webhooks/index.ts'),
     import('../../config/deliveries.ts'),
+    import('../../config/subscriptions.ts'),
+    import('../../providers/source.ts'),
   ])
-  const deliveries = createDeliveries(config.store, log)
+  const store = lazyStore(config.store, log)
+  const deliveries = createDeliveries(store, log)
+  const keeper = createSubscriptionKeeper({ store, config, log })
   const { allowAddresses, lifetime, perPrincipal, total } = settings
   const webhooks = createWebhooks({
-    ...{ dialect, log, audit, clean: scrub, onDelivery: deliveries.add },
+    ...{ dialect, log, audit, clean: scrub, onDelivery: deliveries.add, keeper },
     ...defined({ allowAddresses, maxLifetimeMs: lifetime, maxPerPrincipal: perPrincipal, maxTotal: total }),
   })
   const close = async () => {
     webhooks.close()
-    await deliveries.close()
+    await Promise.all([deliveries.close(), keeper.close()])
+    await store.close()
   }
   return { options: { dialect, webhooks }, close }
 }

@@ -10,6 +10,8 @@ export interface Caller {
   readonly share?: string
   /** Digest of the credentials. Undefined without authentication. */
   readonly credential?: string
+  /** Whether the credentials can be checked again by their digest alone ({@link Verifier.restore}). */
+  readonly isRestorable?: boolean
   /** Time at which the credentials expire, in milliseconds since 1970. Undefined without authentication. */
   readonly expires?: number
   /** Creates links to contents that are too large for an answer. Undefined when there are none. */
@@ -89,6 +91,13 @@ export interface Grant {
   readonly expires: number
 }
 
+/** A valid token of which only the digest is known. */
+export interface Restored {
+  readonly grant: Grant
+  /** Calls `end` when the token may have become invalid before its expiry. Returns a function that cancels this. */
+  watch(end: () => void): () => void
+}
+
 /** The result of checking a token. A fault goes only to the log: the client learns only that its token is invalid. */
 export type TokenVerdict = { readonly grant: Grant } | { readonly fault: string }
 
@@ -100,6 +109,12 @@ export interface Verifier {
    * @throws ResourceError `unavailable` when the token cannot be checked at the moment.
    */
   verify(token: string, digest?: string): Promise<TokenVerdict>
+  /**
+   * Checks a token again by its digest. Undefined: it is not valid any more.
+   *
+   * @throws ResourceError `unavailable` when it cannot be checked at the moment.
+   */
+  restore?(digest: string): Promise<Restored | undefined>
   /** Calls `end` when a valid token may have become invalid before its expiry. Returns a function that cancels this. */
   watch?(token: string, grant: Grant, end: () => void): () => void
 }

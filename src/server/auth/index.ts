@@ -4,7 +4,7 @@ import { isObject } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import { createGate } from '../admission/gate.ts'
 import { valuesOf } from '../exchange.ts'
-import { type Caller, callAt, digestOf, type Grant, type TokenVerdict, type Verifier } from './caller.ts'
+import { type Caller, callAt, digestOf, type Restored, type TokenVerdict, type Verifier } from './caller.ts'
 import { type AuthorizationOptions, type Claims, createNeeds, type Issuer, judgeClaims, networkOf } from './claims.ts'
 import { fetchJson } from './fetch.ts'
 import { createJwtVerifier, createMemo, issuerOf, type JwtIssuer } from './jwt.ts'
@@ -38,14 +38,15 @@ export async function createAuthorizer(options: AuthorizerOptions) {
   const verifiers = await createVerifiers(options, resource)
   const logRefusal = createRefusalLog(log)
 
-  const callerOf = (token: string, digest: string, grant: Grant, verifier: Verifier): Caller => ({
+  const callerOf = (digest: string, { grant, watch }: Restored, isRestorable: boolean): Caller => ({
     principal: grant.principal,
     credential: digest,
+    isRestorable,
     expires: grant.expires,
     untilEnd: (end) => {
-      const forget = [callAt(grant.expires, end), verifier.watch?.(token, grant, end)]
+      const forget = [callAt(grant.expires, end), watch(end)]
       return () => {
-        for (const give of forget) give?.()
+        for (const give of forget) give()
       }
     },
   })
@@ -69,12 +70,27 @@ export async function createAuthorizer(options: AuthorizerOptions) {
       if (verifier === undefined) return refused('its kind or its issuer is not accepted')
       try {
         const verdict = await verifier.verify(token, digest)
-        return 'grant' in verdict ? callerOf(token, digest, verdict.grant, verifier) : refused(verdict.fault)
+        if (!('grant' in verdict)) return refused(verdict.fault)
+        const { grant } = verdict
+        const watch: Restored['watch'] = (end) => verifier.watch?.(token, grant, end) ?? (() => {})
+        return callerOf(digest, { grant, watch }, verifier.restore !== undefined)
       } catch (error) {
         if (!isResourceError(error)) throw error
         logRefusal(digest.slice(0, 8), error.message)
         return challenges.unavailable
       }
+    },
+    /**
+     * Returns the caller with some credentials, by their digest alone. Undefined when they are not valid any more.
+     *
+     * @throws ResourceError `unavailable` when they cannot be checked at the moment.
+     */
+    restore: async (digest: string): Promise<Caller | undefined> => {
+      for (const verifier of verifiers) {
+        const restored = await verifier.restore?.(digest)
+        if (restored !== undefined) return callerOf(digest, restored, true)
+      }
+      return undefined
     },
     /**
      * Returns the refusal of a body for which the caller lacks a scope; undefined when it is allowed. Whether a resource exists

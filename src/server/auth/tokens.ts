@@ -39,29 +39,37 @@ export async function createTokenVerifier(file: string, log: Log): Promise<Verif
     return mark === known?.mark ? known : read()
   }
 
+  const verify = async (digest: string): Promise<TokenVerdict> => {
+    const now = await current()
+    if (now === undefined) throw new ResourceError('unavailable', `The tokens in ${file} cannot be read`)
+    const stored = findToken(now.tokens, digest)
+    if (stored === undefined) return { fault: 'it is not in the file of tokens' }
+    const grant = grantOf(stored)
+    return grant.expires > Date.now() ? { grant } : { fault: 'it has expired' }
+  }
+  const watch = (digest: string, grant: Grant, end: () => void): (() => void) => {
+    const look = (now: TokenFile | undefined) => {
+      const stored = now === undefined ? undefined : findToken(now.tokens, digest)
+      if (stored === undefined || JSON.stringify(grantOf(stored)) !== JSON.stringify(grant)) end()
+    }
+    watchers.add(look)
+    timer ??= setInterval(() => void current(), checkIntervalMs)
+    return () => {
+      watchers.delete(look)
+      if (watchers.size > 0) return
+      clearInterval(timer)
+      timer = undefined
+    }
+  }
+
   return {
     takes: isOwnToken,
-    verify: async (token, digest = digestOf(token)): Promise<TokenVerdict> => {
-      const now = await current()
-      if (now === undefined) throw new ResourceError('unavailable', `The tokens in ${file} cannot be read`)
-      const stored = findToken(now.tokens, digest)
-      if (stored === undefined) return { fault: 'it is not in the file of tokens' }
-      const grant = grantOf(stored)
-      return grant.expires > Date.now() ? { grant } : { fault: 'it has expired' }
-    },
-    watch: (token, grant, end) => {
-      const look = (now: TokenFile | undefined) => {
-        const stored = now === undefined ? undefined : findToken(now.tokens, digestOf(token))
-        if (stored === undefined || JSON.stringify(grantOf(stored)) !== JSON.stringify(grant)) end()
-      }
-      watchers.add(look)
-      timer ??= setInterval(() => void current(), checkIntervalMs)
-      return () => {
-        watchers.delete(look)
-        if (watchers.size > 0) return
-        clearInterval(timer)
-        timer = undefined
-      }
+    verify: (token, digest = digestOf(token)) => verify(digest),
+    watch: (token, grant, end) => watch(digestOf(token), grant, end),
+    restore: async (digest) => {
+      const verdict = await verify(digest)
+      if (!('grant' in verdict)) return undefined
+      return { grant: verdict.grant, watch: (end) => watch(digest, verdict.grant, end) }
     },
   }
 }

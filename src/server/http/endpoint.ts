@@ -142,6 +142,15 @@ export function createEndpoint(options: EndpointOptions, asked: boolean) {
         }
       }
     },
+    /** Continues the subscriptions of webhooks of an earlier process. */
+    resume: (): void => {
+      const { authorizer } = entrance
+      if (authorizer === undefined) return
+      const service = { viewOf: modernHttp.viewOf, callerOf: authorizer.restore }
+      void options.events?.webhooks?.resume(service).catch((error: unknown) => {
+        options.log('warn', 'the subscriptions of webhooks cannot be continued', { error })
+      })
+    },
     /** Ends the streams, which would never end by themselves. */
     drain: () => {
       modernHttp.drain()

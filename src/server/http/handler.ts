@@ -94,7 +94,9 @@ export async function createHandler(source: HandlerSource, options: HandlerOptio
           : alwaysCaller(principal)
       },
       refusalOf: () => undefined,
+      restore: async () => undefined,
     }
+  endpoint.resume()
   const inFlight = new Set<ServerResponse>()
   let closed = false
 

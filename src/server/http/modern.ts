@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Principal } from '../../core/provider.ts'
 import { traceContextIn } from '../../core/trace.ts'
+import type { View } from '../../core/view.ts'
 import type { Crowded, Gate, Pass } from '../admission/gate.ts'
 import { countOverload, overloaded, statusOfOverload } from '../admission/overload.ts'
 import { type Caller, lifetimeOf } from '../auth/caller.ts'
@@ -118,6 +119,8 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
     },
     /** Ends the streams of changes, each with its result. */
     drain: () => closing.abort(),
+    /** Returns the view of a principal, as its requests see it. */
+    viewOf: async (principal: Principal): Promise<View> => (await channels.of(principal)).view,
     close: channels.close,
   }
 }
@@ -174,7 +177,7 @@ async function answerStreaming(
     events: channel.events,
     server: { name: options.name, version: options.version },
     write: async (notification) => {
-      stream ??= openEventStream(response)
+      stream ??= openEventStream(response, {}, message.method !== 'events/stream')
       stream.send(notification)
       await stream.ready()
     },

@@ -200,6 +200,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
   }
   // From here on requests pass the guard.
   guard = createGuard({ ...options, port: address.port })
+  endpoint.resume()
 
   return {
     url,

@@ -1,3 +1,6 @@
+import type { Principal } from '../../core/provider.ts'
+import type { View } from '../../core/view.ts'
+import type { Caller } from '../auth/caller.ts'
 import { eventsExtension } from '../messages/messages.ts'
 import type { Method } from './method.ts'
 
@@ -15,10 +18,19 @@ export interface EventOptions {
   readonly webhooks?: WebhookMethods | undefined
 }
 
+/** What a subscription needs besides the request of its client. */
+export interface SubscriptionService {
+  viewOf(principal: Principal): Promise<View>
+  /** Returns the caller with some credentials, by their digest. Undefined when they are not valid any more. */
+  callerOf(digest: string): Promise<Caller | undefined>
+}
+
 /** The methods of webhooks. */
 export interface WebhookMethods {
   readonly subscribe: Method
   readonly unsubscribe: Method
+  /** Continues the subscriptions of an earlier process. */
+  resume(service: SubscriptionService): Promise<void>
 }
 
 /** The methods of the extension that are answered at once. */

@@ -12,6 +12,7 @@ import type {
   View,
 } from '../../core/view.ts'
 import { termsIn } from '../../text/analyser.ts'
+import { checkSeriesUri, crossingsOf } from './event-crossings.ts'
 
 /** One occurrence of an event. */
 export interface Occurrence {
@@ -121,6 +122,35 @@ const matched: EventType = {
   },
 }
 
+const crossed: EventType = {
+  name: 'metric.crossed',
+  description:
+    'A series of a metric, or of a query, crossed a threshold: its value is above or below it, and was not at the sample before.',
+  inputSchema: objectSchema(['uri'], {
+    uri: {
+      type: 'string',
+      description:
+        'Series or a query of a mount of metrics, without a time: …/series/up?match={job="node"}, …/query?query=sum(up).',
+    },
+    above: { type: 'number', description: 'The threshold, if values above it count. Either this or below is needed.' },
+    below: { type: 'number', description: 'The threshold, if values below it count.' },
+  }),
+  payloadSchema: objectSchema(['uri', 'labels', 'value'], {
+    uri: { type: 'string', description: 'The subscribed URI.' },
+    labels: { type: 'object', description: 'The labels of the series.' },
+    value: { type: ['number', 'string'], description: 'The value: a number, "+Inf" or "-Inf".' },
+  }),
+  open: async (view, given, options) => {
+    const { required, number } = argumentsIn(given, crossed.inputSchema)
+    const [uri, above, below] = [required('uri'), number('above'), number('below')]
+    if ((above === undefined) === (below === undefined))
+      throw invalid('Either above or below is needed: the threshold, as a number.', 'argument')
+    checkSeriesUri(uri)
+    const isBeyond = (value: number) => (above === undefined ? value < Number(below) : value > above)
+    return crossingsOf(view, await readerOf(view, { uri }, options), { uri, isBeyond })
+  },
+}
+
 /** Maximum length of a query, in characters. */
 const maxQuery = 1000
 
@@ -176,4 +206,4 @@ function eventsOf(
 }
 
 /** All types of events. */
-export const eventTypes: readonly EventType[] = [changed, matched, stored]
+export const eventTypes: readonly EventType[] = [changed, matched, stored, crossed]

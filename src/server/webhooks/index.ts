@@ -1,18 +1,18 @@
 import { createGuard, parseAllowed, type Resolve } from '../../core/address-guard.ts'
-import { createEvent } from '../../core/kit/abort.ts'
 import type { Log } from '../../core/log.ts'
-import type { Delivery } from '../../core/shared.ts'
-import { requiredString, toWireError } from '../messages/messages.ts'
+import type { Delivery, KeptSubscription, SubscriptionKeeper } from '../../core/shared.ts'
+import { requiredString } from '../messages/messages.ts'
 import type { Result } from '../protocol/envelope.ts'
-import type { EventDialect, WebhookMethods } from '../protocol/event-options.ts'
-import type { EventReader } from '../protocol/event-types.ts'
+import type { EventDialect, SubscriptionService, WebhookMethods } from '../protocol/event-options.ts'
+import { type EventReader, eventTypes } from '../protocol/event-types.ts'
 import { asExhausted, askedIn, eventError } from '../protocol/events.ts'
 import type { Call } from '../protocol/method.ts'
 import type { Audit } from '../telemetry/audit.ts'
-import { createSender, messageId, reasonOf } from './delivery.ts'
-import { createRun, type Subscribed } from './run.ts'
+import { createSender, reasonOf } from './delivery.ts'
+import { createRegistry, noSubscriptions } from './registry.ts'
+import type { Subscribed } from './run.ts'
 import { createSigner } from './secret.ts'
-import { endpointIn, idOf, type Lifetimes, lifetimeIn } from './subscribing.ts'
+import { endpointAt, endpointIn, idOf, type Lifetimes, lifetimeIn } from './subscribing.ts'
 import { createVerification } from './verification.ts'
 
 export interface WebhookOptions {
@@ -30,6 +30,8 @@ export interface WebhookOptions {
   readonly clean?: (text: string) => string
   /** Receives each attempt. */
   readonly onDelivery?: (delivery: Delivery) => void
+  /** Keeps the subscriptions, so that a later process continues them. Default: they end with this process. */
+  readonly keeper?: SubscriptionKeeper
   /** Resolver of host names. Default: that of the system. */
   readonly resolve?: Resolve
   /** Certificates of authorities, in PEM. Default: those that Node trusts. */
@@ -42,7 +44,7 @@ const usualRetriesMs = [1000, 5000, 25_000, 120_000]
 const minuteMs = 60_000
 const hourMs = 60 * minuteMs
 export interface Webhooks extends WebhookMethods {
-  /** Ends all subscriptions, without a message: their clients make them anew. */
+  /** Ends all deliveries, without a message. Kept subscriptions are continued by the next process. */
   close(): void
 }
 
@@ -55,51 +57,13 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
   const { maxPerPrincipal = 100, maxTotal = 10_000, maxLifetimeMs: most = hourMs } = options
   const lifetimes: Lifetimes = { usual: hourMs, least: Math.min(minuteMs, most), most }
   const guard = createGuard(parseAllowed(options.allowAddresses ?? []), options.resolve)
-  const subscriptions = new Map<string, Subscribed>()
   const closing = new AbortController()
-  const sender = createSender({ guard, ca, retriesMs, audit, onDelivery, signal: closing.signal })
+  const { signal: ending } = closing
+  const sender = createSender({ guard, ca, retriesMs, audit, onDelivery, signal: ending })
   const verify = createVerification(sender, dialect)
-  const { clean = (text: string) => text } = options
-  const run = createRun({ sender, dialect, log, clean, remove: (one) => remove(one) })
-
-  const remove = (one: Subscribed): void => {
-    if (subscriptions.get(one.id) === one) subscriptions.delete(one.id)
-    one.over.abort()
-    one.news.set()
-    one.release()
-  }
-
-  /** Ends a subscription whose caller has lost its access, and tells its endpoint. */
-  const terminate = async (one: Subscribed): Promise<void> => {
-    // Its end comes with that of its credentials: the client knew of it.
-    if (Date.now() >= one.until - 1000) return remove(one)
-    remove(one)
-    const error = toWireError(eventError(dialect, 'forbidden', { reason: 'credentials' }))
-    const body = JSON.stringify({ type: 'terminated', error })
-    await sender.deliver(one, 'terminated', messageId('terminated'), body, one.over.signal)
-  }
-
-  /** Follows the credentials and the lifetime of a subscription. Returns a function that ends this. */
-  const hold = (one: Subscribed, call: Call): (() => void) => {
-    const timer = setTimeout(() => remove(one), Math.min(one.until - Date.now(), 2 ** 31 - 1))
-    timer.unref()
-    const forget = call.caller?.untilEnd(() => void terminate(one)) ?? (() => {})
-    const stop = one.reader.follow(one.news.set)
-    return () => {
-      clearTimeout(timer)
-      forget()
-      stop()
-    }
-  }
-
-  const countOf = (principal: string) => [...subscriptions.values()].filter((one) => one.principal === principal).length
-
-  const refuseTooMany = (id: string, principal: string): void => {
-    if (subscriptions.has(id)) return
-    const isOwn = countOf(principal) >= maxPerPrincipal
-    if (!isOwn && subscriptions.size < maxTotal) return
-    throw eventError(dialect, 'exhausted', { limit: 'subscriptions', max: isOwn ? maxPerPrincipal : maxTotal })
-  }
+  const { clean = (text: string) => text, keeper = noSubscriptions } = options
+  const limits = { maxPerPrincipal, maxTotal }
+  const registry = createRegistry({ sender, dialect, log, clean, keeper, limits })
   const principalOf = ({ caller }: Call): string => {
     if (caller?.credential === undefined) throw eventError(dialect, 'forbidden', { reason: 'authentication' })
     return caller.principal.id
@@ -107,62 +71,81 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
   const unsupported = (mode: string) => eventError(dialect, 'unsupported', { feature: 'deliveryMode', value: mode })
 
   const subscribe = async (call: Call): Promise<Result> => {
-    const { params, view, signal } = call
+    const { params, view, signal, caller } = call
     const asked = askedIn(params, dialect)
     const principal = principalOf(call)
     const { delivery, endpoint } = endpointIn(params, unsupported)
-    const signer = createSigner(requiredString(delivery, 'secret'))
+    const secret = requiredString(delivery, 'secret')
+    const signer = createSigner(secret)
     const lifetime = lifetimeIn(params, lifetimes)
     const reader = await asked.type.open(view, asked.given, { signal })
     const { name } = asked.type
     const id = idOf(principal, endpoint, name, asked.given)
-    refuseTooMany(id, principal)
+    registry.refuseTooMany(id, principal)
     await verify({ id, name, principal, endpoint, signer })
     const first = await beginningOf(reader, asked.cursor, asked.maxAgeMs, signal)
-    const until = Math.min(Date.now() + lifetime, call.caller?.expires ?? Number.POSITIVE_INFINITY)
+    const until = Math.min(Date.now() + lifetime, caller?.expires ?? Number.POSITIVE_INFINITY)
+    const { credential } = caller ?? {}
+    const isKept = credential !== undefined && caller?.isRestorable === true
+    const facts = isKept ? { given: asked.given, url: endpoint.text, secret, credential } : undefined
     // Another request may have made it meanwhile.
-    const known = subscriptions.get(id)
+    const known = registry.get(id)
     if (known !== undefined) {
       const status = statusOf(known)
-      known.signer.replace(requiredString(delivery, 'secret'))
-      known.release()
-      Object.assign(known, { reader, until, isActive: true })
-      known.release = hold(known, call)
-      known.news.set()
+      known.signer.replace(secret)
+      registry.refresh(known, { reader, until }, caller, facts)
       // Events that it has not got yet are still sent.
       return answerOf(known, false, status)
     }
-    refuseTooMany(id, principal)
-    const made: Subscribed = {
-      ...{ id, name, principal, endpoint, signer, reader, until, isActive: true },
-      ...{ position: first.position, maxAgeMs: asked.maxAgeMs },
-      ...{ lastDeliveryAt: undefined, lastError: undefined, failedSince: undefined },
-      ...{ news: createEvent(), over: new AbortController(), release: () => {} },
-    }
+    registry.refuseTooMany(id, principal)
+    const { position, isTruncated } = first
+    const made = { id, name, principal, endpoint, signer, reader, until, position, maxAgeMs: asked.maxAgeMs }
     try {
-      made.release = hold(made, call)
+      return answerOf(registry.add(made, caller, facts), isTruncated)
     } catch (error) {
       throw asExhausted(error, dialect)
     }
-    subscriptions.set(id, made)
-    void run(made)
-    return answerOf(made, first.isTruncated)
+  }
+
+  /** Continues a subscription, with the rights that its caller has now. */
+  const resume = async (one: KeptSubscription, { callerOf, viewOf }: SubscriptionService): Promise<void> => {
+    const { id, name, principal, position } = one
+    const type = eventTypes.find((known) => known.name === name)
+    if (type === undefined || one.until <= Date.now()) return keeper.remove(id)
+    const receiver = { id, name, principal, endpoint: endpointAt(one.url), signer: createSigner(one.secret) }
+    const caller = await callerOf(one.credential)
+    if (caller?.principal.id !== principal) {
+      keeper.remove(id)
+      return registry.tellEnd(receiver, ending)
+    }
+    const reader = await type.open(await viewOf(caller.principal), one.given, { signal: ending })
+    if (ending.aborted || registry.get(id) !== undefined) return
+    const until = Math.min(one.until, caller.expires ?? Number.POSITIVE_INFINITY)
+    registry.add({ ...receiver, reader, until, position, maxAgeMs: undefined }, caller, one)
   }
 
   return {
     subscribe,
+    resume: async (service) => {
+      for (const one of await keeper.all(ending)) {
+        if (ending.aborted) return
+        await resume(one, service).catch((error: unknown) =>
+          log('warn', 'a subscription cannot be continued', { subscription: one.id, error }),
+        )
+      }
+    },
     unsubscribe: async (call) => {
       const { params } = call
       const asked = askedIn(params, dialect)
       const principal = principalOf(call)
       const { endpoint } = endpointIn(params, unsupported)
-      const one = subscriptions.get(idOf(principal, endpoint, asked.type.name, asked.given))
+      const one = registry.get(idOf(principal, endpoint, asked.type.name, asked.given))
       if (one === undefined) throw eventError(dialect, 'notFound', { kind: 'subscription' })
-      remove(one)
+      registry.remove(one)
       return {}
     },
     close: () => {
-      for (const one of subscriptions.values()) remove(one)
+      registry.close()
       closing.abort()
     },
   }

@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto'
 import { type createEvent, sleep } from '../../core/kit/abort.ts'
 import type { Log } from '../../core/log.ts'
+import type { JsonObject } from '../../core/tool.ts'
 import type { EventDialect } from '../protocol/event-options.ts'
 import type { EventReader } from '../protocol/event-types.ts'
 import { occurrenceToWire } from '../protocol/events.ts'
 import { type DeliveryState, messageId, type Outcome, type Receiver, type Sender } from './delivery.ts'
 import { maxBodyBytes } from './post.ts'
 
-/** A subscription. It lives in memory: after a restart, its client makes it anew when it refreshes it. */
+/** A subscription. */
 export interface Subscribed extends Receiver, DeliveryState {
   reader: EventReader
   /** The position up to which every event was taken, or given up. */
@@ -32,13 +33,15 @@ interface RunOptions {
   /** Removes known secrets from a text. */
   readonly clean: (text: string) => string
   readonly remove: (one: Subscribed) => void
+  /** Called when the endpoint has taken messages: the position has changed. */
+  readonly onTaken: (one: Subscribed) => void
 }
 
 /** Pause after a failed read of the events, in milliseconds. */
 const readAgainMs = 5000
 
 /** Returns a function that sends the events of a subscription, in order and one after the other, until it ends. */
-export function createRun({ sender, dialect, log, clean, remove }: RunOptions) {
+export function createRun({ sender, dialect, log, clean, remove, onTaken }: RunOptions) {
   const tellGap = (to: Subscribed, cursor: string) =>
     sender.deliver(to, 'gap', messageId('gap'), JSON.stringify({ type: 'gap', cursor }), to.over.signal)
 
@@ -56,9 +59,9 @@ export function createRun({ sender, dialect, log, clean, remove }: RunOptions) {
       for (const one of read.occurrences) {
         if (signal.aborted) return 'failed'
         const cursor = one.position()
-        const data = Object.fromEntries(
-          Object.entries(one.data).map(([name, value]) => [name, typeof value === 'string' ? clean(value) : value]),
-        )
+        const data = JSON.parse(
+          JSON.stringify(one.data, (_, value) => (typeof value === 'string' ? clean(value) : value)),
+        ) as JsonObject
         const event = { ...occurrenceToWire(to.name, { ...one, data }), cursor }
         const body = JSON.stringify(event)
         const message = dialect === 'sketch' ? event.eventId : messageOf(to, event.eventId)
@@ -68,6 +71,7 @@ export function createRun({ sender, dialect, log, clean, remove }: RunOptions) {
         to.position = cursor
       }
       to.position = read.position
+      if (read.gap || read.occurrences.length > 0) onTaken(to)
       more = read.more
     }
     return 'taken'

@@ -29,9 +29,14 @@ export function endpointIn(params: Params, unsupported: (mode: string) => Protoc
   if (!isObject(delivery)) throw invalid('The param delivery is not an object.', 'params')
   const { mode = 'webhook' } = delivery
   if (mode !== 'webhook') throw unsupported(String(mode).slice(0, 64))
-  const url = parseHttpUrl(requiredString(delivery, 'url'))
+  return { delivery, endpoint: endpointAt(requiredString(delivery, 'url')) }
+}
+
+/** @throws ResourceError `invalid` for a malformed URL, or one that is not https. */
+export function endpointAt(text: string): CallbackUrl {
+  const url = parseHttpUrl(text)
   if (url.scheme !== 'https') throw invalid('delivery.url is not an https URL.', 'params')
-  return { delivery, endpoint: { url, text: formatHttpUrl(url) } satisfies CallbackUrl }
+  return { url, text: formatHttpUrl(url) }
 }
 
 /** Returns the lifetime of a subscription. There is none without an end, and no value is refused for its size. */

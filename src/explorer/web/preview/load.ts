@@ -9,6 +9,7 @@ import { markSeen, onChange } from '../state/live.ts'
 import { cachedResource, lookUp } from '../state/offered.ts'
 import { go, route } from '../state/route.ts'
 import { connected } from '../state/session.ts'
+import { compareEarlier, createEarlier } from './earlier.ts'
 import { documentFormOf, mediaTypeOf } from './model/kind.ts'
 import { around, type PreviewPart, partOf } from './model/lines.ts'
 import { linesIn, parameterOf, parentOf, withPart } from './model/reference.ts'
@@ -43,6 +44,7 @@ export type PreviewReader = ReturnType<typeof createReader>
 export function createReader(uri: string, isOriginal = false) {
   const reading = signal<PreviewState>({ state: 'loading' })
   const standing = signal<PreviewNote>({})
+  const earlier = createEarlier()
   const resource = signal<Resource | undefined>(cachedResource(bare(uri)))
   const more = signal<'idle' | 'busy' | 'failed'>('idle')
   /** Why a document is shown in its original form, and not as text. */
@@ -86,6 +88,8 @@ export function createReader(uri: string, isOriginal = false) {
     const hasEntries = resource.value === undefined && contents.every((content) => isBelow(content.uri, bare(uri)))
     const isDirectory = hasEntries || contents[0]?.mimeType === directoryMimeType
     reading.value = isDirectory ? { state: 'directory' } : { state: 'ready', contents, ...defined({ part }) }
+    const isWhole = !isDirectory && part === undefined && queries[0] === undefined && uri === bare(uri)
+    if (before.state === 'loading' && isWhole && !/[?#]/.test(uri)) void compareEarlier(uri, contents, earlier, left)
   }
 
   const fail = (error: unknown) => {
@@ -124,6 +128,7 @@ export function createReader(uri: string, isOriginal = false) {
     uri,
     reading,
     standing,
+    earlier,
     resource,
     noText,
     more,

@@ -8,6 +8,7 @@ import { addressOf, linkTo, route } from '../state/route.ts'
 import { formatSize, language, shown } from '../words/texts.ts'
 import { VirtualRows } from './controls.tsx'
 import { formatAgo } from './details.tsx'
+import { EarlierNote } from './difference.tsx'
 import { bare, type PreviewReader } from './load.ts'
 import { documentFormOf } from './model/kind.ts'
 import type { PreviewPart } from './model/lines.ts'
@@ -32,7 +33,7 @@ export function Notes({ reader }: { readonly reader: PreviewReader }) {
       )}
       {isGone === true ? <p class="preview-banner bad">{t('gone')}</p> : null}
       {isFailing === true ? <p class="preview-banner warn">{t('failing')}</p> : null}
-      {changedAt === undefined ? null : <ChangedNote at={changedAt} />}
+      {changedAt === undefined ? <EarlierNote state={reader.earlier} /> : <ChangedNote at={changedAt} />}
       {value.state !== 'ready' || found === undefined ? null : (
         <p class="preview-banner">
           {found.last === undefined

@@ -18,6 +18,7 @@ import { formatSize, langOf, shown } from '../words/texts.ts'
 import { Contents } from './contents.tsx'
 import { Toggle } from './controls.tsx'
 import { Details, isDetailed, saveContent } from './details.tsx'
+import { Difference } from './difference.tsx'
 import { barren, Directory } from './directory.tsx'
 import { bare, createReader, type PreviewReader } from './load.ts'
 import { documentFormOf, typeName } from './model/kind.ts'
@@ -29,6 +30,8 @@ export function Preview({ uri }: { readonly uri: string }) {
   const reader = useReader(uri)
   useNeighbourKeys()
   const reading = reader.reading.value
+  const earlier = reader.standing.value.changedAt === undefined ? reader.earlier.value : undefined
+  const diff = earlier?.isShown === true ? earlier.diff : undefined
   return (
     <article class="preview">
       <Head reader={reader} />
@@ -38,7 +41,11 @@ export function Preview({ uri }: { readonly uri: string }) {
         {reading.state === 'loading' ? <p class="preview-note">{t('loading')}</p> : null}
         {reading.state === 'failed' ? <Failure error={reading.error} retry={reader.reload} uri={uri} /> : null}
         {reading.state === 'directory' ? <Directory uri={uri} /> : null}
-        {reading.state === 'ready' ? <Contents reader={reader} reading={reading} /> : null}
+        {reading.state !== 'ready' ? null : diff === undefined ? (
+          <Contents reader={reader} reading={reading} />
+        ) : (
+          <Difference diff={diff} />
+        )}
       </div>
     </article>
   )

@@ -11,6 +11,17 @@ export const t = createWords({
   formulaFailed: ['This formula cannot be drawn. This is its source:', 'この数式は表示できません。ソースを表示します:'],
   source: ['Source', 'ソース'],
   view: ['View', '表示'],
+  changedSince: ['This has changed since you opened it {ago}.', '{ago}に開いたときから変わっています。'],
+  changedUnknown: [
+    'This has changed since you opened it {ago}. The text of then is not kept any more.',
+    '{ago}に開いたときから変わっています。当時のテキストはもう保存されていません。',
+  ],
+  changedShort: [
+    'This has changed since you opened it {ago}. The text is shorter than a list of its changes.',
+    '{ago}に開いたときから変わっています。変更の一覧よりテキストのほうが短くなります。',
+  ],
+  showChanges: ['Show the changes', '変更を表示'],
+  showContent: ['Show the text', 'テキストを表示'],
   wrap: ['Wrap lines', '折り返す'],
   details: ['Details', '詳細'],
   basketAdd: ['Add to the basket', 'バスケットに追加'],

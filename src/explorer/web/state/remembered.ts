@@ -1,5 +1,5 @@
 import { effect, signal } from '@preact/signals'
-import { jsonIn, objectOf, textsIn } from '../../../core/kit/object.ts'
+import { jsonIn, objectOf, objectsIn, textsIn } from '../../../core/kit/object.ts'
 import { language } from '../words/texts.ts'
 import { keep, readKept } from './browser.ts'
 
@@ -93,6 +93,36 @@ export function noteOpened(server: string, uri: string): void {
 export function forgetOpened(server: string): void {
   opened.value = []
   keep(openedKey(server), '[]')
+  keep(lookedKey(server), '[]')
+}
+
+/** The version of a text that was shown, and when, in milliseconds since 1970. */
+interface Looked {
+  readonly uri: string
+  readonly version: string
+  readonly at: number
+}
+
+const lookedKey = (server: string) => `hikidashi.looked.${location.pathname}.${server}`
+/** Maximum number of texts whose versions are stored. */
+const maxLooked = 100
+
+function lookedAll(server: string): readonly Looked[] {
+  return objectsIn(jsonIn(readKept(lookedKey(server)) ?? '')).flatMap(({ uri, version, at }) =>
+    typeof uri === 'string' && typeof version === 'string' && typeof at === 'number' ? [{ uri, version, at }] : [],
+  )
+}
+
+/** Returns the version of a text that this browser showed last, and when. */
+export function lookedAt(server: string, uri: string): Looked | undefined {
+  return lookedAll(server).find((one) => one.uri === uri)
+}
+
+/** Stores the version of a shown text. */
+export function noteLooked(server: string, uri: string, version: string): void {
+  if (uri.length > 2000) return
+  const others = lookedAll(server).filter((one) => one.uri !== uri)
+  keep(lookedKey(server), JSON.stringify([{ uri, version, at: Date.now() }, ...others].slice(0, maxLooked)))
 }
 
 const visitedKey = 'hikidashi.visited'

@@ -1,0 +1,126 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { chmod, link, mkdir, readFile, unlink, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { errorCodeOf, invalid } from '../core/errors.ts'
+import { sleep } from '../core/kit/abort.ts'
+import { isObject, jsonIn } from '../core/kit/object.ts'
+import type { Log } from '../core/log.ts'
+import { createCursorSeal } from '../core/paging.ts'
+import type { KeptSubscription, SubscriptionKeeper } from '../core/shared.ts'
+import type { LazyStore } from '../providers/source.ts'
+import { rowsIn } from '../store/store.ts'
+import { defaultStoreFile } from './folder.ts'
+
+/** Length of the key, in bytes. */
+const keyBytes = 32
+/** Time after which the lease of a process that died is free, and pause between two attempts to take it, in milliseconds. */
+const leaseMs = 6000
+const retryMs = 1000
+
+interface KeeperOptions {
+  readonly store: LazyStore
+  /** The configuration: the subscriptions of another one in the same store are left alone. */
+  readonly config: { readonly file: string; readonly folder: string }
+  readonly log: Log
+}
+
+/**
+ * Keeps subscriptions of webhooks in the store. Each is encrypted with a key in the state folder, so that neither the store nor a copy
+ * of it shows a secret or an endpoint.
+ */
+export function createSubscriptionKeeper({ store, config, log }: KeeperOptions) {
+  const name = `webhooks/${createHash('sha256').update(config.file).digest('hex').slice(0, 16)}`
+  let opened: Promise<ReturnType<typeof createCursorSeal>> | undefined
+  const seal = async () => {
+    opened ??= readKey(join(dirname(defaultStoreFile([config.folder])), 'webhooks.key')).then((key) =>
+      createCursorSeal(key),
+    )
+    return opened
+  }
+  const rows = async () => (await store.open()).collection(name)
+  /** What is not written yet: the latest state of each subscription, undefined if it has ended. */
+  const waiting = new Map<string, KeptSubscription | undefined>()
+  let writing: Promise<void> | undefined
+
+  const write = async (id: string, one: KeptSubscription | undefined): Promise<void> => {
+    try {
+      if (one === undefined) return void (await (await rows()).delete(id))
+      const value = Buffer.from((await seal()).seal([name, id], JSON.stringify(one)))
+      await (await rows()).put({ key: id, value, expires: one.until })
+    } catch (error) {
+      log('warn', 'a subscription could not be kept', { subscription: id, error })
+    }
+  }
+  const writeAll = async (): Promise<void> => {
+    for (const [id, one] of waiting) {
+      waiting.delete(id)
+      await write(id, one)
+    }
+    writing = undefined
+  }
+  const add = (id: string, one: KeptSubscription | undefined): void => {
+    // At the end of the order, because an earlier state may be being written.
+    waiting.delete(id)
+    waiting.set(id, one)
+    writing ??= writeAll()
+  }
+  const parse = async (id: string, value: Uint8Array): Promise<readonly KeptSubscription[]> => {
+    try {
+      const one = jsonIn((await seal()).open([name, id], Buffer.from(value).toString()))
+      return isKept(one) ? [one] : []
+    } catch {
+      log('warn', 'a subscription cannot be continued, because it was kept with another key', { subscription: id })
+      add(id, undefined)
+      return []
+    }
+  }
+
+  const keeper: SubscriptionKeeper = {
+    put: (one) => add(one.id, one),
+    remove: (id) => add(id, undefined),
+    all: async (signal) => {
+      while (!signal.aborted) {
+        const lease = await (await store.open()).lease(name, leaseMs)
+        if (lease !== undefined) break
+        await sleep(retryMs, signal)
+      }
+      const found: KeptSubscription[] = []
+      if (signal.aborted) return found
+      for await (const { key, value } of rowsIn(await rows(), { limit: 500, values: true }, signal))
+        found.push(...(await parse(key, value)))
+      return found
+    },
+  }
+  return { ...keeper, close: async (): Promise<void> => writing }
+}
+
+function isKept(value: unknown): value is KeptSubscription {
+  if (!isObject(value) || !isObject(value.given) || typeof value.until !== 'number') return false
+  return ['id', 'name', 'url', 'secret', 'principal', 'credential', 'position'].every(
+    (name) => typeof value[name] === 'string',
+  )
+}
+
+/**
+ * Reads the key in a file that only this user may read. A missing one is made.
+ *
+ * @throws ResourceError `invalid` for a file that is no key.
+ */
+async function readKey(file: string): Promise<Uint8Array> {
+  const read = () => readFile(file)
+  const key = await read().catch(async (error: unknown) => {
+    if (errorCodeOf(error) !== 'ENOENT') throw error
+    const fresh = `${file}.${randomBytes(6).toString('hex')}.new`
+    await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+    await writeFile(fresh, randomBytes(keyBytes), { flag: 'wx', mode: 0o600, flush: true })
+    // Another process may have made one meanwhile: that one stays.
+    await link(fresh, file).catch((fault: unknown) => {
+      if (errorCodeOf(fault) !== 'EEXIST') throw fault
+    })
+    await unlink(fresh)
+    return read()
+  })
+  if (key.length !== keyBytes) throw invalid(`The file ${file} is not a key that this server wrote.`, 'configuration')
+  if (process.platform !== 'win32') await chmod(file, 0o600)
+  return key
+}

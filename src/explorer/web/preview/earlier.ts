@@ -1,0 +1,48 @@
+import { type Signal, signal } from '@preact/signals'
+import { defined, objectOf } from '../../../core/kit/object.ts'
+import { metaKeys } from '../../../core/meta.ts'
+import type { ResourceContent } from '../../../core/view.ts'
+import { lookedAt, noteLooked } from '../state/remembered.ts'
+import { connected } from '../state/session.ts'
+
+/** What changed in a text since this browser showed it. */
+export interface Earlier {
+  /** Time at which it was shown, in milliseconds since 1970. */
+  readonly at: number
+  /** A unified diff. Undefined if the text of then is not kept any more, or is shorter than the diff. */
+  readonly diff?: string
+  readonly isKept: boolean
+  readonly isShown: boolean
+}
+
+export type EarlierState = Signal<Earlier | undefined>
+
+export const createEarlier = (): EarlierState => signal<Earlier | undefined>(undefined)
+
+/** Maximum length of a text of which versions are noted, in characters: servers keep no longer ones. */
+const maxText = 1_000_000
+
+/** Finds out what changed in a shown text since it was shown before, and notes its version. Servers without versions are left alone. */
+export async function compareEarlier(
+  uri: string,
+  contents: readonly ResourceContent[],
+  state: EarlierState,
+  left: AbortSignal,
+): Promise<void> {
+  const [content] = contents
+  if (contents.length !== 1 || content === undefined || !('text' in content) || content.text.length > maxText) return
+  const { view, server } = connected()
+  const before = lookedAt(server.name, uri)
+  try {
+    const asked = `${uri}?since=${encodeURIComponent(before?.version ?? '')}`
+    const [answer] = (await view.read(asked, { signal: left })).contents
+    const facts = objectOf(answer?.meta?.[metaKeys.delta])
+    if (answer?.version === undefined || facts.state === undefined || left.aborted) return
+    noteLooked(server.name, uri, answer.version)
+    if (before === undefined || facts.state === 'unchanged' || !('text' in answer)) return
+    const diff = facts.state === 'diff' ? answer.text : undefined
+    state.value = { at: before.at, isKept: facts.reason !== 'unknown', isShown: false, ...defined({ diff }) }
+  } catch {
+    // A server of another kind knows no versions of texts.
+  }
+}

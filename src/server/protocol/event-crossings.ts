@@ -1,0 +1,213 @@
+import { createHash } from 'node:crypto'
+import { invalid, isResourceError } from '../../core/errors.ts'
+import { defined, isObject, jsonIn, objectOf, objectsIn } from '../../core/kit/object.ts'
+import type { JsonObject } from '../../core/tool.ts'
+import type { CallOptions, ChangeReader, View } from '../../core/view.ts'
+import type { EventReader, Occurrence } from './event-types.ts'
+
+/** What a subscription to crossings asks for. */
+export interface CrossingFilter {
+  /** URI of series or of a query, without a time. */
+  readonly uri: string
+  readonly isBeyond: (value: number) => boolean
+}
+
+/** The steps at which series are read, in seconds, and the maximum number of points of each in one read. */
+const steps = [1, 5, 15, 60, 300]
+const coarsest = 300
+const maxPoints = 120
+/** Time before a new subscription in which the latest sample of each series is looked for, in seconds. */
+const baselineSeconds = 600
+/** Number of characters of the key of a series, and maximum number of keys in a position. */
+const keyLength = 6
+const maxKeys = 200
+
+/** Up to where series were evaluated. Clients get it as a part of the position: it has only what they were told or can read. */
+interface Evaluated {
+  /** Time of the last evaluated points, in seconds since 1970. */
+  readonly at: number
+  /** Keys of the series whose last value was beyond the threshold. */
+  readonly beyond: readonly string[]
+  /** Whether more samples are there already. */
+  readonly isBehind: boolean
+}
+
+interface Point {
+  readonly time: number
+  readonly value: number
+  readonly key: string
+  readonly labels: JsonObject
+}
+
+interface Crossing {
+  readonly point: Point
+  readonly after: Evaluated
+}
+
+/**
+ * Finds the points at which a series came to be beyond the threshold. A series that is read for the first time was not beyond it.
+ *
+ * @param limit Maximum number of crossings. When there are more, the state is that after the last one.
+ */
+export function findCrossings(
+  points: readonly Point[],
+  { at, beyond: known }: Evaluated,
+  isBeyond: (value: number) => boolean,
+  limit: number,
+): { readonly crossings: readonly Crossing[]; readonly after: Evaluated } {
+  const fresh = points.filter(({ time }) => time > at).sort((a, b) => a.time - b.time)
+  const beyond = new Set(known)
+  const crossings: Crossing[] = []
+  let done = at
+  for (const [index, point] of fresh.entries()) {
+    const before = fresh[index - 1]?.time
+    if (before !== undefined && before < point.time) done = before
+    const isNew = !beyond.delete(point.key)
+    if (!isBeyond(point.value)) continue
+    if (isNew && crossings.length === limit)
+      return { crossings, after: crossings.at(-1)?.after ?? { at, beyond: known, isBehind: true } }
+    // The last one is the latest, so that the oldest are forgotten first.
+    beyond.add(point.key)
+    if (isNew) crossings.push({ point, after: { at: done, beyond: [...beyond].slice(-maxKeys), isBehind: true } })
+  }
+  return { crossings, after: { at: fresh.at(-1)?.time ?? at, beyond: [...beyond].slice(-maxKeys), isBehind: false } }
+}
+
+/** Reads crossings: evaluates the samples of series whenever their source has reported new ones. */
+export function crossingsOf(view: View, reader: ChangeReader, { uri, isBeyond }: CrossingFilter): EventReader {
+  /** Evaluates the samples after a state, as many as one read has. */
+  const evaluate = async (state: Evaluated, limit: number, read: typeof readSeries, { signal }: CallOptions) => {
+    const end = Math.ceil(Date.now() / 1000)
+    const from = Math.max(state.at, end - coarsest * maxPoints)
+    const step = steps.find((one) => end - from <= one * maxPoints) ?? coarsest
+    const { points, isPartial } = await read(view, uri, { start: Math.floor(from / step) * step, end, step }, signal)
+    const { crossings, after } = findCrossings(points, { ...state, at: from }, isBeyond, limit)
+    // Samples of the current second may still come.
+    const at = after.at === from && crossings.length === 0 ? Math.max(from, end - 1) : after.at
+    const isBehind = after.isBehind || step > 1
+    return { crossings, after: { ...after, at, isBehind }, isPartial: isPartial || from > state.at }
+  }
+  const begin = async (options: CallOptions): Promise<Evaluated> => {
+    const state = { at: Date.now() / 1000 - baselineSeconds, beyond: [], isBehind: false }
+    const { after, isPartial } = await evaluate(state, Number.POSITIVE_INFINITY, readSeries, options)
+    if (isPartial)
+      throw invalid('uri: These are too many series. Match fewer of them, or aggregate them in a query.', 'argument')
+    return { ...after, isBehind: false }
+  }
+  const occurrenceOf = (position: string, { point, after }: Crossing): Occurrence => {
+    const { labels, time, value } = point
+    const id = createHash('sha256')
+      .update(JSON.stringify([uri, labels, time]))
+      .digest('base64url')
+      .slice(0, 22)
+    const shown = Number.isFinite(value) ? value : value > 0 ? '+Inf' : '-Inf'
+    return { id, time: time * 1000, data: { uri, labels, value: shown }, position: () => positionOf(position, after) }
+  }
+
+  return {
+    follow: reader.follow,
+    now: async (options = {}) => {
+      // A sample between the two is evaluated again, which does no harm; in the other order it would be lost.
+      const position = await reader.now(options)
+      return positionOf(position, await begin(options))
+    },
+    since: async (given, { limit, maxAgeMs }, options = {}) => {
+      const { position, state } = parsePosition(given)
+      const read = await reader.since(position, { limit: 1000 }, options)
+      if (state === undefined) {
+        const after = await begin(options)
+        return { occurrences: [], position: positionOf(read.position, after), gap: true, more: false }
+      }
+      if (read.changes.length === 0 && !read.gap && !state.isBehind)
+        return { occurrences: [], position: positionOf(read.position, state), gap: false, more: false }
+      const { crossings, after, isPartial } = await evaluate(state, limit, readSeriesIfThere, options)
+      const oldest = maxAgeMs === undefined ? Number.NEGATIVE_INFINITY : Date.now() - maxAgeMs
+      const young = crossings.filter(({ point }) => point.time * 1000 >= oldest)
+      return {
+        occurrences: young.map((one) => occurrenceOf(read.position, one)),
+        position: positionOf(read.position, after),
+        gap: read.gap || isPartial || young.length < crossings.length,
+        more: read.more || after.isBehind,
+      }
+    },
+  }
+}
+
+/** Throws ResourceError `invalid` for a URI with a time or a form of its own. */
+export function checkSeriesUri(uri: string): void {
+  const names = uri
+    .split('?')
+    .slice(1)
+    .join('?')
+    .split('&')
+    .map((pair) => pair.split('=')[0] ?? '')
+  const own = names.find((name) => ['start', 'end', 'step', 'as'].includes(name))
+  if (own !== undefined) throw invalid(`uri: Leave ${own} out: the latest samples are followed.`, 'argument')
+}
+
+interface Span {
+  readonly start: number
+  readonly end: number
+  readonly step: number
+}
+
+const noSeries = () =>
+  invalid(
+    'uri: It is neither series nor a query of a mount of metrics, such as metrics://m/series/up or metrics://m/query?query=up.',
+    'argument',
+  )
+
+/** @throws ResourceError `invalid` for a resource that is no series. */
+async function readSeries(view: View, uri: string, { start, end, step }: Span, signal: AbortSignal | undefined) {
+  const options = defined({ signal })
+  const asked = `${uri}${uri.includes('?') ? '&' : '?'}start=${start}&end=${end}&step=${step}`
+  const { contents } = await view.read(asked, options).catch(async (error: unknown) => {
+    // Other resources cannot be read at a time.
+    if (isResourceError(error, 'invalid') && error.detail.reason === 'query') throw noSeries()
+    if (isResourceError(error, 'not-found') && (await view.stat?.(uri, options)) !== undefined) throw noSeries()
+    throw error
+  })
+  const [content] = contents
+  const shown = objectOf(content !== undefined && 'text' in content ? jsonIn(content.text) : undefined)
+  if (!Array.isArray(shown.series)) throw noSeries()
+  return { points: objectsIn(shown.series).flatMap(pointsIn), isPartial: shown.omitted !== undefined }
+}
+
+/** As {@link readSeries}. There are no points if the series are gone, or may not be seen any more. */
+function readSeriesIfThere(...asked: Parameters<typeof readSeries>): ReturnType<typeof readSeries> {
+  return readSeries(...asked).catch((error: unknown) => {
+    if (isResourceError(error, 'not-found')) return { points: [], isPartial: false }
+    throw error
+  })
+}
+
+function pointsIn({ labels, points }: Readonly<Record<string, unknown>>): readonly Point[] {
+  if (!isObject(labels) || !Array.isArray(points)) throw noSeries()
+  const sorted = Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1))
+  const key = createHash('sha256').update(JSON.stringify(sorted)).digest('base64url').slice(0, keyLength)
+  return points.map((pair: unknown) => {
+    const [time, value] = Array.isArray(pair) ? (pair as readonly unknown[]) : []
+    return { time: Number(time), value: valueIn(value), key, labels: Object.fromEntries(sorted) }
+  })
+}
+
+function valueIn(value: unknown): number {
+  if (value === '+Inf') return Number.POSITIVE_INFINITY
+  return value === '-Inf' ? Number.NEGATIVE_INFINITY : Number(value)
+}
+
+/** Separates the position of the change log from the state, and the parts of this. */
+const separator = '~'
+
+function positionOf(position: string, { at, beyond, isBehind }: Evaluated): string {
+  return [position, String(at), beyond.join(''), isBehind ? '1' : '0'].join(separator)
+}
+
+/** Parses a position. The state is undefined for any other text. */
+function parsePosition(text: string): { readonly position: string; readonly state: Evaluated | undefined } {
+  const [position = '', at = '', keys = '', isBehind = ''] = text.split(separator)
+  const isState = /^\d{1,12}(\.\d{1,9})?$/.test(at) && /^[01]$/.test(isBehind) && keys.length <= keyLength * maxKeys
+  if (!isState) return { position, state: undefined }
+  const beyond = keys.match(new RegExp(`.{${keyLength}}`, 'g')) ?? []
+  return { position, state: { at: Number(at), beyond, isBehind: isBehind === '1' } }
+}

@@ -1,0 +1,131 @@
+import { createEvent } from '../../core/kit/abort.ts'
+import type { Log } from '../../core/log.ts'
+import type { KeptSubscription, SubscriptionKeeper } from '../../core/shared.ts'
+import type { Caller } from '../auth/caller.ts'
+import { toWireError } from '../messages/messages.ts'
+import type { EventDialect } from '../protocol/event-options.ts'
+import { eventError } from '../protocol/events.ts'
+import { messageId, type Receiver, type Sender } from './delivery.ts'
+import { createRun, type Subscribed } from './run.ts'
+
+/** Keeps nothing. */
+export const noSubscriptions: SubscriptionKeeper = { put: () => {}, remove: () => {}, all: async () => [] }
+
+interface RegistryOptions {
+  readonly sender: Sender
+  readonly dialect: EventDialect
+  readonly log: Log
+  /** Removes known secrets from a text. */
+  readonly clean: (text: string) => string
+  readonly keeper: SubscriptionKeeper
+  readonly limits: { readonly maxPerPrincipal: number; readonly maxTotal: number }
+}
+
+/** A subscription that begins. */
+type Beginning = Receiver & Pick<Subscribed, 'reader' | 'until' | 'position' | 'maxAgeMs'>
+
+/** What is kept of a subscription besides the facts that it has itself. Undefined: it ends with this process. */
+type KeptFacts = Pick<KeptSubscription, 'given' | 'url' | 'secret' | 'credential'> | undefined
+
+/** The running subscriptions. Each ends with its lifetime, with the credentials of its caller, or with its endpoint. */
+export function createRegistry({ sender, dialect, log, clean, keeper, limits }: RegistryOptions) {
+  const { maxPerPrincipal, maxTotal } = limits
+  const subscriptions = new Map<string, Subscribed>()
+  const facts = new WeakMap<Subscribed, NonNullable<KeptFacts>>()
+  const keep = (one: Subscribed): void => {
+    const known = facts.get(one)
+    if (known === undefined || one.over.signal.aborted) return
+    const { id, name, principal, until, position } = one
+    const { given, url, secret, credential } = known
+    keeper.put({ id, name, principal, until, position, given, url, secret, credential })
+  }
+  const end = (one: Subscribed): void => {
+    if (subscriptions.get(one.id) === one) subscriptions.delete(one.id)
+    one.over.abort()
+    one.news.set()
+    one.release()
+  }
+  const remove = (one: Subscribed): void => {
+    end(one)
+    if (facts.has(one)) keeper.remove(one.id)
+  }
+  const run = createRun({ sender, dialect, log, clean, remove, onTaken: keep })
+
+  /** Tells an endpoint that the caller has lost its access. */
+  const tellEnd = async (one: Receiver, signal: AbortSignal): Promise<void> => {
+    const error = toWireError(eventError(dialect, 'forbidden', { reason: 'credentials' }))
+    const body = JSON.stringify({ type: 'terminated', error })
+    const state = { ...one, lastDeliveryAt: undefined, lastError: undefined, failedSince: undefined }
+    await sender.deliver(state, 'terminated', messageId('terminated'), body, signal)
+  }
+  const terminate = (one: Subscribed): void => {
+    remove(one)
+    // When its end comes with that of its credentials, the client knew of it.
+    if (Date.now() < one.until - 1000) void tellEnd(one, one.over.signal)
+  }
+
+  /** Follows the credentials and the lifetime of a subscription. Returns a function that ends this. */
+  const hold = (one: Subscribed, caller: Caller | undefined): (() => void) => {
+    const timer = setTimeout(() => remove(one), Math.min(one.until - Date.now(), 2 ** 31 - 1))
+    timer.unref()
+    const forget = caller?.untilEnd(() => terminate(one)) ?? (() => {})
+    const stop = one.reader.follow(one.news.set)
+    return () => {
+      clearTimeout(timer)
+      forget()
+      stop()
+    }
+  }
+  const keepFor = (one: Subscribed, given: KeptFacts): void => {
+    if (given === undefined) return
+    facts.set(one, given)
+    keep(one)
+  }
+  const countOf = (principal: string) => [...subscriptions.values()].filter((one) => one.principal === principal).length
+
+  return {
+    get: (id: string) => subscriptions.get(id),
+    remove,
+    tellEnd,
+    /** @throws ProtocolError for one subscription too many. */
+    refuseTooMany: (id: string, principal: string): void => {
+      if (subscriptions.has(id)) return
+      const isOwn = countOf(principal) >= maxPerPrincipal
+      if (!isOwn && subscriptions.size < maxTotal) return
+      throw eventError(dialect, 'exhausted', { limit: 'subscriptions', max: isOwn ? maxPerPrincipal : maxTotal })
+    },
+    /**
+     * Begins a subscription.
+     *
+     * @throws ResourceError `invalid` (reason `too-many`) beyond the limits of all subscriptions.
+     */
+    add: (beginning: Beginning, caller: Caller | undefined, given: KeptFacts): Subscribed => {
+      const made: Subscribed = {
+        ...{ ...beginning, isActive: true, lastDeliveryAt: undefined, lastError: undefined, failedSince: undefined },
+        ...{ news: createEvent(), over: new AbortController(), release: () => {} },
+      }
+      made.release = hold(made, caller)
+      subscriptions.set(made.id, made)
+      keepFor(made, given)
+      void run(made)
+      return made
+    },
+    /** Continues a subscription with the rights of its caller now. */
+    refresh: (
+      known: Subscribed,
+      next: Pick<Subscribed, 'reader' | 'until'>,
+      caller: Caller | undefined,
+      given: KeptFacts,
+    ): void => {
+      known.release()
+      Object.assign(known, next, { isActive: true })
+      known.release = hold(known, caller)
+      known.news.set()
+      keepFor(known, given)
+    },
+    /** Ends all, without a message. What is kept of them stays. */
+    close: (): void => {
+      for (const one of subscriptions.values()) end(one)
+    },
+  }
+}
