@@ -240,7 +240,7 @@ describe('the action', () => {
     const { run } = runs.steps.find(({ id }) => id === 'pack') ?? expect.fail('no step')
     const defaults = { QUERY: '', BUDGET: '2k', FORMAT: 'markdown', FOLDER: '.', OUTPUT: '' }
     const runnersOwn = {
-      ACTION: root,
+      MAIN: join(root, 'dist/cli/main.js'),
       RUNNER_TEMP: at('temp'),
       GITHUB_WORKSPACE: at('work'),
       GITHUB_OUTPUT: at('output'),
