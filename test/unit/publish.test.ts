@@ -112,11 +112,11 @@ describe('a bundle with a configuration', () => {
       server: {
         mcp_config: {
           args: [expect.any(String), 'serve', '--config', '${__dirname}/hikidashi.json', '--stdio'],
-          env: { SHOP_URL: '${user_config.shop_url}' },
+          env: { SHOP_URL: '${user_config.SHOP_URL}' },
         },
       },
       user_config: {
-        shop_url: {
+        SHOP_URL: {
           ...{ type: 'string', sensitive: true, required: true },
           description: 'The secret for "url" of db://shop, "url" of api://shop.',
         },

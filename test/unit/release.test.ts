@@ -15,7 +15,7 @@ import { factsOf, type Manifest, publishedManifest, readManifest } from '../../s
 const root = join(import.meta.dirname, '../..')
 const commit = '0123456789abcdef0123456789abcdef01234567'
 const sha256 = 'ab'.repeat(32)
-const manifest = { ...readManifest(root), repository: 'git+https://github.com/someone/drawers.git' }
+const manifest: Manifest = { ...readManifest(root), repository: 'git+https://github.com/someone/drawers.git' }
 const facts = factsOf(manifest, commit)
 const texts = textArtefacts(root, facts, sha256)
 const text = (path: string) => texts[path] ?? expect.fail(`no ${path}`)

@@ -56,7 +56,7 @@ export function bundleManifest(own: OwnPackage, options: BundleOptions): JsonObj
           ...(curated === undefined ? [] : ['--config', `\${__dirname}/${curatedPath}`]),
           '--stdio',
         ],
-        env: Object.fromEntries(variables.map(([name]) => [name, `\${user_config.${settingOf(name)}}`])),
+        env: Object.fromEntries(variables.map(([name]) => [name, `\${user_config.${name}}`])),
       },
     },
     // The tools depend on the served mounts, and on the host.
@@ -67,7 +67,7 @@ export function bundleManifest(own: OwnPackage, options: BundleOptions): JsonObj
       ...(folders ? { folders: askedFolders } : {}),
       ...Object.fromEntries(
         variables.map(([name, uses]) => [
-          settingOf(name),
+          name,
           {
             ...{ type: 'string', title: name, description: `The secret for ${uses.join(', ')}.` },
             ...{ sensitive: true, required: true },
@@ -85,9 +85,6 @@ const askedFolders = {
   multiple: true,
   required: true,
 }
-
-/** The key of an environment variable among the settings that the host asks for. */
-const settingOf = (variable: string) => variable.toLowerCase().replaceAll(/[^a-z0-9_]/g, '_')
 
 /** A name in lower-case letters, digits and hyphens. */
 export function slugOf(name: string): string {
