@@ -5,14 +5,20 @@ import { pathToFileURL } from 'node:url'
 /** The server that `npm start` runs: the links in the README add it to a host. */
 const server = { name: 'hikidashi', url: 'http://127.0.0.1:8787/mcp' }
 
+/** A server at an address, or one that the host starts. */
+type Installed =
+  | { readonly name: string; readonly url: string }
+  | { readonly name: string; readonly command: string; readonly args: readonly string[] }
+
 /** Links that add a server to VS Code and Cursor, in the form that each documents. */
-export function installLinks({ name, url }: { readonly name: string; readonly url: string }) {
+export function installLinks({ name, ...server }: Installed) {
   const query = (config: string) => `name=${encodeURIComponent(name)}&config=${encodeURIComponent(config)}`
+  const type = 'url' in server ? 'http' : 'stdio'
   return {
     // https://code.visualstudio.com/api/extension-guides/ai/mcp ; a redirect over HTTPS, because GitHub removes `vscode:` links.
-    vscode: `https://insiders.vscode.dev/redirect/mcp/install?${query(JSON.stringify({ type: 'http', url }))}`,
+    vscode: `https://insiders.vscode.dev/redirect/mcp/install?${query(JSON.stringify({ type, ...server }))}`,
     // https://cursor.com/docs/mcp/install-links
-    cursor: `https://cursor.com/en/install-mcp?${query(Buffer.from(JSON.stringify({ url })).toString('base64'))}`,
+    cursor: `https://cursor.com/en/install-mcp?${query(Buffer.from(JSON.stringify(server)).toString('base64'))}`,
   }
 }
 

@@ -81,6 +81,7 @@ export const commands: Readonly<Record<string, readonly [summary: string, load: 
     'let hikidashi read your files at a service (gdrive)',
     async () => (await import('./commands/credentials.ts')).defineAuth,
   ],
+  audit: ['print records of the audit log', async () => (await import('./commands/audit.ts')).define],
   events: ['show the deliveries of events to clients', async () => (await import('./commands/events.ts')).define],
   results: ['store results of analyses', async () => (await import('./commands/results.ts')).define],
   add: [
@@ -116,7 +117,11 @@ export async function createProgram(
 ): Promise<Command> {
   const program = new Command('hikidashi')
     .description('Serves any data as Model Context Protocol resources.')
-    .version(packageVersion(), '-V, --version')
+    .version(
+      packageVersion(),
+      '-V, --version',
+      'print the version; with --check, ask the registry of npm for the newest one',
+    )
     .helpOption('-h, --help', 'show this help')
     .exitOverride()
     .configureOutput({

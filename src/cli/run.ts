@@ -17,6 +17,7 @@ export async function run(words: readonly string[], io: ProcessIo): Promise<numb
     await completeLine(words.slice(1), io)
     return exitCodes.ok
   }
+  if (words.length === 2 && /^(?:-V|--version)$/.test(first) && words[1] === '--check') return checkVersion(io)
   const replacement = Object.hasOwn(replacements, first) ? replacements[first] : undefined
   if (replacement !== undefined) {
     io.complain(replacement)
@@ -35,6 +36,22 @@ export async function run(words: readonly string[], io: ProcessIo): Promise<numb
     if (error === outputClosed) return exitCodes.ok
     // commander has already printed its message.
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage
+    const { message, exitCode } = explain(error)
+    io.complain(message)
+    return exitCode
+  }
+}
+
+async function checkVersion(io: ProcessIo): Promise<number> {
+  const [{ printNewest, registryIn }, { isPublished, packageVersion }] = await Promise.all([
+    import('./operations/newest.ts'),
+    import('./operations/command-line.ts'),
+  ])
+  const installed = { version: packageVersion(), isPublished: isPublished(), registry: registryIn(process.env) }
+  try {
+    await printNewest(installed, io)
+    return exitCodes.ok
+  } catch (error) {
     const { message, exitCode } = explain(error)
     io.complain(message)
     return exitCode

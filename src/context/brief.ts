@@ -53,9 +53,12 @@ export async function briefFor(view: View, options: BriefOptions): Promise<Brief
   const { prompt, budget = briefDefaults.budget, minScore = briefDefaults.minScore, now, memory, signal } = options
   const silent = (silence: string, score = 0): Brief => ({ text: '', tokens: 0, score, items: [], silence })
   if (/^\s*(?:\/[\w:-]+(?:\s|$)|[!#])/.test(prompt)) return silent('the prompt is a command of the host')
-  const query = prompt.replace(/(?<![\p{L}\p{N}_./-])[a-z']+(?![\p{L}\p{N}_/-])/giu, (word) =>
-    chat.has(word.toLowerCase().replace(/'.*/s, '')) ? '' : word,
-  )
+  // Quotes in a prompt quote something; in a query they would ask for these words in this order.
+  const query = prompt
+    .replace(/["“”„«»]/g, ' ')
+    .replace(/(?<![\p{L}\p{N}_./-])[a-z']+(?![\p{L}\p{N}_/-])/giu, (word) =>
+      chat.has(word.toLowerCase().replace(/'.*/s, '')) ? '' : word,
+    )
   const terms = parseQuery(query).terms.filter(
     ({ light, prefix, loose, joined }) => !(light || prefix || loose || joined),
   ).length

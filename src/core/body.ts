@@ -6,6 +6,7 @@ import type { ReadOptions, ReadResult, ResourceContent } from './view.ts'
 /** A resource as a stream of bytes, such as the body of an answer over HTTP. */
 export interface Body {
   readonly mimeType: string | undefined
+  readonly version: string | undefined
   /** Entity tag in quotes. Undefined when the source has no versions. */
   readonly etag: string | undefined
   /** Length of the whole resource, in bytes; undefined when it is known only at the end. Without it there are no ranges. */
@@ -156,6 +157,7 @@ function partOf(content: ResourceContent, error: Error): ContentPart {
 function factsOf({ mimeType, version, uri }: ResourceContent) {
   return {
     mimeType,
+    version,
     etag:
       version === undefined
         ? undefined

@@ -1,6 +1,8 @@
 /** The caller of an operation. `id` is unique per caller; access rules name `roles`. */
 export interface Principal {
   readonly id: string
+  /** The name that a person gave the credentials of the caller, for logs. */
+  readonly label?: string
   readonly roles: readonly string[]
   /** The OAuth scopes that the token of the caller grants, including those that a broader one implies. Undefined when no token limits the caller. */
   readonly scopes?: readonly string[] | undefined

@@ -5,6 +5,8 @@ import { redactedMark } from './scrub.ts'
 export const metaKeys = {
   /** Version of a resource or content: opaque, and different when the content differs. */
   version: 'dev.hikidashi/version',
+  /** Full id of the commit from which a content was read. */
+  commit: 'dev.hikidashi/commit',
   /** On the first page of a list: the mounts, as resources. */
   mounts: 'dev.hikidashi/mounts',
   /** Of a mount: the kind of its data, for people (`MountKind`). */

@@ -240,7 +240,7 @@ describe('the action', () => {
     const { run } = runs.steps.find(({ id }) => id === 'pack') ?? expect.fail('no step')
     const defaults = { QUERY: '', BUDGET: '2k', FORMAT: 'markdown', FOLDER: '.', OUTPUT: '' }
     const runnersOwn = {
-      ACTION: root,
+      MAIN: join(root, 'dist/cli/main.js'),
       RUNNER_TEMP: at('temp'),
       GITHUB_WORKSPACE: at('work'),
       GITHUB_OUTPUT: at('output'),
@@ -263,6 +263,37 @@ describe('the action', () => {
     expect(packed.text).toContain('Three times, then never.')
     expect(packed.stderr).toMatch(/ of 2,000 tokens/)
     expect(await pack({ OUTPUT: 'out.md' })).toMatchObject({ status: 0, file: '/work/out.md' })
+  })
+
+  test('installs the published package of its version, or the one that is named; before the first publication it builds', () => {
+    const runner = mkdtempSync(join(tmpdir(), 'hikidashi-runner-'))
+    const at = (name: string) => join(runner, name)
+    mkdirSync(at('bin'))
+    writeFileSync(at('bin/npm'), '#!/bin/sh\necho "$@" >> "$CALLS"\n', { mode: 0o755 })
+    const { run } = runs.steps.find(({ id }) => id === 'install') ?? expect.fail('no step')
+    const install = (manifest: object, named = '') => {
+      writeFileSync(at('package.json'), JSON.stringify(manifest))
+      for (const file of ['calls', 'output']) writeFileSync(at(file), '')
+      const env = {
+        ...{ PATH: `${at('bin')}:${process.env.PATH}`, CALLS: at('calls'), ACTION: runner, PACKAGE: named },
+        ...{ RUNNER_TEMP: '/temp', GITHUB_OUTPUT: at('output') },
+      }
+      const flags = ['--noprofile', '--norc', '-eo', 'pipefail', '-c', run]
+      expect(spawnSync('bash', flags, { env, encoding: 'utf8' })).toMatchObject({ status: 0, stderr: '' })
+      return [readFileSync(at('calls'), 'utf8'), readFileSync(at('output'), 'utf8')]
+    }
+    const words = 'install --prefix /temp/hikidashi --no-audit --no-fund --ignore-scripts'
+    const installed = 'main=/temp/hikidashi/node_modules/hikidashi/dist/cli/main.js\n'
+    try {
+      expect(install({ version: '1.2.3' })).toEqual([`${words} hikidashi@1.2.3\n`, installed])
+      expect(install({ version: '1.2.3', private: true }, './a.tgz')).toEqual([`${words} ./a.tgz\n`, installed])
+      expect(install({ version: '1.2.3', private: true })).toEqual([
+        'ci --no-audit --no-fund\nrun build\n',
+        `main=${runner}/dist/cli/main.js\n`,
+      ])
+    } finally {
+      rmSync(runner, { recursive: true, force: true })
+    }
   })
 
   test('runs no input as a script, and fails when pack does', async () => {

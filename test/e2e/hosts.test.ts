@@ -2,6 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
@@ -205,6 +207,44 @@ test('a bundle has all files that a host needs to start it', { timeout: 120_000 
   )
   const sqliteWords = [join(target, server.entry_point), 'serve', '--config', config, '--stdio']
   expect(await listed(process.execPath, sqliteWords)).toContain('sqlite://shop/customer/schema')
+})
+
+test('a bundle with a configuration serves its mounts with the secrets that the host asks for', {
+  timeout: 120_000,
+}, async () => {
+  const service = createServer((request, response) => {
+    const isAllowed = request.headers.authorization === 'Bearer the-key-of-this-user'
+    response.writeHead(isAllowed ? 200 : 401, { 'Content-Type': 'text/plain' }).end(isAllowed ? 'in stock' : 'who?')
+  })
+  await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve))
+  const { port } = service.address() as AddressInfo
+  const stock = {
+    ...{ provider: 'api', url: `http://127.0.0.1:${port}`, allowAddresses: ['127.0.0.1'] },
+    ...{ bearer: { env: 'STOCK_KEY' }, routes: [{ template: 'stock' }] },
+    types: ['text/plain'],
+  }
+  await writeFile(join(root, 'stock.json'), JSON.stringify({ name: 'Shop stock', mounts: { 'stock://shop': stock } }))
+  const file = join(root, 'stock.mcpb')
+  const made = await started('bundle', 'mcpb', '--config', join(root, 'stock.json'), '--output', file)
+  expect(made).toMatchObject({ code: 0 })
+  const target = join(root, 'stock')
+  await unpack(file, target)
+  const { name, server, user_config: asked } = JSON.parse(await readFile(join(target, 'manifest.json'), 'utf8'))
+  expect(name).toBe('shop-stock')
+  const { command, args, env } = server.mcp_config
+  expect(asked[/^\$\{user_config\.(\w+)\}$/.exec(env.STOCK_KEY)?.[1] ?? '']).toMatchObject({ sensitive: true })
+  const client = new Client({ name: 'host', version: '1' })
+  await client.connect(
+    new StdioClientTransport({
+      command,
+      args: args.map((word: string) => word.replace('${__dirname}', target)),
+      env: { HOME: home, PATH: process.env.PATH ?? '', STOCK_KEY: 'the-key-of-this-user' },
+      ...{ cwd: '/', stderr: 'pipe' },
+    }),
+  )
+  const { contents } = await client.readResource({ uri: 'stock://shop/stock' }).finally(() => client.close())
+  expect(contents).toMatchObject([{ text: 'in stock' }])
+  service.close()
 })
 
 // Most of it is compressing what the last one has as well.

@@ -172,6 +172,9 @@ describe('the hook of a host', () => {
     expect(why.out).not.toContain('hunter2')
     await host.close()
     expect((await ask('How is a cursor sealed?')).out).toContain('additionalContext')
+    // opencode puts quotes around a prompt of its command line.
+    expect((await ask('"How does the server seal a cursor?"')).out).toContain('sealed with a secret')
+    expect((await ask('How is a cursor sealed?')).out).toContain('additionalContext')
     const words = await run(['why', '--context'], { cwd: root, env: env() })
     expect(words.out).toMatch(/“How is a cursor sealed\?”[\s\S]*from the index[\s\S]*sealing\.md/)
   })

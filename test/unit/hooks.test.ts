@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { writeHostFile } from '../../src/cli/hosts/files.ts'
 import { openHook, withHook, withoutHook } from '../../src/cli/hosts/hook-files.ts'
 import { formatAnswer, parseQuestion, promptHooks } from '../../src/cli/hosts/hooks.ts'
+import { opencodePlugin } from '../../src/cli/hosts/opencode-plugin.ts'
 import { hosts } from '../../src/cli/hosts/table.ts'
 import { ownSkillsProvider } from '../../src/skills/index.ts'
 import { createPlace, hostCalled } from '../support/hosts.ts'
@@ -32,7 +33,8 @@ describe('the file of the hooks of a host', () => {
   })
   afterAll(() => machine.remove())
 
-  test.each(Object.keys(promptHooks))('of %s gets our hook once, and keeps those of others', async (id) => {
+  const settingsHooks = Object.keys(promptHooks).filter((id) => promptHooks[id]?.plugin === undefined)
+  test.each(settingsHooks)('of %s gets our hook once, and keeps those of others', async (id) => {
     const host = hostCalled(id)
     const event = promptHooks[id]?.event ?? ''
     const { file } = (await openHook(host, 'user', machine)).opened.before
@@ -60,6 +62,66 @@ describe('the file of the hooks of a host', () => {
     expect(without.map(({ id }) => id)).toContain('cursor')
   })
 })
+
+describe('the plugin for opencode', () => {
+  let machine: Awaited<ReturnType<typeof createPlace>>
+  beforeAll(async () => {
+    machine = await createPlace()
+  })
+  afterAll(() => machine.remove())
+  const open = () => openHook(hostCalled('opencode'), 'project', machine)
+
+  test('is written whole, written again by another installation, and not over the file of somebody else', async () => {
+    const hook = await open()
+    const { file } = hook.opened.before
+    expect(file).toBe(join(machine.folder, '.opencode/plugins/hikidashi.js'))
+    await writeHostFile(hook.opened.before, withHook(hook))
+    const written = readFileSync(file, 'utf8')
+    expect(written).toContain('"pack","--hook","opencode"')
+    writeFileSync(file, written.replace('main.js', 'old/main.js'))
+    const again = await open()
+    expect([again.index, withHook(again), withoutHook(again)]).toEqual([0, written, ''])
+    writeFileSync(file, 'export const Other = async () => ({})\n')
+    await expect(open()).rejects.toThrow(/hikidashi\.js is not a plugin of hikidashi, and was not changed/)
+  })
+
+  test('adds the context to the message as a part that only the model sees, or leaves the message as it is', async () => {
+    const program = join(machine.folder, 'program.mjs')
+    writeFileSync(
+      program,
+      `let asked = ''
+for await (const chunk of process.stdin) asked += chunk
+const { prompt, cwd } = JSON.parse(asked)
+if (prompt.includes('context')) console.log(JSON.stringify({ hookSpecificOutput: { additionalContext: prompt + cwd } }))`,
+    )
+    const ask = async (words: readonly string[], text: string) => {
+      const file = join(machine.folder, `plugin-${text}.mjs`)
+      writeFileSync(file, opencodePlugin(words))
+      const { Hikidashi } = (await import(file)) as { readonly Hikidashi: (input: object) => Promise<Hooks> }
+      const hooks = await Hikidashi({ directory: machine.folder })
+      const parts: Record<string, unknown>[] = [
+        { id: 'prt_1', sessionID: 's', messageID: 'm', type: 'file', url: 'file:///a' },
+        { id: 'prt_2', sessionID: 's', messageID: 'm', type: 'text', text },
+        { id: 'prt_3', sessionID: 's', messageID: 'm', type: 'text', text: 'of the host', synthetic: true },
+      ]
+      await hooks['chat.message']({}, { parts })
+      return parts.slice(3)
+    }
+    const own = [process.execPath, program]
+    expect(await ask(own, 'context')).toEqual([
+      {
+        ...{ id: 'prt_20', sessionID: 's', messageID: 'm', type: 'text', synthetic: true },
+        text: `context${machine.folder}`,
+      },
+    ])
+    expect(await ask(own, 'nothing')).toEqual([])
+    expect(await ask([join(machine.folder, 'none')], 'context-of-none')).toEqual([])
+  })
+})
+
+interface Hooks {
+  readonly 'chat.message': (input: object, output: { readonly parts: object[] }) => Promise<void>
+}
 
 describe('the plugin for Claude Code', () => {
   const root = join(import.meta.dirname, '../..')

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import { Ajv } from 'ajv'
 import addFormats from 'ajv-formats'
 import { afterAll, describe, expect, test } from 'vitest'
+import { readCurated } from '../../src/cli/operations/publish/curated.ts'
 import {
   bundleManifest,
   localized,
@@ -23,6 +24,7 @@ function validatorOf(file: string) {
 }
 
 const own: OwnPackage = ownPackage()
+const webMount = { provider: 'web', url: 'https://www.example.org/docs', pages: [{ path: 'a' }] }
 
 describe('the file server.json', () => {
   const faults = validatorOf('registry/server-2025-12-11.schema.json')
@@ -73,10 +75,10 @@ describe('the file server.json', () => {
 })
 
 describe('the manifest of a bundle', () => {
-  const manifest = bundleManifest(own, 'Somebody', ['linux'])
+  const manifest = bundleManifest(own, { author: 'Somebody', platforms: ['linux'] })
 
   test('follows the schema of MCP bundles', () => {
-    const faults = validatorOf('mcpb/manifest-0.3.schema.json')
+    const faults = validatorOf('mcpb/manifest-0.4.schema.json')
     expect(faults(manifest)).toEqual([])
     expect(faults({ ...manifest, resources: [] })).not.toEqual([])
   })
@@ -85,6 +87,62 @@ describe('the manifest of a bundle', () => {
     for (const key of ['display_name', 'description', 'long_description', 'keywords'])
       expect(localized.ja?.[key]).toEqual(expect.anything())
     expect(Object.keys(localized.ja ?? {}).every((key) => key in manifest)).toBe(true)
+  })
+})
+
+describe('a bundle with a configuration', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'hikidashi-curated-'))
+  afterAll(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'shop-data.json')
+  const read = (config: object) => {
+    const text = JSON.stringify(config)
+    writeFileSync(file, text)
+    return readCurated(file, text)
+  }
+  const shop = { provider: 'postgres', url: { env: 'SHOP_URL' }, title: 'Orders' }
+
+  test('asks for each secret, and serves the configuration', async () => {
+    const curated = await read({
+      mounts: { 'db://shop': shop, 'api://shop': { ...shop, title: undefined }, 'web://docs': webMount },
+    })
+    const manifest = bundleManifest(own, { author: 'Somebody', platforms: ['linux'], curated })
+    expect(validatorOf('mcpb/manifest-0.4.schema.json')(manifest)).toEqual([])
+    expect(manifest).toMatchObject({
+      ...{ name: 'shop-data', display_name: 'shop-data' },
+      server: {
+        mcp_config: {
+          args: [expect.any(String), 'serve', '--config', '${__dirname}/hikidashi.json', '--stdio'],
+          env: { SHOP_URL: '${user_config.SHOP_URL}' },
+        },
+      },
+      user_config: {
+        SHOP_URL: {
+          ...{ type: 'string', sensitive: true, required: true },
+          description: 'The secret for "url" of db://shop, "url" of api://shop.',
+        },
+      },
+    })
+    expect(manifest).not.toHaveProperty('user_config.folders')
+    expect(manifest).not.toHaveProperty('localization')
+    const both = bundleManifest(own, { author: 'Somebody', platforms: ['linux'], curated, folders: true })
+    expect(both).toHaveProperty('user_config.folders')
+    expect(both).toHaveProperty('server.mcp_config.args[2]', '${user_config.folders}')
+  })
+
+  test.each<[string, object, RegExp]>([
+    ['a folder', { 'a://b': { provider: 'files', root: './docs' } }, /a:\/\/b reads root "\.\/docs" of this machine/],
+    ['a database file', { 'a://b': { provider: 'sqlite', file: 'shop.db' } }, /reads file "shop\.db" of this machine/],
+    ['an environment', { 'a://b': { provider: 'env' } }, /reads the environment of the process of this machine/],
+    ['a secret in a file', { 'a://b': { ...shop, url: { file: 'url' } } }, /secret in the file url\. Write \{ "env"/],
+  ])('is refused with %s of this machine', (_, mounts, message) => expect(read({ mounts })).rejects.toThrow(message))
+
+  test('is refused with settings of a server, with a secret, and with faults', async () => {
+    const mounts = { 'db://shop': shop }
+    await expect(read({ mounts, http: { listen: 8787 } })).rejects.toThrow(/http is for a server/)
+    const token = `ghp_${'k8QzT2'.repeat(6)}`
+    const described = { ...webMount, description: `Authorization: Bearer ${token}` }
+    await expect(read({ mounts: { 'web://docs': described } })).rejects.toThrow(/Line 1 of .* looks like a secret/)
+    await expect(read({ mounts: { 'db://shop': { provider: 'nothing' } } })).rejects.toThrow(/provider/)
   })
 })
 

@@ -1,3 +1,4 @@
+import { unlink } from 'node:fs/promises'
 import { isAbsolute } from 'node:path'
 import { type Command, Option } from 'commander'
 import { defined, textsIn } from '../../core/kit/object.ts'
@@ -70,7 +71,10 @@ itself), or connects to the server at --url. The old file is kept beside the new
       addHeaderEnv,
     )
     .option('--header <header>', `with --url: a header, 'Name: value' or 'Name: \${VARIABLE}' (repeatable)`, addWord)
-    .option('--hook', 'also let the host give each prompt the texts that help with it (claude-code, codex, gemini-cli)')
+    .option(
+      '--hook',
+      'also let the host give each prompt the texts that help with it (claude-code, codex, gemini-cli, opencode)',
+    )
     .option('--force', 'replace another entry of that name')
     .option('--dry-run', 'print the change as a diff, and write nothing')
     .option('--print', 'print the entry, and other ways to add it')
@@ -305,7 +309,10 @@ async function remove(id: string, options: RemoveOptions, io: Io): Promise<void>
 
 async function removeHook(host: Host, scope: Scope): Promise<void> {
   const hook = await openHook(host, scope, thisMachine())
-  if (hook.index !== -1) await writeHostFile(hook.opened.before, withoutHook(hook))
+  if (hook.index === -1) return
+  const { before } = hook.opened
+  await writeHostFile(before, withoutHook(hook))
+  if (hook.isPlugin) await unlink(before.target)
 }
 
 function refuseOthers(opened: Opened, name: string, { force }: RemoveOptions): void {

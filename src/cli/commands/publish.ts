@@ -1,17 +1,19 @@
 import { existsSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { errorCodeOf } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { ServerJsonOptions } from '../operations/publish/manifest.ts'
-import { addWord, examples, failed } from '../terminal/exit.ts'
+import { addWord, examples, failed, misused } from '../terminal/exit.ts'
 import { formatSize, type Io, writeJson } from '../terminal/io.ts'
 import { createProgress } from '../terminal/progress.ts'
 
 interface McpbOptions {
   readonly output?: string
   readonly author?: string
+  readonly config?: string
+  readonly folders?: true
   readonly allPlatforms?: true
   readonly force?: true
   readonly json?: true
@@ -22,14 +24,20 @@ export function defineBundle(command: Command, io: Io): void {
     ...examples(`
   hikidashi bundle mcpb
   hikidashi bundle mcpb --output hikidashi.mcpb --force
-  hikidashi bundle mcpb --all-platforms`),
+  hikidashi bundle mcpb --all-platforms
+  hikidashi bundle mcpb --config shop.json         # a drawer for colleagues, who are asked for its secrets`),
   )
   command
     .command('mcpb')
     .description(
       'Writes an MCP bundle (.mcpb): this installation with all its run-time files. Claude Desktop and other hosts install it with a double click, and ask which folders to serve.',
     )
-    .option('-o, --output <file>', 'the file to write; by default hikidashi-VERSION.mcpb here')
+    .option('-o, --output <file>', 'the file to write; by default NAME-VERSION.mcpb here')
+    .option(
+      '--config <file>',
+      'serve the mounts of this configuration; the host asks its user for each secret { "env": "NAME" } in it',
+    )
+    .option('--folders', 'with --config: let the host ask for folders, too')
     .option('--author <name>', 'the publisher; by default the author in package.json')
     .option('--all-platforms', 'make a bundle for macOS, Windows and Linux; by default only for this system')
     .option('--force', 'replace an existing file')
@@ -37,13 +45,16 @@ export function defineBundle(command: Command, io: Io): void {
     .action((options: McpbOptions) => mcpb(options, io))
 }
 
-async function mcpb({ output, author, allPlatforms, force, json }: McpbOptions, io: Io): Promise<void> {
-  const [{ allPlatformNames, bundleManifest, ownFolder, ownPackage }, { writeBundle }] = await Promise.all([
+async function mcpb(options: McpbOptions, io: Io): Promise<void> {
+  const { output, author, config, folders, allPlatforms, force, json } = options
+  const [{ allPlatformNames, bundleManifest, ownFolder, ownPackage, slugOf }, { writeBundle }] = await Promise.all([
     import('../operations/publish/manifest.ts'),
     import('../operations/publish/mcpb.ts'),
   ])
+  if (folders && config === undefined) throw misused('--folders is for --config: other bundles always ask for folders.')
   const own = ownPackage()
-  const file = resolve(output ?? `hikidashi-${own.version}.mcpb`)
+  const curated = config === undefined ? undefined : await readConfiguration(config)
+  const file = resolve(output ?? `${slugOf(curated?.name ?? own.name)}-${own.version}.mcpb`)
   if (existsSync(file) && !force) throw failed(`${file} exists already. To replace it: --force.`)
   const publisher = author ?? own.author
   if (publisher === undefined || publisher === '')
@@ -51,8 +62,9 @@ async function mcpb({ output, author, allPlatforms, force, json }: McpbOptions, 
   const progress = createProgress(io, { what: 'files' })
   const told = (done: number, total: number) => progress.set({ done, total })
   const platforms = allPlatforms ? allPlatformNames : [process.platform]
-  const manifest = bundleManifest(own, publisher, platforms)
-  const writing = writeBundle(ownFolder(), manifest, platforms, file, told).finally(progress.end)
+  const manifest = bundleManifest(own, { author: publisher, platforms, ...defined({ curated, folders }) })
+  const contents = { told, ...defined({ curated: curated?.text }) }
+  const writing = writeBundle(ownFolder(), manifest, platforms, file, contents).finally(progress.end)
   const bundle = await writing.catch((error: unknown) => {
     if (!(error instanceof Error) || !('code' in error)) throw error
     const path = 'path' in error ? String(error.path) : file
@@ -64,6 +76,14 @@ async function mcpb({ output, author, allPlatforms, force, json }: McpbOptions, 
   io.say(
     `Wrote ${file}: ${formatSize(bytes)}, ${files} files of ${count}, for ${platforms.join(', ')}.\nSHA-256 ${sha256}\nOpen it with Claude Desktop to install it.`,
   )
+}
+
+async function readConfiguration(file: string) {
+  const text = await readFile(file, 'utf8').catch((error: unknown) => {
+    throw failed(`${file} cannot be read (${errorCodeOf(error) ?? 'unknown'}).`)
+  })
+  const { readCurated } = await import('../operations/publish/curated.ts')
+  return readCurated(file, text)
 }
 
 interface ServerJsonCommand extends Omit<ServerJsonOptions, 'remotes'> {

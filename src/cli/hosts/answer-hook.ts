@@ -170,12 +170,12 @@ export async function readHookRecords(most: number): Promise<readonly HookRecord
   return text
     .trimEnd()
     .split('\n')
-    .slice(-most)
-    .reverse()
     .flatMap((line) => {
       const value = jsonIn(line)
       return isObject(value) && Array.isArray(value.items) ? [value as unknown as HookRecord] : []
     })
+    .slice(-most)
+    .reverse()
 }
 
 /** Formats a record for people. */

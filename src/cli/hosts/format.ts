@@ -5,7 +5,15 @@ import { toml } from './toml.ts'
 import { type Host, type Json, type Path, type SettingsEditor, valueAt, withValueAt } from './types.ts'
 import { yaml } from './yaml.ts'
 
-const formats: Readonly<Record<Host['format'], SettingsEditor>> = { json, toml, yaml }
+/** A file without members: its only value is its whole text, at `text`. */
+const text: SettingsEditor = {
+  parse: (whole) => (whole === '' ? {} : { text: whole }),
+  set: (_, __, value) => String(value),
+  remove: () => '',
+  show: (_, value) => String(value),
+}
+
+const formats: Readonly<Record<Host['format'], SettingsEditor>> = { json, toml, yaml, text }
 
 /** Wraps a format for commands: errors name the file, and an edit that would change anything else is refused. */
 export function formatOf(host: Host, file: string): SettingsEditor {

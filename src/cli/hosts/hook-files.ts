@@ -1,5 +1,5 @@
 import { joinCommand, ownCommand } from '../operations/command-line.ts'
-import { misused } from '../terminal/exit.ts'
+import { failed, misused } from '../terminal/exit.ts'
 import { type Opened, openHostFile } from './change.ts'
 import { promptHooks } from './hooks.ts'
 import { type Host, type JsonObject, type Machine, type Scope, valueAt } from './types.ts'
@@ -11,9 +11,11 @@ const timeoutMs = 5000
 export interface OpenedHook {
   readonly opened: Opened
   readonly event: string
-  readonly entry: JsonObject
-  /** The index of our entry among the hooks of the event; -1: it is not there. */
+  readonly entry: JsonObject | string
+  /** The index of our entry among the hooks of the event, 0 for a plugin; -1: it is not there. */
   readonly index: number
+  /** Whether the file is a plugin of ours, and the entry its whole text. */
+  readonly isPlugin: boolean
 }
 
 /** Reads the file of the hooks of a host. @throws CommandError for a host without such hooks. */
@@ -23,19 +25,41 @@ export async function openHook(host: Host, scope: Scope, machine: Machine): Prom
     throw misused(
       `${host.title} has no hook that adds a context to a prompt. There are hooks of: ${Object.keys(promptHooks).join(', ')}.`,
     )
-  const { event, files = host.files, unitMs } = hook
+  const { event, files = host.files, unitMs = 1, plugin } = hook
+  const words = ownCommand(['pack', '--hook', host.id])
+  if (plugin !== undefined) return openPlugin({ ...host, files }, event, plugin(words), scope, machine)
   const opened = await openHostFile({ ...host, files, format: 'json' }, scope, machine)
-  const command = joinCommand(ownCommand(['pack', '--hook', host.id]))
+  const command = joinCommand(words)
   const list = valueAt(opened.settings, ['hooks', event])
   const index = Array.isArray(list)
     ? list.findIndex((one) => JSON.stringify(one).includes(`pack --hook ${host.id}`))
     : -1
-  return { opened, event, index, entry: { hooks: [{ type: 'command', command, timeout: timeoutMs / unitMs }] } }
+  const entry = { hooks: [{ type: 'command', command, timeout: timeoutMs / unitMs }] }
+  return { opened, event, index, entry, isPlugin: false }
+}
+
+/** The path of a file's whole text in the format `text`. */
+const wholeText = ['text']
+
+async function openPlugin(
+  host: Host,
+  event: string,
+  entry: string,
+  scope: Scope,
+  machine: Machine,
+): Promise<OpenedHook> {
+  const opened = await openHostFile({ ...host, format: 'text' }, scope, machine)
+  const { text = '', file } = opened.before
+  const isOurs = text.includes(`"pack","--hook","${host.id}"`)
+  if (!isOurs && text.trim() !== '') throw failed(`${file} is not a plugin of hikidashi, and was not changed.`)
+  return { opened, event, entry, index: isOurs ? 0 : -1, isPlugin: true }
 }
 
 /** Returns the text of the file with our hook, in place of an earlier one of ours. */
-export function withHook({ opened: { before, format, settings }, event, entry, index }: OpenedHook): string {
+export function withHook({ opened, event, entry, index, isPlugin }: OpenedHook): string {
+  const { before, format, settings } = opened
   const text = before.text ?? ''
+  if (isPlugin) return format.set(text, wholeText, entry)
   const list = valueAt(settings, ['hooks', event])
   if (!Array.isArray(list)) return format.set(text, ['hooks', event], [entry])
   if (JSON.stringify(list[index]) === JSON.stringify(entry)) return text
@@ -43,7 +67,7 @@ export function withHook({ opened: { before, format, settings }, event, entry, i
   return format.set(rest, ['hooks', event, index === -1 ? list.length : list.length - 1], entry)
 }
 
-/** Returns the text of the file without our hook. */
-export function withoutHook({ opened: { before, format }, event, index }: OpenedHook): string {
-  return format.remove(before.text ?? '', ['hooks', event, index])
+/** Returns the text of the file without our hook. It is empty for a plugin. */
+export function withoutHook({ opened: { before, format }, event, index, isPlugin }: OpenedHook): string {
+  return format.remove(before.text ?? '', isPlugin ? wholeText : ['hooks', event, index])
 }

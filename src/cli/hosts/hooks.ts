@@ -1,4 +1,5 @@
-import { type Host, inProject, isObject, joined, saying } from './types.ts'
+import { opencodePlugin } from './opencode-plugin.ts'
+import { configFolder, type Host, inProject, isObject, joined, saying } from './types.ts'
 
 /** The question to a hook: the prompt of a person, and the folder in which the host works. */
 export interface HookQuestion {
@@ -17,7 +18,9 @@ interface PromptHook {
   /** The files of its hooks, if they are not in its settings file. */
   readonly files?: Host['files']
   /** Its unit of time-outs, in milliseconds. */
-  readonly unitMs: number
+  readonly unitMs?: number
+  /** Returns the text of a plugin that runs a command, for a host whose hooks are code: the file holds nothing else. */
+  readonly plugin?: (words: readonly string[]) => string
 }
 
 /** The hosts that add the output of a program to a prompt. */
@@ -45,6 +48,14 @@ export const promptHooks: Readonly<Record<string, PromptHook>> = {
     },
   },
   'gemini-cli': { event: 'BeforeAgent', folder: 'GEMINI_PROJECT_DIR', unitMs: 1 },
+  opencode: {
+    event: 'chat.message',
+    plugin: opencodePlugin,
+    files: {
+      user: (machine) => [joined(machine, configFolder(machine), 'opencode', 'plugins', 'hikidashi.js')],
+      project: inProject('.opencode', 'plugins', 'hikidashi.js'),
+    },
+  },
 }
 
 /** Parses the input of a hook. `undefined`: it is another event, or has no prompt. */

@@ -60,7 +60,7 @@ export interface EntryContext {
 export interface Host {
   readonly id: string
   readonly title: string
-  readonly format: 'json' | 'toml' | 'yaml'
+  readonly format: 'json' | 'toml' | 'yaml' | 'text'
   /** Extensions of JSON that the host refuses, if it is strict. */
   readonly refuses?: { readonly comments: boolean; readonly trailingCommas: boolean }
   /** How the host uses resources, in a few words. */

@@ -1,5 +1,6 @@
 import { notFound, unavailable } from '../../core/errors.ts'
 import { defined, requireKeys } from '../../core/kit/object.ts'
+import { metaKeys } from '../../core/meta.ts'
 import type { Content, Context, Entry, Provider, ReadRequest, Template } from '../../core/provider.ts'
 import { directoryMimeType } from '../../core/view.ts'
 import { untilAbort } from '../files/place.ts'
@@ -102,7 +103,7 @@ export async function createGit(
     if (page !== undefined) return page
     const { at, entry } = await locate(await commits.find(path, table, signal), trees)
     const content = await readBlob(entry, range, signal)
-    const meta = { 'dev.hikidashi/commit': at.commit }
+    const meta = { [metaKeys.commit]: at.commit }
     return { ...content, meta, ...(at.fixed ? { immutable: true } : {}) }
   }
 

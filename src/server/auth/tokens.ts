@@ -1,6 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import { ResourceError } from '../../core/errors.ts'
+import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import { digestOf, type Grant, type TokenVerdict, type Verifier } from './caller.ts'
 import { absent, isOwnToken, markOf, readTokenFile, type StoredToken, type TokenFile } from './token-file.ts'
@@ -97,9 +98,9 @@ const grants = new WeakMap<StoredToken, Grant>()
 function grantOf(stored: StoredToken): Grant {
   const known = grants.get(stored)
   if (known !== undefined) return known
-  const { id, roles, expires } = stored
+  const { id, name, roles, expires } = stored
   const made = {
-    principal: { id: JSON.stringify(['token', id]), roles },
+    principal: { id: JSON.stringify(['token', id]), ...defined({ label: name }), roles },
     expires: expires === undefined ? Number.POSITIVE_INFINITY : Date.parse(expires),
   }
   grants.set(stored, made)

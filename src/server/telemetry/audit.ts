@@ -1,6 +1,7 @@
 import { contentLength } from '../../core/entry.ts'
 import { isResourceError } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
+import { metaKeys } from '../../core/meta.ts'
 import type { Principal } from '../../core/provider.ts'
 import type { Posting, Tool } from '../../core/tool.ts'
 import type { CallOptions, Page, ReadResult, Subscription, View } from '../../core/view.ts'
@@ -11,6 +12,8 @@ export interface AuditRecord {
   readonly time: string
   /** Id of the principal. Undefined when the request was refused before authentication. */
   readonly principal?: string
+  /** The name of the token of the principal, if it has one. */
+  readonly label?: string
   /** Network address of a request that was refused before authentication. */
   readonly address?: string
   readonly transport: 'http' | 'stdio'
@@ -53,6 +56,10 @@ export interface AuditRecord {
   readonly status?: number
   /** Size of the read content, in bytes. */
   readonly bytes?: number
+  /** Version of the read content, if the source has one. */
+  readonly version?: string
+  /** Full id of the commit from which the content was read. */
+  readonly commit?: string
   /** Number of listed or completed items. */
   readonly items?: number
   /** Duration, in milliseconds. */
@@ -68,7 +75,7 @@ interface AuditedFacts {
   readonly revision: () => string | undefined
 }
 
-type Answered = Partial<Pick<AuditRecord, 'outcome' | 'bytes' | 'items'>>
+type Answered = Partial<Pick<AuditRecord, 'outcome' | 'bytes' | 'version' | 'commit' | 'items'>>
 
 /** Creates functions that record the operations of one principal. */
 function createRecorder(audit: Audit, { principal, transport, revision }: AuditedFacts) {
@@ -77,6 +84,7 @@ function createRecorder(audit: Audit, { principal, transport, revision }: Audite
     audit({
       time: new Date().toISOString(),
       principal: principal.id,
+      ...defined({ label: principal.label }),
       transport,
       ...defined({ revision: agreed }),
       verb,
@@ -145,7 +153,7 @@ export function audited(view: View, audit: Audit, facts: AuditedFacts): View {
     templates: (query, options) => recorded('templates', undefined, options, view.templates(query, options), itemsOf),
     read: (uri, options) => {
       const reading = view.read(uri, options)
-      return options?.probe === true ? reading : recorded('read', uri, options, reading, bytesOf)
+      return options?.probe === true ? reading : recorded('read', uri, options, reading, readFacts)
     },
     ...(stat && {
       stat: (uri, options) => recorded('stat', uri, options, stat(uri, options), () => ({})),
@@ -219,6 +227,15 @@ function outcomeOf(error: unknown): string {
   return error.kind === 'not-found' && error.detail.fault === 'denied' ? 'denied' : error.kind
 }
 
-function bytesOf({ contents }: ReadResult): Answered {
-  return { bytes: contents.reduce((sum, content) => sum + contentLength(content), 0) }
+/** Maximum length of a version in a record, in characters. Other servers choose theirs. */
+export const maxVersionLength = 200
+
+function readFacts({ contents }: ReadResult): Answered {
+  const { version, meta = {} } = contents[0] ?? {}
+  const commit = meta[metaKeys.commit]
+  return {
+    bytes: contents.reduce((sum, content) => sum + contentLength(content), 0),
+    ...(version === undefined ? {} : { version: version.slice(0, maxVersionLength) }),
+    ...(typeof commit === 'string' && /^[0-9a-f]{40,64}$/.test(commit) ? { commit } : {}),
+  }
 }

@@ -178,14 +178,16 @@ export async function checkStore(
 }
 
 /** Returns what to do about a store in a file that cannot be used. */
-function fixOfFile(file: string, { detail: { fault } }: ResourceError): string {
-  switch (fault) {
+function fixOfFile(file: string, { detail: { fault, reason } }: ResourceError): string {
+  switch (fault ?? reason) {
     case 'platform':
       return 'Do that, or keep the store in a database: "store": { "postgres": … }'
     case 'full':
       return `Free some space on the disk of ${file}, or keep the store elsewhere: "store": { "sqlite": … }`
     case 'read-only':
       return `Let this user write to ${dirname(file)}, or keep the store elsewhere: "store": { "sqlite": … }`
+    case 'configuration':
+      return `Do that, or move ${file} away, with the results in it: hikidashi creates it again, and indexes again.`
     default:
       return `Stop the other program that uses ${file}, or move the file away: hikidashi creates it again, and indexes again.`
   }

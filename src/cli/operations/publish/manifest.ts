@@ -3,9 +3,13 @@ import { fileURLToPath } from 'node:url'
 import { defined } from '../../../core/kit/object.ts'
 import type { JsonObject } from '../../../core/tool.ts'
 import { misused } from '../../terminal/exit.ts'
+import type { Curated } from './curated.ts'
 
 /** The version of the manifest's specification: github.com/modelcontextprotocol/mcpb, MANIFEST.md. */
-const manifestVersion = '0.3'
+const manifestVersion = '0.4'
+
+/** Path of the configuration in a bundle. */
+export const curatedPath = 'hikidashi.json'
 
 /** Path of the texts of another language in a bundle. */
 export const localePath = (locale: string) => `mcpb-resources/${locale}.json`
@@ -13,32 +17,46 @@ export const localePath = (locale: string) => `mcpb-resources/${locale}.json`
 /** The operating systems that a manifest can contain, by their names in Node. */
 export const allPlatformNames: readonly NodeJS.Platform[] = ['darwin', 'win32', 'linux']
 
-/**
- * Returns the manifest.json of a bundle. The host asks its user for the folders.
- *
- * @param platforms The operating systems that the bundle supports. A manifest cannot restrict the processor.
- */
-export function bundleManifest(own: OwnPackage, author: string, platforms: readonly NodeJS.Platform[]): JsonObject {
+/** What a bundle is made of. */
+export interface BundleOptions {
+  /** The publisher. */
+  readonly author: string
+  /** The operating systems that the bundle supports. A manifest cannot restrict the processor. */
+  readonly platforms: readonly NodeJS.Platform[]
+  /** The configuration that it serves. Without one, it serves folders that the host asks its user for. */
+  readonly curated?: Curated
+  /** Whether the host asks for folders beside the configuration, too. */
+  readonly folders?: boolean
+}
+
+/** Returns the manifest.json of a bundle. The host asks its user for the folders and secrets. */
+export function bundleManifest(own: OwnPackage, options: BundleOptions): JsonObject {
+  const { author, platforms, curated, folders = curated === undefined } = options
   const main = `node_modules/${own.name}/dist/cli/main.js`
+  const variables = [...(curated?.variables ?? [])]
   return {
     manifest_version: manifestVersion,
-    name: own.name,
-    display_name: 'hikidashi',
+    name: curated === undefined ? own.name : slugOf(curated.name),
+    display_name: curated?.name ?? 'hikidashi',
     version: own.version,
-    description: shortDescription,
-    long_description: longDescription,
+    ...(curated === undefined ? describedFolders : describe(curated)),
     author: { name: author },
     ...defined({ homepage: own.homepage }),
     license: own.license,
     keywords: [...own.keywords],
-    localization: { resources: localePath(`\${locale}`), default_locale: 'en-US' },
     server: {
       type: 'node',
       entry_point: main,
       mcp_config: {
         command: 'node',
-        args: [`\${__dirname}/${main}`, 'serve', `\${user_config.folders}`, '--stdio'],
-        env: {},
+        args: [
+          `\${__dirname}/${main}`,
+          'serve',
+          ...(folders ? [`\${user_config.folders}`] : []),
+          ...(curated === undefined ? [] : ['--config', `\${__dirname}/${curatedPath}`]),
+          '--stdio',
+        ],
+        env: Object.fromEntries(variables.map(([name]) => [name, `\${user_config.${name}}`])),
       },
     },
     // The tools depend on the served mounts, and on the host.
@@ -46,21 +64,59 @@ export function bundleManifest(own: OwnPackage, author: string, platforms: reado
     prompts_generated: true,
     compatibility: { platforms: [...platforms], runtimes: { node: own.engines.node } },
     user_config: {
-      folders: {
-        type: 'directory',
-        title: 'Folders',
-        description:
-          'The folders whose files may be read. Files that .gitignore names, keys and .env files are left out.',
-        multiple: true,
-        required: true,
-      },
+      ...(folders ? { folders: askedFolders } : {}),
+      ...Object.fromEntries(
+        variables.map(([name, uses]) => [
+          name,
+          {
+            ...{ type: 'string', title: name, description: `The secret for ${uses.join(', ')}.` },
+            ...{ sensitive: true, required: true },
+          },
+        ]),
+      ),
     },
   } satisfies JsonObject
 }
 
+const askedFolders = {
+  type: 'directory',
+  title: 'Folders',
+  description: 'The folders whose files may be read. Files that .gitignore names, keys and .env files are left out.',
+  multiple: true,
+  required: true,
+}
+
+/** A name in lower-case letters, digits and hyphens. */
+export function slugOf(name: string): string {
+  return (
+    name
+      .toLowerCase()
+      .replaceAll(/[^a-z0-9]+/g, '-')
+      .replaceAll(/^-|-$/g, '') || 'hikidashi'
+  )
+}
+
+function describe({ name, mounts }: Curated): JsonObject {
+  const lines = mounts.map(({ address, title }) => `- \`${address}\`${title === undefined ? '' : `: ${title}`}`)
+  return {
+    description: `Serves ${mounts.length === 1 ? 'one source' : `${mounts.length} sources`} of ${name} as MCP resources, to read only.`,
+    long_description: `Made with hikidashi. It only reads, from:\n\n${lines.join('\n')}`,
+  }
+}
+
+/** Description of this package in one sentence. The registry allows 100 characters. */
+const shortDescription = 'Serves folders, databases and other data as MCP resources: listed, searched, read.'
+
 const longDescription = `Serves the folders that you choose, to be attached to a conversation as resources, or found and read by tools.
 
 It only reads. Files that a \`.gitignore\` names, keys, \`.env\` files and folders of dependencies are left out. Text in Shift_JIS and other encodings is decoded.`
+
+/** The texts of a bundle without a configuration. */
+const describedFolders = {
+  description: shortDescription,
+  long_description: longDescription,
+  localization: { resources: localePath(`\${locale}`), default_locale: 'en-US' },
+}
 
 /** The texts of the manifest in other languages, by language. */
 export const localized: Readonly<Record<string, JsonObject>> = {
@@ -96,9 +152,6 @@ export function ownFolder(): string {
 export function ownPackage(): OwnPackage {
   return JSON.parse(readFileSync(new URL('../../../../package.json', import.meta.url), 'utf8')) as OwnPackage
 }
-
-/** Description of this package in one sentence. The registry allows 100 characters. */
-const shortDescription = 'Serves folders, databases and other data as MCP resources: listed, searched, read.'
 
 /** The schema that a server.json follows: github.com/modelcontextprotocol/static. */
 const schema = 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json'

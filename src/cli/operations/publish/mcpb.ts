@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises'
 import { ZipFile } from 'yazl'
 import type { JsonObject } from '../../../core/tool.ts'
 import { failed } from '../../terminal/exit.ts'
-import { localePath, localized } from './manifest.ts'
+import { curatedPath, localePath, localized } from './manifest.ts'
 
 /** The modification time of all files in a bundle, so that the same installation makes the same bundle. */
 const mtime = new Date('2000-01-01T00:00:00Z')
@@ -25,7 +25,6 @@ const nativeBuild = /^dist\/vendor\/sqlite-([a-z\d]+)-.*\.node$/
  * @param root The folder of the package.
  * @param platforms The operating systems of the bundle. It contains their builds of SQLite for all processors, because the manifest
  *   cannot restrict the processor.
- * @param told Called for each file that is added.
  * @returns The path, size and SHA-256 of the bundle, and the number of its files and packages.
  */
 export async function writeBundle(
@@ -33,7 +32,7 @@ export async function writeBundle(
   manifest: JsonObject,
   platforms: readonly string[],
   file: string,
-  told: (done: number, total: number) => void = () => {},
+  { curated, told = () => {} }: BundleContents = {},
 ) {
   const packages = await placePackages(root)
   const zip = new ZipFile()
@@ -43,7 +42,8 @@ export async function writeBundle(
   const addText = (path: string, value: JsonObject) =>
     zip.addBuffer(Buffer.from(`${JSON.stringify(value, undefined, 2)}\n`), path, { mtime, mode })
   addText('manifest.json', manifest)
-  for (const [locale, texts] of Object.entries(localized)) addText(localePath(locale), texts)
+  if (curated === undefined) for (const [locale, texts] of Object.entries(localized)) addText(localePath(locale), texts)
+  else zip.addBuffer(Buffer.from(curated), curatedPath, { mtime, mode })
   const files = await filesIn(packages, platforms)
   for (const [i, [from, to]] of files.entries())
     zip.addReadStreamLazy(to, { mtime, mode }, (ready) => {
@@ -62,6 +62,13 @@ export async function writeBundle(
     await unlink(fresh).catch(() => {})
     throw unreadable.signal.aborted ? unreadable.signal.reason : error
   }
+}
+
+interface BundleContents {
+  /** The text of the configuration, if the bundle serves one. */
+  readonly curated?: string
+  /** Called for each file that is added. */
+  readonly told?: (done: number, total: number) => void
 }
 
 /** Returns the files of the packages, each with its path in the bundle. */

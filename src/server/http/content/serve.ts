@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Body, openBody, type ReadFor } from '../../../core/body.ts'
 import { isResourceError, ResourceError } from '../../../core/errors.ts'
 import { followFor } from '../../../core/kit/abort.ts'
+import { defined } from '../../../core/kit/object.ts'
 import type { Principal } from '../../../core/provider.ts'
 import type { Scrubber } from '../../../core/scrub.ts'
 import type { Crowded } from '../../admission/gate.ts'
@@ -11,7 +12,7 @@ import { refuse, refuseMethod, replyJson, taken } from '../../exchange.ts'
 import { failure, modern, wireError } from '../../messages/messages.ts'
 import { type ServedOpening, waitUntilOpen } from '../../protocol/envelope.ts'
 import type { ServeOptions } from '../../serve.ts'
-import type { Audit } from '../../telemetry/audit.ts'
+import { type Audit, maxVersionLength } from '../../telemetry/audit.ts'
 import type { Endpoint } from '../endpoint.ts'
 import { nothingHere, statusOf } from '../other-routes.ts'
 import { type ContentLinks, contentPath } from './links.ts'
@@ -96,7 +97,7 @@ export function createContentServer(
     const record = createRecord(audit, principal, uri)
     try {
       const body = await openBody(read, uri, {})
-      record('ok', await send(request, response, uri, body, scrubber))
+      record('ok', await send(request, response, uri, body, scrubber), body.version)
     } catch (error) {
       record(gone.signal.aborted ? 'cancelled' : isResourceError(error) ? error.kind : 'internal', 0)
       if (response.headersSent) return void response.destroy()
@@ -254,10 +255,11 @@ function encodeRfc5987(text: string): string {
 /** Creates a function that records the end of a read in the audit log. */
 function createRecord(audit: Audit | undefined, principal: Principal, uri: string) {
   const begun = performance.now()
-  return (outcome: string, bytes: number): void =>
+  return (outcome: string, bytes: number, version?: string): void =>
     audit?.({
       time: new Date().toISOString(),
       principal: principal.id,
+      ...defined({ label: principal.label, version: version?.slice(0, maxVersionLength) }),
       transport: 'http',
       verb: 'read',
       uri,

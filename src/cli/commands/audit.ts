@@ -1,0 +1,107 @@
+import { resolve } from 'node:path'
+import { type Command, InvalidArgumentError } from 'commander'
+import { defined } from '../../core/kit/object.ts'
+import { parseAddress } from '../../core/uri.ts'
+import { parseDuration } from '../../schema/values.ts'
+import { findRecords, namesOf, type Reread, readAgain } from '../operations/audit-records.ts'
+import { cleanView } from '../operations/clean-view.ts'
+import { openLocal, requireLocal } from '../operations/local.ts'
+import { parseCount } from '../operations/source.ts'
+import { examples, failed } from '../terminal/exit.ts'
+import { formatSize, type Io, writeJson } from '../terminal/io.ts'
+import { createTextLog } from '../terminal/log.ts'
+import { createColumns, escapeText, readableUri } from '../terminal/text.ts'
+
+interface AuditOptions {
+  readonly config?: string
+  readonly file?: string
+  readonly caller?: string
+  readonly since?: number
+  readonly uri?: string
+  readonly verb?: string
+  readonly outcome?: string
+  readonly limit: number
+  readonly contents?: true
+  readonly json?: true
+}
+
+export function define(command: Command, io: Io): void {
+  command
+    .description(
+      'Prints records of the audit log, the newest last: time, caller, operation, outcome, size, version and URI. Rotated files are read, too.',
+    )
+    .option('--caller <name>', 'only this caller: name or id of a token, subject of an OAuth token, or address')
+    .option('--since <time>', 'only records since then: 30m, 12h, 7d, or a date such as 2026-11-29', parseSince)
+    .option('--uri <prefix>', 'only URIs that begin so')
+    .option('--verb <verb>', 'only this operation, such as read or call')
+    .option('--outcome <outcome>', 'only this outcome, such as ok or denied')
+    .option('-n, --limit <number>', 'maximum number of records', parseCount, 100)
+    .option('--contents', 'read what was read again, as it was: from git, or if it has not changed')
+    .option('--config <file>', 'the configuration; by default hikidashi.json here')
+    .option('--file <file>', 'the log; by default "audit.file" of the configuration')
+    .option('--json', 'print JSON')
+    .addHelpText(
+      ...examples(`
+  hikidashi audit --caller ci --since 1d
+  hikidashi audit --uri docs://manual/internal/ --outcome denied
+  hikidashi audit --verb read --uri git://app/ --contents -n 1`),
+    )
+    .action((options: AuditOptions) => print(options, io))
+}
+
+function parseSince(value: string): number {
+  const duration = /^\d+(?:\.\d+)?[a-z]+$/.test(value) ? parseDuration(value) : undefined
+  if (duration !== undefined) return Date.now() - duration
+  const time = /^\d{4}-\d\d-\d\d/.test(value) ? Date.parse(value) : Number.NaN
+  if (!Number.isNaN(time)) return time
+  throw new InvalidArgumentError('It is a duration such as 30m, 12h or 7d, or a date such as 2026-11-29.')
+}
+
+async function print(options: AuditOptions, io: Io): Promise<void> {
+  const { config: named, file, caller, since, uri, verb, outcome, limit, contents, json } = options
+  const local = file === undefined || contents ? await requireLocal(defined({ config: named }), io) : undefined
+  const logged = local?.config?.audit === undefined ? undefined : resolve(local.config.folder, local.config.audit.file)
+  const log = file ?? logged
+  if (log === undefined)
+    throw failed('No audit log is configured: write "audit" into the configuration, or name a log with --file.')
+  const query = { limit, ...defined({ caller, since, uri, verb, outcome }) }
+  const { records, more, damaged } = await findRecords(log, query)
+  const reread: Reread[] = []
+  if (contents && local !== undefined) {
+    const catalog = await openLocal(local, createTextLog(io, 'error'), io.secrets)
+    const view = cleanView(catalog.view(local.principal), io.secrets)
+    const mounts = local.mounts.map(({ address }) => parseAddress(address).text)
+    try {
+      for (const record of records) reread.push(await readAgain(record, view, mounts))
+    } finally {
+      await catalog.close()
+    }
+  }
+  if (json)
+    await writeJson(
+      io.out,
+      records.map((record, at) => ({ ...record, ...(reread[at] && { content: jsonOf(reread[at]) }) })),
+    )
+  else {
+    const layOut = createColumns([4])
+    const rows = records.map((record) => {
+      const { time = '', verb = '', outcome = '', bytes, items, version = '', uri = '' } = record
+      const size = bytes === undefined ? (items === undefined ? '' : String(items)) : formatSize(bytes)
+      return [time, namesOf(record)[0] ?? '', verb, outcome, size, version, readableUri(uri)].map(escapeText)
+    })
+    if (reread.length === 0) await io.out.write(rows.length === 0 ? '' : layOut(rows))
+    for (const [at, one] of reread.entries()) await io.out.write(`${layOut([rows[at] ?? []])}${textOf(one)}\n`)
+  }
+  if (records.length === 0) io.say('No record matches.')
+  if (more > 0) io.say(`${more} older records match, too: --limit`)
+  if (damaged > 0) io.say(`${damaged} lines of ${log} are no records.`)
+}
+
+function jsonOf(one: Reread): object {
+  return 'bytes' in one ? { uri: one.uri, blob: Buffer.from(one.bytes).toString('base64') } : one
+}
+
+function textOf(one: Reread): string {
+  if ('reason' in one) return `  (not readable again: ${one.reason})\n`
+  return 'text' in one ? one.text : `  (${formatSize(one.bytes.length)} that are no text: --json)\n`
+}

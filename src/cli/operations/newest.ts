@@ -1,0 +1,81 @@
+import { failed } from '../terminal/exit.ts'
+import type { Io } from '../terminal/io.ts'
+
+/** The installed version, and where to ask for a newer one. */
+interface Installed {
+  readonly version: string
+  readonly isPublished: boolean
+  /** URL of the registry. */
+  readonly registry: string
+}
+
+/** Maximum time and size of the answer of the registry. */
+const timeoutMs = 10_000
+const maxBytes = 1024 * 1024
+
+/** The registry that npm uses here, as far as the environment tells. */
+export function registryIn(env: Readonly<Record<string, string | undefined>>): string {
+  return env.npm_config_registry || env.NPM_CONFIG_REGISTRY || 'https://registry.npmjs.org/'
+}
+
+/**
+ * Prints the installed version, and whether the registry has a newer one. Nothing else asks the registry.
+ *
+ * @throws CommandError if the registry does not answer, or not as a registry does.
+ */
+export async function printNewest(installed: Installed, { out, say }: Pick<Io, 'out' | 'say'>): Promise<void> {
+  const { version, isPublished, registry } = installed
+  await out.write(`${version}\n`)
+  if (!isPublished)
+    return say(
+      'This is a build of the source. hikidashi is not published yet, so there is no newest version to ask for: a package hikidashi in the registry of npm is not ours.',
+    )
+  const newest = await newestIn(registry)
+  if (newest === undefined) return say(`${registry} has no package hikidashi.`)
+  if (compare(newest, version) <= 0) return say(`No newer version is published (newest: ${newest}).`)
+  say(`Version ${newest} is published. To install it: npm install --global hikidashi@${newest}`)
+}
+
+/** Returns the newest version in a registry; undefined if it does not have the package. */
+async function newestIn(registry: string): Promise<string | undefined> {
+  const url = URL.canParse(registry) ? new URL('hikidashi/latest', registry.replace(/\/*$/, '/')) : undefined
+  if (url === undefined || !/^https?:$/.test(url.protocol)) throw failed(`${registry} is no URL of a registry.`)
+  const origin = `${url.origin}${url.pathname}`
+  try {
+    const response = await fetch(url, {
+      signal: AbortSignal.timeout(timeoutMs),
+      headers: { Accept: 'application/json' },
+    })
+    if (response.status === 404) return undefined
+    if (!response.ok) throw failed(`${origin} answers ${response.status}: the newest version is not known.`)
+    const { version } = JSON.parse(await textOf(response)) as { readonly version?: unknown }
+    if (typeof version !== 'string' || !/^\d+\.\d+\.\d+[\w.+-]*$/.test(version)) throw new SyntaxError('no version')
+    return version
+  } catch (error) {
+    if (error instanceof SyntaxError)
+      throw failed(`${origin} does not answer as a registry of npm: the newest version is not known.`)
+    if (!(error instanceof TypeError) && !(error instanceof DOMException)) throw error
+    throw failed(`${url.host} does not answer: the newest version is not known. Are you offline?`)
+  }
+}
+
+async function textOf(response: Response): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of response.body ?? []) {
+    size += chunk.length
+    if (size > maxBytes) throw new SyntaxError('too long')
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+/** Compares two versions by their three numbers. A pre-release comes before its release. */
+function compare(a: string, b: string): number {
+  const partsOf = (version: string) => {
+    const [numbers = '', ...more] = version.split('-')
+    return [...numbers.split('.').map(Number), more.length === 0 ? 1 : 0]
+  }
+  const [first, second] = [partsOf(a), partsOf(b)]
+  return first.map((part, at) => part - (second[at] ?? 0)).find((difference) => difference !== 0) ?? 0
+}

@@ -1,0 +1,91 @@
+import { basename } from 'node:path'
+import { parseDocument } from '../../../config/document.ts'
+import { loadConfig } from '../../../config/load.ts'
+import { formatConfigProblem } from '../../../config/problem.ts'
+import { loadMountSchemas, type MountConfig, type MountSchemas } from '../../../config/schema-parts.ts'
+import { memberOf } from '../../../core/kit/object.ts'
+import { sourceNamed } from '../../../providers/index.ts'
+import { path, paths } from '../../../schema/shapes.ts'
+import { secretSourcesIn } from '../../../schema/values.ts'
+import { findOwn } from '../../../secrets/find.ts'
+import { failed } from '../../terminal/exit.ts'
+
+/** A configuration as a bundle contains it. */
+export interface Curated {
+  /** The text of the file. */
+  readonly text: string
+  /** The name of the server; the name of the file if it has none. */
+  readonly name: string
+  readonly mounts: readonly { readonly address: string; readonly title?: string | undefined }[]
+  /** The environment variables of its secrets, each with the options that need it. */
+  readonly variables: ReadonlyMap<string, readonly string[]>
+}
+
+/** Settings of a server with clients of its own. A bundle serves one person, over stdio. */
+const serverSettings = ['http', 'store', 'audit', 'replicas', 'cursorSecret'] as const
+
+/**
+ * Reads a configuration that is to be served on the machines of others.
+ *
+ * @throws CommandError if it is faulty, holds a secret, or needs something of this machine.
+ */
+export async function readCurated(file: string, text: string): Promise<Curated> {
+  // The secrets of the people who install the bundle are not known here.
+  const env = new Proxy({}, { get: (_, name) => `value of ${String(name)}` })
+  const loaded = await loadConfig(file, { env, admitsAbsent: true })
+  if ('problems' in loaded) throw failed(loaded.problems.map(formatConfigProblem).join('\n'))
+  const { config } = loaded
+  const [secret] = findOwn(text, { path: file })
+  if (secret !== undefined)
+    throw failed(
+      `Line ${text.slice(0, secret.start).split('\n').length} of ${file} looks like a secret, which everybody with the bundle could read. Write { "env": "NAME" } for it: then the host asks its user.`,
+    )
+  const { value: written } = parseDocument(file, text).document
+  const mounts = Object.entries(config.mounts)
+  const schemas = await loadMountSchemas(mounts.map(([, mount]) => mount))
+  const faults = [
+    ...serverSettings
+      .filter((key) => memberOf(written, key) !== undefined)
+      .map((key) => `${key} is for a server with clients of its own: a bundle serves one person.`),
+    ...mounts.flatMap(([address, mount]) => faultsOf(address, mount, schemas)),
+  ]
+  if (faults.length > 0) throw failed(`${file} cannot be put into a bundle.\n${faults.join('\n')}`)
+  return {
+    text,
+    name: config.name ?? basename(file).replace(/\.[^.]*$/, ''),
+    mounts: mounts.map(([address, { title }]) => ({ address, title })),
+    variables: variablesIn(mounts),
+  }
+}
+
+/** Returns what a mount needs of the machine on which the bundle is made. */
+function faultsOf(address: string, mount: MountConfig, schemas: MountSchemas): readonly string[] {
+  if (sourceNamed(mount.provider) === undefined)
+    return [`${address} is a source of your own, whose code is not in a bundle.`]
+  const { always, options = {} } = schemas.sourceOf(mount)?.effects ?? {}
+  const rules: Readonly<Record<string, unknown>> = options
+  const local = Object.entries(mount).flatMap(([key, value]) =>
+    value !== undefined && (rules[key] === path || rules[key] === paths) ? [`${key} ${JSON.stringify(value)}`] : [],
+  )
+  const context = { folder: '/', address }
+  const read = always?.(mount as never, context).flatMap(({ kind, what }) => (kind === 'reads' ? [what] : [])) ?? []
+  const files = secretSourcesIn(mount).flatMap((source) => ('file' in source ? [source.file] : []))
+  return [
+    ...[...local, ...read].map(
+      (what) =>
+        `${address} reads ${what} of this machine. Leave the mount out; with --folders the host asks its user for folders.`,
+    ),
+    ...files.map(
+      (name) => `${address} has a secret in the file ${name}. Write { "env": "NAME" }: then the host asks its user.`,
+    ),
+  ]
+}
+
+function variablesIn(mounts: readonly (readonly [string, MountConfig])[]): ReadonlyMap<string, readonly string[]> {
+  const variables = new Map<string, readonly string[]>()
+  for (const [address, mount] of mounts)
+    for (const [key, value] of Object.entries(mount))
+      for (const source of secretSourcesIn(value))
+        if ('env' in source) variables.set(source.env, [...(variables.get(source.env) ?? []), `"${key}" of ${address}`])
+  return variables
+}

@@ -1,0 +1,64 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { printNewest, registryIn } from '../../src/cli/operations/newest.ts'
+
+let answer: { readonly status: number; readonly body: string }
+const asked: (string | undefined)[] = []
+const registry = createServer((request, response) => {
+  asked.push(request.url)
+  response.writeHead(answer.status, { 'Content-Type': 'application/json' }).end(answer.body)
+})
+let url = ''
+beforeAll(async () => {
+  await new Promise<void>((resolve) => registry.listen(0, '127.0.0.1', resolve))
+  url = `http://127.0.0.1:${(registry.address() as AddressInfo).port}/npm/`
+})
+afterAll(() => void registry.close())
+
+async function check(given: typeof answer, installed: object = {}) {
+  answer = given
+  const written: string[] = []
+  const said: string[] = []
+  const out = { isTerminal: false, write: async (data: string | Uint8Array) => void written.push(String(data)) }
+  await printNewest(
+    { version: '0.2.0', isPublished: true, registry: url, ...installed },
+    { out, say: (one) => said.push(one) },
+  )
+  return { printed: written.join(''), said: said.join('\n') }
+}
+const newest = (version: unknown) => ({ status: 200, body: JSON.stringify({ name: 'hikidashi', version }) })
+
+describe('the newest version', () => {
+  test.each<[string, RegExp]>([
+    ['0.10.0', /^Version 0\.10\.0 is published\. .*hikidashi@0\.10\.0$/],
+    ['0.2.0', /^No newer version is published \(newest: 0\.2\.0\)/],
+    ['0.1.9', /^No newer version/],
+    ['0.2.0-beta.1', /^No newer version/],
+  ])('is asked of the registry: %s', async (version, said) => {
+    const checked = await check(newest(version))
+    expect(checked.printed).toBe('0.2.0\n')
+    expect(checked.said).toMatch(said)
+    expect(asked.at(-1)).toBe('/npm/hikidashi/latest')
+  })
+
+  test('is not asked for by a build that is not published', async () => {
+    const before = asked.length
+    expect((await check(newest('9.0.0'), { isPublished: false })).said).toMatch(/not published yet/)
+    expect(asked.length).toBe(before)
+  })
+
+  test('is not known, and the error says why, if the registry is away, refuses, or is none', async () => {
+    expect((await check({ status: 404, body: '{}' })).said).toMatch(/has no package hikidashi/)
+    await expect(check({ status: 503, body: '' })).rejects.toThrow(/answers 503: the newest version is not known/)
+    for (const body of ['<html>', '{}', JSON.stringify({ version: '1; rm -rf' }), JSON.stringify('x'.repeat(2e6))])
+      await expect(check({ status: 200, body })).rejects.toThrow(/does not answer as a registry/)
+    await expect(check(newest('1.0.0'), { registry: 'http://127.0.0.1:1/' })).rejects.toThrow(/Are you offline/)
+    await expect(check(newest('1.0.0'), { registry: 'registry' })).rejects.toThrow(/no URL of a registry/)
+  })
+
+  test('is asked of the registry that npm uses', () => {
+    expect(registryIn({})).toBe('https://registry.npmjs.org/')
+    expect(registryIn({ npm_config_registry: 'https://npm.example/' })).toBe('https://npm.example/')
+  })
+})
