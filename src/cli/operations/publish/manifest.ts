@@ -10,6 +10,9 @@ const manifestVersion = '0.3'
 /** Path of the texts of another language in a bundle. */
 export const localePath = (locale: string) => `mcpb-resources/${locale}.json`
 
+/** Path of the mark in a bundle: a PNG of 512 × 512 pixels, as hosts require. */
+export const iconPath = 'icon.png'
+
 /** The operating systems that a manifest can contain, by their names in Node. */
 export const allPlatformNames: readonly NodeJS.Platform[] = ['darwin', 'win32', 'linux']
 
@@ -30,6 +33,7 @@ export function bundleManifest(own: OwnPackage, author: string, platforms: reado
     author: { name: author },
     ...defined({ homepage: own.homepage }),
     license: own.license,
+    icon: iconPath,
     keywords: [...own.keywords],
     localization: { resources: localePath(`\${locale}`), default_locale: 'en-US' },
     server: {

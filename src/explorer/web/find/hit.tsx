@@ -4,10 +4,11 @@ import { decodeComponent } from '../../../core/uri.ts'
 import type { Resource } from '../../../core/view.ts'
 import { isPicked, toggle } from '../basket/picked.ts'
 import { crumbsOf } from '../listing/browse.ts'
+import { FileIcon } from '../preview/file-icon.tsx'
 import { languageOf, mediaTypeOf } from '../preview/model/kind.ts'
 import { matchesIn } from '../preview/model/lines.ts'
 import { Button, Marked, Text } from '../shell/fields.tsx'
-import { iconOf, Shape } from '../shell/icons.tsx'
+import { Shape } from '../shell/icons.tsx'
 import { linkTo, peek, route } from '../state/route.ts'
 import { formatTime, langOf, shown } from '../words/texts.ts'
 import { HitLink, nameOf, resourceOf } from './hit-link.tsx'
@@ -29,7 +30,7 @@ export function Group({ group: { document, hits } }: { readonly group: HitGroup 
   return (
     <li class="group">
       <div class="group-head">
-        <Shape name={isTable ? 'table' : iconOf(mimeType)} />
+        {isTable ? <Shape name="table" /> : <FileIcon uri={document} mimeType={mimeType} />}
         <Text as="h3" class="group-name one-line" text={name} />
         <Text class="group-title one-line" text={title === name ? undefined : title} />
         <span class="group-count">{hits.length}</span>
@@ -93,7 +94,7 @@ export function NameHit({ resource }: { readonly resource: Resource }) {
   const isOpen = (peek.value ?? route.value.uri) === uri
   return (
     <li class={isOpen ? 'name-hit hit-open' : 'name-hit'}>
-      <Shape name={iconOf(mimeType)} />
+      <FileIcon uri={uri} mimeType={mimeType} />
       <HitLink uri={uri} isOpen={isOpen} lang={langOf(name)} onToggle={() => toggle(resource)}>
         <Marked pieces={nameMarks(name, route.value.q ?? '')} />
       </HitLink>
