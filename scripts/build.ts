@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs'
+import { copyFileSync, rmSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { build as buildPage } from 'vite'
 import { bundle } from './bundle.ts'
@@ -32,6 +32,8 @@ const [modules] = await Promise.all([
   buildPage({ configFile: inExplorer('host/vite.config.ts'), plugins: [collectModules()] }),
 ])
 
+// The mark as a picture of points, for bundles.
+copyFileSync(inExplorer('icon.png'), resolve(target, 'icon.png'))
 tell('2 of 2: the licences')
 writeNotices([...modules, ...pageModules, ...copiedModules], target)
 if (process.connected) process.disconnect()

@@ -1,9 +1,9 @@
 /**
  * `npm run pictures [NAME]`, after `npm run build`: takes the pictures of the explorer for the documentation, or only the one with this
- * name. It serves a sample folder, and writes `docs/images/explorer-*.png`.
+ * name. It serves a sample folder, and writes `docs/images/explorer-*.png`. The name `mark` draws `src/explorer/web/icon.png` instead.
  */
 import { spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -51,6 +51,7 @@ try {
       process.stdout.write(`${path}\n`)
     }
     if (wanted === undefined || wanted === 'all' || wanted === 'host') await takeInHost(browser)
+    if (wanted === 'mark') await drawMark(browser)
   } finally {
     await browser.close()
   }
@@ -58,6 +59,20 @@ try {
   server.kill('SIGTERM')
   await new Promise<void>((resolve) => (server.exitCode === null ? server.once('close', () => resolve()) : resolve()))
   rmSync(folder, { recursive: true, force: true })
+}
+
+/** Draws the mark as the icon of bundles, with a transparent background. */
+async function drawMark(browser: Browser): Promise<void> {
+  const web = join(project, 'src/explorer/web')
+  const page = await browser.newPage({ viewport: { width: 512, height: 512 } })
+  const mark = readFileSync(join(web, 'icon.svg')).toString('base64')
+  await page.setContent(
+    `<body style="margin:0"><img width="512" height="512" alt="" src="data:image/svg+xml;base64,${mark}"></body>`,
+  )
+  await page.evaluate('document.images[0].decode()')
+  const path = join(web, 'icon.png')
+  await page.screenshot({ path, omitBackground: true })
+  process.stdout.write(`${path}\n`)
 }
 
 /** Takes the picture of the explorer inside a host, with one resource in the basket. */

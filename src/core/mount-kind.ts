@@ -23,7 +23,7 @@ export const mountIcons = [
 
 export type MountIcon = (typeof mountIcons)[number]
 
-/** The title of a mount without a title of its own, in the languages of the page. */
+/** A short text about a mount in the languages of the page, such as the title of one without a title of its own. */
 export interface MountLabel {
   readonly en: string
   /** Default: that in English. */
@@ -36,6 +36,8 @@ export interface MountKind {
   /** Default `mount`. */
   readonly icon?: MountIcon
   readonly label?: MountLabel
+  /** What the mount is good for, in a few words. */
+  readonly purpose?: MountLabel
   /** Whether it is shown first, and open. */
   readonly isFirst?: boolean
   /** Whether it can only be queried. It is shown last. */
@@ -53,14 +55,20 @@ export const longestLabel = 60
 export function kindIn(meta: Readonly<Record<string, unknown>> | undefined): MountKind | undefined {
   const kind = meta?.[metaKeys.kind]
   if (!isObject(kind) || !isLabelText(kind.noun)) return undefined
-  const { noun, label } = kind
+  const { noun, label, purpose } = kind
   const icon = mountIcons.find((name) => name === kind.icon)
   const flags = Object.fromEntries(
     (['isFirst', 'isSearch', 'isLive', 'isSingle'] as const).flatMap((flag) =>
       typeof kind[flag] === 'boolean' ? [[flag, kind[flag]]] : [],
     ),
   )
-  return { noun, ...(icon && { icon }), ...(isLabel(label) && { label }), ...flags }
+  return {
+    noun,
+    ...(icon && { icon }),
+    ...(isLabel(label) && { label }),
+    ...(isLabel(purpose) && { purpose }),
+    ...flags,
+  }
 }
 
 export function isLabel(value: unknown): value is MountLabel {

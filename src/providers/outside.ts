@@ -149,14 +149,15 @@ function faultOf(value: unknown): string | undefined {
 }
 
 /** Returns why a page cannot show mounts of a source as it says, as a sentence. */
-function shownFault({ noun, icon, label }: Readonly<Record<string, unknown>>): string | undefined {
+function shownFault({ noun, icon, ...texts }: Readonly<Record<string, unknown>>): string | undefined {
   if (noun !== undefined && !isLabelText(noun))
     return `Its "noun" must be a text of at most ${longestLabel} characters.`
   if (icon !== undefined && !mountIcons.some((name) => name === icon))
     return `Its "icon" must be one of ${mountIcons.join(', ')}.`
-  if (label !== undefined && !isLabel(label))
-    return `Its "label" must be { en, ja }, of texts of at most ${longestLabel} characters; "ja" may be missing.`
-  return undefined
+  const odd = (['label', 'purpose'] as const).find((name) => texts[name] !== undefined && !isLabel(texts[name]))
+  return odd === undefined
+    ? undefined
+    : `Its "${odd}" must be { en, ja }, of texts of at most ${longestLabel} characters; "ja" may be missing.`
 }
 
 function sourceFrom(outside: OutsideSource<z.Shape>): Source {

@@ -18,6 +18,9 @@ requires(
     const long = Array.from({ length: 3000 }, (_, i) => `Line ${i} of a long text about tea.`).join('\n')
     folder.write({
       ...Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`site/notes/note-${i}.md`, `# Note ${i}\n\nTea.\n`])),
+      ...Object.fromEntries(
+        Array.from({ length: 484 }, (_, i) => [`site/many/${i}.txt`, `${'A line about cups. '.repeat(30)}\n`]),
+      ),
       'site/long.md': `# Long\n\n## Part\n\n${long}\n`,
       'site/brew.ts': 'export function brew(cups: number): void {\n  kettle.boil(cups)\n}\n',
       'site/README.md': '# Site\n\nSee [the long one](long.md).\n',
@@ -109,7 +112,7 @@ requires(
     const page = await open([])
     const cards = page.locator('.home-mounts a')
     await cards.getByText('one document').waitFor()
-    await cards.getByText('41 files').or(cards.getByText('1 folder, 3 files')).first().waitFor()
+    await cards.getByText('2 folders, 3 files').first().waitFor()
     expect(await cards.locator('bdi').allInnerTexts()).toEqual([
       'empty',
       'Files',
@@ -147,6 +150,65 @@ requires(
     const dialog = page.getByRole('dialog', { name: 'Add the folder “notes”' })
     await dialog.getByRole('button', { name: 'Add 40 files' }).waitFor()
     expect(await dialog.evaluate((one) => getComputedStyle(one).borderRadius)).toBe('10px')
+    expect(await axe(page)).toEqual([])
+  })
+
+  test('many files tell their budget before they are added, and are one group with its tokens afterwards', async () => {
+    const page = await open([])
+    const add = async (name: RegExp) => {
+      const row = page.locator('#tree .row', { has: page.locator('.name', { hasText: name }) })
+      await row.hover()
+      await row.locator('.pick').click()
+    }
+    await add(/^many$/)
+    const dialog = page.getByRole('dialog', { name: 'Add the folder “many”' })
+    const told = await dialog.locator('.adding-sum').innerText()
+    expect(told).toMatch(/^484 files, about [\d,]+ tokens$/)
+    await dialog.getByText(/tokens over the budget of 31,040/).waitFor()
+    await dialog.getByRole('button', { name: 'Add 484 files' }).click()
+    await add(/^brew\.ts$/)
+    await page.locator('.top-basket-count', { hasText: '485' }).click()
+    const group = page.locator('.basket-group')
+    await group.getByText('484 files').waitFor()
+    expect(await page.locator('.basket-item').count()).toBe(1)
+    expect(await axe(page)).toEqual([])
+    const head = group.getByRole('button', { name: /many/ }).first()
+    await head.press('Enter')
+    await expect.poll(() => page.locator('.basket-item').count()).toBe(485)
+    await head.press('Enter')
+    await group.getByRole('button', { name: 'Remove the 484 of Files › many' }).click()
+    await page.locator('.top-basket-count', { hasText: /^1$/ }).waitFor()
+    expect(await page.locator('.basket-item').innerText()).toContain('brew.ts')
+  })
+
+  test('a file has the badge of its language, and a file without one the icon of its type', async () => {
+    const page = await tabs.open(`${explorer.url}#uri=file:///site/`)
+    const iconOf = (name: string) => page.locator('.folder-row', { hasText: name }).locator('svg')
+    await iconOf('brew.ts').waitFor()
+    expect(await iconOf('brew.ts').locator('text').textContent()).toBe('TS')
+    expect(await iconOf('README.md').locator('text').count()).toBe(0)
+  })
+
+  test('columns of the list in which nothing has a value leave their room to the names', async () => {
+    const page = await tabs.open(`${explorer.url}#view=list`)
+    await page.locator('#list .row').first().waitFor()
+    expect(await page.locator('.browse.without-priority').count()).toBe(1)
+    const wide = await boxOf(page, '#list .row .cell-name')
+    expect(wide.width).toBeGreaterThan(180)
+    await page.locator('#filter').fill('kind')
+    await page.locator('.browse.without-modified').waitFor()
+    expect((await boxOf(page, '#list .row .cell-name')).width).toBeGreaterThan(wide.width)
+    await page.locator('.list-sort.cell-modified').waitFor({ state: 'hidden' })
+  })
+
+  test('under fingers the rows of the tree are 40 pixels high', async () => {
+    const page = await open([], { viewport: { width: 390, height: 780 }, hasTouch: true, isMobile: true })
+    await page.locator('#tree .row').nth(1).waitFor()
+    const [first, second] = [
+      await page.locator('#tree .row').nth(0).boundingBox(),
+      await page.locator('#tree .row').nth(1).boundingBox(),
+    ]
+    expect([first?.height, (second?.y ?? 0) - (first?.y ?? 0)]).toEqual([40, 40])
     expect(await axe(page)).toEqual([])
   })
 

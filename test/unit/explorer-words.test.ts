@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { afterEach, describe, expect, test } from 'vitest'
 import { metaKeys } from '../../src/core/meta.ts'
+import { isLabel, isLabelText } from '../../src/core/mount-kind.ts'
 import { t as basket } from '../../src/explorer/web/basket/words.ts'
 import { t as host } from '../../src/explorer/web/host/words.ts'
 import { t as preview } from '../../src/explorer/web/preview/words.ts'
@@ -16,6 +17,7 @@ import {
 } from '../../src/explorer/web/state/offered.ts'
 import { t as tree } from '../../src/explorer/web/tree/words.ts'
 import { language } from '../../src/explorer/web/words/texts.ts'
+import { sources } from '../../src/providers/index.ts'
 import { packages } from '../../src/providers/packages/declaration.ts'
 
 const initial = language.value
@@ -41,6 +43,15 @@ describe('a mount whose kind the server reports', () => {
     expect(asideOfMount({ ...mount, title: 'Dependencies' })).toBe('npm')
     language.value = 'ja'
     expect(titleOfMount(mount)).toBe('パッケージ')
+  })
+
+  test.each(Object.entries(sources))('of the source %s has a label and a purpose in both languages', (_, source) => {
+    const { label, purpose } = source
+    for (const text of [label, purpose]) {
+      expect([isLabel(text), isLabelText(text?.ja)]).toEqual([true, true])
+      // Names such as API and MCP are the same in both languages.
+      expect(/[\p{sc=Hira}\p{sc=Kana}\p{sc=Han}]/u.test(text?.ja ?? '') || text?.ja === 'API').toBe(true)
+    }
   })
 
   test('has its name as its title if another mount has the same label, with the label beside it', () => {

@@ -146,6 +146,26 @@ describe('a bundle with a configuration', () => {
   })
 })
 
+describe('the mark', () => {
+test('the page, the README, the header of the explorer and bundles have one mark', () => {
+  const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url))
+  const mark = read('src/explorer/web/icon.svg').toString()
+  expect(read('docs/images/mark.svg').toString()).toBe(mark)
+  const shapes = (text: string) =>
+    [...text.matchAll(/ (?:d|x|y|width|height|rx|fill|stroke)="([^"{]+)"/g)].map(([one]) => one.trim())
+  const component = /function Mark[\s\S]*?<svg[^>]*>([\s\S]*?)<\/svg>/.exec(
+    read('src/explorer/web/shell/icons.tsx').toString(),
+  )
+  expect(shapes(component?.[1] ?? '')).toEqual(shapes(/<svg[^>]*>([\s\S]*)<\/svg>/.exec(mark)?.[1] ?? ''))
+  const picture = read('src/explorer/web/icon.png')
+  expect([picture.toString('latin1', 1, 4), picture.readUInt32BE(16), picture.readUInt32BE(20)]).toEqual([
+    'PNG',
+    512,
+    512,
+  ])
+  expect(bundleManifest(own, { author: 'Somebody', platforms: ['linux'] }).icon).toBe('icon.png')
+})
+
 describe('the packages in a bundle', () => {
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'hikidashi-packages-')))
   afterAll(() => rmSync(root, { recursive: true }))

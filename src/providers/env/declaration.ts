@@ -7,6 +7,7 @@ export const env: Source<OptionsIn<typeof import('./config.ts')>> = {
   noun: 'environment',
   icon: 'key',
   label: { en: 'Environment', ja: '環境変数' },
+  purpose: { en: 'Names and values, secrets masked', ja: '名前と値（秘密は伏せる）' },
   unchanging: ({ file }) => (file === undefined ? 'The environment of a process does not change.' : undefined),
   isDerived: true,
 }

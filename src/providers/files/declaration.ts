@@ -6,6 +6,7 @@ export const files: Source<OptionsIn<typeof import('./config.ts')>> = {
   open: () => import('./open.ts'),
   icon: 'folder',
   label: { en: 'Files', ja: 'ファイル' },
+  purpose: { en: 'Read, search and collect files', ja: 'ファイルを読む・探す・集める' },
   abilities: ({ watch = true }) => ({ watch }),
   changes: 'seen',
   folder: { option: 'root', isPlain: true },

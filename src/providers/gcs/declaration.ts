@@ -7,4 +7,5 @@ export const gcs: Source = {
   noun: 'objects',
   icon: 'database',
   label: { en: 'Storage', ja: 'ストレージ' },
+  purpose: { en: 'Objects of a bucket', ja: 'バケットのオブジェクト' },
 }

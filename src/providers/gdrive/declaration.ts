@@ -7,6 +7,7 @@ export const gdrive: Source<OptionsIn<typeof import('./config.ts')>> = {
   noun: 'Drive',
   icon: 'database',
   label: { en: 'Storage', ja: 'ストレージ' },
+  purpose: { en: 'Documents of Google Drive', ja: 'Google ドライブの文書' },
   abilities: ({ permissions = false }) => ({ watch: true, sees: permissions }),
   changes: 'polled',
   account: () => import('./account.ts'),

@@ -7,6 +7,7 @@ export const git: Source<OptionsIn<typeof import('./config.ts')>> = {
   noun: 'history',
   icon: 'history',
   label: { en: 'History', ja: '履歴' },
+  purpose: { en: 'Commits: authors, dates and changes', ja: '誰がいつ何を変更したか' },
   abilities: ({ watch = true }) => ({ watch }),
   programs: ({ git = 'git' }) => ({ names: [git], install: 'git', option: 'git' }),
   changes: 'seen',

@@ -6,6 +6,7 @@ export const metrics: Source<OptionsIn<typeof import('./config.ts')>> = {
   open: () => import('./config.ts'),
   icon: 'chart',
   label: { en: 'Metrics', ja: 'メトリクス' },
+  purpose: { en: 'Values over time, as charts', ja: '時系列のグラフ' },
   isLive: true,
   abilities: () => ({ watch: true }),
   isDerived: true,

@@ -7,6 +7,7 @@ export const packages: Source = {
   noun: 'documentation and types of the dependencies, at the installed versions',
   icon: 'box',
   label: { en: 'Packages', ja: 'パッケージ' },
+  purpose: { en: 'Documentation of the dependencies', ja: '依存パッケージの文書' },
   changes: 'seen',
   isDerived: true,
   sample: { root: 'project' },

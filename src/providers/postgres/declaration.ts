@@ -7,6 +7,7 @@ export const postgres: Source<OptionsIn<typeof import('./config.ts')>> = {
   noun: 'database',
   icon: 'database',
   label: { en: 'Database', ja: 'データベース' },
+  purpose: { en: 'Tables, their columns and rows', ja: 'テーブルと列・行' },
   abilities: ({ watch = true, rows = false }) => ({ watch, parts: rows !== false }),
   changes: 'polled',
   sql: () => import('./role.ts'),

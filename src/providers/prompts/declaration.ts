@@ -6,6 +6,7 @@ export const prompts: Source<OptionsIn<typeof import('./config.ts')>> = {
   open: () => import('./open.ts'),
   icon: 'text',
   label: { en: 'Prompts', ja: 'プロンプト' },
+  purpose: { en: 'Prompts to fill in and use', ja: '値を入れて使うプロンプト' },
   abilities: ({ watch = true }) => ({ watch, prompts: true }),
   changes: 'seen',
   folder: { option: 'root' },

@@ -5,6 +5,8 @@ export const remote: Source<OptionsIn<typeof import('./config.ts')>> = {
   schema: () => import('./config.ts'),
   open: () => import('./config.ts'),
   noun: 'server',
+  label: { en: 'Server', ja: 'サーバー' },
+  purpose: { en: 'Resources of another MCP server', ja: '別の MCP サーバーのリソース' },
   abilities: ({ prompts = true, tools = false }) => ({ watch: true, prompts: prompts && 'separate', tools }),
   programs: ({ command }) => (command === undefined ? undefined : { names: [command], option: 'command' }),
 }

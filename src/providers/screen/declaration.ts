@@ -8,6 +8,7 @@ export const screen: Source<OptionsIn<typeof import('./config.ts')>> = {
   noun: 'displays',
   icon: 'image',
   label: { en: 'Screen', ja: '画面' },
+  purpose: { en: 'Pictures of the screen', ja: '画面の画像' },
   programs: ({ program }) => ({
     names: program === undefined ? programsOf(process.platform) : [program],
     install: 'maim',

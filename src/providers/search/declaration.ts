@@ -6,6 +6,7 @@ export const search: Source<OptionsIn<typeof import('./config.ts')>> = {
   open: () => import('./open.ts'),
   icon: 'search',
   label: { en: 'Search', ja: '検索' },
+  purpose: { en: 'Find passages by words', ja: '言葉から箇所を探す' },
   isDerived: true,
   isComputed: true,
   keeps: true,

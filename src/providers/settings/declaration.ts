@@ -6,6 +6,7 @@ export const settings: Source<OptionsIn<typeof import('./config.ts')>> = {
   open: () => import('./open.ts'),
   icon: 'gear',
   label: { en: 'Settings', ja: '設定' },
+  purpose: { en: 'Settings, value by value', ja: '設定を値ごとに' },
   abilities: ({ watch = true }) => ({ watch }),
   changes: 'seen',
   isDerived: true,

@@ -7,6 +7,7 @@ export const web: Source = {
   noun: 'web pages',
   icon: 'globe',
   label: { en: 'Web', ja: 'ウェブ' },
+  purpose: { en: 'Pages of the web', ja: 'ウェブのページ' },
   changes: 'polled',
   isPolling: true,
   sample: { url: 'https://www.example.org', pages: ['intro'], match: 'docs/**' },

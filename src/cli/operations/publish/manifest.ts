@@ -14,6 +14,9 @@ export const curatedPath = 'hikidashi.json'
 /** Path of the texts of another language in a bundle. */
 export const localePath = (locale: string) => `mcpb-resources/${locale}.json`
 
+/** Path of the mark in a bundle: a PNG of 512 × 512 pixels, as hosts require. */
+export const iconPath = 'icon.png'
+
 /** The operating systems that a manifest can contain, by their names in Node. */
 export const allPlatformNames: readonly NodeJS.Platform[] = ['darwin', 'win32', 'linux']
 
@@ -43,6 +46,7 @@ export function bundleManifest(own: OwnPackage, options: BundleOptions): JsonObj
     author: { name: author },
     ...defined({ homepage: own.homepage }),
     license: own.license,
+    icon: iconPath,
     keywords: [...own.keywords],
     server: {
       type: 'node',

@@ -11,7 +11,8 @@ import { connected } from '../state/session.ts'
 import { shown, tailOf } from '../words/texts.ts'
 import { type Suggestion, suggest } from './ask.ts'
 import { Export } from './export.tsx'
-import { BasketSettings, Item } from './parts.tsx'
+import { Items } from './groups.tsx'
+import { BasketSettings } from './parts.tsx'
 import { add, basket, isPicked, remove, setLevel } from './picked.ts'
 import { canAssemble, costs, countAgain, countingError, isCounting, plan, settings, startBasket } from './store.ts'
 import { t } from './words.ts'
@@ -59,11 +60,7 @@ export function BasketPane() {
               </p>
             )}
             <Savings />
-            <ol class="basket-items">
-              {items.map((item, at) => (
-                <Item key={item.resource.uri} item={item} isFirst={at === 0} isLast={at === items.length - 1} />
-              ))}
-            </ol>
+            <Items items={items} />
             <BasketSettings />
             {canAssemble.value ? <Suggestions /> : null}
             <Button

@@ -73,6 +73,10 @@ export function remove(uri: string): void {
   basket.value = withoutUris(basket.value, new Set([uri]))
 }
 
+export function removeAll(uris: readonly string[]): void {
+  basket.value = withoutUris(basket.value, new Set(uris))
+}
+
 export function setLevel(uri: string, level: BasketLevel): void {
   basket.value = withLevel(basket.value, uri, level)
 }

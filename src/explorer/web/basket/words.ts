@@ -30,6 +30,8 @@ export const t = createWords({
   outline: ['outline', '見出し'],
   link: ['link', 'リンク'],
   remove: ['Remove {name}', '{name} を外す'],
+  removeGroup: ['Remove the {count} of {name}', '{name} の {count} 件を外す'],
+  items: ['{count} {count:file|files}', '{count} ファイル'],
   up: ['Move {name} up', '{name} を上へ'],
   down: ['Move {name} down', '{name} を下へ'],
   missing: ['It no longer exists, or you may not see it.', '削除されたか、閲覧する権限がありません。'],

@@ -19,6 +19,7 @@ import { connected } from '../state/session.ts'
 
 /** Merged results of several searches: hits best first, and the cursor of each search. */
 export interface Results {
+  readonly query: string
   readonly hits: readonly FoundHit[]
   readonly total: number | undefined
   readonly notes: readonly string[]
@@ -28,7 +29,7 @@ export interface Results {
   readonly failed: readonly { readonly address: string; readonly error: unknown }[]
 }
 
-export const noResults: Results = { hits: [], total: 0, notes: [], next: new Map(), failed: [] }
+export const noResults: Results = { query: '', hits: [], total: 0, notes: [], next: new Map(), failed: [] }
 
 /** Returns the query of a permalink; undefined without words. */
 export function queryOf({ q = '', mount, mime, audience, minPriority, since }: Route): FoundQuery | undefined {
@@ -73,6 +74,7 @@ export async function find(
   const hits = found.flatMap((one) => one.hits).sort((a, b) => b.score - a.score)
   const totals = found.map(({ total }) => total)
   return {
+    query: query.query,
     hits: before === undefined ? withoutTwins(hits) : withoutTwins([...before.hits, ...hits]),
     total:
       before !== undefined

@@ -1,43 +1,48 @@
-import type { ComponentChildren } from 'preact'
 import { fold } from '../../../core/kit/matching.ts'
-import { type FoundHit, piecesOf, resourceOfHit } from '../../../core/search-answer.ts'
+import { type FoundHit, piecesOf, rowsMimeType } from '../../../core/search-answer.ts'
 import { decodeComponent } from '../../../core/uri.ts'
 import type { Resource } from '../../../core/view.ts'
 import { isPicked, toggle } from '../basket/picked.ts'
 import { crumbsOf } from '../listing/browse.ts'
+import { FileIcon } from '../preview/file-icon.tsx'
 import { languageOf, mediaTypeOf } from '../preview/model/kind.ts'
 import { matchesIn } from '../preview/model/lines.ts'
 import { Button, Marked, Text } from '../shell/fields.tsx'
-import { iconOf, Shape } from '../shell/icons.tsx'
-import { remember } from '../state/remembered.ts'
+import { Shape } from '../shell/icons.tsx'
 import { linkTo, peek, route } from '../state/route.ts'
 import { formatTime, langOf, shown } from '../words/texts.ts'
+import { HitLink, nameOf, resourceOf } from './hit-link.tsx'
+import { RowHits } from './row-hits.tsx'
 import { Snippet } from './snippet.tsx'
 import { t } from './words.ts'
 
-/** The hits of one file: its name, its path, and the matches. */
+/** The hits of one file, or of one table of a database: its name, its path, and the matches. */
 export function Group({ group: { document, hits } }: { readonly group: HitGroup }) {
   const [best] = hits
   if (best === undefined) return null
-  const { title, mimeType, link } = best
-  const name = nameOf(document)
+  const isTable = isRow(best)
+  const { mimeType, link } = best
+  const title = isTable ? undefined : best.title
+  const name = isTable ? tableNameOf(document) : nameOf(document)
   const picked = isPicked(document)
   const time = best.modified === undefined ? Number.NaN : Date.parse(best.modified)
   const isCode = isCodeOf(best)
   return (
     <li class="group">
       <div class="group-head">
-        <Shape name={iconOf(mimeType)} />
+        {isTable ? <Shape name="table" /> : <FileIcon uri={document} mimeType={mimeType} />}
         <Text as="h3" class="group-name one-line" text={name} />
         <Text class="group-title one-line" text={title === name ? undefined : title} />
         <span class="group-count">{hits.length}</span>
-        <Button
-          name={picked ? t('unpick') : t('pick')}
-          icon={picked ? 'tick' : 'basket'}
-          class="button-icon"
-          aria-pressed={picked}
-          onClick={() => toggle(resourceOf(best))}
-        />
+        {isTable ? null : (
+          <Button
+            name={picked ? t('unpick') : t('pick')}
+            icon={picked ? 'tick' : 'basket'}
+            class="button-icon"
+            aria-pressed={picked}
+            onClick={() => toggle(resourceOf(best))}
+          />
+        )}
       </div>
       <p class="group-facts">
         <bdi class="group-path" title={shown(document)}>
@@ -51,11 +56,15 @@ export function Group({ group: { document, hits } }: { readonly group: HitGroup 
           </a>
         ) : null}
       </p>
-      <ol>
-        {hits.map((hit) => (
-          <Hit key={hit.uri} hit={hit} isCode={isCode} />
-        ))}
-      </ol>
+      {isTable ? (
+        <RowHits hits={hits} />
+      ) : (
+        <ol>
+          {hits.map((hit) => (
+            <Hit key={hit.uri} hit={hit} isCode={isCode} />
+          ))}
+        </ol>
+      )}
     </li>
   )
 }
@@ -85,7 +94,7 @@ export function NameHit({ resource }: { readonly resource: Resource }) {
   const isOpen = (peek.value ?? route.value.uri) === uri
   return (
     <li class={isOpen ? 'name-hit hit-open' : 'name-hit'}>
-      <Shape name={iconOf(mimeType)} />
+      <FileIcon uri={uri} mimeType={mimeType} />
       <HitLink uri={uri} isOpen={isOpen} lang={langOf(name)} onToggle={() => toggle(resource)}>
         <Marked pieces={nameMarks(name, route.value.q ?? '')} />
       </HitLink>
@@ -94,45 +103,6 @@ export function NameHit({ resource }: { readonly resource: Resource }) {
       </bdi>
     </li>
   )
-}
-
-interface HitLinkProps {
-  readonly uri: string
-  readonly isOpen: boolean
-  readonly isCode?: boolean
-  readonly lang?: string | undefined
-  /** Adds the resource to the basket, or removes it. */
-  readonly onToggle: () => void
-  readonly children: ComponentChildren
-}
-
-/** The link of a hit. Its preview follows the focus; the space bar toggles the basket. */
-function HitLink({ uri, isOpen, isCode = false, lang, onToggle, children }: HitLinkProps) {
-  return (
-    <a
-      class={isCode ? 'hit-link mono' : 'hit-link'}
-      href={linkTo({ uri })}
-      aria-current={isOpen ? 'true' : undefined}
-      lang={lang}
-      onFocus={() => {
-        peek.value = uri
-      }}
-      onClick={chosen}
-      onKeyDown={(event) => {
-        if (event.key !== ' ') return
-        event.preventDefault()
-        onToggle()
-      }}
-    >
-      <bdi>{children}</bdi>
-    </a>
-  )
-}
-
-/** Stores the query in the recent searches when a hit is opened. */
-function chosen(): void {
-  peek.value = undefined
-  remember(route.value.q ?? '')
 }
 
 /** The folders above a resource, from its mount down. */
@@ -146,14 +116,6 @@ function pathOf(uri: string): string {
 function isCodeOf({ mimeType, document }: FoundHit): boolean {
   const type = mediaTypeOf(mimeType)
   return type !== 'text/markdown' && languageOf(type, document) !== undefined
-}
-
-export function resourceOf(hit: FoundHit): Resource {
-  return resourceOfHit(hit, hit.document, nameOf(hit.document))
-}
-
-function nameOf(uri: string): string {
-  return crumbsOf(uri).at(-1)?.label ?? uri
 }
 
 /** Maximum number of name matches that are shown above the hits. */
@@ -198,19 +160,30 @@ function decodedPath(uri: string): string {
   return uri.includes('%') ? (decodeComponent(uri) ?? uri) : uri
 }
 
-/** The hits of one document. */
+const isRow = ({ mimeType }: FoundHit) => mimeType === rowsMimeType
+
+/** The address of the rows of the table that a row is in. */
+const tableOf = (document: string) => document.replace(/(\/rows)\/[^/]+$/, '$1')
+
+/** The name of a table, by the address of its rows. */
+function tableNameOf(rows: string): string {
+  return crumbsOf(rows).at(-2)?.label ?? nameOf(rows)
+}
+
+/** The hits of one document, or of one table of a database. */
 interface HitGroup {
   readonly document: string
   /** The hits, best first. */
   readonly hits: readonly FoundHit[]
 }
 
-/** Groups the hits of one document at the position of its best hit. */
-export function groupsOf(hits: readonly FoundHit[]): readonly HitGroup[] {
+/** Groups the hits of one document at the position of its best hit. `isTabular`: the rows of one table of a database are one group. */
+export function groupsOf(hits: readonly FoundHit[], isTabular = false): readonly HitGroup[] {
   const groups = new Map<string, FoundHit[]>()
   for (const hit of hits) {
-    const group = groups.get(hit.document)
-    if (group === undefined) groups.set(hit.document, [hit])
+    const key = isTabular && isRow(hit) ? tableOf(hit.document) : hit.document
+    const group = groups.get(key)
+    if (group === undefined) groups.set(key, [hit])
     else group.push(hit)
   }
   return [...groups].map(([document, own]) => ({ document, hits: own }))

@@ -1,5 +1,6 @@
 import { useComputed } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
+import type { Resource } from '../../../core/view.ts'
 import { askFor, mostPicked } from '../basket/picked.ts'
 import type { Growth } from '../listing/survey.ts'
 import { Button } from '../shell/fields.tsx'
@@ -11,7 +12,8 @@ import { connected } from '../state/session.ts'
 import { shown } from '../words/texts.ts'
 import { Facets } from './facets.tsx'
 import { find, noResults, queryOf, type Results, useResults } from './finder.ts'
-import { Group, groupsOf, NameHit, nameHits, resourceOf } from './hit.tsx'
+import { Group, groupsOf, NameHit, nameHits } from './hit.tsx'
+import { resourceOf } from './hit-link.tsx'
 import { t } from './words.ts'
 
 /** Results for the words in the permalink. Names match at once, contents are searched after a pause. */
@@ -24,7 +26,7 @@ export function SearchPane() {
   const { hits } = results.value ?? noResults
   useEffect(() => void loadNames(connected().view).catch(() => {}), [])
   const named = useComputed(() => nameHits(names.value.resources, route.value.q ?? '')).value
-  usePeek(results.value, named[0]?.uri)
+  usePeek(results.value, named)
   if (q.trim() === '') return <Beginning />
   return (
     <section class="find" aria-label={t('results')} aria-busy={isBusy.value}>
@@ -96,7 +98,7 @@ function Contents({ results, isBusy, growth, q, run }: ContentsProps) {
         </p>
       ))}
       <ol class="hits">
-        {groupsOf(hits).map((group) => (
+        {groupsOf(hits, true).map((group) => (
           <Group key={group.document} group={group} />
         ))}
       </ol>
@@ -132,27 +134,34 @@ function countOf(results: Results | undefined, isBusy: boolean, q: string): stri
   const { hits, total, next } = results ?? noResults
   if (results === undefined || (isBusy && hits.length === 0)) return t('searching')
   if (hits.length === 0) return t('nothing', { query: q })
-  const files = groupsOf(hits).length
+  const files = groupsOf(hits, true).length
   if (next.size === 0) return t('hitsIn', { count: hits.length, files })
   return total === undefined
     ? t('hitsMore', { count: hits.length, files })
     : t('hitsOf', { count: hits.length, total, files })
 }
 
-/** Previews the first hit of each search, as long as the reader has opened nothing. */
-function usePeek(results: Results | undefined, firstName: string | undefined): void {
-  const { uri, q } = route.value
+/** Previews the first hit of each search, as long as the reader has opened nothing. A search without a hit previews nothing. */
+function usePeek(results: Results | undefined, names: readonly Resource[]): void {
+  const { uri, q = '' } = route.value
   const searched = useRef<string | undefined>(undefined)
+  const firstName = names[0]?.uri
+  const isEmpty = q.trim() === ''
   useEffect(() => {
-    const first = results?.hits[0]?.uri ?? firstName
+    if (route.value.uri !== undefined) return
+    if (isEmpty) {
+      peek.value = undefined
+      return
+    }
+    // The results of the search before stay until those of these words arrive.
+    if (results?.query !== q) return
+    const first = results.hits[0]?.uri ?? firstName
+    const isHit = [...results.hits, ...names].some((one) => one.uri === peek.value)
     // The preview stays while more hits for the same words are loaded.
-    const isKept = searched.current === q && peek.value !== undefined
-    // A search without a hit leaves no preview of the search before it.
-    if (results !== undefined && first === undefined && route.value.uri === undefined) peek.value = undefined
-    if (route.value.uri !== undefined || first === undefined || isKept) return
+    if (first !== undefined && isHit && searched.current === q) return
     searched.current = q
     peek.value = first
-  }, [results])
+  }, [results, firstName, q])
   useEffect(() => {
     if (uri !== undefined) peek.value = undefined
   }, [uri])

@@ -25,12 +25,12 @@ export function Snippet({ hit, language }: { readonly hit: FoundHit; readonly la
 }
 
 /** The matching words of a snippet. */
-function wordsIn({ snippet: { text, marks } }: Found): readonly string[] {
+export function wordsIn({ snippet: { text, marks } }: Found): readonly string[] {
   return [...new Set(marks.map(([start, end]) => text.slice(start, end).toLowerCase()))].filter((word) => word !== '')
 }
 
 /** A text with words marked, wherever they are in it. */
-function MarkedWords({ text, words }: { readonly text: string; readonly words: readonly string[] }) {
+export function MarkedWords({ text, words }: { readonly text: string; readonly words: readonly string[] }) {
   const lower = text.toLowerCase()
   const marks: (readonly [number, number])[] = []
   for (let at = 0; lower.length === text.length && at < text.length; ) {
@@ -45,8 +45,36 @@ function MarkedWords({ text, words }: { readonly text: string; readonly words: r
   return <Marked pieces={piecesOf({ text, marks })} />
 }
 
-/** Maximum number of rows and columns of a hit. */
-const [maxRows, maxColumns] = [4, 8]
+/** Maximum number of rows and columns of a hit, and of characters of a cell. */
+const [maxRows, maxColumns, maxCell] = [4, 8, 80]
+
+/** The indexes of the columns of a table to show: the first ones, and those that have the words. */
+export function shownColumns(
+  head: readonly string[],
+  rows: readonly (readonly string[])[],
+  words: readonly string[],
+): readonly number[] {
+  const all = head.map((_, column) => column)
+  const hasWords = (column: number) =>
+    rows.some((row) => words.some((word) => row[column]?.toLowerCase().includes(word) === true))
+  const found = all.slice(1).filter(hasWords)
+  const others = all.filter((column) => !found.includes(column))
+  return [...others.slice(0, Math.max(1, maxColumns - found.length)), ...found]
+    .slice(0, maxColumns)
+    .sort((a, b) => a - b)
+}
+
+/** Number of characters of a long cell before the first of the words. */
+const before = 12
+
+/** The part of a cell that begins shortly before the first of the words. */
+export function startOfCell(cell: string, words: readonly string[]): string {
+  if (cell.length <= maxCell) return cell
+  const lower = cell.toLowerCase()
+  const found = words.map((word) => lower.indexOf(word)).filter((at) => at !== -1)
+  const from = found.length === 0 ? 0 : Math.max(0, Math.min(...found) - before)
+  return `${from > 0 ? '…' : ''}${cell.slice(from, from + maxCell)}${from + maxCell < cell.length ? '…' : ''}`
+}
 
 interface SnippetTable {
   readonly head: readonly string[]
@@ -72,14 +100,15 @@ export function tableIn(hit: Found, type: string): SnippetTable | undefined {
 }
 
 function SmallTable({ head, rows, words }: SnippetTable) {
+  const columns = shownColumns(head, rows, words)
   return (
     <div class="hit-table">
       <table>
         <thead>
           <tr>
-            {head.slice(0, maxColumns).map((name, column) => (
+            {columns.map((column) => (
               <th key={column} scope="col">
-                {shown(name)}
+                {shown(head[column] ?? '')}
               </th>
             ))}
           </tr>
@@ -87,9 +116,9 @@ function SmallTable({ head, rows, words }: SnippetTable) {
         <tbody>
           {rows.map((row, index) => (
             <tr key={index}>
-              {row.slice(0, maxColumns).map((cell, column) => (
+              {columns.map((column) => (
                 <td key={column}>
-                  <MarkedWords text={cell.slice(0, 80)} words={words} />
+                  <MarkedWords text={startOfCell(row[column] ?? '', words)} words={words} />
                 </td>
               ))}
             </tr>

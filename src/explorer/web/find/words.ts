@@ -44,6 +44,8 @@ export const t = createWords({
   showInTree: ['Show in tree', 'ツリーで表示'],
   pick: ['Add to the basket', 'バスケットに追加'],
   unpick: ['Remove from the basket', 'バスケットから外す'],
+  pickRow: ['Add {name} to the basket', '{name} をバスケットに追加'],
+  unpickRow: ['Remove {name} from the basket', '{name} をバスケットから外す'],
   lines: ['lines {start}–{end}', '{start}〜{end} 行目'],
   atSource: ['At its source', '元の場所で開く'],
   facets: ['Narrow down', '絞り込み条件'],

@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { basket } from '../basket/picked.ts'
 import { plan } from '../basket/store.ts'
-import { Button, type Option, Select, Text } from '../shell/fields.tsx'
+import { Button, type Option, SearchInput, Select, Text } from '../shell/fields.tsx'
 import { Mark, Shape } from '../shell/icons.tsx'
 import { open } from '../shell/keys.ts'
 import { t } from '../shell/words.ts'
@@ -82,27 +82,14 @@ export function SearchField() {
           remember(asked)
         }}
       >
-        <Shape name="search" />
-        <input
+        <SearchInput
           id="search"
-          ref={field}
-          type="search"
-          class="field"
-          autocomplete="off"
-          spellcheck={false}
-          enterkeyhint="search"
-          aria-label={t('searchFor')}
+          field={field}
+          name={t('searchFor')}
           placeholder={t('searchHint')}
-          // Text during the composition of an input method (Japanese, Chinese, Korean) is not searched.
-          onInput={(event) => {
-            if (!event.isComposing) search(event.currentTarget.value)
-          }}
-          onCompositionEnd={({ currentTarget }) => search(currentTarget.value)}
-          onKeyDown={(event) => {
-            const isComposing = event.isComposing || event.keyCode === 229
-            // Enter only ends the composition, and must not submit the form.
-            if (event.key === 'Enter' && isComposing) event.preventDefault()
-            if (event.key !== 'ArrowDown' || isComposing) return
+          onText={search}
+          onKey={(event) => {
+            if (event.key !== 'ArrowDown') return
             const first = document.querySelector<HTMLElement>('.find .hit-link, .find .recent-query')
             if (first === null) return
             event.preventDefault()

@@ -6,9 +6,10 @@ import { directoryMimeType, type Resource } from '../../../core/view.ts'
 import { browse, crumbsOf, healed, treeState } from '../listing/browse.ts'
 import { readableUri } from '../listing/columns.ts'
 import { type FolderSummary, isGrowing, lookInto, statusOf } from '../listing/survey.ts'
+import { FileIcon } from '../preview/file-icon.tsx'
 import { Readme } from '../preview/readme.tsx'
-import { Button, Text } from '../shell/fields.tsx'
-import { iconOf, Mark, Shape } from '../shell/icons.tsx'
+import { Button, SearchInput, Text } from '../shell/fields.tsx'
+import { Mark, Shape } from '../shell/icons.tsx'
 import { copyText } from '../state/announce.ts'
 import { onListChange } from '../state/live.ts'
 import {
@@ -19,6 +20,7 @@ import {
   kindAt,
   loadNames,
   names,
+  purposeOf,
   searchable,
   titleOfMount,
 } from '../state/offered.ts'
@@ -80,12 +82,14 @@ function MountCard({
   return (
     <li>
       <a href={linkTo(isSearch ? { view: 'search' } : { uri })} title={shown(description ?? uri)}>
-        <Shape name={isSingle(mount) ? iconOf(mount.mimeType) : iconOfMount(uri)} />
+        {isSingle(mount) ? <FileIcon uri={uri} mimeType={mount.mimeType} /> : <Shape name={iconOfMount(uri)} />}
         <span class="home-mount-name one-line">
           <bdi>{shown(titleOfMount(mount))}</bdi>
           <Text as="small" text={aside} />
         </span>
-        <span class="home-mount-purpose">{description === undefined ? purposeOf(uri) : shown(description)}</span>
+        <span class="home-mount-purpose">
+          {description === undefined ? (purposeOf(uri) ?? t('purposeOther')) : shown(description)}
+        </span>
         <span class="home-mount-facts">
           {isSearch ? <SearchFacts uri={uri} /> : isSingle(mount) ? t('single') : factsOf(inside)}
         </span>
@@ -93,24 +97,6 @@ function MountCard({
     </li>
   )
 }
-
-/** Returns the use of a mount, by the kind of its data. */
-function purposeOf(uri: string): string {
-  const icon = iconOfMount(uri)
-  return icon in purposes ? t(purposes[icon as keyof typeof purposes]) : t('purposeOther')
-}
-
-const purposes = {
-  folder: 'purposeFiles',
-  history: 'purposeHistory',
-  database: 'purposeDatabase',
-  search: 'purposeSearch',
-  chart: 'purposeChart',
-  key: 'purposeEnvironment',
-  gear: 'purposeSettings',
-  globe: 'purposeWeb',
-  box: 'purposePackages',
-} as const
 
 /** The search of the start page. Enter goes to the hits, in which the field at the top goes on. */
 function StartSearch() {
@@ -128,21 +114,7 @@ function StartSearch() {
         document.getElementById('search')?.focus()
       }}
     >
-      <Shape name="search" />
-      <input
-        ref={field}
-        type="search"
-        class="field"
-        autocomplete="off"
-        spellcheck={false}
-        enterkeyhint="search"
-        aria-label={t('searchAll')}
-        placeholder={t('searchAll')}
-        onKeyDown={(event) => {
-          // Enter only ends the composition of an input method.
-          if (event.key === 'Enter' && (event.isComposing || event.keyCode === 229)) event.preventDefault()
-        }}
-      />
+      <SearchInput field={field} name={t('searchAll')} />
     </form>
   )
 }
@@ -211,7 +183,7 @@ function RecentLink({ uri, mimeType, modified }: RecentLinkProps) {
   return (
     <li>
       <a href={linkTo({ uri })} title={shown(readableUri(uri))}>
-        <Shape name={iconOf(mimeType)} />
+        <FileIcon uri={uri} mimeType={mimeType} />
         <bdi class="one-line">{crumbs.at(-1)}</bdi>
       </a>
       <bdi class="quiet one-line">{crumbs.slice(0, -1).join(' › ')}</bdi>
@@ -360,15 +332,6 @@ const t = createWords({
   opened: ['Recently opened', '最近開いたもの'],
   changed: ['Recently changed', '最近変更されたもの'],
   forget: ['Forget these', '履歴を消去'],
-  purposeFiles: ['Read, search and collect files', 'ファイルを読む・探す・集める'],
-  purposeHistory: ['Commits: authors, dates and changes', '誰がいつ何を変更したか'],
-  purposeDatabase: ['Tables, their columns and rows', 'テーブルと列・行'],
-  purposeSearch: ['Find passages by words', '言葉から箇所を探す'],
-  purposeChart: ['Values over time, as charts', '時系列のグラフ'],
-  purposeEnvironment: ['Names and values, secrets masked', '名前と値（秘密は伏せる）'],
-  purposeSettings: ['Settings, value by value', '設定を値ごとに'],
-  purposeWeb: ['Pages of the web', 'ウェブのページ'],
-  purposePackages: ['Documentation of the dependencies', '依存パッケージの内容'],
   purposeOther: ['Look inside', '中を見る'],
   openSearch: ['Search names and contents', '名前と本文を検索'],
   addHost: ['Add this server to a host', 'このサーバーをホストに追加'],

@@ -76,6 +76,15 @@ export const selected = computed((): Selected => {
   return columns === undefined ? nothing : select(columns, order.value, selection.value, Date.now())
 })
 
+/** The columns of the list in which no matching row has a value. */
+export const emptyColumns = computed(() => {
+  const resources = browse.value?.listed.columns.resources ?? []
+  const { rows } = selected.value
+  return (['size', 'modified', 'priority'] as const).filter(
+    (name) => !rows.some((row) => resources[row]?.[name] !== undefined),
+  )
+})
+
 /** The loading state of the list. */
 export const progress = computed(() => {
   listTick.value

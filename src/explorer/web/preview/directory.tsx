@@ -6,7 +6,6 @@ import { healed } from '../listing/browse.ts'
 import { natural } from '../listing/columns.ts'
 import { insideOf } from '../listing/survey.ts'
 import { Button } from '../shell/fields.tsx'
-import { Shape as Icon, iconOf } from '../shell/icons.tsx'
 import { movedIndex } from '../shell/keys.ts'
 import { onListChange } from '../state/live.ts'
 import { cachedResource, remember } from '../state/offered.ts'
@@ -14,6 +13,7 @@ import { go, linkTo } from '../state/route.ts'
 import { connected } from '../state/session.ts'
 import { formatSize, formatTime, langOf, shown } from '../words/texts.ts'
 import { rowHeight, VirtualRows } from './controls.tsx'
+import { FileIcon } from './file-icon.tsx'
 import { Gallery, picturesIn } from './gallery.tsx'
 import { typeName } from './model/kind.ts'
 import { Failure } from './notes.tsx'
@@ -125,7 +125,7 @@ function Entry({ item, index, count, isActive }: EntryProps) {
       href={linkTo({ uri: item.uri, source: undefined })}
       title={shown(item.description ?? item.name)}
     >
-      <Icon name={iconOf(item.mimeType)} />
+      <FileIcon uri={item.uri} mimeType={item.mimeType} />
       <bdi class="folder-name" lang={langOf(name)}>
         {shown(name)}
         {aside === undefined ? null : (

@@ -11,7 +11,7 @@ import { isFinding } from './find.tsx'
 import { boundedValue, maxColumns } from './model/bounds.ts'
 import { analysesOf, notebookOf, overviewOf } from './model/documents.ts'
 import { endingOf } from './model/kind.ts'
-import { isOpenAtFirst, type JsonRow, jsonRows, maxShown, parseLines, tableOf } from './model/rows.ts'
+import { isOpenAtFirst, type JsonRow, jsonRows, keepDigits, maxShown, parseLines, tableOf } from './model/rows.ts'
 import { chartOfJson } from './model/series.ts'
 import { TextView } from './text.tsx'
 import { t } from './words.ts'
@@ -46,7 +46,7 @@ const largest = 25_000_000
 
 /** A JSON document: in the special form of its format, else as a tree. */
 export function Json({ text, uri, format }: Props) {
-  const parsed = useMemo(() => parse(text), [text])
+  const parsed = useMemo(() => parse(text, format === 'DatabaseRows' ? keepDigits : undefined), [text, format])
   if ('reason' in parsed)
     return (
       <>
@@ -87,10 +87,10 @@ function formOf(value: unknown, { uri, format }: Omit<Props, 'text'>) {
   return undefined
 }
 
-function parse(text: string): { readonly value: unknown } | { readonly reason: string } {
+function parse(text: string, reviver?: typeof keepDigits): { readonly value: unknown } | { readonly reason: string } {
   if (text.length > largest) return { reason: '' }
   try {
-    return { value: JSON.parse(text.replace(/^\ufeff/, '')) as unknown }
+    return { value: JSON.parse(text.replace(/^\ufeff/, ''), reviver) as unknown }
   } catch (error) {
     return { reason: error instanceof Error ? error.message : String(error) }
   }

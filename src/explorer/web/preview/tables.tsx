@@ -11,7 +11,7 @@ import { maxColumns } from './model/bounds.ts'
 import { siblingTableUri } from './model/documents.ts'
 import { mediaTypeOf } from './model/kind.ts'
 import { parameterOf, withParameter } from './model/reference.ts'
-import { delimiterOf, parseCsv, type Rows } from './model/rows.ts'
+import { databaseRows, delimiterOf, parseCsv, type Rows } from './model/rows.ts'
 import { chartOfTable } from './model/series.ts'
 import { t } from './words.ts'
 import './schema.css'
@@ -70,14 +70,9 @@ function useRows(text: string, mimeType: string | undefined): Rows | undefined {
 
 /** Rows of a table of a database, page by page. */
 export function DatabaseRows({ value, uri }: { readonly value: Wire; readonly uri: string }) {
-  const columns = (Array.isArray(value.columns) ? value.columns : []).flatMap((column: unknown) =>
-    isObject(column) ? textsIn([column.name]) : [],
-  )
-  const rows = (Array.isArray(value.rows) ? value.rows : []).filter(isObject)
-  const table = [columns, ...rows.map((row) => columns.map((name) => cellOf(row[name])))]
   const { next } = value
   return (
-    <DataTable rows={table}>
+    <DataTable rows={databaseRows(value)}>
       {typeof next === 'string' ? (
         <a class="button" href={linkTo({ uri: withParameter(uri, 'after', next) })}>
           {t('showMore')}
@@ -88,11 +83,6 @@ export function DatabaseRows({ value, uri }: { readonly value: Wire; readonly ur
       {parameterOf(uri, 'after') === undefined ? null : <Button name={t('previousItem')} onClick={stepBack} />}
     </DataTable>
   )
-}
-
-function cellOf(value: unknown): string {
-  if (value === null || value === undefined) return ''
-  return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
 /** One table of a database: its columns, its keys, and its foreign keys in both directions. */

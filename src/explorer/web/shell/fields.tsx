@@ -1,4 +1,4 @@
-import { type AllHTMLAttributes, type ButtonHTMLAttributes, createElement } from 'preact'
+import { type AllHTMLAttributes, type ButtonHTMLAttributes, createElement, type Ref } from 'preact'
 import type { piecesOf } from '../../../core/search-answer.ts'
 import { langOf, shown } from '../words/texts.ts'
 import { type IconName, Shape } from './icons.tsx'
@@ -20,6 +20,48 @@ export function Button({ name, icon, sign, class: more = '', ...attributes }: Bu
     <button type="button" class={`button ${more}`.trimEnd()} {...hints} {...attributes}>
       {picture ?? name}
     </button>
+  )
+}
+
+interface SearchInputProps {
+  readonly id?: string
+  readonly name: string
+  /** Default: the name. */
+  readonly placeholder?: string
+  readonly field: Ref<HTMLInputElement>
+  /** Called with the text, while it is typed. A text that an input method composes is complete only at the end. */
+  readonly onText?: (text: string) => void
+  /** Called for keys, unless an input method (Japanese, Chinese, Korean) composes a text with them. */
+  readonly onKey?: (event: KeyboardEvent) => void
+}
+
+/** A field for the words of a search. */
+export function SearchInput({ id, name, placeholder = name, field, onText, onKey }: SearchInputProps) {
+  return (
+    <>
+      <Shape name="search" />
+      <input
+        {...(id === undefined ? {} : { id })}
+        ref={field}
+        type="search"
+        class="field"
+        autocomplete="off"
+        spellcheck={false}
+        enterkeyhint="search"
+        aria-label={name}
+        placeholder={placeholder}
+        onInput={(event) => {
+          if (!event.isComposing) onText?.(event.currentTarget.value)
+        }}
+        onCompositionEnd={({ currentTarget }) => onText?.(currentTarget.value)}
+        onKeyDown={(event) => {
+          const isComposing = event.isComposing || event.keyCode === 229
+          if (!isComposing) onKey?.(event)
+          // Enter only ends the composition, and must not submit the form.
+          else if (event.key === 'Enter') event.preventDefault()
+        }}
+      />
+    </>
   )
 }
 

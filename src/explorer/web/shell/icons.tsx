@@ -94,8 +94,8 @@ export function Mark({ size }: { readonly size: number }) {
   return (
     <svg viewBox="0 0 32 32" width={size} height={size} aria-hidden="true" focusable="false">
       <rect x="4" y="2" width="24" height="28" rx="2.5" fill="#0b6660" />
-      <path d="M12.5 6.6h7M12.5 25.8h7" stroke="#fff" stroke-width="2.2" stroke-linecap="round" />
       <rect x="2" y="11" width="28" height="10" rx="1.5" fill="#6fd3c4" />
+      <path d="M12.5 6.6h7M12.5 25.8h7" stroke="#fff" stroke-width="2.2" stroke-linecap="round" />
       <path d="M11 16.2h10" stroke="#04211e" stroke-width="2.6" stroke-linecap="round" />
     </svg>
   )

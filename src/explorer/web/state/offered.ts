@@ -2,10 +2,10 @@ import { computed, type Signal, signal } from '@preact/signals'
 import { isBelow } from '../../../browse/tree.ts'
 import { singleFlight } from '../../../core/kit/abort.ts'
 import { pagesOf } from '../../../core/kit/groups.ts'
-import { kindIn, type MountIcon, type MountKind } from '../../../core/mount-kind.ts'
+import { kindIn, type MountIcon, type MountKind, type MountLabel } from '../../../core/mount-kind.ts'
 import { searchMounts } from '../../../core/search-answer.ts'
 import type { ListedPrompt, Page, Resource, ResourceTemplate, View } from '../../../core/view.ts'
-import { language } from '../words/texts.ts'
+import { language, shown } from '../words/texts.ts'
 import { connected } from './session.ts'
 
 /** The kinds of the mounts, by their URIs without a final slash, as the server tells them. */
@@ -54,15 +54,20 @@ export function noteMounts(mounts: readonly NamedRoot[]): void {
   repeatedLabels.value = new Set(labels.filter((label, index) => labels.indexOf(label) !== index))
 }
 
-function labelOf(kind: MountKind | undefined): string | undefined {
-  const { en, ja } = kind?.label ?? {}
+function textOf({ en, ja }: Partial<MountLabel> = {}): string | undefined {
   return language.value === 'ja' ? (ja ?? en) : en
+}
+
+/** Returns what a mount is good for; undefined if the server does not tell it. */
+export function purposeOf(uri: string): string | undefined {
+  const purpose = textOf(kindOf(uri)?.purpose)
+  return purpose === undefined ? undefined : shown(purpose)
 }
 
 /** Returns the label that serves as the title of a mount. `undefined`: the mount has a title, or shares its label with another one. */
 function callingLabel({ uri, title }: NamedRoot): string | undefined {
   const kind = title === undefined ? kindOf(uri) : undefined
-  return kind?.label === undefined || repeatedLabels.value.has(kind.label.en) ? undefined : labelOf(kind)
+  return kind?.label === undefined || repeatedLabels.value.has(kind.label.en) ? undefined : textOf(kind.label)
 }
 
 /** The displayed title of a mount: the configured title; else the label of its kind, if no other mount has the same; else its name. */
@@ -74,7 +79,7 @@ export function titleOfMount(mount: NamedRoot): string {
 export function asideOfMount(mount: NamedRoot): string | undefined {
   const kind = kindOf(mount.uri)
   const isNamed = mount.title === undefined && callingLabel(mount) === undefined
-  const aside = isNamed ? (labelOf(kind) ?? (kind?.isSingle === true ? undefined : kind?.noun)) : mount.name
+  const aside = isNamed ? (textOf(kind?.label) ?? (kind?.isSingle === true ? undefined : kind?.noun)) : mount.name
   return aside === undefined || titleOfMount(mount).toLowerCase() === aside.toLowerCase() ? undefined : aside
 }
 

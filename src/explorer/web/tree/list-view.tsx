@@ -4,9 +4,10 @@ import type { Resource } from '../../../core/view.ts'
 import { isPicked, toggle } from '../basket/picked.ts'
 import { browse, reveal, selected, selection } from '../listing/browse.ts'
 import { type Columns, readableUri } from '../listing/columns.ts'
+import { FileIcon } from '../preview/file-icon.tsx'
 import { typeName } from '../preview/model/kind.ts'
 import { Text } from '../shell/fields.tsx'
-import { iconOf, Shape } from '../shell/icons.tsx'
+import { Shape } from '../shell/icons.tsx'
 import { movedIndex } from '../shell/keys.ts'
 import { changed } from '../state/live.ts'
 import { titleOfMount } from '../state/offered.ts'
@@ -161,7 +162,7 @@ function ListRow({ resource, path, id, index, isActive, isAway, words, onPress }
       aria-current={isShown ? 'true' : undefined}
       onClick={onPress}
     >
-      <Shape name={iconOf(mimeType)} />
+      <FileIcon uri={uri} mimeType={mimeType} />
       <div role="gridcell" class="list-cell cell-name">
         <Name text={name} words={words} />
         <Text class="row-aside" text={aside} />

@@ -6,7 +6,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import { lastSegment } from '../../../client/wire.ts'
 import { directoryMimeType } from '../../../core/view.ts'
 import { askFor } from '../basket/picked.ts'
-import { browse, isFiltered, isRevealing, progress, selected, treeState } from '../listing/browse.ts'
+import { browse, emptyColumns, isFiltered, isRevealing, progress, selected, treeState } from '../listing/browse.ts'
 import { type Sort, sortOf, sorts } from '../listing/columns.ts'
 import { Shape } from '../shell/icons.tsx'
 import { announce, reasonOf } from '../state/announce.ts'
@@ -22,7 +22,7 @@ import { t } from './words.ts'
 export function BrowsePane() {
   const isList = route.value.view === 'list'
   return (
-    <div class="browse">
+    <div class={['browse', ...emptyColumns.value.map((name) => `without-${name}`)].join(' ')}>
       <div class="browse-tools">
         <FilterBar />
         <FacetsBar />

@@ -6,8 +6,9 @@ import type { Resource } from '../../../core/view.ts'
 import { isPicked, markOf } from '../basket/picked.ts'
 import { readableUri } from '../listing/columns.ts'
 import type { TreeRow } from '../listing/rows.ts'
+import { FileIcon } from '../preview/file-icon.tsx'
 import { Marked, Text } from '../shell/fields.tsx'
-import { type IconName, iconOf, Shape } from '../shell/icons.tsx'
+import { Shape } from '../shell/icons.tsx'
 import { reasonOf } from '../state/announce.ts'
 import { changed } from '../state/live.ts'
 import { asideOfMount, iconOfMount, isSearchMount, titleOfMount } from '../state/offered.ts'
@@ -86,7 +87,7 @@ function NodeParts({ row, words, picked, count }: NodePartsProps) {
       ) : (
         <span class="row-twist" />
       )}
-      <Shape name={iconOfRow(row)} />
+      <RowIcon {...row} />
       <Name text={label} words={words} />
       <Text class="row-aside" text={aside} />
       {changed.value.has(resource.uri) ? <ChangedDot /> : null}
@@ -106,9 +107,9 @@ function NodeParts({ row, words, picked, count }: NodePartsProps) {
 }
 
 /** A mount of a single resource looks like that resource. */
-function iconOfRow({ resource: { uri, mimeType }, isDirectory, level }: NodePartsProps['row']): IconName {
-  if (level === 1 && (isDirectory || isSearchMount(uri))) return iconOfMount(uri)
-  return isDirectory ? 'folder' : iconOf(mimeType)
+function RowIcon({ resource: { uri, mimeType }, isDirectory, level }: NodePartsProps['row']) {
+  if (level === 1 && (isDirectory || isSearchMount(uri))) return <Shape name={iconOfMount(uri)} />
+  return isDirectory ? <Shape name="folder" /> : <FileIcon uri={uri} mimeType={mimeType} />
 }
 
 function pickTitle(isDrawer: boolean, picked: boolean, count: number): string {

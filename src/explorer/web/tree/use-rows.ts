@@ -48,8 +48,8 @@ function search(
   return undefined
 }
 
-/** The height of a row, in pixels: `--row` of theme.css. */
-const rowHeight = 24
+/** The height of a row, in pixels: `--row` of rows.css, which is larger for fingers. */
+const rowHeight = globalThis.matchMedia?.('(hover: none)').matches === true ? 40 : 24
 
 interface RowsInUse extends Rows {
   /** A value that changes whenever the rows change. */

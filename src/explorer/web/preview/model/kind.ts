@@ -96,7 +96,7 @@ function shapeOfText(uri: string, type: string | undefined, mimeType: string | u
   const kind = byType ?? (isPlain ? (type === undefined || ending !== 'md' ? safe[ending] : undefined) : undefined)
   if (kind === 'json') {
     // The hikidashi format in a JSON media type: `application/json;format=hikidashi.SearchFound`.
-    const format = /;\s*format=hikidashi\.([A-Za-z]{1,64})\s*$/.exec(mimeType ?? '')?.[1]
+    const format = formatIn(mimeType)
     return { kind, language: 'json', ...defined({ format }) }
   }
   if (kind === 'markdown' || kind === 'diff') return { kind, language: kind }
@@ -182,6 +182,12 @@ const names: Readonly<Record<string, string>> = {
   'image/webp': 'WebP',
   'audio/mpeg': 'MP3',
   'text/markdown': 'Markdown',
+  'text/css': 'CSS',
+  'text/x-php': 'PHP',
+  'text/x-sql': 'SQL',
+  'text/x-sh': 'Shell',
+  'text/x-shellscript': 'Shell',
+  'text/x-scss': 'SCSS',
   'text/html': 'HTML',
   'image/svg+xml': 'SVG',
   'application/x-sh': 'Shell',
@@ -193,13 +199,26 @@ const namesByEnding: Readonly<Record<string, string>> = {
   ...{ ipynb: 'Notebook', log: 'Log', tsx: 'TypeScript JSX', jsx: 'JavaScript JSX', vue: 'Vue', svelte: 'Svelte' },
 }
 
+/** Names of the formats of hikidashi, which are JSON. */
+const namesByFormat: Readonly<Record<string, string>> = {
+  ...{
+    DatabaseRows: 'Rows',
+    DatabaseSchema: 'Table',
+    DatabaseOverview: 'Tables',
+    SearchFound: 'Hits',
+    Series: 'Series',
+  },
+}
+
+const formatIn = (mimeType = '') => /;\s*format=hikidashi\.([A-Za-z]{1,64})\s*$/.exec(mimeType)?.[1]
+
 /** The name of a type as people write it: `text/typescript` is TypeScript. Empty for none. */
 export function typeName(mimeType: string | undefined, uri = ''): string {
   const type = mediaTypeOf(mimeType)
   const byEnding = namesByEnding[endingOf(uri)]
   if (byEnding !== undefined) return byEnding
   if (type === undefined) return ''
-  const named = names[type]
+  const named = namesByFormat[formatIn(mimeType) ?? ''] ?? names[type]
   if (named !== undefined) return named
   if (type.includes('wordprocessingml')) return 'Word'
   if (type.includes('spreadsheetml')) return 'Excel'

@@ -1,3 +1,5 @@
+import { isObject, textsIn } from '../../../../core/kit/object.ts'
+
 /** Rows of cells; the first row is the head. Rows may differ in their number of cells: short rows are not filled up. */
 export type Rows = readonly (readonly string[])[]
 
@@ -112,6 +114,27 @@ export function sortedBy(rows: Rows, column: number, isDescending: boolean): rea
     .filter((index) => !isEmpty(index))
     .sort((a, b) => (isDescending ? compare(b, a) : compare(a, b)) || a - b)
   return [...sorted, ...order.filter(isEmpty)]
+}
+
+/** A reviver of `JSON.parse`: numbers with more digits than a number of JavaScript holds stay as they are written, as texts. */
+export function keepDigits(_: string, value: unknown, context?: { readonly source?: string }): unknown {
+  const written = context?.source
+  return typeof value === 'number' && written !== undefined && written !== String(value) ? written : value
+}
+
+/** The rows of a page of a table of a database, below their head. Without a row for any other value. */
+export function databaseRows(value: unknown): Rows {
+  if (!isObject(value)) return []
+  const columns = (Array.isArray(value.columns) ? value.columns : []).flatMap((column: unknown) =>
+    isObject(column) ? textsIn([column.name]) : [],
+  )
+  const rows = (Array.isArray(value.rows) ? value.rows : []).filter(isObject)
+  return [columns, ...rows.map((row) => columns.map((name) => databaseCell(row[name])))]
+}
+
+function databaseCell(value: unknown): string {
+  if (value === null || value === undefined) return ''
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
 /** One row of a JSON document as a tree. */

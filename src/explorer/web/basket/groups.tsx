@@ -1,0 +1,97 @@
+import { useState } from 'preact/hooks'
+import { estimateOf, type PlannedItem } from '../../../browse/basket.ts'
+import { crumbsOf } from '../listing/browse.ts'
+import { Button } from '../shell/fields.tsx'
+import { Shape } from '../shell/icons.tsx'
+import { formatNumber, shown } from '../words/texts.ts'
+import { Item } from './parts.tsx'
+import { removeAll } from './picked.ts'
+import { t } from './words.ts'
+
+/** Items of one folder that follow each other in the basket. */
+interface ItemGroup {
+  /** The URI of the folder, with `/` at its end. */
+  readonly folder: string
+  readonly items: readonly PlannedItem[]
+  /** Position of the first item in the basket. */
+  readonly start: number
+}
+
+/** Groups items of the same folder that follow each other. The order of the items stays, because it is that of the prompt. */
+export function groupsOf(items: readonly PlannedItem[]): readonly ItemGroup[] {
+  const groups: { folder: string; items: PlannedItem[]; start: number }[] = []
+  for (const [start, item] of items.entries()) {
+    const path = item.resource.uri.replace(/[?#].*$/s, '')
+    const folder = path.slice(0, path.lastIndexOf('/') + 1)
+    const last = groups.at(-1)
+    if (last?.folder === folder) last.items.push(item)
+    else groups.push({ folder, items: [item], start })
+  }
+  return groups
+}
+
+/** A group with more items than this is closed at first. */
+const maxOpen = 50
+
+/** The items of the basket. Two or more of one folder have a head with their number and their tokens. */
+export function Items({ items }: { readonly items: readonly PlannedItem[] }) {
+  return (
+    <ol class="basket-items">
+      {groupsOf(items).map((group) =>
+        group.items.length === 1 ? (
+          <GroupItems key={group.items[0]?.resource.uri} group={group} all={items.length} />
+        ) : (
+          <Group key={`${group.folder} ${group.items[0]?.resource.uri}`} group={group} all={items.length} />
+        ),
+      )}
+    </ol>
+  )
+}
+
+interface GroupProps {
+  readonly group: ItemGroup
+  /** Number of items in the basket. */
+  readonly all: number
+}
+
+function GroupItems({ group: { items, start }, all }: GroupProps) {
+  return items.map((item, at) => (
+    <Item key={item.resource.uri} item={item} isFirst={start + at === 0} isLast={start + at === all - 1} />
+  ))
+}
+
+function Group({ group, all }: GroupProps) {
+  const { folder, items } = group
+  const [isOpen, setOpen] = useState(items.length <= maxOpen)
+  const name = crumbsOf(folder)
+    .map(({ label }) => shown(label))
+    .join(' › ')
+  const isCounted = items.every(({ tokens }) => tokens !== undefined)
+  const sum = items.reduce((total, { tokens, resource }) => total + (tokens ?? estimateOf(resource) ?? 0), 0)
+  return (
+    <li class="basket-group">
+      <div class="basket-group-head">
+        <button type="button" class="basket-group-open" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+          <Shape name={isOpen ? 'down' : 'right'} />
+          <Shape name="folder" />
+          <bdi class="one-line" title={shown(folder)}>
+            {name}
+          </bdi>
+          <span class="basket-group-count">{t('items', { count: items.length })}</span>
+        </button>
+        <span class="basket-tokens">{`${isCounted ? '' : '~'}${formatNumber(sum)}`}</span>
+        <Button
+          name={t('removeGroup', { count: items.length, name })}
+          icon="close"
+          class="button-icon"
+          onClick={() => removeAll(items.map(({ resource }) => resource.uri))}
+        />
+      </div>
+      {isOpen ? (
+        <ol class="basket-items">
+          <GroupItems group={group} all={all} />
+        </ol>
+      ) : null}
+    </li>
+  )
+}

@@ -1,0 +1,55 @@
+import type { ComponentChildren } from 'preact'
+import { type FoundHit, resourceOfHit } from '../../../core/search-answer.ts'
+import type { Resource } from '../../../core/view.ts'
+import { crumbsOf } from '../listing/browse.ts'
+import { remember } from '../state/remembered.ts'
+import { linkTo, peek, route } from '../state/route.ts'
+
+interface HitLinkProps {
+  readonly uri: string
+  readonly isOpen: boolean
+  readonly isCode?: boolean
+  readonly lang?: string | undefined
+  /** Adds the resource to the basket, or removes it. */
+  readonly onToggle: () => void
+  readonly children: ComponentChildren
+}
+
+/** The link of a hit. Its preview follows the focus; the space bar toggles the basket. */
+export function HitLink({ uri, isOpen, isCode = false, lang, onToggle, children }: HitLinkProps) {
+  return (
+    <a
+      class={isCode ? 'hit-link mono' : 'hit-link'}
+      href={linkTo({ uri })}
+      aria-current={isOpen ? 'true' : undefined}
+      lang={lang}
+      onFocus={() => {
+        peek.value = uri
+      }}
+      onClick={chosen}
+      onKeyDown={(event) => {
+        if (event.key !== ' ') return
+        event.preventDefault()
+        onToggle()
+      }}
+    >
+      <bdi>{children}</bdi>
+    </a>
+  )
+}
+
+/** Stores the query in the recent searches when a hit is opened. */
+function chosen(): void {
+  peek.value = undefined
+  remember(route.value.q ?? '')
+}
+
+/** The document of a hit. */
+export function resourceOf(hit: FoundHit): Resource {
+  return resourceOfHit(hit, hit.document, nameOf(hit.document))
+}
+
+/** The last part of an address, as people read it. */
+export function nameOf(uri: string): string {
+  return crumbsOf(uri).at(-1)?.label ?? uri
+}
