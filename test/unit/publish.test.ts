@@ -146,7 +146,6 @@ describe('a bundle with a configuration', () => {
   })
 })
 
-describe('the mark', () => {
 test('the page, the README, the header of the explorer and bundles have one mark', () => {
   const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url))
   const mark = read('src/explorer/web/icon.svg').toString()

@@ -44,7 +44,7 @@ export async function writeBundle(
   addText('manifest.json', manifest)
   if (curated === undefined) for (const [locale, texts] of Object.entries(localized)) addText(localePath(locale), texts)
   else zip.addBuffer(Buffer.from(curated), curatedPath, { mtime, mode })
-    zip.addFile(join(root, 'dist', iconPath), iconPath, { mtime, mode })
+  zip.addFile(join(root, 'dist', iconPath), iconPath, { mtime, mode })
   const files = await filesIn(packages, platforms)
   for (const [i, [from, to]] of files.entries())
     zip.addReadStreamLazy(to, { mtime, mode }, (ready) => {
