@@ -7,7 +7,6 @@ import type { Method } from './method.ts'
  */
 export type EventDialect = 'sep' | 'sketch'
 
-/** Settings of events. */
 export interface EventOptions {
   /** Default `sep`. */
   readonly dialect?: EventDialect
@@ -15,7 +14,6 @@ export interface EventOptions {
   readonly webhooks?: WebhookMethods | undefined
 }
 
-/** The methods of webhooks. */
 export interface WebhookMethods {
   readonly subscribe: Method
   readonly unsubscribe: Method

@@ -175,5 +175,4 @@ function eventsOf(
   }
 }
 
-/** All types of events. */
 export const eventTypes: readonly EventType[] = [changed, matched, stored]
