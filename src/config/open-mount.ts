@@ -121,7 +121,6 @@ function kindOf(source: Source, config: MountConfig): MountKind {
   return { noun, ...defined({ icon, label: calling, purpose, isFirst: folder?.isPlain, isSearch, isLive, isSingle }) }
 }
 
-/** Returns the cache scope of a mount. */
 function scopeOf({ isPersonal = false }: Source, { cache }: MountConfig): 'public' | 'private' {
   return isPersonal ? 'private' : (cache?.scope ?? 'private')
 }

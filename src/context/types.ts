@@ -116,7 +116,7 @@ export interface Explanation {
   readonly factors: readonly Factor[]
 }
 
-/** A candidate, with its score. */
+/** A resource that may become part of the context. */
 export interface Candidate {
   readonly resource: Resource
   readonly explanation: Explanation

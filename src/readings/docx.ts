@@ -4,7 +4,7 @@ import { type Reading, type ReadingForm, type ReadingLimits, tooMuch, unreadable
 import { readHtml } from './html.ts'
 import { type Attributes, bytesOf, mainPartOf, openZip, relationshipsOf, walkXml, type Zip } from './package.ts'
 import { readRtf } from './rtf.ts'
-import { symbolOf, symbolsIn } from './symbols.ts'
+import { decodeSymbol, decodeSymbols } from './symbols.ts'
 import { createTables } from './tables.ts'
 import { createWriter, type Writer } from './writer.ts'
 
@@ -162,7 +162,7 @@ function createBody(
         if (runs > 0) font = attributes.ascii ?? attributes.hAnsi ?? ''
         break
       case 'w:sym':
-        append(writer.plain(symbolOf(attributes.font ?? '', Number.parseInt(attributes.char ?? '', 16))))
+        append(writer.plain(decodeSymbol(attributes.font ?? '', Number.parseInt(attributes.char ?? '', 16))))
         break
       case 'w:t':
       case 'm:t':
@@ -226,7 +226,7 @@ function createBody(
   }
 
   const text = (characters: string) => {
-    if (inText) append(writer.plain(symbolsIn(characters, font)))
+    if (inText) append(writer.plain(decodeSymbols(characters, font)))
   }
 
   return { open, close, text }

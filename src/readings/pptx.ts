@@ -1,6 +1,6 @@
 import { type Reading, type ReadingForm, type ReadingLimits, tooMuch, unreadableError } from './formats.ts'
 import { mainPartOf, openZip, relationshipsOf, walkXml, type Zip } from './package.ts'
-import { isSymbolFont, symbolsIn } from './symbols.ts'
+import { decodeSymbols, isSymbolFont } from './symbols.ts'
 import { createWriter, type Writer } from './writer.ts'
 
 const maxSlides = 5000
@@ -99,7 +99,7 @@ async function shapesOf(zip: Zip, part: string, writer: Writer): Promise<readonl
     },
     text: (text) => {
       const shown = /^\s*[^\0-\x7f]\s*$/.test(text) && isSymbolFont(signs) ? signs : font
-      if (inText && line !== undefined) line.text += writer.plain(symbolsIn(text, shown))
+      if (inText && line !== undefined) line.text += writer.plain(decodeSymbols(text, shown))
     },
     close: (name) => {
       if (name === 'a:t' || name === 'm:t') inText = false

@@ -1,6 +1,6 @@
 import { codePageOf, decodeCodePage } from './code-pages.ts'
 import { type Reading, type ReadingForm, type ReadingLimits, tooMuch, unreadableError } from './formats.ts'
-import { isSymbolFont, symbolsIn } from './symbols.ts'
+import { decodeSymbols, isSymbolFont } from './symbols.ts'
 import { createWriter, type Writer } from './writer.ts'
 
 /** Destinations that are not part of the text. Those with `\*` that are not in {@link shown} are not part of it either. */
@@ -185,7 +185,7 @@ function createBody(writer: Writer, most: number): TokenHandler & { readonly end
 
   const write = (given: string) => {
     const { destination, paragraph, field } = group
-    const text = symbolsIn(given, declarations.fontOf(group.font ?? defaultFont)?.name ?? '')
+    const text = decodeSymbols(given, declarations.fontOf(group.font ?? defaultFont)?.name ?? '')
     if (destination === 'text') {
       if (!group.hidden) paragraph.text += writer.plain(text)
       if (paragraph.text.length > most) throw tooMuch(`The document has more than ${most} characters of text.`)

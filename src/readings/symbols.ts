@@ -9,7 +9,7 @@ export function isSymbolFont(font: string): boolean {
 }
 
 /** Returns the character that a font of symbols shows for a code, from 0x20 or from 0xF020. U+FFFD: it is not known. */
-export function symbolOf(font: string, code: number): string {
+export function decodeSymbol(font: string, code: number): string {
   if (!Number.isInteger(code) || code < 0 || code > 0x10ffff) return '\ufffd'
   // Documents hold the codes of such fonts in the private use area.
   const own = code >= 0xf000 && code <= 0xf0ff ? code - 0xf000 : code
@@ -19,10 +19,10 @@ export function symbolOf(font: string, code: number): string {
 }
 
 /** Returns a text in a font. Text in a font of symbols becomes the symbols. */
-export function symbolsIn(text: string, font: string): string {
+export function decodeSymbols(text: string, font: string): string {
   if (!isSymbolFont(font)) return text
   return Array.from(text, (character) => {
     const code = character.codePointAt(0) ?? 0
-    return code < 0x100 || (code >= 0xf000 && code <= 0xf0ff) ? symbolOf(font, code) : character
+    return code < 0x100 || (code >= 0xf000 && code <= 0xf0ff) ? decodeSymbol(font, code) : character
   }).join('')
 }

@@ -8,7 +8,7 @@ import {
 } from './formats.ts'
 import { formatNumber, formatText, type NumberKind, numberKindOf } from './number-formats.ts'
 import { mainPartOf, openZip, relationshipsOf, walkXml, type Zip } from './package.ts'
-import { symbolsIn } from './symbols.ts'
+import { decodeSymbols } from './symbols.ts'
 import { createWriter, type Writer } from './writer.ts'
 
 /** Elements that are not part of a text: pronunciation, formulas, extensions. */
@@ -172,10 +172,10 @@ function shownValue(text: string, type: string, { kind, font }: CellStyle, { str
   if (type === 'b') return text === '1' ? 'TRUE' : 'FALSE'
   if (type === 'n') return formatNumber(text, kind, since1904)
   if (type === 'e' || type === 'd') return text
-  if (type !== 's') return formatText(symbolsIn(unescapeText(text), font), kind)
+  if (type !== 's') return formatText(decodeSymbols(unescapeText(text), font), kind)
   const shared = strings[Number(text)]
   if (shared === undefined) throw unreadableError('The document is damaged: a cell has a text that is not there.')
-  return formatText(symbolsIn(shared, font), kind)
+  return formatText(decodeSymbols(shared, font), kind)
 }
 
 /** Characters that XML cannot hold are written as `_x000D_` (ECMA-376, part 1, section 22.9.2.19). */

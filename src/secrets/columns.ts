@@ -97,7 +97,7 @@ const isShortName = (name: string) =>
 export type Row = readonly Span[]
 
 /** Returns the cells of a row that are secret. */
-export function secretCells(
+export function findSecretCells(
   text: string,
   row: Row,
   columns: Columns | undefined,
@@ -112,12 +112,14 @@ export function secretCells(
     const last = at + Math.max(0, row.length - (columns?.count ?? row.length))
     return row
       .slice(at, last + 1)
-      .flatMap((cell) => secretCell(text, cell, isAny(kind, text.slice(cell.start, cell.end)), counts))
+      .flatMap((cell) => findSecretInCell(text, cell, isAny(kind, text.slice(cell.start, cell.end)), counts))
   })
   const pair = columns?.pair ?? (row.length === 2 ? { name: 0, value: 1, isValue: false } : undefined)
   const [name, value] = pair === undefined ? [] : [row[pair.name], row[pair.value]]
   if (pair === undefined || name === undefined || value === undefined || certainty === 'guessed') return found
-  return isNameOfSecret(text.slice(name.start, name.end)) ? [...found, ...secretCell(text, value, pair.isValue)] : found
+  return isNameOfSecret(text.slice(name.start, name.end))
+    ? [...found, ...findSecretInCell(text, value, pair.isValue)]
+    : found
 }
 
 /** Whether a cell is the name of a secret, not a sentence about one. */
@@ -131,7 +133,7 @@ export function isNameOfSecret(cell: string): boolean {
  *
  * @param isAny Whether every text is a secret. Otherwise only a word that looks like one.
  */
-export function secretCell(text: string, { start, end }: Span, isAny: boolean, counts = false): readonly Span[] {
+export function findSecretInCell(text: string, { start, end }: Span, isAny: boolean, counts = false): readonly Span[] {
   const cell = text.slice(start, end)
   const head = /^[\s*_`]*/.exec(cell)?.[0].length ?? 0
   const value = cell.slice(head).replace(/[\s*_`]+$/, '')

@@ -4,10 +4,10 @@ import {
   cellTexts,
   columnsOf,
   endOfLine,
+  findSecretCells,
+  findSecretInCell,
   isNameOfSecret,
   type Row,
-  secretCell,
-  secretCells,
   trimmed,
 } from './columns.ts'
 
@@ -40,7 +40,7 @@ function findRuledTables(text: string): readonly Span[] {
     for (let from = endOfLine(text, index) + 1; from < text.length; from = endOfLine(text, from) + 1) {
       const line = text.slice(from, endOfLine(text, from))
       if (line.trim() === '' || line.length > maxLine) break
-      if (!isRule(line)) found.push(...secretCells(text, cellsOf(from), columns, 'marked'))
+      if (!isRule(line)) found.push(...findSecretCells(text, cellsOf(from), columns, 'marked'))
       until = from
     }
   }
@@ -65,7 +65,7 @@ function findAsciiDocTables(text: string): readonly Span[] {
     if (count < 1) continue
     const columns = columnsOf(cellTexts(text, cells.slice(0, count)), 'marked')
     for (let at = count; at < cells.length; at += count)
-      found.push(...secretCells(text, cells.slice(at, at + count), columns, 'marked'))
+      found.push(...findSecretCells(text, cells.slice(at, at + count), columns, 'marked'))
   }
   return found
 }
@@ -89,7 +89,7 @@ function findListTables(text: string): readonly Span[] {
     }
     const [names = [], ...others] = rows
     const columns = columnsOf(cellTexts(text, names), 'marked')
-    for (const row of others) found.push(...secretCells(text, row, columns, 'marked'))
+    for (const row of others) found.push(...findSecretCells(text, row, columns, 'marked'))
   }
   return found
 }
@@ -120,7 +120,7 @@ function findHtmlTables(text: string): readonly Span[] {
     if (table === undefined) break
     if (open?.tag === 'dt') term = text.slice(open.start, index)
     else if (open?.tag === 'dd' && isNameOfSecret(withoutTags(term)))
-      found.push(...secretCell(text, innerText(text, open.start, index), false))
+      found.push(...findSecretInCell(text, innerText(text, open.start, index), false))
     else if (open !== undefined) {
       const last = table.row.cells.at(-1)
       if (last !== undefined) last.end = index
@@ -172,8 +172,8 @@ function finishedRow(text: string, table: HtmlTable): readonly Span[] {
   }
   const beside = first?.isHead === true && isNameOfSecret(names[0] ?? '') ? row.slice(1) : []
   return [
-    ...secretCells(text, row, table.columns, 'marked'),
-    ...beside.flatMap((cell) => secretCell(text, cell, false)),
+    ...findSecretCells(text, row, table.columns, 'marked'),
+    ...beside.flatMap((cell) => findSecretInCell(text, cell, false)),
   ]
 }
 

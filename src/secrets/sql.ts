@@ -1,5 +1,5 @@
 import type { Span } from '../core/kit/sorted.ts'
-import { columnsOf, endOfLine, type Row, secretCells, trimmed } from './columns.ts'
+import { columnsOf, endOfLine, findSecretCells, type Row, trimmed } from './columns.ts'
 
 /** The columns of an insertion, and those of rows that psql copies. */
 const insertion =
@@ -27,7 +27,7 @@ export function findSqlSecrets(text: string): readonly Span[] {
     for (let at = index + head.length; at < text.length && !text.startsWith('\\.', at); at = endOfLine(text, at) + 1) {
       const row = cellsOfLine(text, at)
       found.push(
-        ...secretCells(text, row, columns, 'marked').filter(({ start, end }) => text.slice(start, end) !== '\\N'),
+        ...findSecretCells(text, row, columns, 'marked').filter(({ start, end }) => text.slice(start, end) !== '\\N'),
       )
     }
   }

@@ -6,8 +6,8 @@ import {
   cellTexts,
   columnsOf,
   endOfLine,
+  findSecretCells,
   type Row,
-  secretCells,
   secretName,
   trimmed,
 } from './columns.ts'
@@ -51,7 +51,7 @@ function findInTableFile(text: string, path: string, head: string | undefined): 
       mayName = isGrouping(header, cells) || isComment(text.slice(at, next))
     } else {
       found.push(
-        ...secretCells(text, cells, header?.columns, 'file'),
+        ...findSecretCells(text, cells, header?.columns, 'file'),
         ...cellsWithin(text, { start: at, end: next }, header),
       )
       if (mayName && header !== undefined)
@@ -71,7 +71,7 @@ function cellsWithin(text: string, { start, end }: Span, header: Header | undefi
     const line = text.slice(at, Math.min(end, endOfLine(text, at)))
     const { cells } = rowAt(line, 0, header.delimiter)
     if (cells.length !== header.columns.count) continue
-    for (const span of secretCells(line, cells, header.columns, 'file'))
+    for (const span of findSecretCells(line, cells, header.columns, 'file'))
       found.push({ start: at + span.start, end: at + span.end })
   }
   return found
@@ -246,7 +246,7 @@ function pipeTable(text: string, at: number, found: Span[]): number {
     if (index < first + names.length || ruled[index]) continue
     const row = cells(line)
     if (!isMarked && row.length !== columns?.count) break
-    found.push(...secretCells(text, row, columns, certainty))
+    found.push(...findSecretCells(text, row, columns, certainty))
   }
   return (lines.at(-1)?.end ?? at) + 1
 }
@@ -271,7 +271,7 @@ function delimitedTable(text: string, at: number, found: Span[]): number {
     while (from < text.length) {
       const row = recordAt(text, from, delimiter)
       if (row.cells.length !== columns.count) break
-      found.push(...secretCells(text, row.cells, columns, certainty))
+      found.push(...findSecretCells(text, row.cells, columns, certainty))
       from = row.next
     }
     return from

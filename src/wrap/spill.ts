@@ -272,7 +272,7 @@ function hitIn(
   const whole = folded.join('\n')
   const found = words.filter((word) => whole.includes(word))
   if (found.length === 0) return undefined
-  // The snippet is the line with the most words.
+  // The snippet is the line that has the most of the wanted words.
   const counts = folded.map((line) => found.filter((word) => line.includes(word)).length)
   const best = counts.indexOf(Math.max(...counts))
   const line = lines[best] ?? ''

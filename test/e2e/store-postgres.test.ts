@@ -3,8 +3,7 @@ import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { openStore, type PostgresStore, type Store } from '../../src/store/index.ts'
 import { type Postgres, startPostgres } from '../support/postgres.ts'
-import { untilAvailable as until } from '../support/store-contract.ts'
-import { eventually } from '../support/watching.ts'
+import { eventually, untilAvailable as until } from '../support/watching.ts'
 
 // Each takes a second or less; on a machine that is busy with other things, whatever that makes of it.
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 })

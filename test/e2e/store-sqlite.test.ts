@@ -10,8 +10,7 @@ import { openDatabase } from '../../src/store/sqlite/database.ts'
 import { migrate, migrations } from '../../src/store/sqlite/schema.ts'
 import { createKeeper } from '../../src/store/sqlite/worker.ts'
 import { requires } from '../support/require.ts'
-import { untilAvailable as until } from '../support/store-contract.ts'
-import { eventually } from '../support/watching.ts'
+import { eventually, untilAvailable as until } from '../support/watching.ts'
 
 // Each takes a second or less; on a machine that is busy with other things, whatever that makes of it.
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 })

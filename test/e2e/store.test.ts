@@ -1,15 +1,106 @@
-import { execFileSync } from 'node:child_process'
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { openStore, type Row, type Store, type StoreOptions } from '../../src/store/index.ts'
 import { type Postgres, startPostgres } from '../support/postgres.ts'
 import { requires } from '../support/require.ts'
-import { killStoreChildren, type Said, startStoreChild, startUnder, storedValue } from '../support/store-child.ts'
 import { someOf, volumeOf } from '../support/volume.ts'
 import { eventually } from '../support/watching.ts'
+
+/** A line of JSON that a child printed. */
+type Said = Readonly<Record<string, unknown>>
+
+/** A process that runs the built `store-child.mjs`. */
+interface StoreChild {
+  readonly pid: number
+  readonly said: readonly Said[]
+  /** Waits until its output satisfies a condition. */
+  until(holds: (said: readonly Said[]) => boolean): Promise<readonly Said[]>
+  /** Lets a waiting task begin. */
+  go(): void
+  signal(name: NodeJS.Signals): void
+  /** Resolves with its output, once it has exited or was killed. */
+  readonly ended: Promise<readonly Said[]>
+}
+
+const script = join(import.meta.dirname, '../fixtures/store-child.mjs')
+const running = new Set<ChildProcess>()
+
+function startStoreChild(options: StoreOptions, task: string, ...values: readonly (string | number)[]): StoreChild {
+  return startUnder([], options, task, ...values)
+}
+
+/** @param command The command that starts the process, such as `strace` with its options. */
+function startUnder(
+  command: readonly string[],
+  options: StoreOptions,
+  task: string,
+  ...values: readonly (string | number)[]
+): StoreChild {
+  const [program = '', ...rest] = [...command, process.execPath, script, JSON.stringify(options), task]
+  const child = spawn(program, [...rest, ...values.map(String)], { stdio: ['pipe', 'pipe', 'pipe'] })
+  running.add(child)
+  const said: Said[] = []
+  let errors = ''
+  let notice = () => {}
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    errors += text
+  })
+  child.stdin.on('error', () => {})
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    const one = parse(line)
+    if (one !== undefined) said.push(one)
+    notice()
+  })
+  let over = false
+  const ended = new Promise<readonly Said[]>((resolve) => {
+    child.once('close', () => {
+      running.delete(child)
+      over = true
+      notice()
+      resolve(said)
+    })
+  })
+  return {
+    pid: child.pid ?? 0,
+    said,
+    until: async (holds) => {
+      while (!holds(said)) {
+        if (over) throw new Error(`It ended before: ${JSON.stringify(said.slice(-3))} ${errors}`)
+        await new Promise<void>((resolve) => {
+          notice = resolve
+        })
+      }
+      return said
+    },
+    go: () => child.stdin.write('go\n'),
+    signal: (name) => void child.kill(name),
+    ended,
+  }
+}
+
+/** Ends the processes that a failed test has left. */
+function killStoreChildren(): void {
+  for (const child of running) child.kill('SIGKILL')
+}
+
+/** Returns the value that a child writes under a key the i-th time. */
+function storedValue(key: string, i: number): Buffer {
+  return Buffer.alloc(200 + ((i * 7919) % 9000), `${key}#${i};`)
+}
+
+/** The last line may be incomplete if the child was killed. */
+function parse(line: string): Said | undefined {
+  try {
+    return JSON.parse(line) as Said
+  } catch {
+    return undefined
+  }
+}
 
 // Each takes a second or less; on a machine that is busy with other things, whatever that makes of it.
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 })

@@ -1,5 +1,6 @@
 import * as fs from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isResourceError } from '../../src/core/errors.ts'
 import type { Change, Provider } from '../../src/core/provider.ts'
 
 /** A running watch, and the changes that it has reported. */
@@ -105,5 +106,19 @@ export async function eventually(condition: () => boolean, what: string, ms = 15
   while (!condition()) {
     if (performance.now() > end) throw new Error(`not in time: ${what}`)
     await sleep(lookMs)
+  }
+}
+
+/** Repeats a request until it succeeds: a store must recover by itself, and report `unavailable` meanwhile. */
+export async function untilAvailable<Result>(ask: () => Promise<Result>): Promise<Result> {
+  const end = performance.now() + 40_000
+  for (;;) {
+    try {
+      return await ask()
+    } catch (error) {
+      const isExpected = isResourceError(error) && error.kind === 'unavailable'
+      if (!isExpected || performance.now() > end) throw error
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
   }
 }

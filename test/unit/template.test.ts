@@ -382,7 +382,7 @@ describe('properties of URI templates', () => {
     )
   })
 
-  it('give back a text: {a}, {+path}, {.a}', () => {
+  it('expand and match a text without a change: {a}, {+path}, {.a}', () => {
     fc.assert(
       fc.property(text, (a) => {
         expect(match('{a}', compileTemplate('{a}').expand({ a }))).toEqual({ a })
@@ -402,7 +402,7 @@ describe('properties of URI templates', () => {
     )
   })
 
-  it('give back parameters: {?x,y}', () => {
+  it('expand and match parameters without a change: {?x,y}', () => {
     fc.assert(
       fc.property(fc.record({ x: text, y: text }, { requiredKeys: [] }), (values) => {
         expect(match('{?x,y}', compileTemplate('{?x,y}').expand(values))).toEqual(values)
@@ -412,7 +412,7 @@ describe('properties of URI templates', () => {
     )
   })
 
-  it('give back a list: {/seg*}, {?q*}', () => {
+  it('expand and match a list without a change: {/seg*}, {?q*}', () => {
     fc.assert(
       fc.property(fc.array(text, { minLength: 1 }), (seg) => {
         expect(match('{/seg*}', compileTemplate('{/seg*}').expand({ seg }))).toEqual({ seg })
@@ -422,7 +422,7 @@ describe('properties of URI templates', () => {
     )
   })
 
-  it('give back a map: {?q*}', () => {
+  it('expand and match a map without a change: {?q*}', () => {
     fc.assert(
       fc.property(
         fc.uniqueArray(fc.tuple(text, text), { selector: ([key]) => key, minLength: 1 }).map((pairs) => new Map(pairs)),

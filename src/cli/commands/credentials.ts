@@ -5,7 +5,7 @@ import { defaultConfig } from '../../config/state-folder.ts'
 import { makeFolder } from '../../core/kit/make-folder.ts'
 import { defined } from '../../core/kit/object.ts'
 import { parseDuration } from '../../schema/values.ts'
-import { absent, addToken, readTokenFile, revokeToken, type StoredToken } from '../../server/auth/token-file.ts'
+import { absentFileMark, addToken, readTokenFile, revokeToken, type StoredToken } from '../../server/auth/token-file.ts'
 import { loadFound, trustCommand, withheldNote } from '../operations/withheld.ts'
 import { CommandError, examples, exitCodes, failed, misused, rethrowAsFailure } from '../terminal/exit.ts'
 import { type Io, writeJson } from '../terminal/io.ts'
@@ -88,7 +88,7 @@ async function list(options: FileOptions, io: Io): Promise<void> {
   const { tokens, mark } = await readTokenFile(file).catch(rethrowAsFailure)
   if (options.json) return writeJson(io.out, tokens.map(publicPart))
   if (tokens.length === 0)
-    return io.say(mark === absent ? `There is no file ${file} yet: no tokens.` : 'There are no tokens.')
+    return io.say(mark === absentFileMark ? `There is no file ${file} yet: no tokens.` : 'There are no tokens.')
   const layOut = createColumns()
   const rows = tokens.map(({ id, roles, created, expires, name = '' }) => [
     id,

@@ -316,7 +316,6 @@ function shared(fd: number, local: boolean): Descriptor {
   }
 }
 
-/** Returns the current stats of a descriptor. */
 export async function statOf(descriptor: Descriptor, local: boolean, pool: Pool, signal: AbortSignal) {
   try {
     if (local) return fs.fstatSync(descriptor.fd, { bigint: true })

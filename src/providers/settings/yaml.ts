@@ -89,7 +89,7 @@ const words: Readonly<Record<string, string>> = {
   MULTIPLE_TAGS: 'A value has several tags.',
   TAB_AS_INDENT: 'A tab is used to indent: YAML requires spaces.',
   TAG_RESOLVE_FAILED: 'A value does not fit its tag.',
-  UNEXPECTED_TOKEN: 'This does not belong here.',
+  UNEXPECTED_TOKEN: 'A character or word stands where YAML allows none.',
 }
 
 function refuseBrackets(text: string): void {

@@ -1,5 +1,5 @@
 import { formatNumber, formatText, type NumberKind } from '../number-formats.ts'
-import { symbolsIn } from '../symbols.ts'
+import { decodeSymbols } from '../symbols.ts'
 import type { Writer } from '../writer.ts'
 
 /** Effect of a style on the value of a cell. */
@@ -37,7 +37,7 @@ export function createCells(writer: Pick<Writer, 'plain' | 'row' | 'end'>) {
   }
   return {
     text: (row: number, column: number, text: string, { kind, font }: CellStyle = plainStyle) =>
-      add(row, column, formatText(symbolsIn(text, font), kind)),
+      add(row, column, formatText(decodeSymbols(text, font), kind)),
     number: (row: number, column: number, value: number, since1904: boolean, { kind }: CellStyle = plainStyle) =>
       add(row, column, formatNumber(String(value), kind, since1904)),
     boolean: (row: number, column: number, value: boolean) => add(row, column, value ? 'TRUE' : 'FALSE'),

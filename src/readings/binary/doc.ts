@@ -1,6 +1,6 @@
 import { decodeCodePage } from '../code-pages.ts'
 import { type Reading, type ReadingForm, type ReadingLimits, unreadableError } from '../formats.ts'
-import { isSymbolFont, symbolOf, symbolsIn } from '../symbols.ts'
+import { decodeSymbol, decodeSymbols, isSymbolFont } from '../symbols.ts'
 import { createTables } from '../tables.ts'
 import { createWriter, type Writer } from '../writer.ts'
 import { isCompound, openCompound } from './compound.ts'
@@ -290,7 +290,7 @@ function createText(writer: Writer, fonts: readonly string[]) {
     else if (character === '\x0b' || character === '\x0e') add('\n')
     else if (character === '\x1e') add('-')
     else if (character === '(' && properties.symbol !== undefined)
-      add(writer.plain(symbolOf(fonts[properties.symbol.font] ?? '', properties.symbol.code)))
+      add(writer.plain(decodeSymbol(fonts[properties.symbol.font] ?? '', properties.symbol.code)))
     else if (character === '\x02' && mark !== undefined) add(writer.plain(mark))
     else if (character === '(') add(writer.plain('('))
   }
@@ -301,7 +301,7 @@ function createText(writer: Writer, fonts: readonly string[]) {
       const pattern = properties.symbol === undefined ? controls : controlsAndSymbols
       let from = 0
       const addPlain = (plain: string) => {
-        if (plain !== '') add(writer.plain(isSymbolFont(font) ? symbolsIn(plain, font) : plain.toWellFormed()))
+        if (plain !== '') add(writer.plain(isSymbolFont(font) ? decodeSymbols(plain, font) : plain.toWellFormed()))
       }
       for (const { 0: character, index } of run.matchAll(pattern)) {
         addPlain(run.slice(from, index))

@@ -36,7 +36,7 @@ export interface TokenFile {
 }
 
 /** The mark of a missing file. */
-export const absent = 'absent'
+export const absentFileMark = 'absent'
 
 /**
  * Reads the tokens of a file. A missing file has none.
@@ -49,7 +49,7 @@ export async function readTokenFile(file: string): Promise<TokenFile> {
   try {
     handle = await open(file, 'r')
   } catch (error) {
-    if (errorCodeOf(error) === 'ENOENT') return { tokens: [], mark: absent, local: false }
+    if (errorCodeOf(error) === 'ENOENT') return { tokens: [], mark: absentFileMark, local: false }
     throw invalid(`The file of tokens ${file} cannot be read (${errorCodeOf(error) ?? 'unknown'}).`, 'configuration')
   }
   try {

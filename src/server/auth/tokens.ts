@@ -4,7 +4,7 @@ import { ResourceError } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import { digestOf, type Grant, type TokenVerdict, type Verifier } from './caller.ts'
-import { absent, isOwnToken, markOf, readTokenFile, type StoredToken, type TokenFile } from './token-file.ts'
+import { absentFileMark, isOwnToken, markOf, readTokenFile, type StoredToken, type TokenFile } from './token-file.ts'
 
 /** Period of the checks of the file for open streams, in milliseconds. For requests it is checked each time. */
 const checkIntervalMs = 500
@@ -17,7 +17,7 @@ const checkIntervalMs = 500
  */
 export async function createTokenVerifier(file: string, log: Log): Promise<Verifier> {
   let known: TokenFile | undefined = await readTokenFile(file)
-  if (known.mark === absent) log('warn', 'there is no file of tokens yet', { file })
+  if (known.mark === absentFileMark) log('warn', 'there is no file of tokens yet', { file })
   const watchers = new Set<(now: TokenFile | undefined) => void>()
   let timer: NodeJS.Timeout | undefined
 
@@ -36,7 +36,7 @@ export async function createTokenVerifier(file: string, log: Log): Promise<Verif
   }
   /** Returns the current content of the file. It is read again when its metadata have changed. */
   const current = async (): Promise<TokenFile | undefined> => {
-    const mark = await stat(file, { bigint: true }).then(markOf, () => absent)
+    const mark = await stat(file, { bigint: true }).then(markOf, () => absentFileMark)
     return mark === known?.mark ? known : read()
   }
 

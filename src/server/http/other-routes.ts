@@ -54,7 +54,7 @@ export interface Postings {
   at(path: string, principal: Principal): Posting | undefined
 }
 
-export interface PostingParts {
+export interface PostingServices {
   readonly gate: Gate
   readonly egress: Egress
   readonly log: Log
@@ -68,7 +68,7 @@ export async function servePosting(
   value: unknown,
   response: ServerResponse,
   { principal, share }: Caller,
-  { gate, egress, log, timeoutMs }: PostingParts,
+  { gate, egress, log, timeoutMs }: PostingServices,
 ): Promise<void> {
   const request: Request = { jsonrpc: '2.0', id: 0, method: 'post' }
   const clean = (answer: Response) => egress(answer, request)

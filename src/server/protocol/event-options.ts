@@ -10,7 +10,6 @@ import type { Method } from './method.ts'
  */
 export type EventDialect = 'sep' | 'sketch'
 
-/** Settings of events. */
 export interface EventOptions {
   /** Default `sep`. */
   readonly dialect?: EventDialect
@@ -25,7 +24,6 @@ export interface SubscriptionService {
   callerOf(digest: string): Promise<Caller | undefined>
 }
 
-/** The methods of webhooks. */
 export interface WebhookMethods {
   readonly subscribe: Method
   readonly unsubscribe: Method

@@ -205,5 +205,4 @@ function eventsOf(
   }
 }
 
-/** All types of events. */
 export const eventTypes: readonly EventType[] = [changed, matched, stored, crossed]

@@ -34,7 +34,7 @@ export interface Call {
   readonly notify: (notification: Notification) => void
   /** Sends the progress of the method's own work, if the request has a progress token. Undefined when nobody listens. */
   readonly report?: ((progress: ToolProgress) => void) | undefined
-  /** Sends a log message on that stream, if the request wants messages of its level (`_meta`, 2026-07-28). */
+  /** Sends a log message on the stream of this request, if the request asks for messages of that level (in `_meta`, 2026-07-28). */
   readonly log: (level: LogLevel, data: unknown) => void
 }
 

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { decodeBytes } from './decode.ts'
 
-/** Labels of encodings by the names that the library has for them. An encoding without a label is not read, but a text may be in it. */
+/** Labels of encodings by the names that the library has for them. An encoding without a label is recognized, so that its text is not taken for another one, but it is not decoded. */
 const labels: Readonly<Record<string, string>> = {
   'Windows-1250': 'windows-1250',
   'Windows-1251': 'windows-1251',

@@ -178,7 +178,7 @@ function SourceChoice({
   )
 }
 
-/** A document as its text, or as the original. */
+/** The switch between the text of a document and its original. */
 function DocumentChoice({ reader: { uri, resource, noText } }: { readonly reader: PreviewReader }) {
   const original = t(isPdf(uri, resource.value?.mimeType) ? 'asPages' : 'asBytes')
   const hasText = noText.value === undefined

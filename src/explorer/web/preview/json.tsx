@@ -11,7 +11,7 @@ import { isFinding } from './find.tsx'
 import { boundedValue, maxColumns } from './model/bounds.ts'
 import { analysesOf, notebookOf, overviewOf } from './model/documents.ts'
 import { endingOf } from './model/kind.ts'
-import { isOpenAtFirst, type JsonRow, jsonRows, keepDigits, maxShown, parseLines, tableOf } from './model/rows.ts'
+import { isOpenAtFirst, type JsonRow, jsonRows, keepDigits, maxJsonRows, parseLines, tableOf } from './model/rows.ts'
 import { chartOfJson } from './model/series.ts'
 import { TextView } from './text.tsx'
 import { t } from './words.ts'
@@ -137,7 +137,7 @@ function OpenTree({ value }: { readonly value: unknown }) {
         <Button name={t('copyPointer')} onClick={() => void copyText(row?.pointer ?? '')} />
         <Button name={t('copyValue')} onClick={() => void copyText(textAt(value, row?.pointer ?? ''))} />
       </div>
-      {rows.length >= maxShown ? <p class="preview-banner">{t('shortened')}</p> : null}
+      {rows.length >= maxJsonRows ? <p class="preview-banner">{t('shortened')}</p> : null}
       <VirtualRows
         class="json-rows"
         role="tree"

@@ -23,7 +23,6 @@ export function pushStep(fragment: string): void {
   history.pushState(null, '', fragment)
 }
 
-/** Replaces the current step. */
 export function replaceStep(fragment: string): void {
   history.replaceState(null, '', fragment)
 }

@@ -213,11 +213,9 @@ export const searchable = computed(() => searchMounts(templates.value.items))
 const maxTemplatePages = 200
 const maxPromptPages = 50
 
-/** Loads all templates. */
 export const loadTemplates = createLoad(templates, maxTemplatePages, () => connected().view.templates)
 
 /** The prompts of the server. */
 export const prompts = signal<Offered<ListedPrompt>>({ state: 'loading', items: [], isPart: false })
 
-/** Loads all prompts. */
 export const loadPrompts = createLoad(prompts, maxPromptPages, () => connected().view.prompts?.list)

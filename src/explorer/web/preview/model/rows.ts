@@ -157,7 +157,7 @@ export interface JsonRow {
 }
 
 /** Maximum number of shown members of an array or object; the source has all. */
-export const maxShown = 200_000
+export const maxJsonRows = 200_000
 
 function pointerStep(name: string): string {
   return `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
@@ -173,7 +173,7 @@ export function jsonRows(
   const pending: { value: unknown; row: Omit<JsonRow, 'kind' | 'text' | 'isOpen' | 'count'> }[] = [
     { value, row: { pointer: '', depth: 0, isIndex: false, position: 1, siblings: 1 } },
   ]
-  for (let next = pending.pop(); next !== undefined && rows.length < maxShown; next = pending.pop()) {
+  for (let next = pending.pop(); next !== undefined && rows.length < maxJsonRows; next = pending.pop()) {
     const { value: own, row } = next
     const count = countOf(own)
     const open = count !== undefined && count > 0 && isOpen(row, count)
@@ -186,7 +186,7 @@ export function jsonRows(
     })
     if (!open) continue
     const names = Array.isArray(own) ? undefined : Object.keys(own as object)
-    const length = Math.min(count, maxShown)
+    const length = Math.min(count, maxJsonRows)
     for (let index = length - 1; index >= 0; index--) {
       const name = names === undefined ? String(index) : (names[index] ?? '')
       pending.push({
