@@ -99,10 +99,19 @@ function makeTable(
   }))
   const isEverywhere = ({ cells, mac }: (typeof rows)[number]) => mac === '' && cells.every((one) => one === 'works')
   const everywhere = rows.filter(isEverywhere).map(({ name }) => name)
-  const lines = rows.filter((row) => !isEverywhere(row)).map(({ name, cells, mac }) => [name, ...cells, mac || '–'])
+  const onWindows = rows.filter(({ cells }) =>
+    columns.every((system, at) => cells[at] === (system === 'Windows' ? 'works' : '–')),
+  )
+  const isInTable = (row: (typeof rows)[number]) => !isEverywhere(row) && !onWindows.includes(row)
+  const lines = rows.filter(isInTable).map(({ name, cells, mac }) => [name, ...cells, mac || '–'])
   const head = ['', ...columns, 'macOS']
   const table = [head, head.map(() => '---'), ...lines].map((row) => `|${row.join('|')}|`)
-  return `Works in ${columns.join(', ')}: ${everywhere.join('; ')}.\n\n${table.join('\n')}`
+  const only = onWindows.map(({ name }) => name).join('; ')
+  const sentences = [
+    `Works in ${columns.join(', ')}: ${everywhere.join('; ')}.`,
+    `Works on Windows, and is nothing elsewhere: ${only}.`,
+  ]
+  return [...sentences, table.join('\n')].join('\n\n')
 }
 
 async function main(): Promise<void> {

@@ -83,6 +83,16 @@ function makeLong(at) {
 /** Links a folder: on Windows by a junction, which needs no right. */
 const link = (target, at) => fs.symlinkSync(target, at, isWindows ? 'junction' : 'dir')
 
+/** Renames over a file, as an editor does: Windows refuses that while somebody reads the file, so it is tried until it succeeds. */
+async function replaceFile(from, to) {
+  for (const end = Date.now() + commandMs; ; await sleep(20))
+    try {
+      return fs.renameSync(from, to)
+    } catch (error) {
+      if (Date.now() > end) throw error
+    }
+}
+
 /** Reads resources until the text of one matches. */
 async function readUntil(client, uri, pattern) {
   let text = ''
@@ -110,6 +120,14 @@ async function openServer(args) {
     await once(child, 'exit')
   }
   return { ask, close }
+}
+
+/** Requires that a folder can be served, and that its list has a text. */
+async function expectListed(served, text) {
+  const client = await openServer([served])
+  const listed = await client.ask('resources/list', {})
+  await client.close()
+  if (!listed.includes(text)) throw new Error(`${served}: ${listed}`)
 }
 
 /** Requires that resources are absent, however they are asked for. */
@@ -157,16 +175,6 @@ const probes = {
     if (fs.readFileSync(far, 'utf8') !== farText) throw new Error('not readable')
     fs.realpathSync.native(far)
   },
-  'a rename over an open file': async () => {
-    const [from, to] = [join(base, 'from'), join(base, 'to')]
-    for (const name of [from, to]) fs.writeFileSync(name, '')
-    const held = fs.openSync(to, 'r')
-    try {
-      fs.renameSync(from, to)
-    } finally {
-      fs.closeSync(held)
-    }
-  },
   'native parts': async () => {
     process.dlopen(
       { exports: {} },
@@ -174,7 +182,7 @@ const probes = {
     )
   },
 }
-const [pipes, loopback, watches, git, links, longPaths, renames, native] = Object.keys(probes)
+const [pipes, loopback, watches, git, links, longPaths, native] = Object.keys(probes)
 
 /** What only Windows has. */
 function windowsChecks() {
@@ -208,18 +216,18 @@ function windowsChecks() {
       async () => {
         const drive = folder[0]
         const names = [folder.replaceAll('\\', '/'), `\\\\?\\${folder}`, drive.toLowerCase() + folder.slice(1)]
-        for (const name of names) await expectCommand(['tree', name], /a b\.md/)
+        for (const name of names) await expectListed(name, 'a%20b.md')
       },
     ],
     [
       'a share (UNC) that is not there has a clear error',
       [pipes],
-      () => expectCommand(['tree', '\\\\127.0.0.1\\no-share\\docs'], /127\.0\.0\.1.*no-share/, 1),
+      () => expectCommand(['serve', '\\\\127.0.0.1\\no-share\\docs'], /no-share\\docs/, 1),
     ],
     [
       'a folder of another drive is served under its drive',
       [pipes],
-      () => expectCommand(['tree', join(installed, 'dist', 'store')], /file:\/\/\/Z:\/.*\/dist\/store/),
+      () => expectListed(join(installed, 'dist', 'store'), 'file:///Z:/'),
     ],
   ]
 }
@@ -311,17 +319,15 @@ const checks = [
   ],
   [
     'a file replaced by a rename while it is served',
-    [pipes, renames],
+    [pipes],
     async () => {
       const client = await openServer(['.'])
       const uri = fileUri('replaced.md')
       for (let round = 0; round < 5; round++) {
         fs.writeFileSync(join(base, 'fresh'), `round ${round} `.repeat(50_000))
-        const held = fs.openSync(join(folder, 'a b.md'), 'r')
         const reading = client.ask('resources/read', { uri })
-        fs.renameSync(join(base, 'fresh'), join(folder, 'replaced.md'))
+        await replaceFile(join(base, 'fresh'), join(folder, 'replaced.md'))
         await reading
-        fs.closeSync(held)
         await readUntil(client, uri, new RegExp(`round ${round} `))
       }
       await client.close()

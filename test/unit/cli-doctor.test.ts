@@ -62,6 +62,34 @@ describe('doctor checks that the machine', () => {
     }
   })
 
+  test('in Bun or Deno gets a note with its name', async () => {
+    for (const [name, version] of [
+      ['bun', '1.4.5'],
+      ['deno', '2.9.6'],
+    ] as const) {
+      Object.defineProperty(process.versions, name, { value: version, configurable: true })
+      try {
+        const findings = collect()
+        await checkMachine(findings)
+        const found = expect.stringMatching(new RegExp(`in ${name} ${version}:`, 'i')) as string
+        expect(of(findings.told, 'node')).toMatchObject([{ status: 'warning', found }])
+      } finally {
+        Reflect.deleteProperty(process.versions, name)
+      }
+    }
+  })
+
+  test('runs Windows gets a note about what is not limited there', async () => {
+    for (const [platform, count] of [
+      ['win32', 1],
+      ['darwin', 0],
+    ] as const) {
+      const findings = collect()
+      await checkMachine(findings, { platform })
+      expect(of(findings.told, 'system')).toHaveLength(count)
+    }
+  })
+
   test('has a plausible clock', async () => {
     const findings = collect()
     await checkMachine(findings, { now: Date.UTC(2001, 0, 1) })

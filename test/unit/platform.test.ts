@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:f
 import { tmpdir, userInfo } from 'node:os'
 import { basename, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { joinCommand } from '../../src/cli/operations/command-line.ts'
+import { joinCommand, ownCommand } from '../../src/cli/operations/command-line.ts'
 import { speaksNoTls } from '../../src/core/http-url.ts'
 import { makeFolder } from '../../src/core/kit/make-folder.ts'
 import { fileAddress, parseUri } from '../../src/core/uri.ts'
@@ -228,10 +228,12 @@ describe.runIf(process.platform === 'linux')('a state folder that cannot be writ
   })
 })
 
-test('a database of SQLite is refused in Deno, which cannot start the process that reads it', async () => {
+test('in Deno, a database of SQLite is refused, and hosts start hikidashi with `deno run`', async () => {
   Object.defineProperty(process.versions, 'deno', { value: '2.9.6', configurable: true })
   try {
     await expect(startProcess()).rejects.toMatchObject({ message: expect.stringContaining('not of Deno') })
+    const words = ['run', '--allow-all', '--no-config', '/a/main.js', 'serve']
+    expect(ownCommand(['serve'], '/a/main.js', 'linux', () => false).slice(1)).toEqual(words)
   } finally {
     Reflect.deleteProperty(process.versions, 'deno')
   }

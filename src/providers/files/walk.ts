@@ -237,7 +237,7 @@ export function createWalk(options: WalkOptions): Walk {
       /** The paths of the target of a link, with the ignore rules there. Empty if the place is not a link. */
       let real: readonly Alias[] = []
       try {
-        if (!(await spelling.isListed(parent, name, place, signal))) throw notFound('listed in another spelling')
+        if (!(await spelling.isListed(parent, name, signal))) throw notFound('listed in another spelling')
         if (place.stats.isSymbolicLink()) {
           if (!follows) throw notFound('a symbolic link')
           if (links >= maxLinksInPath) throw notFound('behind too many links')
@@ -351,9 +351,9 @@ function createSpelling(names: ListedNames, look: StatEntry) {
 
   return {
     /** Whether a directory lists the found place under exactly the given name. */
-    isListed: async (parent: Position, name: string, found: Place, signal: AbortSignal): Promise<boolean> => {
+    isListed: async (parent: Position, name: string, signal: AbortSignal): Promise<boolean> => {
       if (facts.of(parent.place)?.has(`exactly ${name}`)) return true
-      if (!(await mayBeSpelledOtherwise(parent.place, name, found, signal))) {
+      if (!(await mayBeSpelledOtherwise(parent.place, name, signal))) {
         facts.note(parent.place, `exactly ${name}`)
         return true
       }
@@ -371,13 +371,13 @@ function createSpelling(names: ListedNames, look: StatEntry) {
     },
   }
 
-  /** Whether the directory may accept other spellings of the name: one of the variants leads to the same file. */
-  async function mayBeSpelledOtherwise(directory: Place, name: string, found: Place, signal: AbortSignal) {
+  /**
+   * Whether the directory may accept other spellings of the name: one of the variants leads to a file. Its identity proves nothing, because
+   * some file systems in user space (FUSE) number each spelling of a file anew.
+   */
+  async function mayBeSpelledOtherwise(directory: Place, name: string, signal: AbortSignal) {
     if (/~\d/.test(name)) return true
-    for (const variant of variantsOf(name)) {
-      const other = await look(directory, variant, signal)
-      if (other !== undefined && other.ino === found.stats.ino && other.dev === found.stats.dev) return true
-    }
+    for (const variant of variantsOf(name)) if ((await look(directory, variant, signal)) !== undefined) return true
     return false
   }
 }
@@ -396,7 +396,7 @@ function byCanonicalForm(names: readonly string[]): ReadonlyMap<string, readonly
   return found
 }
 
-/** Returns other spellings of a name. On each file system that accepts several, at least one of them leads to the same file. */
+/** Returns other spellings of a name. On each file system that accepts several, at least one of them leads to a file. */
 function variantsOf(name: string): readonly string[] {
   const turned = Array.from(name, (character) => {
     const lower = character.toLowerCase()

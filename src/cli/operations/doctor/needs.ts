@@ -12,19 +12,31 @@ import { ownPackage } from '../publish/manifest.ts'
 import type { Findings } from './findings.ts'
 import type { Case } from './mounts.ts'
 
+/** What a test may say of the machine. */
+interface MachineFacts {
+  readonly version?: string
+  readonly now?: number
+  readonly platform?: NodeJS.Platform
+}
+
 /** Checks the requirements of hikidashi itself. */
 export async function checkMachine(
   { tell }: Findings,
-  { version = process.versions.node, now = Date.now() }: { readonly version?: string; readonly now?: number } = {},
+  { version = process.versions.node, now = Date.now(), platform = process.platform }: MachineFacts = {},
 ): Promise<void> {
   const wanted = ownPackage().engines.node
-  const found = `Node ${version}, hikidashi ${packageVersion()}, ${process.platform} ${process.arch}`
+  const found = `Node ${version}, hikidashi ${packageVersion()}, ${platform} ${process.arch}`
   const fix = 'Install it from https://nodejs.org, or: nvm install 24'
   const { bun, deno } = process.versions
   const other = deno === undefined ? bun && `Bun ${bun}` : `Deno ${deno}`
   if (!isWithin(version, wanted)) tell('node', failed(`${found}: it needs Node ${wanted}.`, fix))
   else if (other === undefined) tell('node', ok(found))
   else tell('node', warning(`${found}, in ${other}: not all works there as in Node (docs/platforms.md).`, fix))
+  if (platform === 'win32') {
+    const weaker =
+      'On Windows the memory of other processes is not limited, nor is it checked who may read files of secrets.'
+    tell('system', warning(weaker, 'Serve only folders and databases that you trust (docs/security.md).'))
+  }
   const installed = statSync(new URL('../../../../package.json', import.meta.url)).mtimeMs
   // Tolerate one hour, for file systems of other machines and for a wrong daylight saving time.
   if (now > installed - 3_600_000) return tell('clock', ok(formatTime(now)))
