@@ -1,10 +1,10 @@
 /**
- * Reads damaged copies of documents, and fails if one of them crashes a reader or takes long.
+ * Reads damaged copies of documents, and fails if one of them crashes a reader, takes long, or much memory.
  *
  *   npx tsx scripts/eval/mutations.ts FOLDER [COUNT] [EXTENSION,…]
  *
  * The small documents of the folder are changed in a few bytes, cut off, or repeated in part; of an archive, one of its parts is
- * as well. COUNT, 10,000 by default, is the number of copies of each extension. A seed makes them the same in each run.
+ * as well, and of JSON its values. COUNT, 10,000 by default, is the number of copies of each extension. A seed makes them the same in each run.
  */
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { extname, join } from 'node:path'
@@ -15,7 +15,7 @@ import { formatOf } from '../../src/readings/formats.ts'
 import { readDocument } from '../../src/readings/worker.ts'
 
 const limits = { characters: 8_000_000, unpacked: 256 * 2 ** 20 }
-const [maxSeedBytes, maxSeeds, tooSlowMs] = [64 * 1024, 40, 5000]
+const [maxSeedBytes, maxSeeds, tooSlowMs, maxPeakMb] = [64 * 1024, 40, 5000, 350]
 
 /** Numbers from 0 to below a limit (mulberry32). */
 function createRandom(seed: number): (below: number) => number {
@@ -86,6 +86,45 @@ async function mutatedArchive(bytes: Buffer): Promise<Buffer> {
   return Buffer.concat(pieces)
 }
 
+/** Values of other types, in place of the values of a JSON document. */
+const others: readonly unknown[] = [
+  null,
+  true,
+  -1,
+  1e308,
+  '',
+  'text',
+  '\u0000\ud800',
+  [],
+  {},
+  [[]],
+  [null],
+  { text: 1 },
+]
+
+/** A copy of a JSON document of which some values are replaced, moved or gone. */
+function mutatedJson(bytes: Buffer): Buffer {
+  const document: unknown = JSON.parse(bytes.toString())
+  for (let count = 1 + random(4); count > 0; count--) {
+    const holders: Record<string, unknown>[] = []
+    const collect = (value: unknown): void => {
+      if (typeof value !== 'object' || value === null) return
+      holders.push(value as Record<string, unknown>)
+      for (const inner of Object.values(value)) collect(inner)
+    }
+    collect(document)
+    const holder = holders[random(holders.length)] ?? {}
+    const keys = Object.keys(holder)
+    const key = keys[random(keys.length || 1)]
+    if (key === undefined) continue
+    const kind = random(8)
+    if (kind === 0) Reflect.deleteProperty(holder, key)
+    else if (kind === 1) holder[key] = structuredClone(holders[random(holders.length)])
+    else holder[key] = structuredClone(others[random(others.length)])
+  }
+  return Buffer.from(JSON.stringify(document))
+}
+
 const [folder, count = '10000', only] = process.argv.slice(2)
 if (folder === undefined) throw new Error('Name a folder: npx tsx scripts/eval/mutations.ts FOLDER')
 const seeds = new Map<string, string[]>()
@@ -99,8 +138,10 @@ for (const path of readdirSync(folder, { recursive: true, encoding: 'utf8' }).so
   seeds.set(extension, [...(seeds.get(extension) ?? []), file])
 }
 
-console.log('| format | documents | copies | read | refused | crashed | slowest, ms |')
-console.log('|---|---|---|---|---|---|---|')
+console.log(
+  '| format | documents | copies | read | refused | crashed | slowest, ms | peak memory of this process, MB |',
+)
+console.log('|---|---|---|---|---|---|---|---|')
 for (const [extension, files] of [...seeds].sort(([a], [b]) => a.localeCompare(b))) {
   const step = Math.max(1, Math.floor(files.length / maxSeeds))
   const chosen = files.filter((_, index) => index % step === 0).slice(0, maxSeeds)
@@ -111,8 +152,10 @@ for (const [extension, files] of [...seeds].sort(([a], [b]) => a.localeCompare(b
   for (let index = 0; index < Number(count); index++) {
     const original = originals[index % originals.length] ?? Buffer.alloc(0)
     const isArchive = original.subarray(0, 2).toString('latin1') === 'PK'
-    const bytes =
-      isArchive && random(4) > 0 ? await mutatedArchive(original).catch(() => mutated(original)) : mutated(original)
+    const isJson = extension === 'ipynb'
+    const copyOf = async () =>
+      isArchive ? mutatedArchive(original) : isJson ? mutatedJson(original) : mutated(original)
+    const bytes = random(4) > 0 ? await copyOf().catch(() => mutated(original)) : mutated(original)
     const from = performance.now()
     try {
       await readDocument({ format, form: random(2) === 0 ? 'text' : 'markdown', bytes, limits })
@@ -129,8 +172,10 @@ for (const [extension, files] of [...seeds].sort(([a], [b]) => a.localeCompare(b
     result.slowestMs = Math.max(result.slowestMs, ms)
   }
   const { read, refused, crashed, slowestMs } = result
-  if (crashed > 0 || slowestMs > tooSlowMs) process.exitCode = 1
+  // In kilobytes, on every system.
+  const peakMb = process.resourceUsage().maxRSS / 1024
+  if (crashed > 0 || slowestMs > tooSlowMs || peakMb > maxPeakMb) process.exitCode = 1
   console.log(
-    `| \`.${extension}\` | ${chosen.length} | ${count} | ${read} | ${refused} | ${crashed} | ${Math.round(slowestMs)} |`,
+    `| \`.${extension}\` | ${chosen.length} | ${count} | ${read} | ${refused} | ${crashed} | ${Math.round(slowestMs)} | ${Math.round(peakMb)} |`,
   )
 }

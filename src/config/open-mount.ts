@@ -177,7 +177,7 @@ function openContext(
     folder,
     ...defined({ confined }),
     redaction,
-    documents: (provider, facts) => withDocuments(provider, config, redaction, facts),
+    documents: (provider, facts) => withDocuments(provider, config, { ...settings, redaction }, facts),
   }
 }
 
@@ -201,7 +201,7 @@ type DocumentOptions = Partial<z.output<z.Members<typeof documentsShape>>> & Pic
 async function withDocuments(
   provider: Provider,
   options: DocumentOptions,
-  redaction: OpenContext['redaction'],
+  { redaction, log, scrubber, store }: Pick<OpenContext, 'redaction' | 'log' | 'scrubber' | 'store'>,
   { headings = [], except, findsTwins = false, frontMatter: usual }: DocumentFacts = {},
 ): Promise<Provider> {
   const { language, encodings, frontMatter = usual, readings = true, redact = 'off' } = options
@@ -210,14 +210,24 @@ async function withDocuments(
   const redacting = redact === 'off' ? undefined : await import('../wrap/redacted.ts')
   const hidden = redacting === undefined ? {} : { ...(await redaction()), ...defined({ except }) }
   const limits = typeof readings === 'boolean' ? {} : readings
+  const through =
+    redacting === undefined || redact === 'off'
+      ? undefined
+      : (whole: Provider) => redacting.redacted(whole, { ...hidden, mode: redact })
+  // Loaded only with OCR.
+  const scans =
+    limits.ocr === undefined
+      ? undefined
+      : (await import('./scans.ts')).openScans(limits.ocr, {
+          ...{ log, redact },
+          ...defined({ scrubber, store, through }),
+        })
   const made = documents(provider, {
     ...defined({ language, encodings, languages }),
     ...(frontMatter === undefined ? {} : { frontMatter: [frontMatter].flat() }),
     headings,
-    readings: readings !== false && defined({ maxBytes: limits.maxBytes, timeoutMs: limits.timeout }),
-    ...(redacting === undefined || redact === 'off'
-      ? {}
-      : { through: (whole) => redacting.redacted(whole, { ...hidden, mode: redact }) }),
+    readings: readings !== false && defined({ maxBytes: limits.maxBytes, timeoutMs: limits.timeout, scans }),
+    ...defined({ through }),
   })
   // Loaded only with skills, because it parses front matter.
   if (options.skills === undefined || options.skills === false) return made

@@ -114,9 +114,24 @@ export async function assemble(view: View, options: AssembleOptions): Promise<As
     omitted: [...duplicates, ...omittedOf(packing, limits), ...late],
     manifest,
     ...(options.earlier === undefined ? {} : { reusedPrefixTokens: reusedOf(manifest, earlier, headTokens) }),
-    notes,
+    notes: [...notes, ...unreadableNotes(chosen)],
     freshness,
   }
+}
+
+/** Maximum number of resources that a note names. */
+const maxNamed = 5
+
+/** Names the shown resources whose text cannot be read. */
+function unreadableNotes(chosen: readonly ChosenForm[]): readonly string[] {
+  const uris = chosen.flatMap(({ candidate, reading }) =>
+    reading !== undefined && 'fault' in reading && reading.fault === 'unreadable' ? [candidate.resource.uri] : [],
+  )
+  if (uris.length === 0) return []
+  const more = uris.length > maxNamed ? `, and ${uris.length - maxNamed} more` : ''
+  return [
+    `a link alone, because the text cannot be read (it is damaged, or holds only pictures): ${uris.slice(0, maxNamed).join(', ')}${more}`,
+  ]
 }
 
 function textOf(parts: readonly string[], { head, tail }: Renderer): string {

@@ -15,7 +15,7 @@ import type { AssembleOptions, Limits } from './types.ts'
 export type ReadOutcome = TextReading | ReadFault
 
 interface ReadFault {
-  readonly fault: 'not-found' | 'too-large' | 'not-text' | 'unavailable'
+  readonly fault: 'not-found' | 'too-large' | 'not-text' | 'unreadable' | 'unavailable'
   /** The value of `?as=` with which its source reads a binary document. */
   readonly form?: string
 }
@@ -67,6 +67,7 @@ export function createReader(
     } catch (error) {
       signal?.throwIfAborted()
       if (isResourceError(error, 'too-large')) return { fault: 'too-large' }
+      if (isResourceError(error, 'invalid') && error.detail.reason === 'unreadable') return { fault: 'unreadable' }
       if (isResourceError(error, 'not-found') || isResourceError(error, 'invalid')) return { fault: 'not-found' }
       return { fault: 'unavailable' }
     }

@@ -187,7 +187,17 @@ export const freshnessSchema = {
   },
 }
 
-const partialCounts = ['looked', 'of', 'entries', 'limit', 'texts', 'maxBytes', 'firstPages'] as const
+const partialCounts = [
+  'looked',
+  'of',
+  'entries',
+  'limit',
+  'texts',
+  'maxBytes',
+  'scans',
+  'waitingScans',
+  'firstPages',
+] as const
 
 function partialIn(value: unknown): Pick<SearchAnswer, 'partial'> {
   if (!Array.isArray(value)) return {}
@@ -336,7 +346,7 @@ export function parseSearchStatus(text: string): SearchStatus | undefined {
     if (!isObject(mount) || typeof mount.address !== 'string' || typeof mount.state !== 'string') return []
     const { address, state } = mount
     const texts = textsOf(mount, ['title', 'since', 'changes', 'degraded', 'asOf'])
-    const cut = isObject(mount.partial) ? countsOf(mount.partial, ['entries', 'limit', 'texts', 'maxBytes']) : {}
+    const cut = isObject(mount.partial) ? countsOf(mount.partial, partialCounts) : {}
     const partial = Object.keys(cut).length === 0 ? {} : { partial: cut }
     return [
       {

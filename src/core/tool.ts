@@ -293,6 +293,9 @@ export interface PartialIndex {
   /** Number of texts of which only the beginning is indexed, at most `maxBytes`. */
   readonly texts?: number
   readonly maxBytes?: number
+  /** Number of documents with pages that hold only pictures, and how many of them wait for OCR. */
+  readonly scans?: number
+  readonly waitingScans?: number
 }
 
 /** The progress of an index, as it is stored for all processes. */

@@ -6,8 +6,12 @@ export { type DocumentFormat, formatOf, formsOf, namesEncodings, type ReadingFor
 /** Job of the worker. */
 export interface ReadingJob {
   readonly format: DocumentFormat
-  /** `csv`: each sheet of a workbook by itself. */
-  readonly form: ReadingForm | 'csv'
+  /** `csv`: each sheet of a workbook by itself. `picture`: one page of a PDF. */
+  readonly form: ReadingForm | 'csv' | 'picture'
+  /** The index of the page for `picture`. */
+  readonly page?: number
+  /** The texts of pages of a PDF that OCR has read, by index. If it is given, a PDF that holds only pictures is no error. */
+  readonly ocr?: ReadonlyMap<number, string>
   readonly bytes: Uint8Array
   readonly limits: ReadingLimits
 }
@@ -27,6 +31,18 @@ export interface Reading {
   readonly parts?: number
   /** The sheets of a workbook, if each was requested. */
   readonly sheets?: readonly SheetText[]
+  /** Whether a PDF has text of its own. */
+  readonly hasText?: boolean
+  /** The indexes of the pages of a PDF that hold no text, only pictures. */
+  readonly pictures?: readonly number[]
+  /** The picture, if a page was requested. */
+  readonly picture?: Picture
+}
+
+/** A picture of a page: a portable graymap (PGM), and its resolution. */
+export interface Picture {
+  readonly pgm: Uint8Array
+  readonly dpi: number
 }
 
 /** A sheet as CSV (RFC 4180), with `\n` between rows: the values as they are shown. */
@@ -44,6 +60,12 @@ export type ReadingAnswer =
 export function unreadableError(message: string, reason: 'unreadable' | 'withheld' = 'unreadable'): ResourceError {
   return new ResourceError('invalid', message, { reason })
 }
+
+/** The cause, for code inside the server, in the error for a PDF that holds only pictures; the second if OCR will read it. */
+export const [scanFault, waitingFault] = ['scan', 'scan-waiting']
+
+/** The message of the error for a PDF without text. */
+export const onlyPictures = 'The document holds no text, only pictures: its pages may have been scanned.'
 
 export function tooMuch(message: string): ResourceError {
   return tooLarge(message)

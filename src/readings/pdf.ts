@@ -2,15 +2,41 @@ import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import type { WrappedPdfiumModule } from '@embedpdf/pdfium'
 import { pdfiumMemoryBytes } from '../core/kit/workers.ts'
-import { type Reading, type ReadingLimits, tooMuch, unreadableError } from './formats.ts'
+import { onlyPictures, type Picture, type Reading, type ReadingLimits, tooMuch, unreadableError } from './formats.ts'
 import { createWriter } from './writer.ts'
 
 const maxPdfPages = 10_000
+/** Stands in place of the text of a page that has none. */
+const pictureNote = '(This page holds no text, only pictures: it may have been scanned.)'
 
 let loadedPdfium: Promise<WrappedPdfiumModule> | undefined
 
-/** Reads the text of a PDF, page by page. Scanned text is not recognized. */
-export async function readPdf(bytes: Uint8Array, limits: ReadingLimits): Promise<Reading> {
+/**
+ * Reads the text of a PDF, page by page.
+ *
+ * @param ocr The texts of pages that OCR has read, by index; they stand for pages without text. If it is given, a document that holds only
+ *   pictures is no error.
+ */
+export function readPdf(bytes: Uint8Array, limits: ReadingLimits, ocr?: ReadonlyMap<number, string>): Promise<Reading> {
+  return withPdf(bytes, (pdfium, document) => readPdfPages(pdfium, document, limits, ocr))
+}
+
+/** Draws a page of a PDF, for OCR. */
+export function drawPdfPage(bytes: Uint8Array, index: number): Promise<Picture> {
+  return withPdf(bytes, (pdfium, document) =>
+    withForm(pdfium, document, (form) => {
+      const page = loadPage(pdfium, document, form, index)
+      if (page === 0) throw unreadableError('The page is damaged.')
+      try {
+        return drawPage(pdfium, page)
+      } finally {
+        pdfium.FPDF_ClosePage(page)
+      }
+    }),
+  )
+}
+
+async function withPdf<T>(bytes: Uint8Array, work: (pdfium: WrappedPdfiumModule, document: number) => T): Promise<T> {
   loadedPdfium ??= loadPdfium()
   const pdfium = await loadedPdfium
   const heap = heapOf(pdfium)
@@ -21,7 +47,7 @@ export async function readPdf(bytes: Uint8Array, limits: ReadingLimits): Promise
   const document = pdfium.FPDF_LoadMemDocument(at, bytes.length, '')
   try {
     if (document === 0) throw pdfFailure(pdfium.FPDF_GetLastError())
-    return readPdfPages(pdfium, document, limits)
+    return work(pdfium, document)
   } finally {
     if (document !== 0) pdfium.FPDF_CloseDocument(document)
     free(at)
@@ -63,49 +89,112 @@ function loadPage(pdfium: WrappedPdfiumModule, document: number, form: number, i
   return pdfium.FPDF_LoadPage(document, index)
 }
 
-function readPdfPages(pdfium: WrappedPdfiumModule, document: number, limits: ReadingLimits): Reading {
-  const pages = pdfium.FPDF_GetPageCount(document)
-  if (pages > maxPdfPages) throw tooMuch(`The document has more than ${maxPdfPages} pages.`)
-  const writer = createWriter('text', limits.characters)
-  let any = false
+/** Runs work with an environment for the fields of forms. */
+function withForm<T>(pdfium: WrappedPdfiumModule, document: number, work: (form: number) => T): T {
   const info = pdfium.PDFiumExt_OpenFormFillInfo()
   const form = pdfium.PDFiumExt_InitFormFillEnvironment(document, info)
   try {
-    for (let index = 0; index < pages; index++) {
-      const text = readPdfPage(pdfium, document, form, index)
-      any ||= text.trim() !== ''
-      writer.heading(1, `Page ${index + 1}`)
-      writer.paragraph(text)
-    }
+    return work(form)
   } finally {
     pdfium.PDFiumExt_ExitFormFillEnvironment(form)
     pdfium.PDFiumExt_CloseFormFillInfo(info)
   }
-  if (!any) throw unreadableError('The document holds no text, only pictures: its pages may have been scanned.')
-  return { text: writer.finish(), parts: pages }
 }
 
-function readPdfPage(pdfium: WrappedPdfiumModule, document: number, form: number, index: number): string {
-  const heap = heapOf(pdfium)
+function readPdfPages(
+  pdfium: WrappedPdfiumModule,
+  document: number,
+  limits: ReadingLimits,
+  ocr: ReadonlyMap<number, string> | undefined,
+): Reading {
+  const count = pdfium.FPDF_GetPageCount(document)
+  if (count > maxPdfPages) throw tooMuch(`The document has more than ${maxPdfPages} pages.`)
+  const writer = createWriter('text', limits.characters)
+  const pictures: number[] = []
+  let hasText = false
+  withForm(pdfium, document, (form) => {
+    for (let index = 0; index < count; index++) {
+      const { text, isPicture } = readPdfPage(pdfium, document, form, index)
+      const found = isPicture ? ocr?.get(index) : undefined
+      hasText ||= text.trim() !== ''
+      writer.heading(1, found === undefined ? `Page ${index + 1}` : `Page ${index + 1} (read by OCR)`)
+      writer.paragraph(found ?? (isPicture ? pictureNote : text))
+      if (isPicture && found === undefined) pictures.push(index)
+    }
+  })
+  if (!hasText && pictures.length === 0 && (ocr?.size ?? 0) === 0)
+    throw unreadableError('The document holds no text: its pages are empty or damaged.')
+  if (!hasText && ocr === undefined) throw unreadableError(onlyPictures)
+  return { text: writer.finish(), parts: count, hasText, ...(pictures.length === 0 ? {} : { pictures }) }
+}
+
+interface PageText {
+  readonly text: string
+  /** Whether the page has no text, but something is drawn on it. */
+  readonly isPicture: boolean
+}
+
+function readPdfPage(pdfium: WrappedPdfiumModule, document: number, form: number, index: number): PageText {
   const page = loadPage(pdfium, document, form, index)
   // A damaged page does not affect the others.
-  if (page === 0) return ''
-  const text = pdfium.FPDFText_LoadPage(page)
+  if (page === 0) return { text: '', isPicture: false }
+  const textPage = pdfium.FPDFText_LoadPage(page)
   try {
-    const count = text === 0 ? 0 : pdfium.FPDFText_CountChars(text)
-    if (count <= 0) return ''
-    const at = heap.wasmExports.malloc(count * 2 + 2)
-    const length = pdfium.FPDFText_GetText(text, 0, count, at)
-    const units = heap.HEAPU8.slice(at, at + Math.max(0, length - 1) * 2)
-    heap.wasmExports.free(at)
-    // A soft hyphen at the end of a line comes as U+FFFE.
-    return new TextDecoder('utf-16le')
-      .decode(units)
-      .replace(/\r\n?/g, '\n')
-      .replace(/\ufffe|\0/g, '')
+    const text = textPage === 0 ? '' : textOfPage(pdfium, textPage)
+    return { text, isPicture: text.trim() === '' && pdfium.FPDFPage_CountObjects(page) > 0 }
   } finally {
-    if (text !== 0) pdfium.FPDFText_ClosePage(text)
+    if (textPage !== 0) pdfium.FPDFText_ClosePage(textPage)
     pdfium.FPDF_ClosePage(page)
+  }
+}
+
+function textOfPage(pdfium: WrappedPdfiumModule, textPage: number): string {
+  const heap = heapOf(pdfium)
+  const count = pdfium.FPDFText_CountChars(textPage)
+  if (count <= 0) return ''
+  const at = heap.wasmExports.malloc(count * 2 + 2)
+  const length = pdfium.FPDFText_GetText(textPage, 0, count, at)
+  const units = heap.HEAPU8.slice(at, at + Math.max(0, length - 1) * 2)
+  heap.wasmExports.free(at)
+  // A soft hyphen at the end of a line comes as U+FFFE.
+  return new TextDecoder('utf-16le')
+    .decode(units)
+    .replace(/\r\n?/g, '\n')
+    .replace(/\ufffe|\0/g, '')
+}
+
+/** The resolution at which pages are drawn for OCR, and the most pixels of a picture and of one side of it: a larger page is drawn smaller. */
+const drawing = { dpi: 300, pixels: 20_000_000, side: 16_000 }
+/** Units of a page are 1/72 inch. */
+const unitsPerInch = 72
+/** FPDFBitmap_Gray, a byte a pixel; FPDF_GRAYSCALE; white. */
+const [grayBitmap, grayscale, white] = [1, 0x08, 0xff_ff_ff_ff]
+
+function drawPage(pdfium: WrappedPdfiumModule, page: number): Picture {
+  const [pageWidth, pageHeight] = [pdfium.FPDF_GetPageWidthF(page), pdfium.FPDF_GetPageHeightF(page)]
+  if (!(pageWidth > 0 && pageHeight > 0)) throw unreadableError('The page has no size.')
+  const scale = Math.min(
+    drawing.dpi / unitsPerInch,
+    Math.sqrt(drawing.pixels / pageWidth / pageHeight),
+    drawing.side / Math.max(pageWidth, pageHeight),
+  )
+  const [width, height] = [Math.max(1, Math.floor(pageWidth * scale)), Math.max(1, Math.floor(pageHeight * scale))]
+  const bitmap = pdfium.FPDFBitmap_CreateEx(width, height, grayBitmap, 0, 0)
+  if (bitmap === 0) throw tooMuch('The picture of the page takes too much memory.')
+  try {
+    pdfium.FPDFBitmap_FillRect(bitmap, 0, 0, width, height, white)
+    pdfium.FPDF_RenderPageBitmap(bitmap, page, 0, 0, width, height, 0, grayscale)
+    const { HEAPU8 } = heapOf(pdfium)
+    const [at, stride] = [pdfium.FPDFBitmap_GetBuffer(bitmap), pdfium.FPDFBitmap_GetStride(bitmap)]
+    // The binary form of a portable graymap (pgm(5)).
+    const head = Buffer.from(`P5\n${width} ${height}\n255\n`, 'latin1')
+    const pgm = new Uint8Array(head.length + width * height)
+    pgm.set(head)
+    for (let row = 0; row < height; row++)
+      pgm.set(HEAPU8.subarray(at + row * stride, at + row * stride + width), head.length + row * width)
+    return { pgm, dpi: Math.max(1, Math.round(scale * unitsPerInch)) }
+  } finally {
+    pdfium.FPDFBitmap_Destroy(bitmap)
   }
 }
 

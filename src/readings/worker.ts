@@ -21,7 +21,7 @@ import { readHtml } from './html.ts'
 import { readMail } from './mail.ts'
 import { readNotebook } from './notebook.ts'
 import { readOdf } from './odf.ts'
-import { readPdf } from './pdf.ts'
+import { drawPdfPage, readPdf } from './pdf.ts'
 import { readPptx } from './pptx.ts'
 import { recognise } from './recognise.ts'
 import { readRtf } from './rtf.ts'
@@ -32,14 +32,16 @@ import { readSheets, readXlsx } from './xlsx.ts'
  * Reads a document. Faults of the document throw a ResourceError `invalid` or `too-large`; after any other error the thread must
  * not be used again.
  */
-export async function readDocument({ format: named, form, bytes, limits }: ReadingJob): Promise<Reading> {
+export async function readDocument({ format: named, form, bytes, limits, page, ocr }: ReadingJob): Promise<Reading> {
   if (bytes.length === 0) throw unreadableError('The document is empty.')
   const format = await recognise(bytes, named, limits.unpacked)
   if (form === 'csv') {
     if (format === 'xlsx') return readSheets(bytes, limits)
     throw unreadableError('Only a workbook has sheets.')
   }
+  if (form === 'picture') return { text: '', picture: await drawPdfPage(bytes, page ?? 0) }
   if (format === 'text') return readText(bytes, form, limits)
+  if (format === 'pdf') return readPdf(bytes, limits, ocr)
   const reading = await readers[format](bytes, form, limits)
   // A page, or a notebook, may well be empty.
   if (reading.text.trim() === '' && format !== 'html' && format !== 'ipynb')
@@ -51,8 +53,7 @@ const readMessage: DocumentReader = (bytes, form, limits) => readMail(bytes, for
 
 type DocumentReader = (bytes: Uint8Array, form: ReadingForm, limits: ReadingLimits) => Reading | Promise<Reading>
 
-const readers: Readonly<Record<DocumentFormat, DocumentReader>> = {
-  pdf: (bytes, _, limits) => readPdf(bytes, limits),
+const readers: Readonly<Record<Exclude<DocumentFormat, 'pdf'>, DocumentReader>> = {
   docx: readDocx,
   xlsx: readXlsx,
   xlsb: readXlsb,

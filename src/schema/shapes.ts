@@ -4,7 +4,7 @@ import { isPath } from '../core/path.ts'
 import { labelOf } from '../text/encoding/decode.ts'
 import { languageOf } from '../text/encoding/detect.ts'
 import * as z from './builder.ts'
-import { duration, durationFrom, globs, size, sizeUpTo, text } from './fields.ts'
+import { count, duration, durationFrom, globs, size, sizeUpTo, text } from './fields.ts'
 import { refusal } from './refusals.ts'
 import { leadsOut, resolveFolder, secretSourcesIn } from './values.ts'
 
@@ -138,6 +138,13 @@ const skillPath = text.refine((path) => isPath(path) && path !== '' && !path.end
   ),
 })
 
+const ocrLanguage = text.regex(/^(?:script\/)?[A-Za-z][A-Za-z0-9_]{0,63}$/, {
+  error: refusal(
+    'This is not a language of tesseract.',
+    'Write one that "tesseract --list-langs" prints, such as "eng" or "jpn".',
+  ),
+})
+
 /** Keys for reading files as documents, shared by all providers that serve files. */
 export const documentsShape = {
   ...encodingShape,
@@ -170,6 +177,20 @@ export const documentsShape = {
         z.strictObject({
           maxBytes: size.optionalKey('The largest document that is read as text. By default "32MiB".'),
           timeout: duration.optionalKey('Time-out for reading one document. By default "20s".'),
+          ocr: z
+            .strictObject({
+              languages: z
+                .array(ocrLanguage)
+                .min(1)
+                .describe('The languages of the scans, as tesseract names them: "eng", "jpn", "chi_sim".'),
+              maxPages: count.optionalKey('Maximum number of pages of one document that OCR reads. By default 100.'),
+              timeout: duration.optionalKey(
+                'Time-out for OCR of one document: later pages are not read. By default "10m".',
+              ),
+            })
+            .optionalKey(
+              'Reads PDF pages that hold only pictures with tesseract, in the background. By default they are not read.',
+            ),
         }),
       ],
       {
@@ -186,7 +207,9 @@ export const documentsShape = {
 
 /** Rules for the keys for reading files as documents: none of them has an effect. */
 export const documentEffects = {
-  ...harmless('language encodings frontMatter languages readings redact skills'),
+  ...harmless('language encodings frontMatter languages redact skills'),
+  readings: (value: boolean | { readonly ocr?: object | undefined }) =>
+    typeof value === 'object' && value.ocr !== undefined ? program('tesseract') : [],
 } as const
 
 export const httpUrl = text.refine(isHttpUrl, {

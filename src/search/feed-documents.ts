@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import { isResourceError } from '../core/errors.ts'
-import { defined } from '../core/kit/object.ts'
+import { defined, isObject } from '../core/kit/object.ts'
 import { beforeNul, beginsText, headBytes } from '../core/kit/utf8.ts'
 import { metaKeys, originIn } from '../core/meta.ts'
 import type { MountReader } from '../core/mount-reader.ts'
 import type { Content, Entry } from '../core/provider.ts'
 import type { Scrubber } from '../core/scrub.ts'
-import { formatOf } from '../readings/formats.ts'
+import { formatOf, scanFault, waitingFault } from '../readings/formats.ts'
 import type { SearchDocument } from './search-index.ts'
 
 /** Settings for reading the documents of one mount. */
@@ -34,10 +34,24 @@ export function isCutVersion(version: string, maxBytes: number): boolean {
   return version.endsWith(cutMark(maxBytes))
 }
 
+/**
+ * The ends of the versions of documents with pages that hold only pictures, before that of a cut document: they are not read, or OCR
+ * will read them. The second is no version of its entry, so that the document is read again.
+ */
+const scanMarks = { unread: '+scan', waiting: '+scan-waiting' } as const
+
+/** What the indexed version of a document says of its pages that hold only pictures. */
+export function scanOf(version: string): keyof typeof scanMarks | undefined {
+  const mark = /\+scan(-waiting)?(?:\+\d+)?$/.exec(version)
+  if (mark === null) return undefined
+  return mark[1] === undefined ? 'unread' : 'waiting'
+}
+
 /** Whether an indexed version is that of an entry. */
 export function isVersionOf(version: string, entry: Entry, { way, maxBytes }: ReadingSettings | WayOf): boolean {
   const stamp = stampOf(entry, way)
-  return stamp !== undefined && (version === stamp || version === stamp + cutMark(maxBytes))
+  if (stamp === undefined) return false
+  return [stamp, stamp + scanMarks.unread].some((one) => version === one || version === one + cutMark(maxBytes))
 }
 
 type WayOf = Pick<ReadingSettings, 'way' | 'maxBytes'>
@@ -85,7 +99,8 @@ export async function readDocument(entry: Entry, reading: ReadingSettings): Prom
   try {
     const found = await textOf(entry, reading)
     const text = scrubber?.scrub(found.text) ?? found.text
-    const version = stampOf(entry, way) ?? digestOf(`${way}\n${text}`)
+    const stamp = stampOf(entry, way) ?? digestOf(`${way}\n${text}`)
+    const version = found.scan === undefined ? stamp : stamp + scanMarks[found.scan]
     const content = {
       text,
       version: found.isCut ? version + cutMark(maxBytes) : version,
@@ -126,6 +141,8 @@ interface IndexedText {
   readonly isCut: boolean
   /** Number of the first indexed line. Default 1. */
   readonly firstLine?: number
+  /** Set if the document has pages that hold only pictures. */
+  readonly scan?: keyof typeof scanMarks
 }
 
 const noText: IndexedText = { text: '', isCut: false }
@@ -150,16 +167,34 @@ async function textOf(entry: Entry, reading: ReadingSettings): Promise<IndexedTe
       path,
       contents.some(({ meta }) => meta?.[metaKeys.truncated] === true),
     )
+    const own = contents.filter((content) => content.path === undefined || content.path === path)
     const texts: IndexedText[] = []
-    for (const content of contents)
-      if (content.path === undefined || content.path === path) texts.push(await textIn(content, maxBytes))
-    return { text: texts.map(({ text }) => text).join('\n'), isCut: texts.some(({ isCut }) => isCut) }
+    for (const content of own) texts.push(await textIn(content, maxBytes))
+    const scan = own.map(scanIn).find((one) => one !== undefined)
+    return {
+      text: texts.map(({ text }) => text).join('\n'),
+      isCut: texts.some(({ isCut }) => isCut),
+      ...defined({ scan }),
+    }
   } catch (error) {
     // Documents that are not readable as text are indexed only by name. Temporary errors are thrown.
     if (isResourceError(error, 'too-large')) return { text: '', isCut: isDocument || mimeType.startsWith('text/') }
+    const scan = isResourceError(error, 'invalid') ? scanOfFault(error.detail.fault) : undefined
+    if (scan !== undefined) return { ...noText, scan }
     if (isResourceError(error, 'invalid') || isResourceError(error, 'internal')) return noText
     throw error
   }
+}
+
+function scanOfFault(fault: unknown): keyof typeof scanMarks | undefined {
+  if (fault === waitingFault) return 'waiting'
+  return fault === scanFault ? 'unread' : undefined
+}
+
+function scanIn({ meta }: Content): keyof typeof scanMarks | undefined {
+  const told = meta?.[metaKeys.reading]
+  if (!isObject(told) || told.pictures === undefined) return undefined
+  return told.waiting === true ? 'waiting' : 'unread'
 }
 
 /** Whether a text grows at its end, so that its newest part is at the end, by its name. */

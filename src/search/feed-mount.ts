@@ -4,7 +4,7 @@ import { sleep } from '../core/kit/abort.ts'
 import { defined } from '../core/kit/object.ts'
 import type { Log } from '../core/log.ts'
 import type { Entry } from '../core/provider.ts'
-import type { Freshness, MountProgress, MountState } from '../core/tool.ts'
+import type { Freshness, MountProgress, MountState, PartialIndex } from '../core/tool.ts'
 import {
   createWriter,
   isCutVersion,
@@ -12,6 +12,7 @@ import {
   newestFirst,
   type ReadingSettings,
   readDocument,
+  scanOf,
 } from './feed-documents.ts'
 import {
   countBelow,
@@ -88,9 +89,14 @@ export function createFeedMount(options: FeedMountOptions) {
 
   /** URIs of the documents of which only the beginning is indexed. */
   const cutTexts = new Set<string>()
+  /** URIs of the documents with pages that hold only pictures. */
+  const scans = new Map<string, ReturnType<typeof scanOf>>()
   const noteCut = ({ uri, version }: Pick<SearchDocument, 'uri' | 'version'>): void => {
     if (isCutVersion(version, options.maxBytes)) cutTexts.add(uri)
     else cutTexts.delete(uri)
+    const scan = scanOf(version)
+    if (scan === undefined) scans.delete(uri)
+    else scans.set(uri, scan)
   }
 
   const listening = { ...(mount.parts === undefined ? {} : { onRead }), lineCounts: new Map() }
@@ -155,7 +161,10 @@ export function createFeedMount(options: FeedMountOptions) {
     for (const uri of uris) {
       firstPages.delete(uri)
       cutTexts.delete(uri)
-      if (uri.endsWith('/')) for (const below of cutTexts) if (below.startsWith(uri)) cutTexts.delete(below)
+      scans.delete(uri)
+      if (!uri.endsWith('/')) continue
+      for (const below of cutTexts) if (below.startsWith(uri)) cutTexts.delete(below)
+      for (const below of scans.keys()) if (below.startsWith(uri)) scans.delete(below)
     }
   }
 
@@ -402,17 +411,24 @@ export function createFeedMount(options: FeedMountOptions) {
       ...freshnessOf(),
       changes: mount.watch === undefined ? 'compared' : 'watched',
       ...defined({ degraded: mount.degraded() }),
-      ...(cut.size + cutTexts.size === 0
+      ...(cut.size + cutTexts.size + scans.size === 0
         ? {}
         : {
             partial: {
               ...(cut.size === 0 ? {} : { entries: cut.size, limit: options.maxParts }),
               ...(cutTexts.size === 0 ? {} : { texts: cutTexts.size, maxBytes: options.maxBytes }),
+              ...(scans.size === 0 ? {} : countScans(scans.values())),
             },
           }),
       ...(firstPages.size === 0 ? {} : { firstPages: firstPages.size }),
     }),
   }
+}
+
+function countScans(scans: Iterable<ReturnType<typeof scanOf>>): PartialIndex {
+  const all = [...scans]
+  const waiting = all.filter((scan) => scan === 'waiting').length
+  return { scans: all.length, ...(waiting === 0 ? {} : { waitingScans: waiting }) }
 }
 
 export type FeedMount = ReturnType<typeof createFeedMount>

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { invalid, ResourceError, tooLarge, unavailable } from '../core/errors.ts'
+import { invalid, isResourceError, ResourceError, tooLarge, unavailable } from '../core/errors.ts'
 import { createRecent } from '../core/kit/lru.ts'
 import { defined } from '../core/kit/object.ts'
 import { createHost, type Failure, type TaskOutcome, workerLimits } from '../core/kit/workers.ts'
@@ -10,12 +10,16 @@ import {
   formatOf,
   formsOf,
   namesEncodings,
+  onlyPictures,
   type Reading,
   type ReadingAnswer,
   type ReadingForm,
   type ReadingJob,
+  scanFault,
+  waitingFault,
 } from '../readings/formats.ts'
 import { readWhole } from './part.ts'
+import type { Scan, ScanReading, Scans } from './scans.ts'
 
 export interface ReadableOptions {
   /** Maximum size of a document, in bytes. Default 32 MiB. */
@@ -28,6 +32,8 @@ export interface ReadableOptions {
   readonly memoryMb?: number
   /** The source of the stored bytes of documents, whose texts `provider` has decoded. Default: `provider`. */
   readonly stored?: Provider
+  /** Reads PDF pages that hold only pictures by OCR. Default: they are not read. */
+  readonly scans?: Scans
 }
 
 /** Facts in the `_meta` of a document that has readings, and of a reading. */
@@ -38,6 +44,12 @@ export interface ReadingFacts {
   readonly of?: string
   /** Number of pages, slides or sheets. */
   readonly parts?: number
+  /** Number of pages that hold only pictures, and are not read. */
+  readonly pictures?: number
+  /** Number of pages that OCR has read. */
+  readonly ocr?: number
+  /** Whether OCR will read those of `pictures`. */
+  readonly waiting?: true
 }
 
 /** The key of {@link ReadingFacts} in `_meta`. */
@@ -62,6 +74,8 @@ const keptCharacters = 16 * 1024 * 1024
 /** How long a document that exceeded time or memory is not tried again, in milliseconds: it would delay the others. */
 const hopelessMs = 10 * 60_000
 
+type ReadContent = Content & { readonly text: string }
+
 const forms: readonly string[] = ['text', 'markdown'] satisfies readonly ReadingForm[]
 
 /**
@@ -75,12 +89,13 @@ const forms: readonly string[] = ['text', 'markdown'] satisfies readonly Reading
  * Reads throw ResourceError `invalid` (reasons `parameter`, `unreadable`, `withheld`) and `too-large`.
  */
 export function readable(provider: Provider, options: ReadableOptions = {}): Provider {
-  const { maxBytes = 32 * 1024 * 1024, maxCharacters = 8_000_000, stored = provider } = options
+  const { maxBytes = 32 * 1024 * 1024, maxCharacters = 8_000_000, stored = provider, scans } = options
+  const { watch } = provider
   const { timeoutMs = workerLimits.documents.timeoutMs, memoryMb = workerLimits.documents.memoryMb } = options
   const limits = { characters: maxCharacters, unpacked: maxBytes * unpackedPerByte }
   const file = join(import.meta.dirname, '../../dist/readings/worker.js')
   const host = createHost<ReadingJob, ReadingAnswer>(file, { timeoutMs, memoryMb })
-  const kept = createRecent<Content & { readonly text: string }>(keptCharacters, ({ text }) => text.length)
+  const kept = createRecent<ReadContent>(keptCharacters, ({ text }) => text.length)
   const hopeless = createRecent<{ readonly error: ResourceError; readonly until: number }>(1000)
   let waiting = 0
 
@@ -93,6 +108,13 @@ export function readable(provider: Provider, options: ReadableOptions = {}): Pro
       waiting--
     }
   }
+
+  const runJob: ScanReaderOptions['runJob'] = async (bytes, job, signal) => {
+    const outcome = await host.run({ format: 'pdf', form: 'text', bytes, limits, ...job }, signal)
+    if ('failure' in outcome) throw failureOf(outcome.failure, timeoutMs)
+    return readingOf(outcome.result)
+  }
+  const scanReader = createScanReader({ provider, scans, maxBytes, runJob })
 
   const readAs = async (
     form: ReadingForm,
@@ -108,19 +130,24 @@ export function readable(provider: Provider, options: ReadableOptions = {}): Pro
     if (found !== undefined) return found
     const failed = known === undefined ? undefined : hopeless.get(known)
     if (failed !== undefined && performance.now() < failed.until) throw failed.error
+    const begun = known === undefined ? undefined : scanReader.begun(known)
+    if (begun !== undefined) return begun
     if (!formsOf(format).includes(form))
       throw invalid('A PDF can be read as text only. Write ?as=text.', 'parameter', { parameter: 'as' })
     const source = namesEncodings(format) ? stored : provider
     const { bytes, facts } = await readWhole(source, request, maxBytes, tooLargeFor(maxBytes), context)
     const key = keyOf(facts.version)
-    const outcome = await run({ format, form, bytes, limits }, context)
+    const outcome = await run({ format, form, bytes, limits, ...(format === 'pdf' ? { ocr: new Map() } : {}) }, context)
     if ('failure' in outcome) {
       const error = failureOf(outcome.failure, timeoutMs)
       if (key !== undefined) hopeless.set(key, { error, until: performance.now() + hopelessMs })
       throw error
     }
-    const content = contentOf(readingOf(outcome.result), form, facts)
-    if (key !== undefined) kept.set(key, content)
+    const whole = readingOf(outcome.result)
+    const { reading, isWaiting } = await scanReader.read(whole, bytes, { key, request }, context)
+    const content = contentOf(reading, form, facts, isWaiting)
+    if (isWaiting) scanReader.begin(key, bytes, content)
+    else if (key !== undefined) kept.set(key, content)
     return content
   }
 
@@ -163,11 +190,82 @@ export function readable(provider: Provider, options: ReadableOptions = {}): Pro
       return request.range === undefined ? contents.map((content) => withForms(content, request.path)) : contents
     },
     templates: async (context) => [...((await provider.templates?.(context)) ?? []), template],
+    ...(scans !== undefined && watch !== undefined
+      ? { watch: async (signal) => scans.withChanges(await watch(signal), signal) }
+      : {}),
     close: async () => {
+      scans?.close()
       host.close()
       await provider.close?.()
     },
   }
+}
+
+interface ScanReaderOptions {
+  readonly provider: Provider
+  readonly scans: Scans | undefined
+  readonly maxBytes: number
+  /** Runs a job of the worker on a PDF, after the readings that wait. */
+  readonly runJob: (bytes: Uint8Array, job: Partial<ReadingJob>, signal: AbortSignal) => Promise<Reading>
+}
+
+/** Reads PDFs with pages that hold only pictures. */
+function createScanReader({ provider, scans, maxBytes, runJob }: ScanReaderOptions) {
+  /** Documents that wait for OCR: the keys of their contents, and what is read of them so far. */
+  const unfinished = createRecent<{ readonly bytesKey: string; readonly content: ReadContent | undefined }>(1000)
+  const begin = (key: string | undefined, bytes: Uint8Array, content?: ReadContent): void => {
+    if (key !== undefined && scans !== undefined) unfinished.set(key, { bytesKey: scans.keyOf(bytes), content })
+  }
+
+  const scanOf = (pictures: readonly number[], request: ReadRequest, context: Context): Scan => ({
+    path: request.path,
+    pictures,
+    readBytes: async (signal) =>
+      (await readWhole(provider, request, maxBytes, tooLargeFor(maxBytes), { ...context, signal })).bytes,
+    draw: async (document, page, signal) => {
+      try {
+        return (await runJob(document, { form: 'picture', page }, signal)).picture
+      } catch (error) {
+        if (isResourceError(error, 'invalid') || isResourceError(error, 'too-large')) return undefined
+        throw error
+      }
+    },
+    compose: (document, ocr, signal) => runJob(document, { ocr }, signal),
+  })
+
+  return {
+    /** Returns what is read so far of a document that waits for OCR, or throws if that is nothing. Undefined: it does not wait. */
+    begun: (key: string): ReadContent | undefined => {
+      const known = unfinished.get(key)
+      if (known === undefined || scans?.isWaiting(known.bytesKey) !== true) return undefined
+      if (known.content === undefined) throw unreadScan('waiting')
+      return known.content
+    },
+    begin,
+    /** Returns what is known of a document, and whether OCR will read more of it. */
+    read: async (
+      reading: Reading,
+      bytes: Uint8Array,
+      { key, request }: { readonly key: string | undefined; readonly request: ReadRequest },
+      context: Context,
+    ): Promise<{ readonly reading: Reading & Partial<ScanReading>; readonly isWaiting: boolean }> => {
+      const { pictures = [], hasText = false } = reading
+      if (pictures.length === 0) return { reading, isWaiting: false }
+      if (scans === undefined) {
+        if (hasText) return { reading, isWaiting: false }
+        throw invalid(onlyPictures, 'unreadable', { fault: scanFault })
+      }
+      const found = await scans.find(bytes, scanOf(pictures, request, context))
+      if (typeof found === 'object') return { reading: found.reading, isWaiting: false }
+      if (hasText) return { reading, isWaiting: true }
+      begin(key, bytes)
+      throw unreadScan(found)
+    },
+  }
+}
+
+function unreadScan(why: keyof typeof unread): ResourceError {
+  return invalid(`${onlyPictures} ${unread[why]}`, 'unreadable', { fault: waitingFault })
 }
 
 function isForm(form: string): form is ReadingForm {
@@ -195,12 +293,23 @@ function readingOf(answer: ReadingAnswer): Reading {
   throw new ResourceError(answer.kind, answer.message, { reason: answer.reason })
 }
 
+/** Why pages that hold only pictures are not read, in the error for a document. */
+const unread = {
+  waiting: 'OCR is reading them: ask for the text again later.',
+  missing: 'OCR is not available now.',
+}
+
 function contentOf(
-  { text, title, parts }: Reading,
+  { text, title, parts, pictures = [], ocr }: Reading & Partial<ScanReading>,
   form: ReadingForm,
   { version, path, immutable, mimeType, meta }: ContentFacts,
-): Content & { readonly text: string } {
-  const told: ReadingFacts = defined({ of: mimeType, parts })
+  isWaiting = false,
+): ReadContent {
+  const told: ReadingFacts = {
+    ...defined({ of: mimeType, parts, ocr }),
+    ...(pictures.length === 0 ? {} : { pictures: pictures.length }),
+    ...(isWaiting ? { waiting: true } : {}),
+  }
   return {
     ...defined({ path, version, title, immutable }),
     mimeType: form === 'markdown' ? 'text/markdown' : 'text/plain',

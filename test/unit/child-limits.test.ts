@@ -25,6 +25,7 @@ test.each([
   ['`git cat-file`', [size(childLimits.gitObjects(0).memoryBytes)]],
   ['the process that reads a file of SQLite', [size(childLimits.sqlite(0).memoryBytes)]],
   ['the program that captures a screen', [size(childLimits.screen(1, 1).memoryBytes)]],
+  ['`tesseract` for one page', [size(childLimits.ocr(1).memoryBytes)]],
   ['the command of a `remote` mount', [size(childLimits.remoteCommand().memoryBytes)]],
   [
     'the worker thread that reads documents',

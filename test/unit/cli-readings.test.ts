@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { flatDocument } from '../fixtures/documents/open-document.ts'
 import { annotatedPdf } from '../fixtures/documents/pdf.ts'
+import { scanOf } from '../fixtures/documents/scan.ts'
 import { runHere } from '../support/cli-here.ts'
 
 // Documents that are text as they are written, and that a person reads in another form: the index and contexts take their readings.
@@ -79,4 +80,36 @@ describe('a document in a plain-text notation', () => {
       expect(out).not.toContain(picture.slice(0, 40))
     }
   })
+})
+
+test('a PDF that holds only pictures says so in a read, beside the hits of a search, and in a pack', async () => {
+  const cwd = mkdtempSync(join(tmpdir(), 'hikidashi-readings-'))
+  try {
+    writeFileSync(join(cwd, 'capuchin.pdf'), await scanOf(['The capuchin climbs.']))
+    const read = await runHere(['read', 'capuchin.pdf', '--as', 'text'], { cwd })
+    expect(read.code).not.toBe(0)
+    expect(read.err).toContain('holds no text, only pictures')
+    const found = await runHere(['search', 'capuchin', '--json'], { cwd })
+    expect(found.out).toContain('capuchin.pdf')
+    expect(found.out).toContain('has pages that hold only pictures, which are not searched.')
+    const { err } = await runHere(['pack', '--pin', 'capuchin.pdf'], { cwd })
+    expect(err).toMatch(/Note: a link alone, because the text cannot be read .*only pictures.*capuchin\.pdf/)
+  } finally {
+    rmSync(cwd, { recursive: true, force: true })
+  }
+})
+
+test('a word in the last third of a text of 1.5 MB is found', async () => {
+  const cwd = mkdtempSync(join(tmpdir(), 'hikidashi-readings-'))
+  try {
+    const line = 'Nothing is said about animals in this line.\n'
+    const lines = Array.from({ length: Math.ceil(1_500_000 / line.length) }, () => line)
+    lines[Math.floor(lines.length * 0.9)] = 'The saki is shy.\n'
+    writeFileSync(join(cwd, 'long.txt'), lines.join(''))
+    const { out, code } = await runHere(['search', 'saki', '--json'], { cwd })
+    expect(code).toBe(0)
+    expect(out).toContain('The saki is shy.')
+  } finally {
+    rmSync(cwd, { recursive: true, force: true })
+  }
 })

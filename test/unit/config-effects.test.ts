@@ -84,6 +84,7 @@ describe('mounts with effects that need trust:', () => {
     [{ provider: 'packages', root: '.' }, 'reads files of packages that have a second name elsewhere'],
     [{ provider: 'packages', root: '/etc' }, 'reads /etc'],
     [{ provider: 'git', repository: '.', git: './git' }, 'starts ./git'],
+    [{ provider: 'files', root: '.', readings: { ocr: { languages: ['eng'] } } }, 'starts tesseract'],
     [{ provider: 'git', repository: '.', alternates: ['../private'] }, 'reads ../private'],
     [{ provider: 'git', repository: 'away' }, 'reads away'],
     [{ provider: 'sqlite', file: '../private/a.sqlite' }, 'reads ../private/a.sqlite'],

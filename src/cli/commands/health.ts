@@ -196,7 +196,9 @@ function progressOf({ state, looked, of, degraded, partial, firstPages }: Search
   const number = (value: number) => value.toLocaleString('en')
   const far = looked === undefined ? '' : ` ${number(looked)}${of === undefined ? '' : ` of ${number(of)}`}`
   const words = state === 'comparing' ? `indexing${far}` : state === 'current' ? `indexed${far}` : state
-  const { entries, limit, texts, maxBytes } = partial ?? {}
+  const { entries, limit, texts, maxBytes, scans, waitingScans: waiting } = partial ?? {}
+  const pictures = scans === undefined ? '' : `, in ${count(scans, 'document')} pages with only pictures`
+  const ocr = waiting === undefined ? '' : ` (${number(waiting)} wait for OCR)`
   const rows =
     entries === undefined || limit === undefined ? '' : `, of ${count(entries, 'table')} only ${number(limit)} rows`
   const long =
@@ -204,7 +206,9 @@ function progressOf({ state, looked, of, degraded, partial, firstPages }: Search
       ? ''
       : `, of ${count(texts, 'long text')} only the beginning (${formatSize(maxBytes)})`
   const first = firstPages === undefined ? '' : `, of ${count(firstPages, 'table')} without a key only the first page`
-  return escapeText(`${words}${rows}${long}${first}${degraded === undefined ? '' : `, changes: ${degraded}`}`)
+  return escapeText(
+    `${words}${rows}${long}${pictures}${ocr}${first}${degraded === undefined ? '' : `, changes: ${degraded}`}`,
+  )
 }
 
 function sinceOf({ since }: SearchStatusMount): string {

@@ -54,6 +54,12 @@ export const childLimits = {
     // Twice the limit, so that a picture that is too large can be distinguished from a program that fails.
     fileBytes: 2 * maxBytes,
   }),
+  /** Limits of `tesseract` for one page. */
+  ocr: (timeoutMs: number): ChildLimits => ({
+    memoryBytes: gibibyte,
+    cpuSeconds: Math.ceil(timeoutMs / 1000) + 1,
+    fileBytes: 0,
+  }),
   /**
    * Limits of the command of a remote mount, with all processes that it starts. Only their memory is limited, by watching it
    * (process-group.ts): the operator chooses the programs, they live long, and may reserve more addresses than they use.

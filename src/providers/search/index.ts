@@ -282,13 +282,21 @@ function notesOf({ indexing, mounts }: SearchStatus, asked: readonly string[] | 
 function limitsOf({ address, partial, firstPages }: SearchStatusMount): readonly string[] {
   const tables = (count: number) => (count === 1 ? 'one table' : `${count.toLocaleString('en')} tables`)
   const notes: string[] = []
-  const { entries, limit, texts, maxBytes } = partial ?? {}
+  const { entries, limit, texts, maxBytes, scans, waitingScans: waiting = 0 } = partial ?? {}
   if (entries !== undefined && limit !== undefined)
     notes.push(`Of ${tables(entries)} of ${address}, only the first ${limit.toLocaleString('en')} rows are searched.`)
   if (texts !== undefined && maxBytes !== undefined) {
     const long = texts === 1 ? 'one long text' : `${texts.toLocaleString('en')} long texts`
     notes.push(
       `Of ${long} of ${address}, only the beginning is searched (of logs the end), at most ${maxBytes.toLocaleString('en')} bytes of each.`,
+    )
+  }
+  if (scans !== undefined) {
+    const pages = scans === 1 ? 'One document' : `${scans.toLocaleString('en')} documents`
+    const until =
+      waiting === 0 ? '' : ` OCR will read ${waiting === scans ? '' : `${waiting.toLocaleString('en')} of `}them.`
+    notes.push(
+      `${pages} of ${address} ${scans === 1 ? 'has' : 'have'} pages that hold only pictures, which are not searched.${until}`,
     )
   }
   if (firstPages !== undefined)

@@ -4,7 +4,9 @@ import { isAbsolute, resolve } from 'node:path'
 import { type PlannedMount, sourceOf } from '../../../config/plan.ts'
 import type { PathStep } from '../../../config/problem.ts'
 import { failed, ok, warning } from '../../../core/kit/diagnosis.ts'
+import { isObject } from '../../../core/kit/object.ts'
 import { findProgram, isProgram, programFiles } from '../../../providers/program.ts'
+import { findTesseract, missingLanguages, tesseractPackages } from '../../../providers/tesseract.ts'
 import { resolveFolder, resolveSecret, secretSourcesIn } from '../../../schema/values.ts'
 import { count, formatTime } from '../../terminal/io.ts'
 import { packageVersion } from '../command-line.ts'
@@ -127,6 +129,52 @@ export async function checkPrograms({ mounts, positionOf }: Case, { tell }: Find
   }
   if (found.size > 0) tell('programs', ok([...found].join(', ')))
   return lacking
+}
+
+/** Checks `tesseract` and its languages, if a mount reads scans by OCR. Without them a mount opens, but scans are not read. */
+export async function checkOcr({ mounts, positionOf }: Case, { tell, doing }: Findings): Promise<void> {
+  const asking = mounts.flatMap(({ address, config }) => {
+    const languages = ocrLanguagesIn(config)
+    return languages === undefined ? [] : [{ address, languages }]
+  })
+  if (asking.length === 0) return
+  doing('Looking for tesseract')
+  const installed = await findTesseract(new AbortController().signal)
+  if (installed !== undefined) {
+    const { program, languages } = installed
+    tell('ocr', ok(`${program}, with the languages ${languages.join(', ')}`))
+  }
+  for (const { address, languages } of asking) {
+    const missing = installed === undefined ? languages : missingLanguages(installed, languages)
+    if (missing.length === 0) continue
+    const what =
+      installed === undefined
+        ? 'tesseract is not on the PATH of this process'
+        : `tesseract lacks the languages ${missing.join(', ')}`
+    const packages = tesseractPackages(missing).slice(installed === undefined ? 0 : 1)
+    const position = positionOf(['mounts', address, 'readings', 'ocr'])
+    tell(
+      'ocr',
+      warning(
+        `${address} reads scans by OCR, but ${what}: scans are not read.`,
+        `Install it: ${installOf(packages)}\nOr correct ${position}`,
+      ),
+    )
+  }
+}
+
+function ocrLanguagesIn(config: object): readonly string[] | undefined {
+  const readings: unknown = 'readings' in config ? config.readings : undefined
+  const ocr = isObject(readings) ? readings.ocr : undefined
+  return isObject(ocr) && Array.isArray(ocr.languages) ? ocr.languages.map(String) : undefined
+}
+
+/** Returns the command that installs `tesseract` and languages. Debian has a package for each language. */
+function installOf(packages: readonly string[]): string {
+  if (process.platform === 'linux') return `sudo apt install ${packages.join(' ')}`
+  return process.platform === 'darwin'
+    ? 'brew install tesseract tesseract-lang'
+    : 'winget install UB-Mannheim.TesseractOCR'
 }
 
 function programsFor({ config }: PlannedMount) {

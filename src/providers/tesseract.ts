@@ -1,0 +1,152 @@
+import type { ChildProcess } from 'node:child_process'
+import { constants, setPriority, tmpdir } from 'node:os'
+import { unavailable } from '../core/errors.ts'
+import { childLimits } from '../core/kit/workers.ts'
+import type { Picture } from '../readings/formats.ts'
+import { findProgram, spawnLimited } from './program.ts'
+
+/** Time-out of OCR of one page, and of the question for the languages, in milliseconds. */
+const [pageMs, questionMs] = [60_000, 10_000]
+/** Maximum length of the text of one page, in bytes. */
+const maxOutput = 1024 * 1024
+
+/** The program for OCR on this machine, and the languages that it has. */
+export interface InstalledOcr {
+  readonly program: string
+  readonly languages: readonly string[]
+}
+
+/** Looks for `tesseract` on the PATH. Undefined: there is none, or it does not run. */
+export async function findTesseract(signal: AbortSignal): Promise<InstalledOcr | undefined> {
+  const program = await findProgram('tesseract')
+  if (program === undefined) return undefined
+  // The first line of the output is a sentence.
+  const output = await run(program, ['--list-langs'], undefined, questionMs, signal).catch(() => '')
+  const languages = output
+    .split('\n')
+    .slice(1)
+    .map((line) => line.trim())
+  return languages.length === 0 ? undefined : { program, languages: languages.filter((line) => line !== '') }
+}
+
+/** Returns the languages that OCR lacks. */
+export function missingLanguages({ languages }: InstalledOcr, wanted: readonly string[]): readonly string[] {
+  return wanted.filter((language) => !languages.includes(language))
+}
+
+/** Returns the Debian packages of `tesseract` and of languages. */
+export function tesseractPackages(languages: readonly string[]): readonly string[] {
+  const named = languages.map(
+    (language) =>
+      `tesseract-ocr-${language
+        .replace(/^script\//, 'script-')
+        .replaceAll('_', '-')
+        .toLowerCase()}`,
+  )
+  return ['tesseract-ocr', ...named]
+}
+
+/**
+ * Reads the text in a picture, with limits on memory, time and output. The program gets the picture by a pipe, and writes no file.
+ *
+ * @throws ResourceError `unavailable` if it fails, is killed, or exceeds a limit.
+ */
+export async function readPicture(
+  program: string,
+  languages: readonly string[],
+  { pgm, dpi }: Picture,
+  signal: AbortSignal,
+): Promise<string> {
+  const args = ['stdin', 'stdout', '-l', languages.join('+'), '--dpi', String(dpi)]
+  const output = await run(program, args, pgm, pageMs, signal)
+  // A form feed ends a page. Other control characters are no text.
+  return output
+    .replace(/(?![\n\t])\p{Cc}/gu, '')
+    .toWellFormed()
+    .trim()
+}
+
+function run(
+  program: string,
+  args: readonly string[],
+  input: Uint8Array | undefined,
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<string> {
+  signal.throwIfAborted()
+  return new Promise((resolve, reject) => {
+    const child = spawnLimited(program, args, childLimits.ocr(timeoutMs), {
+      env: environment(),
+      cwd: tmpdir(),
+      stdio: ['pipe', 'pipe', 'ignore'],
+      windowsHide: true,
+      // In its own process group, so that it can be killed together with the processes that it starts.
+      detached: process.platform !== 'win32',
+    })
+    lowerPriority(child)
+    const chunks: Buffer[] = []
+    let length = 0
+    let failure: unknown
+    const end = (error: unknown) => {
+      failure ??= error
+      endGroup(child)
+    }
+    const abort = () => end(signal.reason)
+    const endWithUs = () => endGroup(child)
+    const timer = setTimeout(() => end(unavailable(`tesseract did not end within ${timeoutMs} ms.`)), timeoutMs)
+    signal.addEventListener('abort', abort, { once: true })
+    process.once('exit', endWithUs)
+    child.stdout?.on('data', (chunk: Buffer) => {
+      length += chunk.length
+      if (length > maxOutput) end(unavailable('tesseract wrote too much.'))
+      else chunks.push(chunk)
+    })
+    const settle = (code: number | null) => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', abort)
+      process.removeListener('exit', endWithUs)
+      if (failure !== undefined) reject(failure)
+      else if (code === 0) resolve(Buffer.concat(chunks).toString('utf8'))
+      else reject(unavailable(`tesseract failed (${code === null ? 'it was killed' : `exit code ${code}`}).`))
+    }
+    child.once('error', (cause) => {
+      failure ??= unavailable('tesseract cannot be started.', {}, cause)
+      // A process that did not start sends no close event.
+      if (child.pid === undefined) settle(null)
+    })
+    child.once('close', settle)
+    // Ignore EPIPE: the close event tells of the failure.
+    child.stdin?.on('error', () => {})
+    child.stdin?.end(input)
+  })
+}
+
+/** The environment of the program: one thread, and where the operator keeps the languages. */
+function environment(): Readonly<Record<string, string>> {
+  const { TESSDATA_PREFIX: folder, SystemRoot: system } = process.env
+  return {
+    OMP_THREAD_LIMIT: '1',
+    LC_ALL: 'C',
+    ...(folder === undefined ? {} : { TESSDATA_PREFIX: folder }),
+    ...(system === undefined ? {} : { SystemRoot: system }),
+  }
+}
+
+/** Requests go first. */
+function lowerPriority({ pid }: ChildProcess): void {
+  if (pid === undefined) return
+  try {
+    setPriority(pid, constants.priority.PRIORITY_LOW)
+  } catch {
+    // It has just ended, or the system does not allow it.
+  }
+}
+
+function endGroup(child: ChildProcess): void {
+  try {
+    if (child.pid === undefined || process.platform === 'win32') child.kill('SIGKILL')
+    else process.kill(-child.pid, 'SIGKILL')
+  } catch {
+    // The process has just ended.
+  }
+}
