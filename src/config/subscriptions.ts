@@ -38,7 +38,7 @@ export function createSubscriptionKeeper({ store, config, log }: KeeperOptions) 
     return opened
   }
   const rows = async () => (await store.open()).collection(name)
-  /** What is not written yet: the latest state of each subscription, undefined if it has ended. */
+  /** The latest state of each subscription that is not written yet; undefined if it has ended. */
   const waiting = new Map<string, KeptSubscription | undefined>()
   let writing: Promise<void> | undefined
 

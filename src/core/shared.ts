@@ -53,7 +53,7 @@ export interface Delivery {
   readonly ms: number
 }
 
-/** What a later process needs to continue a subscription. */
+/** A subscription of a webhook, as a later process needs it to continue it. */
 export interface KeptSubscription {
   readonly id: string
   /** Name of the type of events. */

@@ -5,10 +5,12 @@ import { createGate } from '../admission/gate.ts'
 import { completeLimits, createRefusalAudit, type GivenLimits } from '../admission/limits.ts'
 import { alwaysCaller, type Caller } from '../auth/caller.ts'
 import type { AuthorizationOptions } from '../auth/claims.ts'
+import type { Authorizer } from '../auth/index.ts'
 import { type HttpResponse, limitsKey, refuse, refuseMethod, replyJson } from '../exchange.ts'
 import { JsonError, parseJson } from '../messages/json.ts'
 import { codes, failure, isObject, modern } from '../messages/messages.ts'
 import { claimedRevision } from '../protocol/envelope.ts'
+import type { SubscriptionService } from '../protocol/event-options.ts'
 import { localPrincipal, type ServeOptions } from '../serve.ts'
 import { createMeter, measureMeter } from '../telemetry/meter.ts'
 import { createCors } from './cors.ts'
@@ -143,14 +145,7 @@ export function createEndpoint(options: EndpointOptions, asked: boolean) {
       }
     },
     /** Continues the subscriptions of webhooks of an earlier process. */
-    resume: (): void => {
-      const { authorizer } = entrance
-      if (authorizer === undefined) return
-      const service = { viewOf: modernHttp.viewOf, callerOf: authorizer.restore }
-      void options.events?.webhooks?.resume(service).catch((error: unknown) => {
-        options.log('warn', 'the subscriptions of webhooks cannot be continued', { error })
-      })
-    },
+    resume: (): void => resumeWebhooks(options, entrance.authorizer, modernHttp.viewOf),
     /** Ends the streams, which would never end by themselves. */
     drain: () => {
       modernHttp.drain()
@@ -162,6 +157,17 @@ export function createEndpoint(options: EndpointOptions, asked: boolean) {
       await Promise.allSettled([modernHttp.close(), legacyHttp.close()])
     },
   }
+}
+
+function resumeWebhooks(
+  { events, log }: EndpointOptions,
+  authorizer: Authorizer | undefined,
+  viewOf: SubscriptionService['viewOf'],
+): void {
+  if (authorizer === undefined) return
+  void events?.webhooks?.resume({ viewOf, callerOf: authorizer.restore }).catch((error: unknown) => {
+    log('warn', 'the subscriptions of webhooks cannot be continued', { error })
+  })
 }
 
 function ignoreError(): void {}

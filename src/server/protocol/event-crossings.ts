@@ -3,9 +3,9 @@ import { invalid, isResourceError } from '../../core/errors.ts'
 import { defined, isObject, jsonIn, objectOf, objectsIn } from '../../core/kit/object.ts'
 import type { JsonObject } from '../../core/tool.ts'
 import type { CallOptions, ChangeReader, View } from '../../core/view.ts'
-import type { EventReader, Occurrence } from './event-types.ts'
+import type { EventReader, Occurrence } from './event-reader.ts'
 
-/** What a subscription to crossings asks for. */
+/** The series of a subscription, and the threshold. */
 export interface CrossingFilter {
   /** URI of series or of a query, without a time. */
   readonly uri: string

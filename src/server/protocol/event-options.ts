@@ -17,7 +17,7 @@ export interface EventOptions {
   readonly webhooks?: WebhookMethods | undefined
 }
 
-/** What a subscription needs besides the request of its client. */
+/** Gives a subscription the view and the caller that it has without a request of its client. */
 export interface SubscriptionService {
   viewOf(principal: Principal): Promise<View>
   /** Returns the caller with some credentials, by their digest. Undefined when they are not valid any more. */

@@ -14,7 +14,7 @@ import {
   type WireError,
   wireError,
 } from '../messages/messages.ts'
-import type { EventReader } from './event-types.ts'
+import type { EventReader } from './event-reader.ts'
 import { type Asked, asExhausted, askedIn, eventError, occurrenceToWire } from './events.ts'
 import { ending, type StreamOptions } from './listen.ts'
 

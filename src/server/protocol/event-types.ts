@@ -2,37 +2,10 @@ import { invalid, isResourceError } from '../../core/errors.ts'
 import { createRecent } from '../../core/kit/lru.ts'
 import { defined, objectSchema } from '../../core/kit/object.ts'
 import { argumentsIn, type JsonObject } from '../../core/tool.ts'
-import type {
-  CallOptions,
-  ChangePage,
-  ChangeReader,
-  NoticedChange,
-  PageOfChanges,
-  ReadResult,
-  View,
-} from '../../core/view.ts'
+import type { CallOptions, ChangeReader, NoticedChange, ReadResult, View } from '../../core/view.ts'
 import { termsIn } from '../../text/analyser.ts'
 import { checkSeriesUri, crossingsOf } from './event-crossings.ts'
-
-/** One occurrence of an event. */
-export interface Occurrence {
-  /** Stable id. Events of one change have the same id, whichever way they are delivered. */
-  readonly id: string
-  /** Time in milliseconds since 1970. */
-  readonly time: number
-  readonly data: JsonObject
-  /** Returns the position after it. */
-  position(): string
-}
-
-export interface EventPage extends Omit<ChangePage, 'changes'> {
-  readonly occurrences: readonly Occurrence[]
-}
-
-/** The events of one type with some arguments, for one principal. */
-export interface EventReader extends Pick<ChangeReader, 'now' | 'follow'> {
-  since(position: string, page: PageOfChanges, options?: CallOptions): Promise<EventPage>
-}
+import type { EventReader, Occurrence } from './event-reader.ts'
 
 /** A type of events, as `events/list` describes it. */
 export interface EventType {

@@ -3,7 +3,8 @@ import type { JsonObject } from '../../core/tool.ts'
 import { isObject, optionalString, type Params, ProtocolError, requiredString } from '../messages/messages.ts'
 import type { Result } from './envelope.ts'
 import type { EventDialect, EventMethodName, EventOptions } from './event-options.ts'
-import { type EventType, eventTypes, type Occurrence } from './event-types.ts'
+import type { Occurrence } from './event-reader.ts'
+import { type EventType, eventTypes } from './event-types.ts'
 import type { Method } from './method.ts'
 
 /** The codes of errors of the extension. */

@@ -24,7 +24,7 @@ interface RegistryOptions {
 /** A subscription that begins. */
 type Beginning = Receiver & Pick<Subscribed, 'reader' | 'until' | 'position' | 'maxAgeMs'>
 
-/** What is kept of a subscription besides the facts that it has itself. Undefined: it ends with this process. */
+/** The kept facts of a subscription that it does not have itself. Undefined: it ends with this process. */
 type KeptFacts = Pick<KeptSubscription, 'given' | 'url' | 'secret' | 'credential'> | undefined
 
 /** The running subscriptions. Each ends with its lifetime, with the credentials of its caller, or with its endpoint. */
@@ -123,7 +123,7 @@ export function createRegistry({ sender, dialect, log, clean, keeper, limits }: 
       known.news.set()
       keepFor(known, given)
     },
-    /** Ends all, without a message. What is kept of them stays. */
+    /** Ends all, without a message. They stay kept. */
     close: (): void => {
       for (const one of subscriptions.values()) end(one)
     },

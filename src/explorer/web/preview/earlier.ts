@@ -5,7 +5,7 @@ import type { ResourceContent } from '../../../core/view.ts'
 import { lookedAt, noteLooked } from '../state/remembered.ts'
 import { connected } from '../state/session.ts'
 
-/** What changed in a text since this browser showed it. */
+/** The difference of a text from the one that this browser showed before. */
 export interface Earlier {
   /** Time at which it was shown, in milliseconds since 1970. */
   readonly at: number

@@ -1,0 +1,22 @@
+import type { JsonObject } from '../../core/tool.ts'
+import type { CallOptions, ChangePage, ChangeReader, PageOfChanges } from '../../core/view.ts'
+
+/** One occurrence of an event. */
+export interface Occurrence {
+  /** Stable id. Events of one change have the same id, whichever way they are delivered. */
+  readonly id: string
+  /** Time in milliseconds since 1970. */
+  readonly time: number
+  readonly data: JsonObject
+  /** Returns the position after it. */
+  position(): string
+}
+
+export interface EventPage extends Omit<ChangePage, 'changes'> {
+  readonly occurrences: readonly Occurrence[]
+}
+
+/** The events of one type with some arguments, for one principal. */
+export interface EventReader extends Pick<ChangeReader, 'now' | 'follow'> {
+  since(position: string, page: PageOfChanges, options?: CallOptions): Promise<EventPage>
+}
