@@ -17,7 +17,9 @@ const env = {
 const cli = (...words: readonly string[]) => run(words, { cwd: folder, env })
 const state = () => join(root, 'state/hikidashi')
 
-function inStore<T>(use: (database: DatabaseSync) => T): T {
+type Database = InstanceType<typeof DatabaseSync>
+
+function inStore<T>(use: (database: Database) => T): T {
   const name = readdirSync(state()).find((one) => one.startsWith('notes-')) ?? expect.fail('no store')
   const database = new DatabaseSync(join(state(), name, 'store.sqlite'))
   try {
