@@ -33,7 +33,10 @@ function makeFolder(folder: string): void {
 /** Runs the hook as a host does. Returns the time, and the length of what the host gets. */
 async function askHook(folder: string, prompt: string, env: NodeJS.ProcessEnv) {
   const begun = performance.now()
-  const child = spawn(process.execPath, [main, 'pack', '--hook', 'claude-code'], { cwd: folder, env })
+  const child = spawn(process.execPath, [main, 'pack', '--hook', 'claude-code', '--wait', '20000'], {
+    cwd: folder,
+    env,
+  })
   let length = 0
   child.stdout.on('data', (chunk: Buffer) => {
     length += chunk.length
