@@ -7,7 +7,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { type Session, startSession } from './session.ts'
@@ -33,7 +33,10 @@ function makeFolder(folder: string): void {
 /** Runs the hook as a host does. Returns the time, and the length of what the host gets. */
 async function askHook(folder: string, prompt: string, env: NodeJS.ProcessEnv) {
   const begun = performance.now()
-  const child = spawn(process.execPath, [main, 'pack', '--hook', 'claude-code'], { cwd: folder, env })
+  const child = spawn(process.execPath, [main, 'pack', '--hook', 'claude-code', '--wait', '20000'], {
+    cwd: folder,
+    env,
+  })
   let length = 0
   child.stdout.on('data', (chunk: Buffer) => {
     length += chunk.length
@@ -45,13 +48,13 @@ async function askHook(folder: string, prompt: string, env: NodeJS.ProcessEnv) {
 }
 
 /** Waits until the folder is indexed. */
-async function indexed({ ask }: Session): Promise<void> {
+async function indexed({ ask }: Session, folder: string): Promise<void> {
+  const uri = `search://${basename(folder).toLowerCase()}?q=mooring`
   for (;;) {
-    const { resources } = (await ask('resources/list')) as { readonly resources?: readonly { readonly uri: string }[] }
-    const search = resources?.find(({ uri }) => uri.startsWith('search:'))?.uri ?? 'search://notes'
-    const { contents } = await ask('resources/read', { uri: `${search.replace(/[?].*/, '')}?q=mooring` })
-    const text = (contents as readonly { readonly text: string }[] | undefined)?.[0]?.text
-    if (text !== undefined && (JSON.parse(text) as { readonly notes?: readonly string[] }).notes?.length === 0) return
+    const { contents } = await ask('resources/read', { uri })
+    const [found] = (contents ?? []) as readonly { readonly text: string }[]
+    if (found === undefined) throw new Error(`${uri} is not there.`)
+    if ((JSON.parse(found.text) as { readonly notes: readonly string[] }).notes.length === 0) return
     await pause(askIntervalMs)
   }
 }
@@ -62,7 +65,7 @@ async function times(name: string, folder: string, prompt: string): Promise<read
   try {
     progress(`${name}: it is indexed`)
     const session = await startSession(['.'], env, folder)
-    await indexed(session)
+    await indexed(session, folder)
     const rowOf = async (state: string, before: () => void, count: number) => {
       const took: number[] = []
       for (let i = 0; i < count; i++) {

@@ -161,6 +161,16 @@ export function isSearch({ provider }: MountConfig): boolean {
   return sourceNamed(provider)?.searches !== undefined
 }
 
+/** Returns the searches among the mounts, and the mounts that they search. */
+export function searchedMounts(mounts: readonly PlannedMount[]): readonly PlannedMount[] {
+  const searched = mounts.flatMap(({ config }) => {
+    const { searches } = sourceOf(config)
+    const over = searches && config[searches.option]
+    return Array.isArray(over) ? over.map((address) => parseAddress(String(address)).text) : []
+  })
+  return mounts.filter(({ address, config }) => isSearch(config) || searched.includes(parseAddress(address).text))
+}
+
 /**
  * Returns the OAuth scopes that a token needs for a URI, from the configuration alone. A URI outside all mounts needs no scopes.
  *

@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { DatabaseSync } from '@photostructure/sqlite'
+import { DatabaseSync, type DatabaseSyncInstance } from '@photostructure/sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { migrations } from '../../src/store/sqlite/schema.ts'
 import { edition } from '../../src/text/analyser.ts'
@@ -17,7 +17,7 @@ const env = {
 const cli = (...words: readonly string[]) => run(words, { cwd: folder, env })
 const state = () => join(root, 'state/hikidashi')
 
-function inStore<T>(use: (database: DatabaseSync) => T): T {
+function inStore<T>(use: (database: DatabaseSyncInstance) => T): T {
   const name = readdirSync(state()).find((one) => one.startsWith('notes-')) ?? expect.fail('no store')
   const database = new DatabaseSync(join(state(), name, 'store.sqlite'))
   try {

@@ -119,16 +119,21 @@ async function askIndex(
   signal: AbortSignal,
   io: Io,
 ): Promise<HookAnswer> {
-  const [{ requireLocal, openLocal }, { answerBrief, hookIsOff }, { cleanView }] = await Promise.all([
-    import('../operations/local.ts'),
-    import('../operations/joined.ts'),
-    import('../operations/clean-view.ts'),
-  ])
+  const [{ requireLocal, openLocal }, { answerBrief, hookIsOff }, { cleanView }, { searchedMounts }] =
+    await Promise.all([
+      import('../operations/local.ts'),
+      import('../operations/joined.ts'),
+      import('../operations/clean-view.ts'),
+      import('../../config/plan.ts'),
+    ])
   process.chdir(folder)
   const quiet = { ...io, say: () => {} }
   const local = await requireLocal(defined({ config }), quiet)
   if (local.config?.context?.hook === false) return hookIsOff
-  const catalog = await openLocal(local, createTextLog(quiet, 'error'), io.secrets)
+  // Opening a mount that no search covers, such as git, takes longer than the whole answer.
+  const { complete, ...known } = local
+  const mounts = searchedMounts((await complete?.()) ?? local.mounts)
+  const catalog = await openLocal({ ...known, mounts }, createTextLog(quiet, 'error'), io.secrets)
   const view = cleanView(catalog.view(local.principal), io.secrets)
   return answerBrief(view, { prompt, ...defined({ budget, minScore }) }, { signal })
 }

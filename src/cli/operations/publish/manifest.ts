@@ -20,7 +20,7 @@ export const iconPath = 'icon.png'
 /** The operating systems that a manifest can contain, by their names in Node. */
 export const allPlatformNames: readonly NodeJS.Platform[] = ['darwin', 'win32', 'linux']
 
-/** What a bundle is made of. */
+/** The contents of a bundle. */
 export interface BundleOptions {
   /** The publisher. */
   readonly author: string
