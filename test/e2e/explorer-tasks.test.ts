@@ -16,6 +16,8 @@ interface User {
   type(text: string): Promise<void>
   press(key: string): Promise<void>
   choose(field: Locator, value: string): Promise<void>
+  /** Presses the button of the browser that goes back. */
+  back(): Promise<void>
 }
 
 interface Task {
@@ -31,7 +33,16 @@ interface Task {
 const uri = (path: string) => `uri=${encodeURIComponent(`file:///shop/${path}`)}`
 const row = (page: Page, name: string) =>
   page.locator('#tree .row', { has: page.locator('.name', { hasText: new RegExp(`^${name}$`) }) })
-const clipboard = (page: Page) => page.evaluate(() => navigator.clipboard.readText())
+/** Pastes what was copied into a page of its own. */
+const clipboard = async (page: Page) => {
+  const other = await page.context().newPage()
+  await other.setContent('<textarea></textarea>')
+  await other.locator('textarea').click()
+  await other.keyboard.press('Control+V')
+  const text = await other.locator('textarea').inputValue()
+  await other.close()
+  return text
+}
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true })
 const preview = (page: Page) => page.locator('#middle .preview')
 
@@ -222,10 +233,10 @@ const tasks: readonly Task[] = [
     name: 'follow a link from one document to another, and come back',
     actions: 2,
     place: uri('README.md'),
-    walk: async ({ page, click, press }) => {
+    walk: async ({ page, click, back }) => {
       await click(preview(page).getByRole('link', { name: 'the refunds' }))
       await preview(page).locator('.markdown h1', { hasText: 'Refunds' }).waitFor()
-      await press('Alt+ArrowLeft')
+      await back()
       await preview(page).locator('.markdown h1', { hasText: 'Shop' }).first().waitFor()
     },
   },
@@ -259,7 +270,8 @@ requires(
     database.exec(`CREATE TABLE orders (id INTEGER PRIMARY KEY, customer TEXT, tea TEXT);
       INSERT INTO orders VALUES (1, 'Aoki', 'Sencha'), (2, 'Ito', 'Gyokuro')`)
     database.close()
-    const lines = (count: number) => Array.from({ length: count }, (_, i) => `request ${i + 1} was answered\n`).join('')
+    const lines = (count: number) =>
+      Array.from({ length: count }, (_, i) => `request ${i + 1} of a customer was answered in time\n`).join('')
     folder.write({
       'shop/README.md': '# Shop\n\nTea and its software. See [the refunds](guide/refunds.md).\n',
       'shop/guide/refunds.md': '# Refunds\n\nA refund goes to the card that paid.\n',
@@ -312,6 +324,7 @@ requires(
         type: (text) => counted(page.keyboard.type(text)),
         press: (key) => counted(page.keyboard.press(key)),
         choose: (field, value) => counted(field.selectOption(value)),
+        back: () => counted(page.goBack()),
       })
       expect(count).toBe(actions)
     })
