@@ -31,6 +31,7 @@ type OutsideFacts<Options> = Pick<
   | 'noun'
   | 'icon'
   | 'label'
+  | 'purpose'
   | 'isLive'
   | 'abilities'
   | 'programs'

@@ -99,11 +99,19 @@ test('the declaration of a source is known before it is opened', async () => {
 })
 
 test('the noun, icon and label of a source are sent with its mount', async () => {
-  folder.write({ 'sample.mjs': moduleOf(`noun: 'samples', icon: 'chart', label: { en: 'Samples' }`) })
+  folder.write({
+    'sample.mjs': moduleOf(`noun: 'samples', icon: 'chart', label: { en: 'Samples' }, purpose: { en: 'To try' }`),
+  })
   const config = await configOf({ 'x://y': { provider: './sample.mjs' } })
   const catalog = await openCatalog(planConfig(config), { log: () => {}, lazily: true })
   const [mount] = await catalog.view({ id: 'x', roles: [] }).mounts()
-  expect(kindIn(mount?.meta)).toEqual({ noun: 'samples', icon: 'chart', label: { en: 'Samples' }, isSingle: false })
+  expect(kindIn(mount?.meta)).toEqual({
+    noun: 'samples',
+    icon: 'chart',
+    label: { en: 'Samples' },
+    purpose: { en: 'To try' },
+    isSingle: false,
+  })
   await catalog.close()
 })
 
