@@ -109,7 +109,7 @@ function makeTable(
   const only = onWindows.map(({ name }) => name).join('; ')
   const sentences = [
     `Works in ${columns.join(', ')}: ${everywhere.join('; ')}.`,
-    `Works on Windows, and is nothing elsewhere: ${only}.`,
+    `Of Windows only, and works: ${only}.`,
   ]
   return [...sentences, table.join('\n')].join('\n\n')
 }

@@ -184,7 +184,7 @@ const probes = {
 }
 const [pipes, loopback, watches, git, links, longPaths, native] = Object.keys(probes)
 
-/** What only Windows has. */
+/** Checks of abilities that only Windows has. */
 function windowsChecks() {
   const below = (name) => `${fileUri('')}/${name}`.replace(/(?<!:\/?)\/\/+/g, '/')
   return [

@@ -85,7 +85,7 @@ function checkText(text: string, what: string, most: number): void {
 /** Why a store could not do an operation, as `detail.reason`. */
 export type Reason = 'gone' | 'busy' | 'full' | 'read-only' | 'damaged'
 
-/** What to do about a store that cannot be written, as the end of a sentence. */
+/** The remedy for a store that cannot be written, as the end of a sentence. */
 export const elsewhere = 'keep the store elsewhere: "store" in the configuration, or the variable XDG_STATE_HOME.'
 
 const sentences: Readonly<Record<Reason, string>> = {

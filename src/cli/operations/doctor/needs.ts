@@ -14,7 +14,7 @@ import { ownPackage } from '../publish/manifest.ts'
 import type { Findings } from './findings.ts'
 import type { Case } from './mounts.ts'
 
-/** What a test may say of the machine. */
+/** Facts of the machine that a test may replace. */
 interface MachineFacts {
   readonly version?: string
   readonly now?: number
