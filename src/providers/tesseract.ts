@@ -8,7 +8,7 @@ import { findProgram, spawnLimited } from './program.ts'
 /** Time-out of OCR of one page, and of the question for the languages, in milliseconds. */
 const [pageMs, questionMs] = [60_000, 10_000]
 /** Maximum length of the text of one page, in bytes. */
-const maxOutput = 1024 * 1024
+const maxOutputBytes = 1024 * 1024
 
 /** The program for OCR on this machine, and the languages that it has. */
 export interface InstalledOcr {
@@ -98,7 +98,7 @@ function run(
     process.once('exit', endWithUs)
     child.stdout?.on('data', (chunk: Buffer) => {
       length += chunk.length
-      if (length > maxOutput) end(unavailable('tesseract wrote too much.'))
+      if (length > maxOutputBytes) end(unavailable('tesseract wrote too much.'))
       else chunks.push(chunk)
     })
     const settle = (code: number | null) => {

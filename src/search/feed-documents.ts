@@ -40,7 +40,7 @@ export function isCutVersion(version: string, maxBytes: number): boolean {
  */
 const scanMarks = { unread: '+scan', waiting: '+scan-waiting' } as const
 
-/** What the indexed version of a document says of its pages that hold only pictures. */
+/** The state of the pages that hold only pictures, in the indexed version of a document. */
 export function scanOf(version: string): keyof typeof scanMarks | undefined {
   const mark = /\+scan(-waiting)?(?:\+\d+)?$/.exec(version)
   if (mark === null) return undefined

@@ -49,7 +49,7 @@ export interface Scan {
   compose(bytes: Uint8Array, texts: ReadonlyMap<number, string>, signal: AbortSignal): Promise<Reading>
 }
 
-/** What is known of a scan. `waiting`: OCR will read it. `missing`: OCR is not available here. */
+/** The state of a scan. `waiting`: OCR will read it. `missing`: OCR is not available here. */
 type Found = { readonly reading: ScanReading } | 'waiting' | 'missing'
 
 /** Maximum number of waiting documents. */
@@ -108,7 +108,7 @@ export function createScans(options: ScansOptions) {
 
   const readScan = async (key: string, scan: Scan): Promise<void> => {
     const bytes = await scan.readBytes(closing.signal)
-    // A changed document is another one: whoever reads it asks again.
+    // A changed document is another one. Its next read asks again.
     if (keyOf(bytes) !== key) return
     const texts = new Map<number, string>()
     const end = performance.now() + timeoutMs
