@@ -36,7 +36,7 @@ export interface MountKind {
   /** Default `mount`. */
   readonly icon?: MountIcon
   readonly label?: MountLabel
-  /** What the mount is good for, in a few words. */
+  /** The use of the mount, in a few words. */
   readonly purpose?: MountLabel
   /** Whether it is shown first, and open. */
   readonly isFirst?: boolean

@@ -83,7 +83,7 @@ export interface Source<Options = Readonly<Record<string, unknown>>> {
   readonly icon?: MountIcon
   /** The title of a mount in the explorer, unless it has one of its own or several mounts have the same. Default: its name. */
   readonly label?: MountLabel
-  /** What a mount is good for, in a few words, for the first screen of the explorer. A mount may have a description of its own. */
+  /** The use of a mount, in a few words, for the first screen of the explorer. A mount may have a description of its own. */
   readonly purpose?: MountLabel
   /** Whether resources differ at every read, such as measurements, so that a change of one is no news. */
   readonly isLive?: boolean

@@ -329,6 +329,66 @@ requires(
       expect(count).toBe(actions)
     })
 
+  test('reaches each control of a view with the Tab key, and sees where the focus is', async () => {
+    const page = await tabs.open(explorer.url)
+    const picks = `picks=${encodeURIComponent('auto file:///shop/guide/refunds.md\nauto file:///shop/guide/payments.md')}`
+    for (const place of ['', 'view=search&q=Gyokuro', 'view=list', uri('guide/refunds.md'), uri('sales.csv'), picks]) {
+      await page.goto('about:blank')
+      await page.goto(`${explorer.url}#${place}`)
+      await page.locator('#tree .row, #list .row, .hit-link').first().waitFor()
+      await page.locator('.home, .preview-content').first().waitFor()
+      const hidden: string[] = []
+      for (let isNew = true; isNew; ) {
+        await page.keyboard.press('Tab')
+        const now = await page.evaluate(() => {
+          const { activeElement: element } = document
+          if (element === null || element === document.body || element.hasAttribute('data-reached')) return undefined
+          element.setAttribute('data-reached', '')
+          const owner = document.getElementById(element.getAttribute('aria-activedescendant') ?? '') ?? element
+          const { outlineStyle, backgroundColor } = getComputedStyle(owner)
+          const isSplit = element.classList.contains('split')
+          return { html: element.outerHTML.slice(0, 120), isSeen: outlineStyle !== 'none' || isSplit, backgroundColor }
+        })
+        isNew = now !== undefined
+        if (now?.isSeen === false) hidden.push(now.html)
+      }
+      const missed = await page.evaluate(() =>
+        [...document.querySelectorAll<HTMLElement>('a[href], button, input, select, summary, [tabindex="0"]')]
+          .filter((one) => one.checkVisibility() && one.tabIndex >= 0 && !one.matches(':disabled, [data-reached]'))
+          .map((one) => one.outerHTML.slice(0, 120)),
+      )
+      expect({ place, hidden, missed }).toEqual({ place, hidden: [], missed: [] })
+    }
+  })
+
+  test('finds, collects and copies with the keyboard alone', async () => {
+    const page = await tabs.open(explorer.url, { permissions: ['clipboard-read', 'clipboard-write'] })
+    await page.locator('#tree .row').first().waitFor()
+    await page.keyboard.press('/')
+    await page.keyboard.type('kettle')
+    await page.locator('.hit-link').first().waitFor()
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press(' ')
+    await page.locator('.top-basket-count', { hasText: '1' }).waitFor()
+    await page.keyboard.press('Enter')
+    await preview(page).locator('.line', { hasText: 'kettle.boil' }).waitFor()
+    const focus = async (name: string) => {
+      const isFocused = () =>
+        page.evaluate((text) => {
+          const { activeElement: one } = document
+          return one?.getAttribute('title')?.startsWith(text) === true || one?.textContent === text
+        }, name)
+      for (let presses = 0; presses < 200 && !(await isFocused()); presses++) await page.keyboard.press('Tab')
+    }
+    await focus('Basket, 1 picked')
+    await page.keyboard.press('Enter')
+    await page.getByText('tokens left').waitFor()
+    await focus('Copy')
+    await page.keyboard.press('Enter')
+    await page.getByText(/^Copied: \d+ tokens$/).waitFor()
+    expect(await clipboard(page)).toContain('kettle.boil')
+  })
+
   test('meets no fault of accessibility in any view, light or dark', async () => {
     const places = ['', 'view=list', 'view=search&q=refund', 'view=search&q=Gyokuro', 'view=templates', uri('guide/')]
     const files = ['README.md', 'src/brew.ts', 'sales.csv', 'app.log'].map(uri)

@@ -58,7 +58,7 @@ function textOf({ en, ja }: Partial<MountLabel> = {}): string | undefined {
   return language.value === 'ja' ? (ja ?? en) : en
 }
 
-/** Returns what a mount is good for; undefined if the server does not tell it. */
+/** Returns the use of a mount; undefined if the server does not tell it. */
 export function purposeOf(uri: string): string | undefined {
   const purpose = textOf(kindOf(uri)?.purpose)
   return purpose === undefined ? undefined : shown(purpose)
