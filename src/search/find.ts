@@ -106,7 +106,7 @@ interface SearchWay {
   readonly choose: (found: FoundPassage) => boolean
   /** Finds the words that are marked in a snippet. */
   readonly marker: ReturnType<typeof createRanker>
-  /** What is said about the hits. */
+  /** Note on the hits. */
   readonly fallback?: string
 }
 
