@@ -1,8 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { chmod, link, mkdir, readFile, unlink, writeFile } from 'node:fs/promises'
+import { chmod, link, readFile, unlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { errorCodeOf, invalid } from '../core/errors.ts'
 import { sleep } from '../core/kit/abort.ts'
+import { makeFolder } from '../core/kit/make-folder.ts'
 import { isObject, jsonIn } from '../core/kit/object.ts'
 import type { Log } from '../core/log.ts'
 import { createCursorSeal } from '../core/paging.ts'
@@ -32,8 +33,12 @@ export function createSubscriptionKeeper({ store, config, log }: KeeperOptions) 
   const name = `webhooks/${createHash('sha256').update(config.file).digest('hex').slice(0, 16)}`
   let opened: Promise<ReturnType<typeof createCursorSeal>> | undefined
   const seal = async () => {
-    opened ??= readKey(join(dirname(defaultStoreFile([config.folder])), 'webhooks.key')).then((key) =>
-      createCursorSeal(key),
+    opened ??= readKey(join(dirname(defaultStoreFile([config.folder])), 'webhooks.key')).then(
+      (key) => createCursorSeal(key),
+      (error: unknown) => {
+        opened = undefined
+        throw error
+      },
     )
     return opened
   }
@@ -111,7 +116,7 @@ async function readKey(file: string): Promise<Uint8Array> {
   const key = await read().catch(async (error: unknown) => {
     if (errorCodeOf(error) !== 'ENOENT') throw error
     const fresh = `${file}.${randomBytes(6).toString('hex')}.new`
-    await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+    makeFolder(dirname(file), 0o700)
     await writeFile(fresh, randomBytes(keyBytes), { flag: 'wx', mode: 0o600, flush: true })
     // Another process may have made one meanwhile: that one stays.
     await link(fresh, file).catch((fault: unknown) => {
