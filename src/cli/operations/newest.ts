@@ -31,7 +31,7 @@ export async function printNewest(installed: Installed, { out, say }: Pick<Io, '
       'This is a build of the source. hikidashi is not published yet, so there is no newest version to ask for: a package hikidashi in the registry of npm is not ours.',
     )
   const newest = await newestIn(registry)
-  if (newest === undefined) return say(`${registry} has no package hikidashi.`)
+  if (newest === undefined) return say('The registry has no package hikidashi.')
   if (compare(newest, version) <= 0) return say(`No newer version is published (newest: ${newest}).`)
   say(`Version ${newest} is published. To install it: npm install --global hikidashi@${newest}`)
 }
@@ -39,7 +39,7 @@ export async function printNewest(installed: Installed, { out, say }: Pick<Io, '
 /** Returns the newest version in a registry; undefined if it does not have the package. */
 async function newestIn(registry: string): Promise<string | undefined> {
   const url = URL.canParse(registry) ? new URL('hikidashi/latest', registry.replace(/\/*$/, '/')) : undefined
-  if (url === undefined || !/^https?:$/.test(url.protocol)) throw failed(`${registry} is no URL of a registry.`)
+  if (url === undefined || !/^https?:$/.test(url.protocol)) throw failed('npm_config_registry is no URL of a registry.')
   const origin = `${url.origin}${url.pathname}`
   try {
     const response = await fetch(url, {
