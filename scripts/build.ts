@@ -7,6 +7,9 @@ import { copiedModules } from './vendored.ts'
 
 // Builds `dist/`: the bundle, the explorer as a page and as an MCP App, and the licences of all bundled packages.
 
+// Vite keeps a NODE_ENV that is set, as tests do, and then builds pages for development.
+process.env.NODE_ENV = 'production'
+
 /** Reports the current step to the parent process, if `npm start` started this script. */
 const tell = (what: string) => process.send?.(what)
 

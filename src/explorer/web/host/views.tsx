@@ -1,3 +1,4 @@
+import { signal } from '@preact/signals'
 import { DataTable } from '../preview/data-table.tsx'
 import { plainHtml } from '../preview/model/bounds.ts'
 import { maxMatches } from '../preview/model/lines.ts'
@@ -67,3 +68,9 @@ export const highlight: typeof import('../preview/workers.ts').highlight = async
 
 /** In a host, formulas are shown as their source, because drawing them needs workers. */
 export const drawFormulas: typeof import('../preview/formulas.ts').drawFormulas = async () => {}
+
+/** In a host the page stores nothing, so it does not know what was shown before. */
+export const createEarlier: typeof import('../preview/earlier.ts').createEarlier = () => signal(undefined)
+export const compareEarlier: typeof import('../preview/earlier.ts').compareEarlier = async () => {}
+export const EarlierNote: typeof import('../preview/difference.tsx').EarlierNote = () => <></>
+export const Difference: typeof import('../preview/difference.tsx').Difference = () => <></>

@@ -10,6 +10,8 @@ const replaced: Readonly<Record<string, string>> = {
   'state/browser.ts': 'connect.ts',
   'tree/facets-bar.tsx': 'views.tsx',
   'preview/chart.tsx': 'views.tsx',
+  'preview/difference.tsx': 'views.tsx',
+  'preview/earlier.ts': 'views.tsx',
   'preview/formulas.ts': 'views.tsx',
   'preview/model/pattern.ts': 'views.tsx',
   'preview/workers.ts': 'views.tsx',
