@@ -194,7 +194,7 @@ describe('a search with a damaged term index', () => {
     }
     return { store, warnings, end, state }
   }
-  /** Overwrites a block in the middle of the index. */
+  /** Overwrites the fullest page of the index. */
   const damage = (file: string) => {
     const database = new DatabaseSync(file)
     const { at, size } = database
@@ -204,7 +204,7 @@ describe('a search with a damaged term index', () => {
       .get() as { at: number; size: number }
     database.close()
     const opened = fs.openSync(file, 'r+')
-    fs.writeSync(opened, Buffer.alloc(size / 2), 0, size / 2, at + size / 2)
+    fs.writeSync(opened, Buffer.alloc(size), 0, size, at)
     fs.closeSync(opened)
     notClosed(file)
   }
