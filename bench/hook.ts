@@ -16,6 +16,7 @@ import { fixed, median, progress, table } from './support.ts'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const main = join(root, 'dist/cli/main.js')
 const runs = Number(process.argv[2] ?? 15)
+if (!(runs > 0)) throw new Error('The argument is a number of runs.')
 const askIntervalMs = 250
 const vocabulary = 'anchor harbour tide rope sail wind storm calm deck keel mast chart light star wave'.split(' ')
 
