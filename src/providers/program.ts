@@ -74,6 +74,96 @@ export function spawnLimited(
   return spawn(command.program, [...command.args], options)
 }
 
+interface OutputOptions {
+  readonly cwd: string
+  readonly env: Readonly<Record<string, string>>
+  /** Bytes for the standard input. By default it is empty. */
+  readonly input?: Uint8Array
+  /** Time-out, in milliseconds. */
+  readonly timeoutMs: number
+  /** Maximum length of the output, in bytes. */
+  readonly maxBytes: number
+  readonly signal: AbortSignal
+  /** Called with the running child. */
+  readonly onStart?: (child: ChildProcess) => void
+  /** The errors of each failure. */
+  readonly errors: {
+    late(): Error
+    tooMuch(): Error
+    notStarted(cause: unknown): Error
+    /** @param code The exit code. `null`: the program was killed. */
+    failed(code: number | null): Error
+  }
+}
+
+/**
+ * Runs a program with limits, and returns its standard output. The program gets its own process group, and is killed together with the
+ * processes that it has started: when it fails, when the signal aborts, and when this process ends.
+ *
+ * @param program An absolute path.
+ */
+export function outputOf(
+  program: string,
+  args: readonly string[],
+  limits: ChildLimits,
+  { cwd, env, input, timeoutMs, maxBytes, signal, onStart, errors }: OutputOptions,
+): Promise<Buffer> {
+  signal.throwIfAborted()
+  return new Promise((resolve, reject) => {
+    const child = spawnLimited(program, args, limits, {
+      env,
+      cwd,
+      stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'ignore'],
+      windowsHide: true,
+      detached: process.platform !== 'win32',
+    })
+    onStart?.(child)
+    const chunks: Buffer[] = []
+    let length = 0
+    let failure: unknown
+    const end = (error: unknown) => {
+      failure ??= error
+      endGroup(child)
+    }
+    const abort = () => end(signal.reason)
+    const endWithUs = () => endGroup(child)
+    const timer = setTimeout(() => end(errors.late()), timeoutMs)
+    signal.addEventListener('abort', abort, { once: true })
+    process.once('exit', endWithUs)
+    child.stdout?.on('data', (chunk: Buffer) => {
+      length += chunk.length
+      if (length > maxBytes) end(errors.tooMuch())
+      else chunks.push(chunk)
+    })
+    const settle = (code: number | null) => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', abort)
+      process.removeListener('exit', endWithUs)
+      if (failure !== undefined) reject(failure)
+      else if (code === 0) resolve(Buffer.concat(chunks))
+      else reject(errors.failed(code))
+    }
+    child.once('error', (cause) => {
+      failure ??= errors.notStarted(cause)
+      // A process that did not start sends no close event.
+      if (child.pid === undefined) settle(null)
+    })
+    child.once('close', settle)
+    // EPIPE: the close event tells of the failure.
+    child.stdin?.on('error', () => {})
+    child.stdin?.end(input)
+  })
+}
+
+function endGroup(child: ChildProcess): void {
+  try {
+    if (child.pid === undefined || process.platform === 'win32') child.kill('SIGKILL')
+    else process.kill(-child.pid, 'SIGKILL')
+  } catch {
+    // The process has just ended.
+  }
+}
+
 function canRunShell(): boolean {
   if (process.platform === 'win32') return false
   try {

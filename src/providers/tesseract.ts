@@ -3,7 +3,7 @@ import { constants, setPriority, tmpdir } from 'node:os'
 import { unavailable } from '../core/errors.ts'
 import { childLimits } from '../core/kit/workers.ts'
 import type { Picture } from '../readings/formats.ts'
-import { findProgram, spawnLimited } from './program.ts'
+import { findProgram, outputOf } from './program.ts'
 
 /** Time-out of OCR of one page, and of the question for the languages, in milliseconds. */
 const [pageMs, questionMs] = [60_000, 10_000]
@@ -66,59 +66,29 @@ export async function readPicture(
     .trim()
 }
 
-function run(
+async function run(
   program: string,
   args: readonly string[],
   input: Uint8Array | undefined,
   timeoutMs: number,
   signal: AbortSignal,
 ): Promise<string> {
-  signal.throwIfAborted()
-  return new Promise((resolve, reject) => {
-    const child = spawnLimited(program, args, childLimits.ocr(timeoutMs), {
-      env: environment(),
-      cwd: tmpdir(),
-      stdio: ['pipe', 'pipe', 'ignore'],
-      windowsHide: true,
-      // In its own process group, so that it can be killed together with the processes that it starts.
-      detached: process.platform !== 'win32',
-    })
-    lowerPriority(child)
-    const chunks: Buffer[] = []
-    let length = 0
-    let failure: unknown
-    const end = (error: unknown) => {
-      failure ??= error
-      endGroup(child)
-    }
-    const abort = () => end(signal.reason)
-    const endWithUs = () => endGroup(child)
-    const timer = setTimeout(() => end(unavailable(`tesseract did not end within ${timeoutMs} ms.`)), timeoutMs)
-    signal.addEventListener('abort', abort, { once: true })
-    process.once('exit', endWithUs)
-    child.stdout?.on('data', (chunk: Buffer) => {
-      length += chunk.length
-      if (length > maxOutputBytes) end(unavailable('tesseract wrote too much.'))
-      else chunks.push(chunk)
-    })
-    const settle = (code: number | null) => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', abort)
-      process.removeListener('exit', endWithUs)
-      if (failure !== undefined) reject(failure)
-      else if (code === 0) resolve(Buffer.concat(chunks).toString('utf8'))
-      else reject(unavailable(`tesseract failed (${code === null ? 'it was killed' : `exit code ${code}`}).`))
-    }
-    child.once('error', (cause) => {
-      failure ??= unavailable('tesseract cannot be started.', {}, cause)
-      // A process that did not start sends no close event.
-      if (child.pid === undefined) settle(null)
-    })
-    child.once('close', settle)
-    // Ignore EPIPE: the close event tells of the failure.
-    child.stdin?.on('error', () => {})
-    child.stdin?.end(input)
+  const output = await outputOf(program, args, childLimits.ocr(timeoutMs), {
+    env: environment(),
+    cwd: tmpdir(),
+    ...(input === undefined ? {} : { input }),
+    timeoutMs,
+    maxBytes: maxOutputBytes,
+    signal,
+    onStart: lowerPriority,
+    errors: {
+      late: () => unavailable(`tesseract did not end within ${timeoutMs} ms.`),
+      tooMuch: () => unavailable('tesseract wrote too much.'),
+      notStarted: (cause) => unavailable('tesseract cannot be started.', {}, cause),
+      failed: (code) => unavailable(`tesseract failed (${code === null ? 'it was killed' : `exit code ${code}`}).`),
+    },
   })
+  return output.toString('utf8')
 }
 
 /** The environment of the program: one thread, and where the operator keeps the languages. */
@@ -139,14 +109,5 @@ function lowerPriority({ pid }: ChildProcess): void {
     setPriority(pid, constants.priority.PRIORITY_LOW)
   } catch {
     // It has just ended, or the system does not allow it.
-  }
-}
-
-function endGroup(child: ChildProcess): void {
-  try {
-    if (child.pid === undefined || process.platform === 'win32') child.kill('SIGKILL')
-    else process.kill(-child.pid, 'SIGKILL')
-  } catch {
-    // The process has just ended.
   }
 }

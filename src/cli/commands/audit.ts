@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError } from 'commander'
 import { defined } from '../../core/kit/object.ts'
 import { parseAddress } from '../../core/uri.ts'
 import { parseDuration } from '../../schema/values.ts'
-import { findRecords, namesOf, type Reread, readAgain } from '../operations/audit-records.ts'
+import { type AuditQuery, findRecords, namesOf, type Reread, readAgain } from '../operations/audit-records.ts'
 import { cleanView } from '../operations/clean-view.ts'
 import { openLocal, requireLocal } from '../operations/local.ts'
 import { parseCount } from '../operations/source.ts'
@@ -12,15 +12,9 @@ import { formatSize, type Io, writeJson } from '../terminal/io.ts'
 import { createTextLog } from '../terminal/log.ts'
 import { createColumns, escapeText, readableUri } from '../terminal/text.ts'
 
-interface AuditOptions {
+interface AuditOptions extends AuditQuery {
   readonly config?: string
   readonly file?: string
-  readonly caller?: string
-  readonly since?: number
-  readonly uri?: string
-  readonly verb?: string
-  readonly outcome?: string
-  readonly limit: number
   readonly contents?: true
   readonly json?: true
 }

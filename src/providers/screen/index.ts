@@ -1,4 +1,3 @@
-import type { ChildProcess } from 'node:child_process'
 import { mkdtemp, open, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, isAbsolute, join } from 'node:path'
@@ -6,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { invalid, notFound, tooLarge, unavailable } from '../../core/errors.ts'
 import { childLimits } from '../../core/kit/workers.ts'
 import type { Context, Entry, Provider, Template } from '../../core/provider.ts'
-import { findProgram, isProgram, spawnLimited } from '../program.ts'
+import { findProgram, isProgram, outputOf } from '../program.ts'
 import { type CaptureCommand, captureCommand, checkDisplay, displaysOf, type Machine } from './command.ts'
 import { programsOf } from './programs.ts'
 
@@ -176,55 +175,20 @@ function run(
   { timeoutMs, maxBytes }: CaptureLimits,
   signal: AbortSignal,
 ): Promise<Buffer> {
-  // Four characters of base64 are three bytes.
-  const most = from === 'base64' ? Math.ceil(maxBytes / 3) * 4 : maxBytes
-  return new Promise((resolve, reject) => {
-    const child = spawnLimited(program, args, childLimits.screen(timeoutMs, maxBytes), {
-      env: { ...env },
-      cwd,
-      stdio: ['ignore', 'pipe', 'ignore'],
-      windowsHide: true,
-      // The program gets its own process group, so that it can be killed together with the processes that it has started.
-      detached: process.platform !== 'win32',
-    })
-    const chunks: Buffer[] = []
-    let length = 0
-    let failure: unknown
-    const end = (error: unknown) => {
-      failure ??= error
-      endGroup(child)
-    }
-    const abort = () => end(signal.reason)
-    const killWithUs = () => endGroup(child)
-    const timer = setTimeout(() => end(unavailable(`The display was not captured within ${timeoutMs} ms.`)), timeoutMs)
-    signal.addEventListener('abort', abort, { once: true })
-    process.once('exit', killWithUs)
-    child.stdout?.on('data', (chunk: Buffer) => {
-      length += chunk.length
-      if (length > most) end(tooLargePicture(maxBytes))
-      else chunks.push(chunk)
-    })
-    child.once('error', (cause) =>
-      end(unavailable('The program that captures the display cannot be started.', {}, cause)),
-    )
-    child.once('close', (code) => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', abort)
-      process.removeListener('exit', killWithUs)
-      if (failure !== undefined) reject(failure)
-      else if (code === 0) resolve(Buffer.concat(chunks))
-      else reject(unavailable('The display cannot be captured: it is not there, or this user may not capture it.'))
-    })
+  return outputOf(program, args, childLimits.screen(timeoutMs, maxBytes), {
+    env,
+    cwd,
+    timeoutMs,
+    // Four characters of base64 are three bytes.
+    maxBytes: from === 'base64' ? Math.ceil(maxBytes / 3) * 4 : maxBytes,
+    signal,
+    errors: {
+      late: () => unavailable(`The display was not captured within ${timeoutMs} ms.`),
+      tooMuch: () => tooLargePicture(maxBytes),
+      notStarted: (cause) => unavailable('The program that captures the display cannot be started.', {}, cause),
+      failed: () => unavailable('The display cannot be captured: it is not there, or this user may not capture it.'),
+    },
   })
-}
-
-function endGroup(child: ChildProcess): void {
-  try {
-    if (child.pid === undefined || process.platform === 'win32') child.kill('SIGKILL')
-    else process.kill(-child.pid, 'SIGKILL')
-  } catch {
-    // The process has just ended.
-  }
 }
 
 async function readAtMost(file: string, maxBytes: number): Promise<Buffer> {
