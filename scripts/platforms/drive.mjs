@@ -83,11 +83,11 @@ function makeLong(at) {
 /** Links a folder: on Windows by a junction, which needs no right. */
 const link = (target, at) => fs.symlinkSync(target, at, isWindows ? 'junction' : 'dir')
 
-/** Renames over a file, as an editor does: Windows refuses that while somebody reads the file, so it is tried until it succeeds. */
-async function replaceFile(from, to) {
+/** Renames or removes, as an editor does: Windows refuses that while somebody reads, so it is tried until it succeeds. */
+async function whenFree(change) {
   for (const end = Date.now() + commandMs; ; await sleep(20))
     try {
-      return fs.renameSync(from, to)
+      return change()
     } catch (error) {
       if (Date.now() > end) throw error
     }
@@ -326,7 +326,7 @@ const checks = [
       for (let round = 0; round < 5; round++) {
         fs.writeFileSync(join(base, 'fresh'), `round ${round} `.repeat(50_000))
         const reading = client.ask('resources/read', { uri })
-        await replaceFile(join(base, 'fresh'), join(folder, 'replaced.md'))
+        await whenFree(() => fs.renameSync(join(base, 'fresh'), join(folder, 'replaced.md')))
         await reading
         await readUntil(client, uri, new RegExp(`round ${round} `))
       }
@@ -342,9 +342,9 @@ const checks = [
       fs.writeFileSync(join(folder, 'old', 'moved.md'), 'moved walrus')
       await client.ask('resources/subscribe', { uri: fileUri('old/moved.md') })
       await readUntil(client, fileUri('old/moved.md'), /moved walrus/)
-      fs.renameSync(join(folder, 'old'), join(folder, 'new'))
+      await whenFree(() => fs.renameSync(join(folder, 'old'), join(folder, 'new')))
       await readUntil(client, fileUri('new/moved.md'), /moved walrus/)
-      fs.rmSync(join(folder, 'new'), { recursive: true })
+      await whenFree(() => fs.rmSync(join(folder, 'new'), { recursive: true }))
       await readUntil(client, fileUri('new/moved.md'), /"error"/)
       await client.close()
     },
