@@ -342,7 +342,7 @@ describe('a repository that cannot be served gives an error with advice', () => 
     expect(await complaint({ git: fakeGit(folder, 'old', old) })).toMatch(
       /^invalid: .* keeps its refs as reftable, which git 2\.45 or newer reads, and this is git 2\.44\./,
     )
-    repository.git('config', 'extensions.refStorage', 'cuneiform')
+    writeFileSync(join(repository.gitDir, 'config'), '[extensions]\n\trefStorage = cuneiform\n')
     expect(await complaint()).toContain('keeps its refs in a format that is not known: "cuneiform"')
     writeFileSync(join(repository.gitDir, 'config'), '[extensions]\n\tobjectFormat = sha512\n')
     expect(await complaint()).toContain('object ids of a kind that is not known')

@@ -300,7 +300,7 @@ export const missingFault = 'missing-object'
 
 /** Matches the complaints of git about a missing object. */
 const missingObject =
-  /\b(?:unable to|cannot|could not) read (?:\w+ )?[0-9a-f]{40}|\bbad (?:object|tree|blob)|Failed to traverse parents|not found in the object store/i
+  /\b(?:unable to|cannot|could not) (?:read|fetch) (?:\w+ )?\(?[0-9a-f]{40}|\bbad (?:object|tree|blob)|Failed to traverse parents|not found in the object store/i
 
 /** Whether git ended because it reached its memory limit (`xmalloc` and `xmmap` of git's wrapper.c). */
 export function isOutOfMemory(complaint: string): boolean {
